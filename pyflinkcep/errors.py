@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The errors of pyflinkcep: one tree under :class:`CepError`, each with a builtin parent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "CepError",
+    "CepRuntimeError",
+    "ConditionError",
+    "FunctionError",
+    "InputError",
+    "InvalidArgumentError",
+    "MalformedPatternException",
+    "MissingConditionError",
+    "NotSupportedError",
+    "PatternChangedError",
+    "SkipError",
+    "StateFormatError",
+    "StateLimitError",
+]
+
+
+class CepError(Exception):
+    """
+    Base of every error that pyflinkcep raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        What was asked and what is wrong. Where Flink raises too, Flink's own text.
+    hint : str, optional
+        What to write instead; shown under the message after a blank line.
+
+    Examples
+    --------
+    >>> print(CepError("times(3) after times(2)", "quantify a stage once"))
+    times(3) after times(2)
+    <BLANKLINE>
+    Hint: quantify a stage once
+    """
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}\n\nHint: {self.hint}"
+
+
+class MalformedPatternException(CepError, ValueError):
+    """A pattern that Flink refuses, or that would hang or crash Flink at run time."""
+
+
+class InvalidArgumentError(CepError, ValueError):
+    """An argument out of its range; where Flink raises ``IllegalArgumentException``."""
+
+
+class MissingConditionError(CepError, TypeError):
+    """An argument that must be given is None or of no usable kind; Flink's null check."""
+
+
+class NotSupportedError(CepError, NotImplementedError):
+    """What Flink refuses with ``UnsupportedOperationException``, or what is not built yet."""
+
+
+class InputError(CepError, ValueError):
+    """A DataFrame that does not fit the job: a missing column, a wrong type, a null event time."""
+
+
+class StateFormatError(CepError, ValueError):
+    """Snapshot bytes that are damaged or of a format version this release cannot read."""
+
+
+class PatternChangedError(CepError, ValueError):
+    """A checkpoint that holds partial matches of another pattern than the one now running."""
+
+
+class CepRuntimeError(CepError, RuntimeError):
+    """
+    A failure while events are matched; the message alone tells where.
+
+    Parameters
+    ----------
+    message : str
+        What went wrong.
+    hint : str, optional
+        What to write instead.
+    stage : str, optional
+        The stage of the pattern at fault.
+    key : object, optional
+        The key whose event was at hand, as text; not known below the keyed operator.
+    timestamp_ms : int, optional
+        The event's time, epoch milliseconds.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        hint: str | None = None,
+        stage: str | None = None,
+        key: str | None = None,
+        timestamp_ms: int | None = None,
+    ) -> None:
+        super().__init__(message, hint)
+        self.args = (message, hint, stage, key, timestamp_ms)
+        self.stage = stage
+        self.key = key
+        self.timestamp_ms = timestamp_ms
+
+    def __str__(self) -> str:
+        facts = [
+            f"stage {self.stage!r}" if self.stage is not None else "",
+            f"key {self.key}" if self.key is not None else "",
+            f"event time {self.timestamp_ms} ms" if self.timestamp_ms is not None else "",
+        ]
+        where = ", ".join(fact for fact in facts if fact)
+        text = f"{self.message} ({where})" if where else self.message
+        return text if self.hint is None else f"{text}\n\nHint: {self.hint}"
+
+    def at_key(self, key: Any) -> CepRuntimeError:
+        """Give the same error with the key filled in, unless it is known already."""
+        if self.key is not None:
+            return self
+        error = type(self)(self.message, self.hint, self.stage, repr(key), self.timestamp_ms)
+        error.__cause__ = self.__cause__
+        return error
+
+
+class ConditionError(CepRuntimeError):
+    """A condition raised, or returned something other than a bool."""
+
+
+class SkipError(CepRuntimeError):
+    """A throwing after-match skip strategy found nowhere to skip to."""
+
+
+class FunctionError(CepRuntimeError):
+    """A user's select, flatSelect, process or timeout function raised or returned a wrong row."""
+
+
+class StateLimitError(CepRuntimeError):
+    """A key has more partial matches than ``maxPartialMatches`` allows."""

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users write to consume matches: select and process functions, and side outputs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from pyflinkcep.runtime import RichFunction
+
+__all__ = [
+    "Collector",
+    "Match",
+    "OutputTag",
+    "PatternFlatSelectFunction",
+    "PatternFlatTimeoutFunction",
+    "PatternProcessFunction",
+    "PatternSelectFunction",
+    "PatternTimeoutFunction",
+    "ProcessContext",
+    "RichPatternFlatSelectFunction",
+    "RichPatternSelectFunction",
+    "TimedOutPartialMatchHandler",
+]
+
+Match = Mapping[str, Sequence[Any]]
+"""Stage name to events: stages in pattern order, events in arrival order, empty stages absent."""
+
+
+class Collector(Protocol):
+    """Where a function puts its results."""
+
+    def collect(self, record: Any) -> None:
+        """Emit one record."""
+
+
+@attrs.frozen
+class OutputTag:
+    """
+    The name and schema of a side output.
+
+    Attributes
+    ----------
+    name : str
+        Unique among the outputs of one query.
+    schema : str or StructType or None
+        The rows' schema, as PySpark's ``applyInPandas`` takes it. None for late data, whose
+        rows are the events themselves.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.util.OutputTag``; the schema stands where Flink has the type.
+
+    Examples
+    --------
+    >>> OutputTag("timeouts", "user string, since timestamp").name
+    'timeouts'
+    """
+
+    name: str
+    schema: Any = attrs.field(default=None, eq=False)
+
+
+class PatternSelectFunction(ABC):
+    """Turn each match into one row."""
+
+    @abstractmethod
+    def select(self, pattern: Match) -> Any:
+        """Give the row for a match: a tuple, dict or Row of the output schema."""
+
+
+class PatternFlatSelectFunction(ABC):
+    """Turn each match into any number of rows."""
+
+    @abstractmethod
+    def flatSelect(self, pattern: Match, out: Collector) -> None:
+        """Put the rows for a match into `out`."""
+
+
+class PatternTimeoutFunction(ABC):
+    """Turn each timed-out partial match into one row of a side output."""
+
+    @abstractmethod
+    def timeout(self, pattern: Match, timeoutTimestamp: int) -> Any:
+        """Give the row; `timeoutTimestamp` is the end of the window in epoch milliseconds."""
+
+
+class PatternFlatTimeoutFunction(ABC):
+    """Turn each timed-out partial match into any number of rows of a side output."""
+
+    @abstractmethod
+    def timeout(self, pattern: Match, timeoutTimestamp: int, out: Collector) -> None:
+        """Put the rows into `out`; `timeoutTimestamp` is in epoch milliseconds."""
+
+
+class RichPatternSelectFunction(RichFunction, PatternSelectFunction):
+    """A :class:`PatternSelectFunction` with a life cycle."""
+
+
+class RichPatternFlatSelectFunction(RichFunction, PatternFlatSelectFunction):
+    """A :class:`PatternFlatSelectFunction` with a life cycle."""
+
+
+class ProcessContext(Protocol):
+    """What a process function may ask, and its way to the side outputs."""
+
+    def timestamp(self) -> int:
+        """Give the time of the match or timeout, epoch milliseconds."""
+
+    def currentProcessingTime(self) -> int:
+        """Give the wall clock, epoch milliseconds."""
+
+    def output(self, outputTag: OutputTag, value: Any) -> None:
+        """Emit a row to a side output."""
+
+
+class PatternProcessFunction(RichFunction, ABC):
+    """
+    The general consumer of matches: any number of rows, and side outputs.
+
+    Mix in :class:`TimedOutPartialMatchHandler` to see timed-out partial matches too.
+
+    Attributes
+    ----------
+    outputTags : sequence of OutputTag
+        The side outputs the function writes to, besides those it is given. Spark must know
+        their schemas before the job starts.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.functions.PatternProcessFunction`` (Flink 2.3.0).
+    Differs from Flink: the tags of ``ctx.output`` are declared in `outputTags`.
+    """
+
+    outputTags: Sequence[OutputTag] = ()
+
+    @abstractmethod
+    def processMatch(self, match: Match, ctx: ProcessContext, out: Collector) -> None:
+        """Handle one match."""
+
+
+class TimedOutPartialMatchHandler(ABC):
+    """A mixin for :class:`PatternProcessFunction` that receives timed-out partial matches."""
+
+    @abstractmethod
+    def processTimedOutMatch(self, match: Match, ctx: ProcessContext) -> None:
+        """Handle one timed-out partial match; results go to side outputs only."""

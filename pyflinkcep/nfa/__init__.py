@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The automaton: compiled from a pattern, run over the events of a key."""
+
+from pyflinkcep.nfa.compiler import NFACompiler
+from pyflinkcep.nfa.evaluation import EventEvaluation
+from pyflinkcep.nfa.nfa import NFA, EventMatch, TimedOut
+from pyflinkcep.nfa.nfa_state import ComputationState, NFAState
+from pyflinkcep.nfa.state import State, StateTransition, StateTransitionAction, StateType
+
+__all__ = [
+    "NFA",
+    "ComputationState",
+    "EventEvaluation",
+    "EventMatch",
+    "NFACompiler",
+    "NFAState",
+    "State",
+    "StateTransition",
+    "StateTransitionAction",
+    "StateType",
+    "TimedOut",
+]

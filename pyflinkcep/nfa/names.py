@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Internal state names: the stage's name, and a counter where one stage has several states."""
+
+from __future__ import annotations
+
+from pyflinkcep.errors import MalformedPatternException
+
+__all__ = ["DELIMITER", "NFAStateNameHandler", "original_name"]
+
+DELIMITER = ":"
+
+
+def original_name(internal_name: str) -> str:
+    """
+    Give the user's name of a state: the text before the first ``:``.
+
+    Notes
+    -----
+    Ports ``NFAStateNameHandler.getOriginalNameFromInternal`` (Flink 2.3.0), cut included: the
+    stages ``x:y`` and ``x:z`` share the key ``x`` in a match.
+    """
+    return internal_name.split(DELIMITER, 1)[0]
+
+
+class NFAStateNameHandler:
+    """
+    Hands out unique internal names.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.nfa.compiler.NFAStateNameHandler`` (Flink 2.3.0).
+
+    Examples
+    --------
+    >>> names = NFAStateNameHandler()
+    >>> names.unique_internal_name("b"), names.unique_internal_name("b")
+    ('b', 'b:0')
+    """
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+
+    def check_name_uniqueness(self, name: str) -> None:
+        """Reserve a user's name; raise MalformedPatternException when it is taken."""
+        if name in self._used:
+            raise MalformedPatternException(
+                f"Duplicate pattern name: {name}. Names must be unique.",
+                "give every stage, inside groups too, a name of its own",
+            )
+        self._used.add(name)
+
+    def unique_internal_name(self, base: str) -> str:
+        """Give `base`, or `base` with the smallest free counter."""
+        candidate, counter = base, 0
+        while candidate in self._used:
+            candidate = f"{base}{DELIMITER}{counter}"
+            counter += 1
+        self._used.add(candidate)
+        return candidate
+
+    def clear(self) -> None:
+        """Forget all names."""
+        self._used.clear()

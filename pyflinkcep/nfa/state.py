@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The vocabulary of the compiled pattern: states and the transitions between them."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import attrs
+
+from pyflinkcep.errors import MalformedPatternException
+from pyflinkcep.pattern.conditions import IterativeCondition
+
+__all__ = ["State", "StateTransition", "StateTransitionAction", "StateType", "endless_loop"]
+
+
+class StateType(Enum):
+    """What a state is for."""
+
+    START = "Start"
+    NORMAL = "Normal"
+    FINAL = "Final"
+    STOP = "Stop"
+    PENDING = "Pending"
+
+
+class StateTransitionAction(Enum):
+    """What a transition does with the event: take it, pass it by, or look on with it."""
+
+    TAKE = "TAKE"
+    IGNORE = "IGNORE"
+    PROCEED = "PROCEED"
+
+
+@attrs.define(eq=False)
+class StateTransition:
+    """
+    An edge of the automaton.
+
+    Attributes
+    ----------
+    source : State
+        Where it starts; a TAKE records the event under the source's stage.
+    action : StateTransitionAction
+        What it does with the event.
+    target : State
+        Where it leads.
+    condition : IterativeCondition or None
+        What the event must fulfil; None for no condition.
+    """
+
+    source: State = attrs.field(repr=lambda state: state.name)
+    action: StateTransitionAction
+    target: State = attrs.field(repr=lambda state: state.name)
+    condition: IterativeCondition | None
+
+
+@attrs.define(eq=False)
+class State:
+    """
+    A state of the automaton; it changes only while the pattern is compiled.
+
+    Attributes
+    ----------
+    name : str
+        The internal name, unique in the automaton: the stage's name and a suffix ``:n``.
+    kind : StateType
+        What the state is for.
+    stage : str
+        The user's name of the stage.
+    transitions : list of StateTransition
+        The edges in the order in which they are tried; the order decides about versions.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.nfa.State`` (Flink 2.3.0).
+    """
+
+    name: str
+    kind: StateType
+    stage: str
+    transitions: list[StateTransition] = attrs.field(factory=list)
+
+    def add_take(self, target: State, condition: IterativeCondition | None) -> None:
+        """Add an edge that takes the event."""
+        self._add(StateTransitionAction.TAKE, target, condition)
+
+    def add_ignore(self, target: State, condition: IterativeCondition | None) -> None:
+        """Add an edge that passes the event by."""
+        self._add(StateTransitionAction.IGNORE, target, condition)
+
+    def add_proceed(self, target: State, condition: IterativeCondition | None) -> None:
+        """Add an edge that tries the same event on another state."""
+        self._add(StateTransitionAction.PROCEED, target, condition)
+
+    def _add(
+        self, action: StateTransitionAction, target: State, condition: IterativeCondition | None
+    ) -> None:
+        self.transitions.append(StateTransition(self, action, target, condition))
+
+    def __str__(self) -> str:
+        edges = " ".join(
+            f"{t.action.value[0]}→{t.target.name}[{'true' if t.condition is None else t.condition}]"
+            for t in self.transitions
+        )
+        kind = "" if self.kind is StateType.NORMAL else f"({self.kind.value.lower()})"
+        return f"{self.name}{kind}: {edges}".rstrip(": ")
+
+
+def endless_loop(stage: str) -> MalformedPatternException:
+    """Make the error for a pattern that would try one event for ever (Flink hangs on it)."""
+    return MalformedPatternException(
+        f"stage {stage!r} is in a looping group whose stages are all optional: "
+        "Flink never ends on such a pattern",
+        "make one stage of the group mandatory, or loop over the stage instead of the group",
+    )

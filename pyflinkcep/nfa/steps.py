@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an event does to a partial match: decided once per combination of condition results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from pyflinkcep.nfa.state import (
+    State,
+    StateTransition,
+    StateTransitionAction,
+    StateType,
+    endless_loop,
+)
+from pyflinkcep.pattern.conditions import (
+    BooleanConditions,
+    IterativeCondition,
+    RichAndCondition,
+    RichNotCondition,
+    RichOrCondition,
+    SimpleCondition,
+)
+
+__all__ = ["Ask", "Atom", "Atoms", "Move", "StateTable", "Step"]
+
+
+@attrs.frozen(eq=False)
+class Atom:
+    """
+    A condition as a user wrote it, without the and, or and not around it.
+
+    Attributes
+    ----------
+    condition : IterativeCondition
+        The condition.
+    stage : str
+        The stage it was written for; named in errors.
+    bit : int
+        A power of two of its own when the condition looks at one event only, so that results
+        are kept for the event; 0 when it looks at the partial match.
+    """
+
+    condition: IterativeCondition
+    stage: str
+    bit: int
+
+
+@attrs.frozen(eq=False)
+class Move:
+    """
+    One way on for a partial match.
+
+    Attributes
+    ----------
+    target : StateTable
+        The state after the move.
+    takes : bool
+        Whether the event is taken, else it is passed by.
+    stage : str
+        The stage that a taken event is recorded under.
+    increase : int
+        What the last digit of the version grows by.
+    adds_stage : bool
+        Whether the version then gets a digit more.
+    reaches_final : bool
+        Whether taking the event completes a match as well, by stages that may stay empty.
+    """
+
+    target: StateTable
+    takes: bool
+    stage: str
+    increase: int
+    adds_stage: bool
+    reaches_final: bool
+
+
+@attrs.frozen(eq=False)
+class Step:
+    """
+    Everything one event does to a partial match in one state.
+
+    Attributes
+    ----------
+    moves : tuple of Move
+        The ways on, in Flink's order; none when the partial match ends.
+    keeps : bool
+        Whether the partial match merely stays as it is.
+    start_increase : int
+        What the version of the start state grows by when it is the start state's step.
+    """
+
+    moves: tuple[Move, ...]
+    keeps: bool
+    start_increase: int
+
+
+@attrs.define(eq=False)
+class Ask:
+    """
+    A point where the step depends on a condition not asked yet.
+
+    Attributes
+    ----------
+    atom : Atom
+        The condition to ask.
+    table : StateTable
+        The state that the step is for.
+    answers : dict of Atom to bool
+        What was answered on the way here.
+    yes, no : Ask or Step or None
+        What follows; None until it is first needed.
+    """
+
+    atom: Atom
+    table: StateTable
+    answers: dict[Atom, bool]
+    yes: Ask | Step | None = None
+    no: Ask | Step | None = None
+
+    def grow(self, holds: bool) -> Ask | Step:
+        """Work out what follows on an answer, for the first time."""
+        node = self.table.plan({**self.answers, self.atom: holds})
+        if holds:
+            self.yes = node
+        else:
+            self.no = node
+        return node
+
+
+class Atoms:
+    """
+    The users' conditions of one pattern, each with its bit.
+
+    Two stages that were given the same object share one atom, and so one evaluation per event.
+    """
+
+    def __init__(self) -> None:
+        self._by_identity: dict[object, Atom] = {}
+
+    def __iter__(self) -> object:
+        return iter(self._by_identity.values())
+
+    def register(self, condition: IterativeCondition, stage: str) -> None:
+        """Add every condition inside `condition`."""
+        if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
+            for part in condition.nestedConditions:
+                self.register(part, stage)
+        elif not isinstance(condition, BooleanConditions):
+            key = _identity(condition)
+            if key not in self._by_identity:
+                simple = isinstance(condition, SimpleCondition)
+                bit = 1 << len(self._by_identity) if simple else 0
+                self._by_identity[key] = Atom(condition, stage, bit)
+
+    def of(self, condition: IterativeCondition) -> Atom:
+        """Give the atom of a condition registered before."""
+        return self._by_identity[_identity(condition)]
+
+
+def _identity(condition: IterativeCondition) -> object:
+    return id(getattr(condition, "function", condition))
+
+
+class _Unanswered(Exception):
+    def __init__(self, atom: Atom) -> None:
+        self.atom = atom
+
+
+@attrs.define(eq=False)
+class StateTable:
+    """
+    A state as the running automaton sees it: its window, and its steps as far as needed yet.
+
+    Attributes
+    ----------
+    state : State
+        The compiled state.
+    atoms : Atoms
+        The pattern's conditions.
+    tables : dict of State to StateTable
+        The tables of all states.
+    gap_ms : int, milliseconds
+        The longest time since the previous event, 0 for any.
+    root : Ask or Step or None
+        Where to begin; use :meth:`first`.
+
+    Notes
+    -----
+    The steps port ``NFA.createDecisionGraph``, ``computeNextStates`` and
+    ``findFinalStateAfterProceed`` (Flink 2.3.0). They depend on nothing but the state and the
+    truth of the conditions asked, so each combination is worked out once, and conditions are
+    asked in Flink's order and no more of them than Flink asks.
+    """
+
+    state: State
+    atoms: Atoms
+    tables: dict[State, StateTable]
+    gap_ms: int = 0
+    root: Ask | Step | None = None
+    name: str = attrs.field(init=False)
+    kind: StateType = attrs.field(init=False)
+    is_final: bool = attrs.field(init=False)
+    is_stop: bool = attrs.field(init=False)
+    is_pending: bool = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.name = self.state.name
+        self.kind = self.state.kind
+        self.is_final = self.kind is StateType.FINAL
+        self.is_stop = self.kind is StateType.STOP
+        self.is_pending = self.kind is StateType.PENDING
+
+    def first(self) -> Ask | Step:
+        """Give the point where the decision for an event begins."""
+        if self.root is None:
+            self.root = self.plan({})
+        return self.root
+
+    def plan(self, answers: dict[Atom, bool]) -> Ask | Step:
+        """
+        Work out the step for these answers, or the next question.
+
+        Raises
+        ------
+        MalformedPatternException
+            When PROCEED edges lead in a circle, so that Flink would never end.
+        """
+
+        def holds(condition: IterativeCondition | None) -> bool:
+            return _evaluate(condition, self.atoms, answers)
+
+        try:
+            return self._step(holds)
+        except _Unanswered as question:
+            return Ask(question.atom, self, answers)
+
+    def _step(self, holds: Callable[[IterativeCondition | None], bool]) -> Step:
+        edges = self._outgoing_edges(holds)
+        takes = sum(edge.action is StateTransitionAction.TAKE for edge in edges)
+        ignores = sum(
+            edge.action is StateTransitionAction.IGNORE and edge.target is not self.state
+            for edge in edges
+        )
+        stay = ignores + max(1, takes) if ignores or takes else 0
+        takes_left = takes_skipped = max(0, takes - 1)
+        ignores_left = ignores
+        moves = []
+        for edge in edges:
+            target = self.tables[edge.target]
+            if edge.action is StateTransitionAction.TAKE:
+                final = self._reaches_final(edge.target, holds)
+                moves.append(Move(target, True, edge.source.stage, takes_left, True, final))
+                takes_left -= 1
+            elif self.kind is StateType.START:
+                continue
+            elif edge.target is self.state:
+                moves.append(Move(target, False, "", stay, False, False))
+            else:
+                increase = takes_skipped + ignores_left
+                moves.append(Move(target, False, "", increase, True, False))
+                ignores_left -= 1
+        if self.kind is StateType.START:
+            keeps = not moves and not stay
+        else:
+            keeps = len(edges) == 1 and edges[0].target is self.state and not takes
+        return Step(tuple(moves), keeps, stay)
+
+    def _outgoing_edges(
+        self, holds: Callable[[IterativeCondition | None], bool]
+    ) -> list[StateTransition]:
+        """Give the edges the event may use, those behind PROCEED edges after the state's own."""
+        edges = []
+        stack: list[tuple[State, tuple[State, ...]]] = [(self.state, ())]
+        while stack:
+            state, path = stack.pop()
+            path = (*path, state)
+            for edge in state.transitions:
+                if holds(edge.condition):
+                    if edge.action is StateTransitionAction.PROCEED:
+                        stack.append((_unless_endless(edge.target, path), path))
+                    else:
+                        edges.append(edge)
+        return edges
+
+    @staticmethod
+    def _reaches_final(
+        target: State, holds: Callable[[IterativeCondition | None], bool]
+    ) -> bool:
+        """Say whether the event just taken also lets the rest of the pattern stay empty."""
+        stack: list[tuple[State, tuple[State, ...]]] = [(target, ())]
+        while stack:
+            state, path = stack.pop()
+            path = (*path, state)
+            for edge in state.transitions:
+                if edge.action is StateTransitionAction.PROCEED and holds(edge.condition):
+                    if edge.target.kind is StateType.FINAL:
+                        return True
+                    stack.append((_unless_endless(edge.target, path), path))
+        return False
+
+
+def _unless_endless(target: State, path: tuple[State, ...]) -> State:
+    """Give the target; raise where PROCEED edges lead in a circle, in which Flink hangs."""
+    if target in path:
+        raise endless_loop(next((s.stage for s in path if s.stage != "GroupPattern"), ""))
+    return target
+
+
+def _evaluate(
+    condition: IterativeCondition | None, atoms: Atoms, answers: dict[Atom, bool]
+) -> bool:
+    """Evaluate a condition from known answers, left before right, as far as needed."""
+    if condition is None:
+        return True
+    if isinstance(condition, BooleanConditions):
+        return condition.value
+    if isinstance(condition, RichAndCondition):
+        return all(_evaluate(part, atoms, answers) for part in condition.nestedConditions)
+    if isinstance(condition, RichOrCondition):
+        return any(_evaluate(part, atoms, answers) for part in condition.nestedConditions)
+    if isinstance(condition, RichNotCondition):
+        return not _evaluate(condition.nestedConditions[0], atoms, answers)
+    atom = atoms.of(condition)
+    if atom not in answers:
+        raise _Unanswered(atom)
+    return answers[atom]

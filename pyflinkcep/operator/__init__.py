@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Flink's CEP operator: queues, the watermark, late data, timers, snapshots."""
+
+from pyflinkcep.operator.cep_operator import CepOperator, KeyState, Output, is_late
+from pyflinkcep.operator.comparator import EventComparator, comparator_key
+from pyflinkcep.operator.keyed_operator import KeyedCepOperator, KeyedOutput
+from pyflinkcep.operator.keyed_snapshot import restore, snapshot
+from pyflinkcep.operator.snapshot import STATE_FORMAT, Serializer
+
+__all__ = [
+    "STATE_FORMAT",
+    "CepOperator",
+    "EventComparator",
+    "KeyState",
+    "KeyedCepOperator",
+    "KeyedOutput",
+    "Output",
+    "Serializer",
+    "comparator_key",
+    "is_late",
+    "restore",
+    "snapshot",
+]

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator's rules for one key: lateness, order, timers and the emission of results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+import attrs
+
+from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.nfa import NFA, EventEvaluation, EventMatch, NFAState, TimedOut
+from pyflinkcep.sharedbuffer import SharedBuffer, SharedBufferAccessor
+
+__all__ = ["BufferedEvent", "CepOperator", "KeyState", "Output", "is_late"]
+
+BufferedEvent = tuple[Any, int, int]
+"""An event as the operator gets it: (event or handle, bits known, bits that hold)."""
+
+
+def is_late(timestamp: Any, watermark: Any) -> Any:
+    """
+    Say whether an event is late: its time is not after the watermark.
+
+    Parameters
+    ----------
+    timestamp : int or array of int, epoch milliseconds
+        The time of an event, or of many.
+    watermark : int, epoch milliseconds
+        The current watermark.
+
+    Notes
+    -----
+    Ports ``CepOperator.processElement`` (Flink 2.3.0): equal is late, whatever the docs say.
+    """
+    return timestamp <= watermark
+
+
+class Output(Protocol):
+    """Where an operator's results go; times are epoch milliseconds."""
+
+    def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        """Receive a match."""
+
+    def timeout(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        """Receive a timed-out partial match; `timestamp` is the end of its window."""
+
+
+@attrs.define(eq=False)
+class KeyState:
+    """
+    What the operator keeps for one key between calls.
+
+    Attributes
+    ----------
+    nfa_state : NFAState
+        Partial matches and matches that wait.
+    buffer : SharedBuffer
+        Their events.
+    timers : set of int, epoch milliseconds
+        When the key wants to be looked at though no event may come: ends of windows.
+    """
+
+    nfa_state: NFAState
+    buffer: SharedBuffer = attrs.field(factory=SharedBuffer)
+    timers: set[int] = attrs.field(factory=set)
+
+
+@attrs.frozen(eq=False)
+class CepOperator:
+    """
+    The rules of Flink's operator, apart from the state they work on.
+
+    Attributes
+    ----------
+    nfa : NFA
+        The compiled pattern.
+    view : callable or None
+        Turns what is kept of an event into the event as the user's conditions know it.
+    processing_time : bool
+        Whether the clock counts instead of the events' own times.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.operator.CepOperator`` (Flink 2.3.0). Every engine (the test
+    harness, Spark batch, Spark streaming) keeps its queue of early events in a form of its own
+    and hands them over in order; everything after that is here.
+    """
+
+    nfa: NFA
+    view: Callable[[Any], Any] | None = None
+    processing_time: bool = False
+
+    def new_key(self) -> KeyState:
+        """Make the state of a key that has seen nothing."""
+        return KeyState(self.nfa.create_initial_state())
+
+    def process_events(
+        self,
+        key: Any,
+        state: KeyState,
+        timestamp: int,
+        events: Iterable[BufferedEvent],
+        output: Output,
+        processing_time: int | None = None,
+    ) -> None:
+        """
+        Match the events of one timestamp.
+
+        Parameters
+        ----------
+        key : object
+            The key, for results and errors.
+        state : KeyState
+            The key's state; changed in place.
+        timestamp : int, epoch milliseconds
+            The events' time, not before that of an earlier call.
+        events : iterable of (event, known, values)
+            The events in their final order; `known` and `values` are condition bits.
+        output : Output
+            Receives the results.
+        processing_time : int, optional, epoch milliseconds
+            The clock that conditions see; the wall clock when not given.
+        """
+        nfa, nfa_state = self.nfa, state.nfa_state
+        accessor = state.buffer.get_accessor()
+        try:
+            self._advance(key, accessor, nfa_state, timestamp, output)
+            for event, known, values in events:
+                evaluation = EventEvaluation(
+                    accessor, self.view, event, timestamp, known, values, processing_time
+                )
+                for match in nfa.process(accessor, nfa_state, timestamp, evaluation, event):
+                    output.match(key, timestamp, match)
+                if nfa_state.isNewStartPartialMatch and nfa.window_time > 0:
+                    state.timers.add(self.timer_after(timestamp + nfa.window_time))
+        except CepRuntimeError as error:
+            raise error.at_key(key) from error.__cause__
+
+    def advance_time(self, key: Any, state: KeyState, timestamp: int, output: Output) -> None:
+        """
+        Let time pass for a key after its events up to then were processed.
+
+        Parameters
+        ----------
+        key : object
+            The key.
+        state : KeyState
+            The key's state; changed in place.
+        timestamp : int, epoch milliseconds
+            The watermark, or the clock in processing time.
+        output : Output
+            Receives the results.
+        """
+        state.timers = {timer for timer in state.timers if timer > timestamp}
+        try:
+            self._advance(key, state.buffer.get_accessor(), state.nfa_state, timestamp, output)
+        except CepRuntimeError as error:
+            raise error.at_key(key) from error.__cause__
+        state.nfa_state.reset_flags()
+
+    def timer_after(self, timestamp: int) -> int:
+        """
+        Give when a timer for a time fires: the clock must have passed it, a watermark reached it.
+        """
+        return timestamp + 1 if self.processing_time else timestamp
+
+    def is_idle(self, state: KeyState) -> bool:
+        """
+        Say whether nothing is pending, so that the key needs no state.
+
+        With gap windows a timer that is left still decides when a later partial match times
+        out, so the key waits for it.
+        """
+        return state.nfa_state.is_initial() and not (self.nfa.window_times and state.timers)
+
+    def _advance(
+        self,
+        key: Any,
+        accessor: SharedBufferAccessor,
+        nfa_state: NFAState,
+        timestamp: int,
+        output: Output,
+    ) -> None:
+        pending: list[EventMatch]
+        timed_out: list[TimedOut]
+        pending, timed_out = self.nfa.advance_time(accessor, nfa_state, timestamp)
+        for match in pending:
+            output.match(key, timestamp, match)
+        for match, deadline in timed_out:
+            output.timeout(key, deadline, match)

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of events of equal time."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from pyflinkcep.errors import InvalidArgumentError
+
+__all__ = ["EventComparator", "comparator_key"]
+
+EventComparator = Callable[..., Any]
+"""A sort key of one event, or a function of two that gives a negative, zero or positive number."""
+
+
+def comparator_key(comparator: EventComparator | None) -> Callable[[Any], Any] | None:
+    """
+    Turn a comparator into a sort key.
+
+    Parameters
+    ----------
+    comparator : callable or None
+        A function of one event that gives something sortable, or of two events that compares
+        them as Java's ``Comparator`` does; or an object with a method ``compare`` of two.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When it is neither.
+
+    Examples
+    --------
+    >>> sorted([3, 1, 2], key=comparator_key(lambda a, b: b - a))
+    [3, 2, 1]
+    """
+    if comparator is None:
+        return None
+    compare = getattr(comparator, "compare", None)
+    if compare is not None:
+        return functools.cmp_to_key(compare)
+    if not callable(comparator):
+        raise InvalidArgumentError(
+            f"{comparator!r} is no comparator", "give a sort key or a function of two events"
+        )
+    try:
+        parameters = inspect.signature(comparator).parameters.values()
+    except (TypeError, ValueError):
+        return comparator
+    required = sum(
+        p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        for p in parameters
+    )
+    return functools.cmp_to_key(comparator) if required == 2 else comparator

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Snapshots of a whole :class:`~pyflinkcep.operator.KeyedCepOperator`."""
+
+from __future__ import annotations
+
+from pyflinkcep.nfa import NFA
+from pyflinkcep.operator.keyed_operator import KeyContext, KeyedCepOperator
+from pyflinkcep.operator.snapshot import (
+    Serializer,
+    StateReader,
+    StateWriter,
+    bytes_to_ints,
+    ints_to_bytes,
+    pack,
+    stage_names,
+    unpack,
+)
+
+__all__ = ["restore", "snapshot"]
+
+
+def snapshot(operator: KeyedCepOperator, events: Serializer, keys: Serializer) -> bytes:
+    """
+    Give the operator's state as bytes.
+
+    Parameters
+    ----------
+    operator : KeyedCepOperator
+        The operator; it is not changed.
+    events, keys : Serializer
+        How to write events and keys.
+    """
+    writer = StateWriter(operator.operator.nfa)
+    put = writer.numbers.append
+    for context in operator.keys.values():
+        put(len(context.queue))
+        for timestamp, waiting in context.queue.items():
+            put(timestamp)
+            put(len(waiting))
+            for event, known, values in waiting:
+                writer.numbers.extend((writer.add_event(event), known, values))
+        writer.write(context.state)
+    header = {
+        "states": list(writer.nfa.tables),
+        "stages": stage_names(writer.nfa),
+        "watermark": operator.watermark,
+        "lateDropped": operator.late_dropped,
+        "keys": len(operator.keys),
+    }
+    parts = [ints_to_bytes(writer.numbers), events.dumps(writer.events)]
+    return pack(header, [*parts, keys.dumps(list(operator.keys))])
+
+
+def restore(operator: KeyedCepOperator, data: bytes, events: Serializer, keys: Serializer) -> None:
+    """
+    Fill a new operator from the bytes of a snapshot.
+
+    Parameters
+    ----------
+    operator : KeyedCepOperator
+        An operator for the same pattern.
+    data : bytes
+        What :func:`snapshot` gave.
+    events, keys : Serializer
+        How events and keys were written.
+
+    Raises
+    ------
+    StateFormatError
+        When the bytes are damaged or of an unknown format version.
+    PatternChangedError
+        When the pattern lacks a state that the snapshot names.
+    """
+    header, (numbers, event_bytes, key_bytes) = unpack(data)
+    nfa: NFA = operator.operator.nfa
+    reader = StateReader(
+        nfa, bytes_to_ints(numbers), events.loads(event_bytes), header["states"], header["stages"]
+    )
+    number = reader.number
+    for key in keys.loads(key_bytes):
+        context = KeyContext(operator.operator.new_key())
+        for _ in range(number()):
+            timestamp = number()
+            context.queue[timestamp] = [
+                (reader.events[number()], number(), number()) for _ in range(number())
+            ]
+        context.state = reader.read()
+        operator.keys[key] = context
+    operator.watermark = header["watermark"]
+    operator.late_dropped = header["lateDropped"]

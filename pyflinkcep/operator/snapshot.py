@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operator state as bytes, in a format with a version of its own; no pickle."""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from pyflinkcep.errors import PatternChangedError, StateFormatError
+from pyflinkcep.nfa import NFA, ComputationState, NFAState
+from pyflinkcep.operator.cep_operator import KeyState
+from pyflinkcep.sharedbuffer import (
+    DeweyNumber,
+    EventId,
+    LockableEvent,
+    SharedBuffer,
+    SharedBufferEdge,
+    SharedBufferNode,
+)
+
+__all__ = ["STATE_FORMAT", "Serializer", "StateReader", "StateWriter", "pack", "unpack"]
+
+STATE_FORMAT = 1
+"""The version of the format that this release writes; it reads no other."""
+
+_MAGIC = b"PFCS"
+_HEAD = struct.Struct("<4sHHI")
+_NONE, _GONE = -1, -2
+
+
+class Serializer(Protocol):
+    """Turns events or keys into bytes and back; the engine brings one that fits its events."""
+
+    def dumps(self, objects: Sequence[Any]) -> bytes:
+        """Give the bytes of a sequence of objects."""
+
+    def loads(self, data: bytes) -> Sequence[Any]:
+        """Give back what :meth:`dumps` was given."""
+
+
+def pack(header: dict[str, Any], sections: Sequence[bytes]) -> bytes:
+    """
+    Join a JSON header and sections of bytes under the format's magic and version.
+
+    Examples
+    --------
+    >>> unpack(pack({"a": 1}, [b"x", b"yz"]))
+    ({'a': 1}, [b'x', b'yz'])
+    """
+    text = json.dumps({**header, "sections": [len(part) for part in sections]}).encode()
+    return b"".join([_HEAD.pack(_MAGIC, STATE_FORMAT, 0, len(text)), text, *sections])
+
+
+def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
+    """
+    Take apart what :func:`pack` joined.
+
+    Raises
+    ------
+    StateFormatError
+        When the bytes are none of ours, cut short, or of an unknown format version.
+    """
+    if len(data) < _HEAD.size or data[:4] != _MAGIC:
+        raise StateFormatError(
+            f"these {len(data)} bytes are no pyflinkcep state", "give what a snapshot returned"
+        )
+    _, version, _, length = _HEAD.unpack_from(data)
+    if version != STATE_FORMAT:
+        raise StateFormatError(
+            f"state format {version}, this release reads format {STATE_FORMAT}",
+            "restore with the release that wrote it, or start from empty state",
+        )
+    at = _HEAD.size + length
+    try:
+        header = json.loads(data[_HEAD.size : at])
+        sizes = header.pop("sections")
+    except (ValueError, KeyError) as cause:
+        raise StateFormatError("the state's header is damaged") from cause
+    if len(data) != at + sum(sizes):
+        raise StateFormatError(f"state of {len(data)} bytes, its header says {at + sum(sizes)}")
+    sections = []
+    for size in sizes:
+        sections.append(data[at : at + size])
+        at += size
+    return header, sections
+
+
+def ints_to_bytes(numbers: Sequence[int]) -> bytes:
+    """Give little-endian 64-bit integers."""
+    packed = array("q", numbers)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return packed.tobytes()
+
+
+def bytes_to_ints(data: bytes) -> array[int]:
+    """Read little-endian 64-bit integers."""
+    numbers = array("q")
+    numbers.frombytes(data)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+@attrs.define(eq=False)
+class StateWriter:
+    """
+    Writes key states as a flat list of integers, with the events beside it.
+
+    Attributes
+    ----------
+    nfa : NFA
+        The pattern; states and stages are written as their numbers in it.
+    numbers : list of int
+        What was written.
+    events : list
+        The events, or handles of events, that the numbers refer to by position.
+    """
+
+    nfa: NFA
+    numbers: list[int] = attrs.field(factory=list)
+    events: list[Any] = attrs.field(factory=list)
+    _states: dict[str, int] = attrs.field(init=False)
+    _stages: dict[str, int] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._states = {name: number for number, name in enumerate(self.nfa.tables)}
+        self._stages = {name: number for number, name in enumerate(stage_names(self.nfa))}
+
+    def add_event(self, event: Any) -> int:
+        """Add an event; give its number."""
+        self.events.append(event)
+        return len(self.events) - 1
+
+    def write(self, state: KeyState) -> None:
+        """Write one key's state."""
+        put = self.numbers.append
+        put(len(state.timers))
+        self.numbers.extend(sorted(state.timers))
+        buffer = state.buffer
+        put(len(buffer.eventCounts))
+        for timestamp, count in buffer.eventCounts.items():
+            self.numbers.extend((timestamp, count))
+        nodes = self._write_events(buffer)
+        for node in nodes:
+            put(len(node.edges))
+            for edge in node.edges:
+                put(_number(nodes, edge.target))
+                put(edge.refCounter)
+                self._write_version(edge.version)
+        for matches in (state.nfa_state.partialMatches, state.nfa_state.completedMatches):
+            put(len(matches))
+            for match in matches:
+                self._write_match(match, nodes)
+
+    def _write_events(self, buffer: SharedBuffer) -> dict[SharedBufferNode, int]:
+        put = self.numbers.append
+        nodes: dict[SharedBufferNode, int] = {}
+        put(len(buffer.events))
+        for entry in buffer.events.values():
+            put(entry.eventId.timestamp)
+            put(entry.eventId.id)
+            put(entry.refCounter)
+            put(self.add_event(entry.event))
+            put(len(entry.nodes))
+            for node in entry.nodes.values():
+                nodes[node] = len(nodes)
+                put(self._stages[node.pageName])
+                put(node.refCounter)
+                put(node.alive)
+        return nodes
+
+    def _write_match(self, match: ComputationState, nodes: dict[SharedBufferNode, int]) -> None:
+        put = self.numbers.append
+        put(self._states[match.table.name])
+        self._write_version(match.version)
+        put(match.startTimestamp)
+        put(match.previousTimestamp)
+        put(_number(nodes, match.previousBufferEntry))
+        start = match.startEventID
+        put(_NONE if start is None else start.id)
+
+    def _write_version(self, version: DeweyNumber) -> None:
+        self.numbers.append(len(version))
+        self.numbers.extend(version)
+
+
+def _number(nodes: dict[SharedBufferNode, int], node: SharedBufferNode | None) -> int:
+    return _NONE if node is None else nodes.get(node, _GONE)
+
+
+def stage_names(nfa: NFA) -> list[str]:
+    """Give the names that matches use for stages, in the order of the pattern's states."""
+    return list(dict.fromkeys(table.state.stage for table in nfa.tables.values()))
+
+
+@attrs.define(eq=False)
+class StateReader:
+    """
+    Reads what :class:`StateWriter` wrote.
+
+    Attributes
+    ----------
+    nfa : NFA
+        The pattern that the state is restored for.
+    numbers : sequence of int
+        What was written.
+    events : sequence
+        The events beside it.
+    states, stages : sequence of str
+        The names behind the numbers, as they were when the state was written.
+    position : int
+        Where the next key's state begins.
+    """
+
+    nfa: NFA
+    numbers: Sequence[int]
+    events: Sequence[Any]
+    states: Sequence[str]
+    stages: Sequence[str]
+    position: int = 0
+    _next: Iterator[int] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        missing = [name for name in self.states if name not in self.nfa.tables]
+        if missing:
+            raise PatternChangedError(
+                f"State {missing[0]} does not exist in the NFA. "
+                f"NFA has states {list(self.nfa.tables)}",
+                "restore with the pattern that the state was written for",
+            )
+        self.seek(self.position)
+
+    def seek(self, position: int) -> None:
+        """Continue reading elsewhere."""
+        self._next = iter(self.numbers[position:])
+
+    def number(self) -> int:
+        """Read one integer."""
+        return next(self._next)
+
+    def read(self) -> KeyState:
+        """Read one key's state."""
+        number = self.number
+        timers = {number() for _ in range(number())}
+        counts = {number(): number() for _ in range(number())}
+        buffer = SharedBuffer(eventCounts=counts)
+        nodes = self._read_events(buffer)
+        for node in nodes:
+            for _ in range(number()):
+                target = self._node(nodes, number())
+                node.edges.append(SharedBufferEdge(number(), target, self._read_version()))
+        partials = [self._read_match(nodes) for _ in range(number())]
+        completed = [self._read_match(nodes) for _ in range(number())]
+        return KeyState(NFAState(partials, completed), buffer, timers)
+
+    def _read_events(self, buffer: SharedBuffer) -> list[SharedBufferNode]:
+        number = self.number
+        nodes = []
+        for _ in range(number()):
+            event_id = EventId(number(), number())
+            entry = LockableEvent(number(), event_id, self.events[number()])
+            buffer.events[event_id] = entry
+            for _ in range(number()):
+                stage = self.stages[number()]
+                node = SharedBufferNode(number(), entry, stage, [], bool(number()))
+                entry.nodes[stage] = node
+                nodes.append(node)
+        return nodes
+
+    def _read_match(self, nodes: list[SharedBufferNode]) -> ComputationState:
+        number = self.number
+        table = self.nfa.tables[self.states[number()]]
+        version = self._read_version()
+        start, previous = number(), number()
+        node = self._node(nodes, number())
+        start_id = number()
+        event_id = None if start_id == _NONE else EventId(start, start_id)
+        return ComputationState(table, version, start, previous, node, event_id)
+
+    def _read_version(self) -> DeweyNumber:
+        number = self.number
+        return DeweyNumber([number() for _ in range(number())])
+
+    @staticmethod
+    def _node(nodes: list[SharedBufferNode], number: int) -> SharedBufferNode | None:
+        if number == _NONE:
+            return None
+        if number == _GONE:
+            gone = LockableEvent(0, EventId(0, 0), None)
+            return SharedBufferNode(0, gone, "", [], False)
+        return nodes[number]

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""After-match skip strategies: which partial matches a found match makes superfluous."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+import attrs
+
+from pyflinkcep.errors import MissingConditionError, SkipError
+
+__all__ = [
+    "AfterMatchSkipStrategy",
+    "NoSkipStrategy",
+    "SkipPastLastStrategy",
+    "SkipToElementStrategy",
+    "SkipToFirstStrategy",
+    "SkipToLastStrategy",
+    "SkipToNextStrategy",
+]
+
+IdT = TypeVar("IdT", bound=tuple[int, int])
+"""An event id: (timestamp, counter), ordered as events are."""
+
+
+class AfterMatchSkipStrategy(ABC):
+    """
+    What happens to the other partial matches once a match is emitted.
+
+    Make one with the static methods; it is given to :meth:`pyflinkcep.Pattern.begin`.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.nfa.aftermatch.AfterMatchSkipStrategy`` (Flink 2.3.0). Every
+    strategy but ``noSkip`` holds a match back while a partial match that began earlier lives.
+    """
+
+    @staticmethod
+    def noSkip() -> NoSkipStrategy:
+        """Emit every possible match; the default."""
+        return NoSkipStrategy()
+
+    @staticmethod
+    def skipToNext() -> SkipToNextStrategy:
+        """Discard partial matches that began with the same event as the match."""
+        return SkipToNextStrategy()
+
+    @staticmethod
+    def skipPastLastEvent() -> SkipPastLastStrategy:
+        """Discard partial matches that began before the match ended."""
+        return SkipPastLastStrategy()
+
+    @staticmethod
+    def skipToFirst(patternName: str) -> SkipToFirstStrategy:
+        """Discard partial matches that began before the first event of stage `patternName`."""
+        return SkipToFirstStrategy(_named(patternName))
+
+    @staticmethod
+    def skipToLast(patternName: str) -> SkipToLastStrategy:
+        """Discard partial matches that began before the last event of stage `patternName`."""
+        return SkipToLastStrategy(_named(patternName))
+
+    def isSkipStrategy(self) -> bool:
+        """Say whether anything is ever discarded."""
+        return True
+
+    def getPatternName(self) -> str | None:
+        """Give the stage the strategy names, None when it names none."""
+        return None
+
+    @abstractmethod
+    def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
+        """Give the event id that decides for an emitted match; None discards nothing."""
+
+    @abstractmethod
+    def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
+        """Say whether what began with event `start` is discarded."""
+
+
+def _named(name: str) -> str:
+    if name is None:
+        raise MissingConditionError(
+            "The pattern name of a skip strategy cannot be null.", "name a stage of the pattern"
+        )
+    return name
+
+
+@attrs.frozen
+class NoSkipStrategy(AfterMatchSkipStrategy):
+    """Discard nothing."""
+
+    def isSkipStrategy(self) -> bool:
+        """Say that nothing is ever discarded."""
+        return False
+
+    def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
+        """Give None."""
+        return None
+
+    def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
+        """Give False."""
+        return False
+
+
+@attrs.frozen
+class SkipToNextStrategy(AfterMatchSkipStrategy):
+    """Discard what began with the match's first event, or earlier."""
+
+    def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
+        """Give the match's first event."""
+        return min((ids[0] for path in paths for ids in path.values()), default=None)
+
+    def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
+        """Say whether `start` is not after the match's first event."""
+        return start <= pruning_id
+
+
+@attrs.frozen
+class SkipPastLastStrategy(AfterMatchSkipStrategy):
+    """Discard what began before the match ended."""
+
+    def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
+        """Give the match's last event."""
+        return max((ids[-1] for path in paths for ids in path.values()), default=None)
+
+    def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
+        """Say whether `start` is not after the match's last event."""
+        return start <= pruning_id
+
+
+@attrs.frozen
+class SkipToElementStrategy(AfterMatchSkipStrategy):
+    """
+    The common part of skipToFirst and skipToLast.
+
+    Attributes
+    ----------
+    patternName : str
+        The stage to skip to.
+    shouldThrowException : bool
+        Whether a match without that stage is an error.
+    """
+
+    patternName: str
+    shouldThrowException: bool = False
+
+    def throwExceptionOnMiss(self) -> SkipToElementStrategy:
+        """Give a strategy that raises SkipError where there is nothing to skip to."""
+        return attrs.evolve(self, shouldThrowException=True)
+
+    def getPatternName(self) -> str | None:
+        """Give the stage to skip to."""
+        return self.patternName
+
+    def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
+        """Say whether `start` is before the event to skip to."""
+        return start < pruning_id
+
+    def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
+        """Give the event to skip to; raise SkipError on a miss where that was asked for."""
+        target: IdT | None = None
+        for path in paths:
+            events = path.get(self.patternName)
+            if events:
+                element = self._element(events)
+                target = element if target is None else max(target, element)
+            elif self.shouldThrowException:
+                found = {stage: list(ids) for stage, ids in path.items()}
+                raise SkipError(
+                    f"Could not skip to {self.patternName}. "
+                    f"No such element in the found match {found}",
+                    "leave throwExceptionOnMiss() out when the stage may stay empty",
+                    stage=self.patternName,
+                )
+            if self.shouldThrowException and target == min(ids[0] for ids in path.values()):
+                raise SkipError(
+                    "Could not skip to first element of a match.",
+                    f"skipping to stage {self.patternName!r} would find the same match again",
+                    stage=self.patternName,
+                )
+        return target
+
+    def _element(self, events: Sequence[IdT]) -> IdT:
+        raise NotImplementedError
+
+
+@attrs.frozen
+class SkipToFirstStrategy(SkipToElementStrategy):
+    """Discard what began before the first event of a stage."""
+
+    def _element(self, events: Sequence[IdT]) -> IdT:
+        return events[0]
+
+
+@attrs.frozen
+class SkipToLastStrategy(SkipToElementStrategy):
+    """Discard what began before the last event of a stage."""
+
+    def _element(self, events: Sequence[IdT]) -> IdT:
+        return events[-1]

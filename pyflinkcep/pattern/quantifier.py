@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often a stage may match and how its events must follow each other."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import attrs
+
+from pyflinkcep.errors import InvalidArgumentError, MalformedPatternException
+
+__all__ = ["ConsumingStrategy", "Quantifier", "QuantifierProperty", "Times", "WithinType"]
+
+
+class QuantifierProperty(Enum):
+    """What a quantifier can be; several may hold at once."""
+
+    SINGLE = "SINGLE"
+    LOOPING = "LOOPING"
+    TIMES = "TIMES"
+    OPTIONAL = "OPTIONAL"
+    GREEDY = "GREEDY"
+
+
+class ConsumingStrategy(Enum):
+    """How the event of a stage must follow the one before it (its contiguity)."""
+
+    STRICT = "STRICT"
+    SKIP_TILL_NEXT = "SKIP_TILL_NEXT"
+    SKIP_TILL_ANY = "SKIP_TILL_ANY"
+    NOT_FOLLOW = "NOT_FOLLOW"
+    NOT_NEXT = "NOT_NEXT"
+
+
+class WithinType(Enum):
+    """
+    What a window of :meth:`~pyflinkcep.Pattern.within` measures.
+
+    ``FIRST_AND_LAST`` bounds the time from the first to the last event of a match,
+    ``PREVIOUS_AND_CURRENT`` the gap between one event of a match and the next.
+    """
+
+    PREVIOUS_AND_CURRENT = "PREVIOUS_AND_CURRENT"
+    FIRST_AND_LAST = "FIRST_AND_LAST"
+
+
+@attrs.frozen
+class Times:
+    """
+    The range of repetitions of a stage.
+
+    Attributes
+    ----------
+    from_ : int, at least 1
+        The fewest repetitions.
+    to : int, at least `from_`
+        The most repetitions; a looping stage has no upper bound and keeps ``to == from_``.
+    window_ms : int or None, milliseconds
+        The longest gap between repetitions, None for no bound.
+    """
+
+    from_: int
+    to: int
+    window_ms: int | None = None
+
+    @classmethod
+    def of(cls, times: int, window_ms: int | None = None) -> Times:
+        """Make an exact count; raise InvalidArgumentError when it is below 1."""
+        if times <= 0:
+            raise InvalidArgumentError(
+                "You should give a positive number greater than 0.",
+                f"times({times}): leave the stage out, or use times(0, n) for an optional one",
+            )
+        return cls(times, times, window_ms)
+
+    @classmethod
+    def of_range(cls, from_: int, to: int, window_ms: int | None = None) -> Times:
+        """Make a range; raise InvalidArgumentError when it is empty or starts below 1."""
+        if from_ <= 0:
+            raise InvalidArgumentError(
+                "The from should be a positive number greater than 0.",
+                f"got {from_}; use optional() for a stage that may be missing",
+            )
+        if to < from_:
+            raise InvalidArgumentError(
+                f"The to should be a number greater than or equal to from: {from_}.",
+                f"got to={to}; write times({to}, {from_}) or one exact count",
+            )
+        return cls(from_, to, window_ms)
+
+
+@attrs.frozen
+class Quantifier:
+    """
+    The quantifier of one stage.
+
+    Attributes
+    ----------
+    properties : frozenset of QuantifierProperty
+        What holds of the stage.
+    consumingStrategy : ConsumingStrategy
+        Contiguity between the stage before and the first event of this one.
+    innerConsumingStrategy : ConsumingStrategy
+        Contiguity between the repetitions of this stage.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.pattern.Quantifier`` (Flink 2.3.0).
+    Differs from Flink: a quantifier never changes; :class:`~pyflinkcep.Pattern` swaps it.
+    """
+
+    properties: frozenset[QuantifierProperty]
+    consumingStrategy: ConsumingStrategy
+    innerConsumingStrategy: ConsumingStrategy = ConsumingStrategy.SKIP_TILL_NEXT
+
+    @classmethod
+    def one(cls, strategy: ConsumingStrategy) -> Quantifier:
+        """Make the quantifier of a stage that matches one event."""
+        return cls(frozenset({QuantifierProperty.SINGLE}), strategy)
+
+    @classmethod
+    def looping(cls, strategy: ConsumingStrategy) -> Quantifier:
+        """Make the quantifier of ``oneOrMore`` and ``timesOrMore``."""
+        return cls(frozenset({QuantifierProperty.LOOPING}), strategy)
+
+    @classmethod
+    def times(cls, strategy: ConsumingStrategy) -> Quantifier:
+        """Make the quantifier of ``times``."""
+        return cls(frozenset({QuantifierProperty.TIMES}), strategy)
+
+    def hasProperty(self, property_: QuantifierProperty) -> bool:
+        """Say whether `property_` holds."""
+        return property_ in self.properties
+
+    def optional(self) -> Quantifier:
+        """Give the quantifier with OPTIONAL added."""
+        if self.hasProperty(QuantifierProperty.OPTIONAL):
+            raise MalformedPatternException(
+                "Optional already applied!", "call optional() once for a stage"
+            )
+        if self.consumingStrategy in (ConsumingStrategy.NOT_NEXT, ConsumingStrategy.NOT_FOLLOW):
+            raise MalformedPatternException(
+                "NOT pattern cannot be optional",
+                "leave optional() out: an absent event is no event that may be missing",
+            )
+        return self._with(QuantifierProperty.OPTIONAL)
+
+    def greedy(self) -> Quantifier:
+        """Give the quantifier with GREEDY added."""
+        if self.innerConsumingStrategy is ConsumingStrategy.SKIP_TILL_ANY:
+            raise MalformedPatternException(
+                "Option not applicable to FollowedByAny pattern",
+                "a loop takes as much as it can, or tries all combinations: drop one of the two",
+            )
+        if self.hasProperty(QuantifierProperty.SINGLE):
+            raise MalformedPatternException(
+                "Option not applicable to singleton quantifier",
+                "put greedy() after oneOrMore(), timesOrMore(n) or times(from, to)",
+            )
+        return self._with(QuantifierProperty.GREEDY)
+
+    def combinations(self) -> Quantifier:
+        """Give the quantifier with SKIP_TILL_ANY between repetitions."""
+        if self.hasProperty(QuantifierProperty.SINGLE):
+            raise MalformedPatternException(
+                f"Combinations not applicable to {self}!",
+                "put allowCombinations() after oneOrMore(), times(...) or timesOrMore(n)",
+            )
+        return self._with_inner(
+            ConsumingStrategy.SKIP_TILL_ANY, ConsumingStrategy.STRICT, "Combinations"
+        )
+
+    def consecutive(self) -> Quantifier:
+        """Give the quantifier with STRICT contiguity between repetitions."""
+        if not self.properties & {QuantifierProperty.LOOPING, QuantifierProperty.TIMES}:
+            raise MalformedPatternException(
+                f"Consecutive not applicable to {self}!",
+                "put consecutive() after oneOrMore(), times(...) or timesOrMore(n)",
+            )
+        return self._with_inner(
+            ConsumingStrategy.STRICT, ConsumingStrategy.SKIP_TILL_ANY, "Consecutive"
+        )
+
+    def _with(self, property_: QuantifierProperty) -> Quantifier:
+        return attrs.evolve(self, properties=self.properties | {property_})
+
+    def _with_inner(
+        self, wanted: ConsumingStrategy, excluded: ConsumingStrategy, name: str
+    ) -> Quantifier:
+        if self.innerConsumingStrategy is excluded:
+            raise MalformedPatternException(
+                "You can apply either combinations or consecutive, not both!",
+                "keep the one you mean",
+            )
+        if self.innerConsumingStrategy is wanted:
+            raise MalformedPatternException(f"{name} already applied!", "call it once for a stage")
+        return attrs.evolve(self, innerConsumingStrategy=wanted)
+
+    def __str__(self) -> str:
+        names = ", ".join(p.value for p in QuantifierProperty if p in self.properties)
+        return (
+            f"Quantifier{{properties=[{names}], consumingStrategy={self.consumingStrategy.value}, "
+            f"innerConsumingStrategy={self.innerConsumingStrategy.value}}}"
+        )

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The life cycle of user code: rich functions and the context they run in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyflinkcep.errors import CepRuntimeError, NotSupportedError
+
+__all__ = ["RichFunction", "RuntimeContext"]
+
+
+class RuntimeContext:
+    """
+    What a rich function may know of the task it runs in.
+
+    Parameters
+    ----------
+    taskName : str
+        A name for the running pattern.
+    indexOfThisSubtask : int, at least 0
+        The number of the partition.
+
+    Notes
+    -----
+    Ports ``CepRuntimeContext`` (Flink 2.3.0): as there, a pattern's functions may keep no
+    state and no accumulators.
+    """
+
+    def __init__(self, taskName: str = "CEP", indexOfThisSubtask: int = 0) -> None:
+        self._taskName = taskName
+        self._index = indexOfThisSubtask
+
+    def getTaskName(self) -> str:
+        """Give the name of the running pattern."""
+        return self._taskName
+
+    def getIndexOfThisSubtask(self) -> int:
+        """Give the number of the partition, from 0."""
+        return self._index
+
+    def getState(self, *_: Any) -> Any:
+        """Raise: state is not supported."""
+        raise NotSupportedError("State is not supported.", "keep what you need in the match")
+
+    getListState = getMapState = getReducingState = getAggregatingState = getState
+
+    def addAccumulator(self, *_: Any) -> Any:
+        """Raise: accumulators are not supported."""
+        raise NotSupportedError("Accumulators are not supported.", "count on the resulting rows")
+
+    getAccumulator = addAccumulator
+
+
+class RichFunction:
+    """
+    A function with a life cycle.
+
+    ``setRuntimeContext`` and ``open`` are called on the worker before the first event,
+    ``close`` after the last.
+    """
+
+    _runtimeContext: RuntimeContext | None = None
+
+    def setRuntimeContext(self, context: RuntimeContext) -> None:
+        """Keep the context for :meth:`getRuntimeContext`."""
+        self._runtimeContext = context
+
+    def getRuntimeContext(self) -> RuntimeContext:
+        """Give the context; raise CepRuntimeError before ``open``."""
+        if self._runtimeContext is None:
+            raise CepRuntimeError(
+                "The runtime context has not been initialized.",
+                "ask for it in open() or later, not in __init__",
+            )
+        return self._runtimeContext
+
+    def open(self, context: RuntimeContext | None = None) -> None:
+        """Prepare for work; nothing by default."""
+
+    def close(self) -> None:
+        """Give back what ``open`` took; nothing by default."""

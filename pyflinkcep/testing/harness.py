@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Harnesses that feed a pattern by hand, in memory: no Spark, no JVM."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+from pyflinkcep.nfa import EventEvaluation, EventMatch, NFACompiler, TimedOut
+from pyflinkcep.operator import (
+    CepOperator,
+    EventComparator,
+    KeyedCepOperator,
+    comparator_key,
+    restore,
+    snapshot,
+)
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.sharedbuffer import SharedBuffer
+from pyflinkcep.time import MAX_WATERMARK
+
+__all__ = ["NFATestHarness", "OperatorTestHarness"]
+
+
+class NFATestHarness:
+    """
+    One key's automaton, fed by hand in order of time.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    timeoutHandling : bool
+        Whether :meth:`advanceTime` reports timed-out partial matches.
+
+    Notes
+    -----
+    Ports ``NFATestHarness`` of Flink's tests.
+
+    Examples
+    --------
+    >>> from pyflinkcep import Pattern
+    >>> harness = NFATestHarness(
+    ...     Pattern.begin("a").where(lambda e: e == "a").followedBy("b").where(lambda e: e == "b")
+    ... )
+    >>> [harness.process(e, ts) for ts, e in enumerate("axb")]
+    [[], [], [{'a': ['a'], 'b': ['b']}]]
+    """
+
+    def __init__(self, pattern: Pattern, timeoutHandling: bool = False) -> None:
+        self._nfa = NFACompiler.compile(pattern, timeoutHandling)
+        self._nfa.open(RuntimeContext())
+        self._state = self._nfa.create_initial_state()
+        self._buffer = SharedBuffer()
+
+    def advanceTime(self, timestamp: int) -> tuple[list[EventMatch], list[TimedOut]]:
+        """
+        Let time pass.
+
+        Parameters
+        ----------
+        timestamp : int, epoch milliseconds
+            The time reached.
+
+        Returns
+        -------
+        tuple of (list of dict, list of tuple)
+            Matches that waited for time to pass, and (partial match, end of its window).
+        """
+        return self._nfa.advance_time(self._buffer.get_accessor(), self._state, timestamp)
+
+    def process(self, event: Any, timestamp: int) -> list[EventMatch]:
+        """
+        Show an event to the pattern; call :meth:`advanceTime` first where windows matter.
+
+        Parameters
+        ----------
+        event : object
+            The event.
+        timestamp : int, epoch milliseconds
+            Its time.
+
+        Returns
+        -------
+        list of dict of str to list
+            The matches it completes, in Flink's order.
+        """
+        accessor = self._buffer.get_accessor()
+        evaluation = EventEvaluation(accessor, None, event, timestamp)
+        return self._nfa.process(accessor, self._state, timestamp, evaluation, event)
+
+    @property
+    def partialMatches(self) -> int:
+        """The number of partial matches, the start state among them."""
+        return len(self._state.partialMatches)
+
+    @property
+    def bufferNodes(self) -> int:
+        """The number of nodes in the shared buffer."""
+        return self._buffer.node_count
+
+    @property
+    def bufferedEvents(self) -> int:
+        """The number of events in the shared buffer."""
+        return len(self._buffer.events)
+
+
+class OperatorTestHarness:
+    """
+    Flink's keyed operator in memory: disorder, watermarks, late data, timeouts, snapshots.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    timeoutHandling : bool
+        Whether timed-out partial matches are collected in :attr:`timeouts`.
+    lateDataOutput : bool
+        Whether late events are collected in :attr:`lateData`; else they are only counted.
+    comparator : callable, optional
+        Orders events of equal time: a sort key, or a function of two events.
+    processingTime : bool
+        Whether the clock counts instead of the events' times; :meth:`setProcessingTime` moves it.
+
+    Attributes
+    ----------
+    matches, timeouts : list of (key, timestamp, match)
+        The results so far; timestamps in epoch milliseconds.
+    lateData : list of (key, event)
+        The late events so far.
+
+    Examples
+    --------
+    >>> from pyflinkcep import Pattern
+    >>> harness = OperatorTestHarness(
+    ...     Pattern.begin("a").where(lambda e: e == "a").next("b").where(lambda e: e == "b")
+    ... )
+    >>> harness.processElement("b", 2, key="k")
+    >>> harness.processElement("a", 1, key="k")
+    >>> harness.processWatermark(5)
+    >>> harness.matches
+    [('k', 2, {'a': ['a'], 'b': ['b']})]
+    """
+
+    def __init__(
+        self,
+        pattern: Pattern,
+        timeoutHandling: bool = False,
+        lateDataOutput: bool = False,
+        comparator: EventComparator | None = None,
+        processingTime: bool = False,
+    ) -> None:
+        self.matches: list[tuple[Any, int, EventMatch]] = []
+        self.timeouts: list[tuple[Any, int, EventMatch]] = []
+        self.lateData: list[tuple[Any, Any]] = []
+        self._lateDataOutput = lateDataOutput
+        nfa = NFACompiler.compile(pattern, timeoutHandling)
+        nfa.open(RuntimeContext())
+        order = comparator_key(comparator)
+        rules = CepOperator(nfa, processing_time=processingTime)
+        self._operator = KeyedCepOperator(rules, _Collect(self), order)
+
+    def processElement(self, event: Any, timestamp: int, key: Any = None) -> None:
+        """Take in an event of a key at a time in epoch milliseconds."""
+        self._operator.process_element(key, event, timestamp)
+
+    def processWatermark(self, timestamp: int) -> None:
+        """Advance the watermark, epoch milliseconds; an earlier one than the last is ignored."""
+        self._operator.advance_watermark(timestamp)
+
+    def setProcessingTime(self, timestamp: int) -> None:
+        """Advance the clock, epoch milliseconds; with `processingTime` only."""
+        self._operator.advance_watermark(timestamp)
+
+    def close(self) -> None:
+        """End the input: in event time, the final watermark."""
+        if not self._operator.operator.processing_time:
+            self.processWatermark(MAX_WATERMARK)
+
+    def snapshotAndRestore(self) -> OperatorTestHarness:
+        """Give a new harness, built from this one's state as bytes, with the results so far."""
+        old, serializer = self._operator, _PickleSerializer()
+        copy = object.__new__(OperatorTestHarness)
+        copy.matches, copy.timeouts = list(self.matches), list(self.timeouts)
+        copy.lateData = list(self.lateData)
+        copy._lateDataOutput = self._lateDataOutput
+        copy._operator = KeyedCepOperator(old.operator, _Collect(copy), old.order)
+        restore(copy._operator, snapshot(old, serializer, serializer), serializer, serializer)
+        return copy
+
+    @property
+    def numLateRecordsDropped(self) -> int:
+        """How many late events were dropped, none while `lateDataOutput` takes them."""
+        return 0 if self._lateDataOutput else self._operator.late_dropped
+
+    @property
+    def keysWithState(self) -> int:
+        """How many keys hold any state."""
+        return len(self._operator.keys)
+
+
+class _Collect:
+    """Puts an operator's results into the harness's lists."""
+
+    def __init__(self, harness: OperatorTestHarness) -> None:
+        self._harness = harness
+
+    def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        self._harness.matches.append((key, timestamp, match))
+
+    def timeout(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        self._harness.timeouts.append((key, timestamp, match))
+
+    def late(self, key: Any, event: Any) -> None:
+        if self._harness._lateDataOutput:
+            self._harness.lateData.append((key, event))
+
+
+class _PickleSerializer:
+    """Events and keys by pickle: good enough for a test, never for a checkpoint."""
+
+    def dumps(self, objects: Sequence[Any]) -> bytes:
+        return pickle.dumps(list(objects))
+
+    def loads(self, data: bytes) -> Sequence[Any]:
+        loaded: list[Any] = pickle.loads(data)
+        return loaded

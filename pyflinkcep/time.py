@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Durations: ``Time.seconds(10)`` for code that comes from Flink 1.x, and their milliseconds."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pyflinkcep.errors import InvalidArgumentError
+
+__all__ = ["MAX_WATERMARK", "MIN_WATERMARK", "Time", "to_milliseconds"]
+
+MAX_WATERMARK = 2**63 - 1
+"""Flink's final watermark, ``Long.MAX_VALUE``: the end of a bounded input."""
+
+MIN_WATERMARK = -(2**63)
+"""The watermark before the first one arrives, ``Long.MIN_VALUE``."""
+
+
+class Time:
+    """
+    Make durations in the words of Flink 1.x.
+
+    Every method gives a :class:`datetime.timedelta`, which is what the rest of the API takes.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.streaming.api.windowing.time.Time`` of Flink 1.x.
+    Differs from Flink: an ordinary ``timedelta`` comes back, not an object of its own.
+
+    Examples
+    --------
+    >>> Time.minutes(2)
+    datetime.timedelta(seconds=120)
+    """
+
+    @staticmethod
+    def milliseconds(milliseconds: int) -> timedelta:
+        """Give a duration of so many milliseconds."""
+        return timedelta(milliseconds=milliseconds)
+
+    @staticmethod
+    def seconds(seconds: int) -> timedelta:
+        """Give a duration of so many seconds."""
+        return timedelta(seconds=seconds)
+
+    @staticmethod
+    def minutes(minutes: int) -> timedelta:
+        """Give a duration of so many minutes."""
+        return timedelta(minutes=minutes)
+
+    @staticmethod
+    def hours(hours: int) -> timedelta:
+        """Give a duration of so many hours."""
+        return timedelta(hours=hours)
+
+    @staticmethod
+    def days(days: int) -> timedelta:
+        """Give a duration of so many days of 24 hours."""
+        return timedelta(days=days)
+
+
+def to_milliseconds(duration: timedelta, what: str) -> int:
+    """
+    Turn a duration into whole milliseconds, rounding down.
+
+    Parameters
+    ----------
+    duration : timedelta
+        Any length; negative ones are allowed, as in Flink.
+    what : str
+        What the duration is for; named in the error.
+
+    Returns
+    -------
+    int
+        Milliseconds.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When `duration` is not a ``timedelta``.
+    """
+    if not isinstance(duration, timedelta):
+        raise InvalidArgumentError(
+            f"{what} takes a timedelta, not {duration!r}",
+            "write timedelta(seconds=10) or Time.seconds(10)",
+        )
+    return duration // timedelta(milliseconds=1)
