@@ -91,12 +91,10 @@ class NFA:
             condition.close()
 
     def _rich_conditions(self) -> list[RichFunction]:
-        return [
-            t.condition
-            for table in self.tables.values()
-            for t in table.state.transitions
-            if isinstance(t.condition, RichFunction)
+        conditions = [
+            t.condition for table in self.tables.values() for t in table.state.transitions
         ]
+        return [condition for condition in conditions if isinstance(condition, RichFunction)]
 
     # --- time
 
@@ -268,9 +266,7 @@ class NFA:
         version = version.add_stage()
         accessor.lock_node(node, version)
         if partial.startEventID is None:
-            return ComputationState(
-                move.target, version, timestamp, timestamp, node, entry.eventId
-            )
+            return ComputationState(move.target, version, timestamp, timestamp, node, entry.eventId)
         return ComputationState(
             move.target, version, partial.startTimestamp, timestamp, node, partial.startEventID
         )

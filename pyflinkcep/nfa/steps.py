@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import attrs
 
@@ -139,7 +139,7 @@ class Atoms:
     def __init__(self) -> None:
         self._by_identity: dict[object, Atom] = {}
 
-    def __iter__(self) -> object:
+    def __iter__(self) -> Iterator[Atom]:
         return iter(self._by_identity.values())
 
     def register(self, condition: IterativeCondition, stage: str) -> None:
@@ -285,9 +285,7 @@ class StateTable:
         return edges
 
     @staticmethod
-    def _reaches_final(
-        target: State, holds: Callable[[IterativeCondition | None], bool]
-    ) -> bool:
+    def _reaches_final(target: State, holds: Callable[[IterativeCondition | None], bool]) -> bool:
         """Say whether the event just taken also lets the rest of the pattern stay empty."""
         stack: list[tuple[State, tuple[State, ...]]] = [(target, ())]
         while stack:

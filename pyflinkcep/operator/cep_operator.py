@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import attrs
@@ -12,10 +12,7 @@ from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, EventEvaluation, EventMatch, NFAState, TimedOut
 from pyflinkcep.sharedbuffer import SharedBuffer, SharedBufferAccessor
 
-__all__ = ["BufferedEvent", "CepOperator", "KeyState", "Output", "is_late"]
-
-BufferedEvent = tuple[Any, int, int]
-"""An event as the operator gets it: (event or handle, bits known, bits that hold)."""
+__all__ = ["CepOperator", "KeyState", "Output", "is_late"]
 
 
 def is_late(timestamp: Any, watermark: Any) -> Any:
@@ -99,13 +96,15 @@ class CepOperator:
         self,
         key: Any,
         state: KeyState,
-        timestamp: int,
-        events: Iterable[BufferedEvent],
+        timestamps: Sequence[int],
+        events: Sequence[Any],
         output: Output,
+        known: int = 0,
+        values: Sequence[int] | None = None,
         processing_time: int | None = None,
     ) -> None:
         """
-        Match the events of one timestamp.
+        Match events of a key that are in their final order.
 
         Parameters
         ----------
@@ -113,22 +112,36 @@ class CepOperator:
             The key, for results and errors.
         state : KeyState
             The key's state; changed in place.
-        timestamp : int, epoch milliseconds
-            The events' time, not before that of an earlier call.
-        events : iterable of (event, known, values)
-            The events in their final order; `known` and `values` are condition bits.
+        timestamps : sequence of int, epoch milliseconds
+            The events' times, never falling, and not before those of an earlier call.
+        events : sequence
+            The events or their handles, as many as `timestamps`.
         output : Output
             Receives the results.
+        known : int
+            The bits of the conditions whose answers `values` brings.
+        values : sequence of int, optional
+            For each event the bits of those conditions that hold.
         processing_time : int, optional, epoch milliseconds
             The clock that conditions see; the wall clock when not given.
+
+        Raises
+        ------
+        CepRuntimeError
+            When a condition or a throwing skip strategy fails; names stage, key and time.
         """
-        nfa, nfa_state = self.nfa, state.nfa_state
+        nfa, nfa_state, view = self.nfa, state.nfa_state, self.view
         accessor = state.buffer.get_accessor()
+        now: int | None = None
         try:
-            self._advance(key, accessor, nfa_state, timestamp, output)
-            for event, known, values in events:
+            for position, event in enumerate(events):
+                timestamp = timestamps[position]
+                if timestamp != now:
+                    self._advance(key, accessor, nfa_state, timestamp, output)
+                    now = timestamp
+                bits = 0 if values is None else values[position]
                 evaluation = EventEvaluation(
-                    accessor, self.view, event, timestamp, known, values, processing_time
+                    accessor, view, event, timestamp, known, bits, processing_time
                 )
                 for match in nfa.process(accessor, nfa_state, timestamp, evaluation, event):
                     output.match(key, timestamp, match)

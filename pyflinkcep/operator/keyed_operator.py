@@ -8,13 +8,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from pyflinkcep.operator.cep_operator import (
-    BufferedEvent,
-    CepOperator,
-    KeyState,
-    Output,
-    is_late,
-)
+from pyflinkcep.operator.cep_operator import CepOperator, KeyState, Output, is_late
 from pyflinkcep.time import MIN_WATERMARK
 
 __all__ = ["KeyContext", "KeyedCepOperator", "KeyedOutput"]
@@ -41,7 +35,7 @@ class KeyContext:
     """
 
     state: KeyState
-    queue: dict[int, list[BufferedEvent]] = attrs.field(factory=dict)
+    queue: dict[int, list[Any]] = attrs.field(factory=dict)
 
 
 @attrs.define(eq=False)
@@ -72,9 +66,7 @@ class KeyedCepOperator:
     watermark: int = MIN_WATERMARK
     late_dropped: int = 0
 
-    def process_element(
-        self, key: Any, event: Any, timestamp: int, known: int = 0, values: int = 0
-    ) -> None:
+    def process_element(self, key: Any, event: Any, timestamp: int) -> None:
         """
         Take in an event.
 
@@ -86,16 +78,14 @@ class KeyedCepOperator:
             The event or its handle.
         timestamp : int, epoch milliseconds
             Its time; in processing time the clock counts instead.
-        known, values : int
-            Bits of conditions that are answered already, and which of them hold.
         """
         if self.operator.processing_time:
-            self._process_now(key, (event, known, values))
+            self._process_now(key, event)
         elif is_late(timestamp, self.watermark):
             self.late_dropped += 1
             self.output.late(key, event)
         else:
-            self._context(key).queue.setdefault(timestamp, []).append((event, known, values))
+            self._context(key).queue.setdefault(timestamp, []).append(event)
 
     def advance_watermark(self, watermark: int) -> None:
         """
@@ -131,26 +121,24 @@ class KeyedCepOperator:
         for timestamp in sorted(time for time in context.queue if time <= limit):
             events = context.queue.pop(timestamp)
             if self.order is not None:
-                order = self.order
-                events.sort(key=lambda buffered: order(self._value(buffered)))
-            self.operator.process_events(key, context.state, timestamp, events, self.output)
+                events.sort(key=self.order)
+            times = [timestamp] * len(events)
+            self.operator.process_events(key, context.state, times, events, self.output)
         self.operator.advance_time(key, context.state, limit, self.output)
         self._forget_if_idle(key, context)
 
-    def _process_now(self, key: Any, event: BufferedEvent) -> None:
+    def _process_now(self, key: Any, event: Any) -> None:
         now, context = self.watermark, self._context(key)
         if self.order is not None:
             # Wait for the clock to move on: events of the same instant are still to be ordered.
             context.queue.setdefault(now, []).append(event)
             return
-        self.operator.process_events(key, context.state, now, [event], self.output, now)
+        self.operator.process_events(
+            key, context.state, [now], [event], self.output, processing_time=now
+        )
         context.state.nfa_state.reset_flags()
         self._forget_if_idle(key, context)
 
     def _forget_if_idle(self, key: Any, context: KeyContext) -> None:
         if not context.queue and self.operator.is_idle(context.state):
             del self.keys[key]
-
-    def _value(self, buffered: BufferedEvent) -> Any:
-        view = self.operator.view
-        return buffered[0] if view is None else view(buffered[0])

@@ -37,8 +37,7 @@ def snapshot(operator: KeyedCepOperator, events: Serializer, keys: Serializer) -
         for timestamp, waiting in context.queue.items():
             put(timestamp)
             put(len(waiting))
-            for event, known, values in waiting:
-                writer.numbers.extend((writer.add_event(event), known, values))
+            writer.numbers.extend(map(writer.add_event, waiting))
         writer.write(context.state)
     header = {
         "states": list(writer.nfa.tables),
@@ -81,9 +80,7 @@ def restore(operator: KeyedCepOperator, data: bytes, events: Serializer, keys: S
         context = KeyContext(operator.operator.new_key())
         for _ in range(number()):
             timestamp = number()
-            context.queue[timestamp] = [
-                (reader.events[number()], number(), number()) for _ in range(number())
-            ]
+            context.queue[timestamp] = [reader.events[number()] for _ in range(number())]
         context.state = reader.read()
         operator.keys[key] = context
     operator.watermark = header["watermark"]

@@ -350,7 +350,8 @@ def as_condition(condition: Any, null_message: str) -> IterativeCondition:
 def _is_column(value: Any) -> bool:
     """Recognise a Spark Column, classic or Connect, without importing pyspark."""
     return any(
-        c.__name__ == "Column" and c.__module__.startswith("pyspark.sql") for c in type(value).__mro__
+        c.__name__ == "Column" and c.__module__.startswith("pyspark.sql")
+        for c in type(value).__mro__
     )
 
 
@@ -360,9 +361,7 @@ def _positional_parameters(function: Callable[..., Any]) -> int:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return 1
-    positional = [
-        p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     required = sum(1 for p in positional if p.default is p.empty)
     if required == 0 and (positional or any(p.kind == p.VAR_POSITIONAL for p in parameters)):
         return 1

@@ -401,4 +401,3 @@ class GroupPattern(Pattern):
 
     def _label(self) -> str:
         return f"({self._groupPattern.describe()})"
-
