@@ -4,10 +4,17 @@
 from __future__ import annotations
 
 from pyflinkcep.errors import MalformedPatternException
+from pyflinkcep.nfa.contiguity import (
+    extend_with_until,
+    ignore_condition,
+    inner_ignore_condition,
+    make_greedy,
+    take_condition,
+    true_condition,
+)
 from pyflinkcep.nfa.names import DELIMITER, NFAStateNameHandler, original_name
 from pyflinkcep.nfa.state import State, StateTransitionAction, StateType, endless_loop
 from pyflinkcep.pattern.conditions import (
-    BooleanConditions,
     IterativeCondition,
     RichAndCondition,
     RichNotCondition,
@@ -88,7 +95,7 @@ class GraphBuilder:
         gap = self._stage.getWindowSize(WithinType.PREVIOUS_AND_CURRENT)
         if last.kind is not StateType.FINAL or (gap is None and (self.window_time or 0) <= 0):
             return None
-        not_condition = self._take_condition(self._stage)
+        not_condition = take_condition(self._stage, self._group)
         pending = self._create_stage_state(StateType.PENDING)
         stop = self._stop_state(not_condition, self._stage.getName())
         pending.add_proceed(stop, not_condition)
@@ -96,7 +103,7 @@ class GraphBuilder:
         return pending
 
     def _create_not_next_state(self, last: State) -> State:
-        not_condition = self._take_condition(self._stage)
+        not_condition = take_condition(self._stage, self._group)
         state = self._create_stage_state(StateType.NORMAL)
         stop = self._stop_state(not_condition, self._stage.getName())
         if last.kind is StateType.FINAL:
@@ -122,8 +129,8 @@ class GraphBuilder:
             entry = self._create_singleton_state(
                 sink,
                 sink,
-                self._take_condition(stage),
-                self._ignore_condition(stage),
+                take_condition(stage, self._group),
+                ignore_condition(stage, self._group, self._is_first_of_loop()),
                 self._has(QuantifierProperty.OPTIONAL),
             )
         self._add_stop_states(entry)
@@ -139,7 +146,7 @@ class GraphBuilder:
         ignore: IterativeCondition | None,
         is_optional: bool,
     ) -> State:
-        """Build one repetition of the stage; `proceed` is where an optional one may be skipped to."""
+        """Build one repetition of the stage; an optional one may be skipped to `proceed`."""
         stage = self._stage
         if isinstance(stage, GroupPattern):
             return self._create_group_state(stage, sink, proceed, is_optional)
@@ -161,7 +168,7 @@ class GraphBuilder:
         return state
 
     def _add_proceed_of_optional(self, state: State, proceed: State) -> None:
-        true, until = self._true_condition(), self._stage.getUntilCondition()
+        true, until = true_condition(self._group), self._stage.getUntilCondition()
         if not self._has(QuantifierProperty.GREEDY) or until is None:
             state.add_proceed(proceed, true)
             return
@@ -178,14 +185,14 @@ class GraphBuilder:
     def _create_times_state(self, sink: State, proceed: State, times: Times) -> State:
         """Build the repetitions of a range, the optional ones last in the chain."""
         stage, until = self._stage, self._stage.getUntilCondition()
-        inner = self._extend_with_until(self._inner_ignore_condition(stage), until, False)
-        take = self._extend_with_until(self._take_condition(stage), until, True)
+        inner = extend_with_until(inner_ignore_condition(stage, self._group), until, False)
+        take = extend_with_until(take_condition(stage, self._group), until, True)
         assert take is not None
         self._mark_first_of_loop(False)
         if self._has(QuantifierProperty.GREEDY) and times.from_ != times.to:
             if until is not None:
                 self._original_states[sink.name] = self._copy(sink)
-            self._make_greedy(sink, take)
+            make_greedy(sink, take)
         last = sink
         for _ in range(times.from_, times.to):
             last = self._create_singleton_state(last, proceed, take, inner, True)
@@ -198,7 +205,7 @@ class GraphBuilder:
             last,
             proceed,
             take,
-            self._ignore_condition(stage),
+            ignore_condition(stage, self._group, self._is_first_of_loop()),
             self._has(QuantifierProperty.OPTIONAL),
         )
 
@@ -207,9 +214,9 @@ class GraphBuilder:
         stage, until = self._stage, self._stage.getUntilCondition()
         if isinstance(stage, GroupPattern):
             return self._create_looping_group_state(stage, sink)
-        ignore = self._extend_with_until(self._inner_ignore_condition(stage), until, False)
-        take = self._extend_with_until(self._take_condition(stage), until, True)
-        true = self._true_condition()
+        ignore = extend_with_until(inner_ignore_condition(stage, self._group), until, False)
+        take = extend_with_until(take_condition(stage, self._group), until, True)
+        true = true_condition(self._group)
         state = self._create_stage_state(StateType.NORMAL)
         if self._has(QuantifierProperty.GREEDY):
             if until is None:
@@ -219,7 +226,7 @@ class GraphBuilder:
                 self._original_states[sink.name] = original
                 state.add_proceed(original, RichAndCondition(true, until))
                 state.add_proceed(sink, RichAndCondition(true, RichNotCondition(until)))
-            self._make_greedy(sink, self._take_condition(stage))
+            make_greedy(sink, take_condition(stage, self._group))
         else:
             state.add_proceed(sink, true)
         state.add_take(state, take)
@@ -238,14 +245,14 @@ class GraphBuilder:
         head = self._convert_group(group, sink)
         if is_optional:
             assert proceed is not None
-            head.add_proceed(proceed, self._true_condition())
+            head.add_proceed(proceed, true_condition(self._group))
         return head
 
     def _create_looping_group_state(self, group: GroupPattern, sink: State) -> State:
         dummy = self._create_stage_state(StateType.NORMAL)
         head = self._convert_group(group, dummy)
-        head.add_proceed(sink, self._true_condition())
-        dummy.add_proceed(head, self._true_condition())
+        head.add_proceed(sink, true_condition(self._group))
+        dummy.add_proceed(head, true_condition(self._group))
         return head
 
     def _convert_group(self, group: GroupPattern, sink: State) -> State:
@@ -267,7 +274,7 @@ class GraphBuilder:
             if not is_not and not previous.getQuantifier().hasProperty(QuantifierProperty.OPTIONAL):
                 break
             if is_not:
-                found.append((self._take_condition(previous), previous.getName()))
+                found.append((take_condition(previous, self._group), previous.getName()))
             stage = previous
         return found
 
@@ -285,7 +292,7 @@ class GraphBuilder:
     def _add_stop_state_to_looping(self, state: State) -> None:
         following = self._following
         if following is not None and self._strategy(following) is ConsumingStrategy.NOT_FOLLOW:
-            condition = self._take_condition(following)
+            condition = take_condition(following, self._group)
             state.add_proceed(self._stop_state(condition, following.getName()), condition)
 
     def _copy_without_transitive_nots(self, sink: State) -> State:
@@ -316,63 +323,6 @@ class GraphBuilder:
             else:
                 copy.add_ignore(copy if target is sink else target, t.condition)
         return copy
-
-    # --- conditions
-
-    def _take_condition(self, stage: Pattern) -> IterativeCondition:
-        return self._unless_group_ends(stage.getCondition())
-
-    def _true_condition(self) -> IterativeCondition:
-        return self._unless_group_ends(BooleanConditions.trueFunction())
-
-    def _ignore_condition(self, stage: Pattern) -> IterativeCondition | None:
-        """Give the condition to pass an event by before the stage; None where that is not allowed."""
-        strategy = self._strategy(stage)
-        group = self._group
-        if group is not None and stage.getPrevious() is None:
-            quantifier = group.getQuantifier()
-            strategy = (
-                quantifier.consumingStrategy
-                if self._first_of_loop.get(id(group), True)
-                else quantifier.innerConsumingStrategy
-            )
-        return self._ignore_by_strategy(stage, strategy)
-
-    def _inner_ignore_condition(self, stage: Pattern) -> IterativeCondition | None:
-        """Give the condition to pass an event by between repetitions."""
-        group = self._group
-        source = group if group is not None and stage.getPrevious() is None else stage
-        return self._ignore_by_strategy(stage, source.getQuantifier().innerConsumingStrategy)
-
-    def _ignore_by_strategy(
-        self, stage: Pattern, strategy: ConsumingStrategy
-    ) -> IterativeCondition | None:
-        if strategy is ConsumingStrategy.SKIP_TILL_NEXT:
-            return self._unless_group_ends(RichNotCondition(stage.getCondition()))
-        if strategy is ConsumingStrategy.SKIP_TILL_ANY:
-            return self._unless_group_ends(BooleanConditions.trueFunction())
-        return None
-
-    def _unless_group_ends(self, condition: IterativeCondition) -> IterativeCondition:
-        until = None if self._group is None else self._group.getUntilCondition()
-        return condition if until is None else RichAndCondition(RichNotCondition(until), condition)
-
-    @staticmethod
-    def _extend_with_until(
-        condition: IterativeCondition | None, until: IterativeCondition | None, is_take: bool
-    ) -> IterativeCondition | None:
-        if until is None:
-            return condition
-        if condition is None:
-            return RichNotCondition(until) if is_take else None
-        return RichAndCondition(RichNotCondition(until), condition)
-
-    @staticmethod
-    def _make_greedy(state: State, take: IterativeCondition) -> None:
-        """Let the loop before `state` have every event it could take."""
-        for t in state.transitions:
-            old = t.condition or BooleanConditions.trueFunction()
-            t.condition = RichAndCondition(old, RichNotCondition(take))
 
     # --- states
 
@@ -415,8 +365,11 @@ class GraphBuilder:
             group is not None
             and stage.getPrevious() is None
             and group.getQuantifier().hasProperty(QuantifierProperty.OPTIONAL)
-            and self._first_of_loop.get(id(group), True)
+            and self._is_first_of_loop()
         )
+
+    def _is_first_of_loop(self) -> bool:
+        return self._first_of_loop.get(id(self._group), True)
 
     def _mark_first_of_loop(self, value: bool) -> None:
         if isinstance(self._stage, GroupPattern):

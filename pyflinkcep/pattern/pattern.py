@@ -335,22 +335,6 @@ class Pattern(Stage):
         self._times = Times.of_range(times, times, window_ms)
         return self
 
-    def _check_no_not_pattern(self) -> None:
-        strategy = self._quantifier.consumingStrategy
-        if strategy in (ConsumingStrategy.NOT_FOLLOW, ConsumingStrategy.NOT_NEXT):
-            raise MalformedPatternException(
-                "Option not applicable to NOT pattern",
-                f"stage {self._name!r} is about an absent event: put the option on another stage",
-            )
-
-    def _check_no_quantifier(self) -> None:
-        if not self._quantifier.hasProperty(QuantifierProperty.SINGLE):
-            raise MalformedPatternException(
-                "Already applied quantifier to this Pattern. "
-                f"Current quantifier is: {self._quantifier}",
-                f"quantify stage {self._name!r} once, with optional() after it where needed",
-            )
-
 
 class GroupPattern(Pattern):
     """

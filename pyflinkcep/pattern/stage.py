@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyflinkcep.errors import MalformedPatternException
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.conditions import BooleanConditions, IterativeCondition
 from pyflinkcep.pattern.quantifier import (
@@ -98,6 +99,22 @@ class Stage:
             arrow = _ARROWS[stage._quantifier.consumingStrategy] if text else ""
             text += arrow + stage._label() + _quantifier_text(stage)
         return text
+
+    def _check_no_not_pattern(self) -> None:
+        strategy = self._quantifier.consumingStrategy
+        if strategy in (ConsumingStrategy.NOT_FOLLOW, ConsumingStrategy.NOT_NEXT):
+            raise MalformedPatternException(
+                "Option not applicable to NOT pattern",
+                f"stage {self._name!r} is about an absent event: put the option on another stage",
+            )
+
+    def _check_no_quantifier(self) -> None:
+        if not self._quantifier.hasProperty(QuantifierProperty.SINGLE):
+            raise MalformedPatternException(
+                "Already applied quantifier to this Pattern. "
+                f"Current quantifier is: {self._quantifier}",
+                f"quantify stage {self._name!r} once, with optional() after it where needed",
+            )
 
     def _label(self) -> str:
         return str(self._name)
