@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every sample does what it says, and so does the README."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from pyflinkcep.testing import match
+
+ROOT = Path(__file__).parent.parent
+SAMPLES = ROOT / "samples"
+NAMES = sorted(path.stem for path in SAMPLES.glob("[!_]*.py"))
+
+
+def load(name):
+    """Give a sample as a module; not in sys.modules, so that Spark sends its functions whole."""
+    spec = importlib.util.spec_from_file_location(name, SAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def expected_output(module):
+    """Give the output that a sample's docstring promises."""
+    return dedent(module.__doc__.split("Expected output::", 1)[1]).strip()
+
+
+# --- the patterns, without Spark
+
+
+def test_flink_quickstart_pattern():
+    """42, directly a volume of 10, later "end": at 1, and twice with the "end" at 10."""
+    sample = load("flink_quickstart")
+
+    found = match(sample.pattern(), sample.EVENTS, timestamp="ts")
+
+    assert [{stage: [e.ts for e in events] for stage, events in m.items()} for m in found] == [
+        {"start": [1], "middle": [2], "end": [4]},
+        {"start": [7], "middle": [8], "end": [10]},
+        {"start": [8], "middle": [9], "end": [10]},
+    ]
+
+
+def test_shoplifting_pattern():
+    """Only unpaid items that leave within 12 hours; a match for each shelf reading."""
+    sample = load("shoplifting")
+
+    found = match(sample.pattern(), sample.EVENTS, timestamp="time", key="tag")
+
+    assert sorted(
+        (m["exit"][0].tag, f"{m['shelf'][0].time:%H:%M}", f"{m['exit'][0].time:%H:%M}")
+        for m in found
+    ) == [
+        ("book", "09:05", "09:30"),
+        ("scarf", "10:00", "10:30"),
+        ("scarf", "10:10", "10:30"),
+        ("watch", "09:00", "20:59"),
+    ]
+    assert all(list(m) == ["shelf", "exit"] for m in found)
+
+
+def test_contamination_pattern():
+    """Six chains: two ways to the Cafe and therefore to the School, none after 3 hours."""
+    sample = load("contamination")
+
+    found = match(sample.pattern(), sample.EVENTS, timestamp="time")
+
+    assert [[e.destination for e in (*m["alert"], *m["shipments"])] for m in found] == [
+        ["Farm", "Bakery"],
+        ["Farm", "Dairy"],
+        ["Farm", "Bakery", "Cafe"],
+        ["Farm", "Dairy", "Cafe"],
+        ["Farm", "Bakery", "Cafe", "School"],
+        ["Farm", "Dairy", "Cafe", "School"],
+    ]
+
+
+def test_stock_trend_pattern():
+    """A match for each of the two large trades of HILL; none for DALE and LAKE."""
+    sample = load("stock_trend")
+
+    found = match(sample.pattern(), sample.EVENTS, timestamp="time", key="symbol")
+
+    assert [[e.price for e in (*m["start"], *m["rise"], *m["fall"])] for m in found] == [
+        [100.0, 103.0, 106.0, 107.0, 110.0, 101.0],
+        [103.0, 106.0, 107.0, 110.0, 101.0],
+    ]
+    assert {e.symbol for m in found for events in m.values() for e in events} == {"HILL"}
+
+
+# --- the programs
+
+
+def test_every_sample_is_in_the_table():
+    """samples/README.md has a row for each sample and for nothing else."""
+    rows = (SAMPLES / "README.md").read_text(encoding="utf-8").splitlines()
+
+    assert sorted(row.split("`")[1] for row in rows if row.startswith("| `")) == [
+        f"{name}.py" for name in NAMES
+    ]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", NAMES)
+def test_sample_prints_what_it_promises(name, spark, capsys):
+    """The output is the one in the docstring."""
+    sample = load(name)
+
+    sample.main(spark)
+
+    assert capsys.readouterr().out.strip() == expected_output(sample)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_main_job_reads_files_and_writes_a_folder(ending, spark, tmp_path, capsys):
+    """Whatever the format of the file, the alerts are the same."""
+    sample, file, folder = load("shoplifting"), tmp_path / f"in.{ending}", tmp_path / "alerts"
+    readings = spark.createDataFrame(sample.EVENTS, sample.SCHEMA)
+    if ending == "parquet":
+        readings.write.parquet(str(file))
+    else:
+        text = readings.selectExpr("tag", "place", "date_format(time, 'yyyy-MM-dd HH:mm') AS time")
+        rows = text.toPandas()
+        if ending == "csv":
+            rows.to_csv(file, index=False)
+        else:
+            rows.to_json(file, orient="records", lines=True)
+
+    sample.main(spark, str(file), str(folder))
+
+    assert capsys.readouterr().out.strip() == f"4 alerts in {folder}"
+    assert [
+        (row.tag, row.exit[11:16])
+        for row in spark.read.csv(str(folder), header=True).sort("tag", "shelf").collect()
+    ] == [
+        ("book", "09:30"),
+        ("scarf", "10:30"),
+        ("scarf", "10:30"),
+        ("watch", "20:59"),
+    ]
+
+
+def test_without_java_the_main_job_says_so_in_one_line(tmp_path):
+    """No traceback: what is missing, and how to get it."""
+    environment = {**os.environ, "PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    environment.pop("JAVA_HOME", None)
+
+    done = subprocess.run(
+        [sys.executable, str(SAMPLES / "shoplifting.py")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("no Java on PATH, and Spark needs Java 17 or later: install it")
+    assert done.stderr.count("\n") == 1
