@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs recorded cases through the harnesses and says where the answers differ from Flink's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from pyflinkcep.testing import NFATestHarness, OperatorTestHarness
+from tests.conformance.cases import (
+    Case,
+    build_pattern,
+    by_key,
+    difference,
+    error_difference,
+    expected_rows,
+    make_event,
+    match_ids,
+)
+
+Check = Callable[[Case], str | None]
+
+
+def disagreements(cases: Iterable[Case], check: Check) -> dict[str, str]:
+    """Give case id → difference, for the cases that differ."""
+    answers = {case["id"]: check(case) for case in cases}
+    return {name: problem for name, problem in answers.items() if problem is not None}
+
+
+def check_nfa(case: Case) -> str | None:
+    """Say how the automaton's answer to a case differs from Flink's; None when it does not."""
+    matches: list[Any] = []
+    timeouts: list[Any] = []
+    harness = None
+    error: Exception | None = None
+    try:
+        harness = NFATestHarness(build_pattern(case), case["timeouts"])
+        for at, row in enumerate(case["events"]):
+            pending, expired = harness.advanceTime(row["ts"])
+            matches += [{"at": at, "pending": True, "match": match_ids(m)} for m in pending]
+            timeouts += [{"at": at, "ts": ts, "match": match_ids(m)} for m, ts in expired]
+            if "id" in row:
+                found = harness.process(make_event(row), row["ts"])
+                matches += [{"at": at, "match": match_ids(m)} for m in found]
+    except Exception as raised:
+        error = raised
+    expect = case["expect"]
+    problem = error_difference(error, expect.get("error"))
+    if problem is not None or error is not None or harness is None:
+        return problem
+    return (
+        difference("matches", matches, expect["matches"])
+        or difference("timeouts", timeouts, expect["timeouts"])
+        or _more_held("partial matches", harness.partialMatches, expect["partial"])
+        or _more_held("buffer nodes", harness.bufferNodes, expect["nodes"])
+        or _more_held("buffered events", harness.bufferedEvents, expect["bufferedEvents"])
+    )
+
+
+def check_operator(case: Case) -> str | None:
+    """Say how the operator's answer differs, with a snapshot and restore after every event."""
+    harness = None
+    error: Exception | None = None
+    try:
+        harness = OperatorTestHarness(
+            build_pattern(case), case["timeouts"], lateDataOutput=case["lateOutput"]
+        )
+        for row in case["items"]:
+            if "wm" in row:
+                harness.processWatermark(row["wm"])
+                continue
+            key = row["key"] if case["keyed"] else None
+            harness.processElement(make_event(row), row["ts"], key)
+            harness = harness.snapshotAndRestore()
+        harness.close()
+    except Exception as raised:
+        error = raised
+    problem = error_difference(error, case["expect"].get("error"))
+    if problem is not None or error is not None or harness is None:
+        return problem
+    actual = {
+        "match": by_key((key, ts, match_ids(m)) for key, ts, m in harness.matches),
+        "timeout": by_key((key, ts, match_ids(m)) for key, ts, m in harness.timeouts),
+        "late": by_key((key, event.id) for key, event in harness.lateData),
+    }
+    problems = (difference(kind, actual[kind], expected_rows(case, kind)) for kind in actual)
+    return next((problem for problem in problems if problem is not None), None)
+
+
+def _more_held(what: str, actual: int, flink: int) -> str | None:
+    return f"{actual} {what}, Flink keeps {flink}" if actual > flink else None

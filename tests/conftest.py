@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all tests share: hypothesis profiles, the marker of a folder, one Spark session."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("dev", max_examples=60, deadline=None, derandomize=True)
+settings.register_profile(
+    "ci", max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+_SPARK_TESTS = Path(__file__).parent / "spark"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test under tests/spark, so that ``-m "not spark"`` leaves out the JVM."""
+    for item in items:
+        if _SPARK_TESTS in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """Give the one Spark session of a test run; core tests never import pyspark."""
+    from pyspark.sql import SparkSession
+
+    provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("pyflinkcep-tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.streaming.stateStore.providerClass", provider)
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
