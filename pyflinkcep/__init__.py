@@ -1,8 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flink CEP's patterns on PySpark."""
+"""
+Flink CEP's patterns, with Flink's answers, on PySpark.
 
-from pyflinkcep.errors import CepError, MalformedPatternException
-from pyflinkcep.functions import OutputTag
+Importing this package does not import pyspark: ``CEP``, ``keyBy`` and what else needs it are
+loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from pyflinkcep._version import __version__
+from pyflinkcep.errors import (
+    CepError,
+    CepRuntimeError,
+    ConditionError,
+    FunctionError,
+    InputError,
+    InvalidArgumentError,
+    MalformedPatternException,
+    NotSupportedError,
+)
+from pyflinkcep.functions import (
+    OutputTag,
+    PatternFlatSelectFunction,
+    PatternFlatTimeoutFunction,
+    PatternProcessFunction,
+    PatternSelectFunction,
+    PatternTimeoutFunction,
+    RichPatternFlatSelectFunction,
+    RichPatternSelectFunction,
+    TimedOutPartialMatchHandler,
+)
 from pyflinkcep.pattern import (
     AfterMatchSkipStrategy,
     GroupPattern,
@@ -14,16 +44,51 @@ from pyflinkcep.pattern import (
 )
 from pyflinkcep.time import Time
 
+if TYPE_CHECKING:
+    from pyflinkcep.spark import CEP, CepDataFrame, KeyedDataFrame, PatternStream, keyBy
+
 __all__ = [
+    "CEP",
     "AfterMatchSkipStrategy",
+    "CepDataFrame",
     "CepError",
+    "CepRuntimeError",
+    "ConditionError",
+    "FunctionError",
     "GroupPattern",
+    "InputError",
+    "InvalidArgumentError",
     "IterativeCondition",
+    "KeyedDataFrame",
     "MalformedPatternException",
+    "NotSupportedError",
     "OutputTag",
     "Pattern",
+    "PatternFlatSelectFunction",
+    "PatternFlatTimeoutFunction",
+    "PatternProcessFunction",
+    "PatternSelectFunction",
+    "PatternStream",
+    "PatternTimeoutFunction",
     "RichIterativeCondition",
+    "RichPatternFlatSelectFunction",
+    "RichPatternSelectFunction",
     "SimpleCondition",
     "Time",
+    "TimedOutPartialMatchHandler",
     "WithinType",
+    "__version__",
+    "keyBy",
 ]
+
+_ON_SPARK = frozenset(["CEP", "CepDataFrame", "KeyedDataFrame", "PatternStream", "keyBy"])
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ON_SPARK:
+        return getattr(import_module("pyflinkcep.spark"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -90,10 +90,12 @@ class CepRuntimeError(CepError, RuntimeError):
         What to write instead.
     stage : str, optional
         The stage of the pattern at fault.
-    key : object, optional
+    key : str, optional
         The key whose event was at hand, as text; not known below the keyed operator.
     timestamp_ms : int, optional
         The event's time, epoch milliseconds.
+    pattern : str, optional
+        The pattern in one line; not known below the engine.
     """
 
     def __init__(
@@ -103,15 +105,18 @@ class CepRuntimeError(CepError, RuntimeError):
         stage: str | None = None,
         key: str | None = None,
         timestamp_ms: int | None = None,
+        pattern: str | None = None,
     ) -> None:
         super().__init__(message, hint)
-        self.args = (message, hint, stage, key, timestamp_ms)
+        self.args = (message, hint, stage, key, timestamp_ms, pattern)
         self.stage = stage
         self.key = key
         self.timestamp_ms = timestamp_ms
+        self.pattern = pattern
 
     def __str__(self) -> str:
         facts = [
+            f"pattern {self.pattern}" if self.pattern is not None else "",
             f"stage {self.stage!r}" if self.stage is not None else "",
             f"key {self.key}" if self.key is not None else "",
             f"event time {self.timestamp_ms} ms" if self.timestamp_ms is not None else "",
@@ -121,10 +126,22 @@ class CepRuntimeError(CepError, RuntimeError):
         return text if self.hint is None else f"{text}\n\nHint: {self.hint}"
 
     def at_key(self, key: Any) -> CepRuntimeError:
-        """Give the same error with the key filled in, unless it is known already."""
-        if self.key is not None:
-            return self
-        error = type(self)(self.message, self.hint, self.stage, repr(key), self.timestamp_ms)
+        """Give the same error with the key filled in; None, the key of all, says nothing."""
+        return self if key is None or self.key is not None else self._with(key=repr(key))
+
+    def in_pattern(self, pattern: str) -> CepRuntimeError:
+        """Give the same error with the pattern filled in."""
+        return self if self.pattern is not None else self._with(pattern=pattern)
+
+    def _with(self, key: str | None = None, pattern: str | None = None) -> CepRuntimeError:
+        error = type(self)(
+            self.message,
+            self.hint,
+            self.stage,
+            self.key or key,
+            self.timestamp_ms,
+            self.pattern or pattern,
+        )
         error.__cause__ = self.__cause__
         return error
 

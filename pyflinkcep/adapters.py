@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns select, flatSelect and timeout functions into one kind: the process function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
+from pyflinkcep.functions import (
+    Collector,
+    Match,
+    OutputTag,
+    PatternFlatSelectFunction,
+    PatternFlatTimeoutFunction,
+    PatternProcessFunction,
+    PatternSelectFunction,
+    PatternTimeoutFunction,
+    ProcessContext,
+    TimedOutPartialMatchHandler,
+)
+from pyflinkcep.runtime import RichFunction, RuntimeContext
+
+__all__ = [
+    "FunctionAdapter",
+    "TimeoutFunctionAdapter",
+    "as_process_function",
+    "flat_select_adapter",
+    "select_adapter",
+]
+
+OnMatch = Callable[[Match, Collector], None]
+OnTimeout = Callable[[Match, int, Collector], None]
+
+
+class FunctionAdapter(PatternProcessFunction):
+    """
+    A process function around a select or flatSelect function.
+
+    Parameters
+    ----------
+    function : object
+        The user's function, for its life cycle and its name.
+    on_match : callable
+        Calls it for a match.
+
+    Notes
+    -----
+    Ports ``PatternSelectAdapter`` and ``PatternFlatSelectAdapter`` (Flink 2.3.0).
+    """
+
+    def __init__(self, function: Any, on_match: OnMatch) -> None:
+        self._functions = [function]
+        self._on_match = on_match
+
+    def setRuntimeContext(self, context: RuntimeContext) -> None:
+        """Hand the context to the user's functions."""
+        super().setRuntimeContext(context)
+        for function in self._functions:
+            if isinstance(function, RichFunction):
+                function.setRuntimeContext(context)
+
+    def open(self, context: RuntimeContext | None = None) -> None:
+        """Open the user's functions."""
+        for function in self._functions:
+            if isinstance(function, RichFunction):
+                function.open(context)
+
+    def close(self) -> None:
+        """Close the user's functions."""
+        for function in self._functions:
+            if isinstance(function, RichFunction):
+                function.close()
+
+    def processMatch(self, match: Match, ctx: ProcessContext, out: Collector) -> None:
+        """Call the user's function."""
+        self._on_match(match, out)
+
+    def __repr__(self) -> str:
+        function = self._functions[0]
+        return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+
+class TimeoutFunctionAdapter(FunctionAdapter, TimedOutPartialMatchHandler):
+    """
+    The same with a timeout function, whose rows go to a side output.
+
+    Notes
+    -----
+    Ports ``PatternTimeoutSelectAdapter`` and ``PatternTimeoutFlatSelectAdapter`` (Flink 2.3.0).
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        on_match: OnMatch,
+        timeout_function: Any,
+        on_timeout: OnTimeout,
+        tag: OutputTag,
+    ) -> None:
+        super().__init__(function, on_match)
+        self._functions.append(timeout_function)
+        self._on_timeout = on_timeout
+        self._tag = tag
+        self.outputTags = (tag,)
+
+    def processTimedOutMatch(self, match: Match, ctx: ProcessContext) -> None:
+        """Call the user's timeout function."""
+        self._on_timeout(match, ctx.timestamp(), _SideCollector(ctx, self._tag))
+
+
+class _SideCollector:
+    def __init__(self, ctx: ProcessContext, tag: OutputTag) -> None:
+        self._ctx = ctx
+        self._tag = tag
+
+    def collect(self, record: Any) -> None:
+        self._ctx.output(self._tag, record)
+
+
+def select_adapter(
+    function: Any, tag: OutputTag | None = None, timeout_function: Any = None
+) -> PatternProcessFunction:
+    """
+    Wrap a select function, and a timeout function where a tag is given.
+
+    Parameters
+    ----------
+    function : PatternSelectFunction or callable
+        Gives a row for a match.
+    tag : OutputTag, optional
+        Where the timeout function's rows go.
+    timeout_function : PatternTimeoutFunction or callable, optional
+        Gives a row for (partial match, timeout in epoch milliseconds).
+    """
+    select = _method(function, PatternSelectFunction, "select")
+
+    def on_match(match: Match, out: Collector) -> None:
+        out.collect(select(match))
+
+    if tag is None:
+        return FunctionAdapter(function, on_match)
+    timeout = _method(timeout_function, PatternTimeoutFunction, "timeout")
+
+    def on_timeout(match: Match, timestamp: int, out: Collector) -> None:
+        out.collect(timeout(match, timestamp))
+
+    return TimeoutFunctionAdapter(function, on_match, timeout_function, on_timeout, tag)
+
+
+def flat_select_adapter(
+    function: Any, tag: OutputTag | None = None, timeout_function: Any = None
+) -> PatternProcessFunction:
+    """Wrap a flatSelect function, and a flat timeout function where a tag is given."""
+    flat_select = _method(function, PatternFlatSelectFunction, "flatSelect")
+    if tag is None:
+        return FunctionAdapter(function, flat_select)
+    timeout = _method(timeout_function, PatternFlatTimeoutFunction, "timeout")
+    return TimeoutFunctionAdapter(function, flat_select, timeout_function, timeout, tag)
+
+
+def as_process_function(function: Any) -> PatternProcessFunction:
+    """Give a process function as it is, a callable of (match, ctx, out) wrapped."""
+    if isinstance(function, PatternProcessFunction):
+        return function
+    if callable(function) and not isinstance(function, type):
+        return _CallableProcessFunction(function)
+    raise InvalidArgumentError(
+        f"{function!r} is no process function",
+        "give a PatternProcessFunction object or a function of (match, ctx, out)",
+    )
+
+
+class _CallableProcessFunction(PatternProcessFunction):
+    def __init__(self, function: Callable[[Match, ProcessContext, Collector], None]) -> None:
+        self._function = function
+
+    def processMatch(self, match: Match, ctx: ProcessContext, out: Collector) -> None:
+        self._function(match, ctx, out)
+
+    def __repr__(self) -> str:
+        return str(getattr(self._function, "__qualname__", self._function))
+
+
+def _method(function: Any, kind: type, name: str) -> Callable[..., Any]:
+    if function is None:
+        raise MissingConditionError(f"{name}(None)", f"give a {kind.__name__} or a function")
+    if isinstance(function, kind):
+        method: Callable[..., Any] = getattr(function, name)
+        return method
+    if callable(function) and not isinstance(function, type):
+        return function  # type: ignore[no-any-return]
+    raise InvalidArgumentError(
+        f"{function!r} is no {kind.__name__}", "give an object of that class, or a function"
+    )

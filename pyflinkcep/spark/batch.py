@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounded jobs: shuffle by key, sort by time, and match partition by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import attrs
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.nfa import NFA, NFACompiler
+from pyflinkcep.operator import CepOperator, EventComparator, KeyState, comparator_key
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.spark.conditions import bits_column, spark_atoms
+from pyflinkcep.spark.consumers import Consumer
+from pyflinkcep.spark.event_store import EventStore
+from pyflinkcep.spark.layout import BITS, Layout, key_hash
+from pyflinkcep.spark.outputs import output_schema, to_batches
+from pyflinkcep.spark.results import Results
+from pyflinkcep.spark.rows import RowReader
+from pyflinkcep.spark.source import PREFIX, EventSource, quoted
+from pyflinkcep.time import MAX_WATERMARK
+
+__all__ = ["batch_plan"]
+
+_POSITION = f"{PREFIX}position"
+
+
+def batch_plan(
+    source: EventSource,
+    pattern: Pattern,
+    nfa: NFA,
+    comparator: EventComparator | None,
+    consumer: Consumer,
+) -> DataFrame:
+    """
+    Plan a bounded job.
+
+    Parameters
+    ----------
+    source : EventSource
+        The events.
+    pattern : Pattern
+        The pattern; it is compiled again on the workers.
+    nfa : NFA
+        The pattern compiled on the driver, for its conditions.
+    comparator : callable or None
+        Orders events of equal time, which otherwise keep their order in the source.
+    consumer : Consumer
+        What becomes of the matches.
+
+    Returns
+    -------
+    DataFrame
+        The main output alone, or all outputs tagged; see :func:`output_schema`.
+    """
+    bits = bits_column(nfa)
+    layout = Layout.of(source, bits is not None)
+    extra = {**key_hash(source), _POSITION: F.monotonically_increasing_id()}
+    if bits is not None:
+        extra[BITS] = bits
+    prepared = source.prepare(extra)
+    signature = [F.col(quoted(name)) for name in layout.key_signature]
+    shuffled = prepared.repartition(signature[0]) if signature else prepared.coalesce(1)
+    assert layout.time_column is not None
+    ordered = shuffled.sortWithinPartitions(
+        *signature, F.col(quoted(layout.time_column)), F.col(_POSITION)
+    ).drop(_POSITION)
+    task = BatchTask(pattern, layout, comparator, consumer)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return task.run(batches)
+
+    run.__name__ = run.__qualname__ = f"CEP: {layout.pattern}"
+    return ordered.mapInArrow(run, output_schema(consumer))
+
+
+@attrs.frozen(eq=False)
+class BatchTask:
+    """
+    The work on one sorted partition.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        The pattern.
+    layout : Layout
+        Where things are in the input.
+    comparator : callable or None
+        Orders events of equal time.
+    consumer : Consumer
+        What becomes of the matches.
+    """
+
+    pattern: Pattern
+    layout: Layout
+    comparator: EventComparator | None
+    consumer: Consumer
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Match the events of a partition; give its output."""
+        partition = TaskContext.get()
+        context = RuntimeContext(
+            f"CEP: {self.layout.pattern}", partition.partitionId() if partition else 0
+        )
+        nfa = NFACompiler.compile(self.pattern, self.consumer.wants_timeouts)
+        nfa.open(context)
+        self.consumer.open(context)
+        try:
+            yield from _Partition(self, nfa).run(batches)
+        except CepRuntimeError as error:
+            raise error.in_pattern(self.layout.pattern) from error.__cause__
+        finally:
+            self.consumer.close()
+            nfa.close()
+
+
+@attrs.define(eq=False)
+class _Run:
+    """A stretch of events of one key in order: their handles, times and bits."""
+
+    handles: list[int]
+    times: list[int]
+    bits: list[int] | None
+
+    def cut(self, at: int) -> _Run:
+        """Split; keep what is before `at` and give the rest."""
+        rest = _Run(self.handles[at:], self.times[at:], self.bits and self.bits[at:])
+        self.handles, self.times = self.handles[:at], self.times[:at]
+        self.bits = self.bits and self.bits[:at]
+        return rest
+
+    def prepend(self, other: _Run) -> None:
+        self.handles = other.handles + self.handles
+        self.times = other.times + self.times
+        self.bits = self.bits and (other.bits or []) + self.bits
+
+
+class _Key:
+    """A key as errors show it, read from its first event when it is needed."""
+
+    def __init__(self, layout: Layout, events: pa.Table, row: int) -> None:
+        self._layout = layout
+        self._events = events
+        self._row = row
+
+    def __repr__(self) -> str:
+        return self._layout.key_text(self._events, self._row)
+
+
+class _Partition:
+    """The state of the work on a partition: one key at a time, in the order of the input."""
+
+    def __init__(self, task: BatchTask, nfa: NFA) -> None:
+        self._layout = task.layout
+        self._consumer = task.consumer
+        self._order = comparator_key(task.comparator)
+        self._reader = RowReader(task.layout.schema)
+        self._known = sum(atom.bit for atom in spark_atoms(nfa))
+        self._results = Results(task.consumer.wants_timeouts)
+        self._operator = CepOperator(nfa)
+        self._nfa = nfa
+        self._state: KeyState | None = None
+        self._key: Any = None
+        self._held: _Run | None = None
+        self._last: pa.Table | None = None
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        store: EventStore | None = None
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            table = pa.Table.from_batches([batch])
+            events = table.select(list(self._layout.payload))
+            if store is None:
+                store = EventStore(self._reader, events.schema)
+                self._operator = CepOperator(self._nfa, view=store.row)
+            self._process(table, events, store.add(events), store)
+            yield from self._flush(store)
+            store.keep(self._live())
+        if store is not None:
+            self._end_key(store)
+            yield from self._flush(store)
+
+    def _process(self, table: pa.Table, events: pa.Table, base: int, store: EventStore) -> None:
+        layout = self._layout
+        times = layout.times_ms(table).tolist()
+        bits = layout.bits(table)
+        values = None if bits is None else bits.tolist()
+        continues = self._continues(table)
+        bounds = [0, *layout.key_changes(table).tolist(), table.num_rows]
+        for start, end in pairwise(bounds):
+            if start or not continues:
+                self._end_key(store)
+                self._state = self._operator.new_key()
+                self._key = _Key(layout, events, start) if layout.key_columns else None
+            run = _Run(
+                list(range(base + start, base + end)),
+                times[start:end],
+                None if values is None else values[start:end],
+            )
+            self._match(run, store)
+        self._last = table.slice(table.num_rows - 1)
+
+    def _continues(self, table: pa.Table) -> bool:
+        """Say whether a batch begins with the key that the one before ended with."""
+        if self._last is None:
+            return False
+        both = pa.concat_tables([self._last, table.slice(0, 1)])
+        return not len(self._layout.key_changes(both))
+
+    def _match(self, run: _Run, store: EventStore) -> None:
+        if self._order is not None:
+            run = self._ordered(run, store)
+        if run.handles:
+            assert self._state is not None
+            self._operator.process_events(
+                self._key, self._state, run.times, run.handles, self._results, self._known, run.bits
+            )
+
+    def _ordered(self, run: _Run, store: EventStore) -> _Run:
+        """Order events of equal time; hold the last ones back, for more may come."""
+        if self._held is not None:
+            run.prepend(self._held)
+        times = run.times
+        self._held = run.cut(times.index(times[-1]))
+        return self._sorted(run, store)
+
+    def _sorted(self, run: _Run, store: EventStore) -> _Run:
+        order = self._order
+        assert order is not None
+        rows = [order(row) for row in store.rows(run.handles)] if run.handles else []
+        by_time: list[int] = sorted(range(len(rows)), key=rows.__getitem__)
+        by_time.sort(key=run.times.__getitem__)
+        return _Run(
+            [run.handles[i] for i in by_time],
+            run.times,
+            None if run.bits is None else [run.bits[i] for i in by_time],
+        )
+
+    def _end_key(self, store: EventStore) -> None:
+        """Give the key at work its final watermark."""
+        if self._state is None:
+            return
+        if self._held is not None:
+            held, self._held = self._sorted(self._held, store), None
+            self._operator.process_events(
+                self._key,
+                self._state,
+                held.times,
+                held.handles,
+                self._results,
+                self._known,
+                held.bits,
+            )
+        self._operator.advance_time(self._key, self._state, MAX_WATERMARK, self._results)
+        self._state = None
+
+    def _live(self) -> list[int]:
+        live = [] if self._held is None else list(self._held.handles)
+        if self._state is not None:
+            live += [entry.event for entry in self._state.buffer.events.values()]
+        return live
+
+    def _flush(self, store: EventStore) -> Iterator[pa.RecordBatch]:
+        found = self._results.found
+        self._results.clear()
+        if found:
+            yield from to_batches(self._consumer, self._consumer.consume(found, store))

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way in: ``CEP.pattern(keyBy(events, "user"), pattern)``."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+
+from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
+from pyflinkcep.operator import EventComparator, comparator_key
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.spark.pattern_stream import PatternStream
+from pyflinkcep.spark.result import CepDataFrame
+from pyflinkcep.spark.source import KeyedDataFrame
+
+__all__ = ["CEP", "keyBy"]
+
+
+def keyBy(dataframe: DataFrame, *columns: str | Column) -> KeyedDataFrame:
+    """
+    Say which columns make an event's key: matches never mix keys.
+
+    Parameters
+    ----------
+    dataframe : DataFrame
+        The events.
+    *columns : str or Column
+        At least one: column names, fields such as ``"user.id"``, or expressions. Any type
+        that Spark can group by; null is a key like any other.
+
+    Returns
+    -------
+    KeyedDataFrame
+        To be given to :meth:`CEP.pattern`.
+
+    Notes
+    -----
+    Ports the role of Flink's ``DataStream.keyBy``.
+    """
+    if not columns:
+        raise InvalidArgumentError("keyBy without columns", "name at least one column")
+    for column in columns:
+        if not isinstance(column, str | Column):
+            raise InvalidArgumentError(
+                f"keyBy takes column names or Columns, not {column!r}", "write keyBy(df, 'user')"
+            )
+    return KeyedDataFrame(_plain(dataframe), tuple(columns))
+
+
+class CEP:
+    """
+    Pattern matching on DataFrames.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.CEP`` (Flink 2.3.0).
+    """
+
+    @staticmethod
+    def pattern(
+        input: DataFrame | KeyedDataFrame,
+        pattern: Pattern,
+        comparator: EventComparator | None = None,
+    ) -> PatternStream:
+        """
+        Apply a pattern to events.
+
+        Parameters
+        ----------
+        input : DataFrame or KeyedDataFrame
+            The events, with a key from :func:`keyBy`; without one all events have one key, and
+            one task does the work.
+        pattern : Pattern
+            The last stage, as the fluent calls return it.
+        comparator : callable, optional
+            Orders events of equal time (to the millisecond): a sort key of one Row, or a
+            function of two Rows. Without it they keep the order (time to the microsecond,
+            source partition, position).
+
+        Returns
+        -------
+        PatternStream
+            Say on it how time is told and what becomes of the matches.
+        """
+        if input is None or pattern is None:
+            raise MissingConditionError(
+                "CEP.pattern needs a DataFrame and a pattern", "give both, in this order"
+            )
+        if not isinstance(pattern, Pattern):
+            raise InvalidArgumentError(
+                f"{pattern!r} is no pattern",
+                "give what Pattern.begin(...) and calls on it return",
+            )
+        comparator_key(comparator)
+        keyed = input if isinstance(input, KeyedDataFrame) else KeyedDataFrame(_plain(input), ())
+        return PatternStream(
+            dataframe=keyed.dataframe,
+            keys=keyed.columns,
+            pattern=pattern,
+            comparator=comparator,
+        )
+
+
+def _plain(dataframe: DataFrame | CepDataFrame) -> DataFrame:
+    if isinstance(dataframe, CepDataFrame):
+        return dataframe.toDF()
+    if not isinstance(dataframe, DataFrame):
+        raise InvalidArgumentError(
+            f"{type(dataframe).__name__} is no DataFrame", "give a Spark DataFrame"
+        )
+    return dataframe

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL and Column conditions: checked on the driver, evaluated by Spark, one bit each."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType
+
+from pyflinkcep.errors import InputError, NotSupportedError
+from pyflinkcep.nfa import NFA
+from pyflinkcep.nfa.steps import Atom
+from pyflinkcep.pattern.conditions import ExpressionCondition, SubtypeCondition
+
+__all__ = ["bits_column", "check_conditions", "spark_atoms"]
+
+_MOST_BITS = 62
+
+
+def spark_atoms(nfa: NFA) -> list[Atom]:
+    """Give the conditions of a pattern that Spark evaluates."""
+    return [atom for atom in nfa.atoms if isinstance(atom.condition, ExpressionCondition)]
+
+
+def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
+    """
+    Refuse conditions that can never work on this DataFrame.
+
+    Raises
+    ------
+    InputError
+        When an expression names an unknown column or gives no boolean; when a subtype is
+        asked of Rows.
+    NotSupportedError
+        When the pattern has more expressions than a bit mask has bits.
+    """
+    for atom in nfa.atoms:
+        condition = atom.condition
+        where = f"pattern {nfa.description}, stage {atom.stage!r}"
+        if isinstance(condition, SubtypeCondition) and not issubclass(Row, condition.subtype):
+            raise InputError(
+                f"{where}: subtype({condition.subtype.__name__}) holds for no event on Spark, "
+                "where events are Rows",
+                "write a condition on a column that tells the kinds of events apart",
+            )
+        if isinstance(condition, ExpressionCondition):
+            _check_expression(condition, dataframe, where)
+            if atom.bit >> _MOST_BITS:
+                raise NotSupportedError(
+                    f"{where}: more than {_MOST_BITS} conditions in one pattern",
+                    "join conditions of a stage into one expression",
+                )
+
+
+def _check_expression(condition: ExpressionCondition, dataframe: DataFrame, where: str) -> None:
+    try:
+        field = dataframe.select(_column(condition)).schema.fields[0]
+    except Exception as cause:
+        raise InputError(
+            f"{where}: the condition {condition.text!r} cannot be evaluated: "
+            f"{str(cause).splitlines()[0]}",
+            f"the columns are {dataframe.columns}",
+        ) from cause
+    if not isinstance(field.dataType, BooleanType):
+        raise InputError(
+            f"{where}: the condition {condition.text!r} gives {field.dataType.simpleString()}, "
+            "want boolean",
+            "compare it with something",
+        )
+
+
+def bits_column(nfa: NFA) -> Column | None:
+    """
+    Give the column with a bit for each expression that holds, None without expressions.
+
+    NULL counts as false, as in ``DataFrame.where``.
+    """
+    bits = [
+        F.when(_column(atom.condition), F.lit(atom.bit)).otherwise(F.lit(0)).cast("bigint")
+        for atom in spark_atoms(nfa)
+    ]
+    return functools.reduce(operator.add, bits) if bits else None
+
+
+def _column(condition: Any) -> Column:
+    expression = condition.expression
+    return F.expr(expression) if isinstance(expression, str) else expression

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The events a worker holds, as Arrow; the rest of the library knows them by number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Row
+
+from pyflinkcep.spark.rows import RowReader
+
+__all__ = ["EventStore"]
+
+_BLOCK = 256
+
+
+class EventStore:
+    """
+    Events in arrival order, each with a handle: its running number.
+
+    The newest batch is kept whole; of older ones only the events that are still needed.
+
+    Parameters
+    ----------
+    reader : RowReader
+        Makes the Rows that conditions and functions see.
+    schema : pyarrow.Schema
+        The columns of an event.
+    """
+
+    def __init__(self, reader: RowReader, schema: pa.Schema) -> None:
+        self._reader = reader
+        self._base = 0
+        self._batch = schema.empty_table()
+        self._blocks: dict[int, list[Row]] = {}
+        self._old_handles = np.empty(0, np.int64)
+        self._old = self._batch
+        self._old_rows: dict[int, Row] = {}
+
+    def add(self, batch: pa.Table) -> int:
+        """Take in a batch; give the handle of its first event. Call :meth:`keep` before."""
+        self._base += self._batch.num_rows
+        self._batch = batch
+        self._blocks = {}
+        return self._base
+
+    def keep(self, handles: Iterable[int]) -> None:
+        """Drop every event but these."""
+        live = np.unique(np.fromiter(handles, np.int64))
+        table = self.take(live)
+        cached = self._old_rows
+        self._old_rows = {h: cached[h] for h in live.tolist() if h in cached} if cached else {}
+        self._old_handles, self._old = live, table
+        self._base += self._batch.num_rows
+        self._batch = table.slice(0, 0)
+        self._blocks = {}
+
+    def take(self, handles: Sequence[int] | np.ndarray[Any, Any]) -> pa.Table:
+        """Give the events of these handles, in this order."""
+        wanted = np.asarray(handles, np.int64)
+        if not len(self._old_handles):
+            return self._batch.take(pa.array(wanted - self._base))
+        size = len(self._old_handles)
+        old = np.searchsorted(self._old_handles, wanted)
+        positions = np.where(wanted < self._base, old, wanted - self._base + size)
+        return pa.concat_tables([self._old, self._batch]).take(pa.array(positions))
+
+    def rows(self, handles: Sequence[int]) -> list[Row]:
+        """Give the events of these handles as Rows."""
+        return self._reader.rows(self.take(handles))
+
+    def row(self, handle: int) -> Row:
+        """Give one event as a Row; its neighbours are made with it, for they come next."""
+        if handle < self._base:
+            row = self._old_rows.get(handle)
+            if row is None:
+                row = self._old_rows[handle] = self.rows([handle])[0]
+            return row
+        block, offset = divmod(handle - self._base, _BLOCK)
+        rows = self._blocks.get(block)
+        if rows is None:
+            rows = self._reader.rows(self._batch.slice(block * _BLOCK, _BLOCK))
+            self._blocks[block] = rows
+        return rows[offset]

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where things are in the Arrow batches that a worker gets, and how it reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegralType, StructType
+
+from pyflinkcep.errors import InputError
+from pyflinkcep.spark.source import PREFIX, EventSource, quoted
+
+__all__ = ["BITS", "HASH", "Layout"]
+
+BITS = f"{PREFIX}bits"
+HASH = f"{PREFIX}hash"
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@attrs.frozen(eq=False)
+class Layout:
+    """
+    The columns of a worker's input, by name; travels to the workers.
+
+    Attributes
+    ----------
+    pattern : str
+        The pattern in one line, for errors.
+    schema : StructType
+        The events' own columns.
+    payload : tuple of str
+        The columns kept of an event: its own, and computed keys.
+    key_names, key_columns, key_signature : tuple of str
+        The key's names, its columns, and the columns that tell keys apart.
+    time_column : str or None
+        The events' times.
+    time_unit : int or None
+        Units of the time column in a millisecond, None for bigint milliseconds.
+    has_bits : bool
+        Whether Spark evaluated conditions.
+    """
+
+    pattern: str
+    schema: StructType
+    payload: tuple[str, ...]
+    key_names: tuple[str, ...]
+    key_columns: tuple[str, ...]
+    key_signature: tuple[str, ...]
+    time_column: str | None
+    time_unit: int | None
+    has_bits: bool
+
+    @classmethod
+    def of(cls, source: EventSource, has_bits: bool) -> Layout:
+        """Describe what :func:`key_hash` and `source.prepare` give."""
+        signature = [key.signature for key in source.keys]
+        if _needs_hash(source):
+            signature.insert(0, HASH)
+        return cls(
+            pattern=source.pattern,
+            schema=source.dataframe.schema,
+            payload=tuple(source.payload_columns),
+            key_names=tuple(key.name for key in source.keys),
+            key_columns=tuple(key.column for key in source.keys),
+            key_signature=tuple(signature),
+            time_column=source.time_column,
+            time_unit=source.time_unit,
+            has_bits=has_bits,
+        )
+
+    def times_ms(self, table: pa.Table) -> Ints:
+        """
+        Give the events' times in epoch milliseconds.
+
+        Raises
+        ------
+        InputError
+            When a time is null; names the column and the key.
+        """
+        assert self.time_column is not None
+        column = table.column(self.time_column)
+        if column.null_count:
+            row = int(np.flatnonzero(column.is_null().to_numpy())[0])
+            raise InputError(
+                f"pattern {self.pattern}: null event time in column {self.time_column!r} "
+                f"at key {self.key_text(table, row)}",
+                "filter such events out, or give them a time, before CEP.pattern",
+            )
+        times: Ints = column.cast(pa.int64()).to_numpy()
+        return times if self.time_unit is None else np.floor_divide(times, self.time_unit)
+
+    def bits(self, table: pa.Table) -> Ints | None:
+        """Give the bits of the conditions that Spark evaluated."""
+        return table.column(BITS).to_numpy() if self.has_bits else None
+
+    def key_changes(self, table: pa.Table) -> Ints:
+        """Give the positions after the first at which another key begins, in a sorted table."""
+        size = table.num_rows
+        changes = np.zeros(max(size - 1, 0), bool)
+        for name in self.key_signature:
+            column = table.column(name).combine_chunks()
+            if isinstance(column, pa.ChunkedArray):
+                column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+            before, after = column.slice(0, size - 1), column.slice(1)
+            differ = pc.fill_null(pc.not_equal(before, after), False)
+            if column.null_count:
+                nulls = pc.xor(before.is_null(), after.is_null())
+                differ = pc.or_(differ, nulls)
+            changes |= differ.to_numpy(zero_copy_only=False)
+        return np.flatnonzero(changes) + 1
+
+    def key_text(self, table: pa.Table, row: int) -> str:
+        """Give a key for an error message."""
+        values = {
+            name: table.column(column)[row].as_py()
+            for name, column in zip(self.key_names, self.key_columns, strict=True)
+        }
+        return repr(values) if values else "(none)"
+
+
+def _needs_hash(source: EventSource) -> bool:
+    return not (len(source.keys) == 1 and isinstance(source.keys[0].type, IntegralType))
+
+
+def key_hash(source: EventSource) -> dict[str, Column]:
+    """
+    Give the column that events are shuffled and sorted by first, a number, where one is needed.
+
+    The key's own columns follow it in the order, so that two keys of one hash stay apart.
+    """
+    if not source.keys or not _needs_hash(source):
+        return {}
+    columns = [
+        source.key_expressions.get(key.signature, F.col(quoted(key.signature)))
+        for key in source.keys
+    ]
+    return {HASH: F.xxhash64(*columns)}

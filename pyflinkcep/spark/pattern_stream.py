@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pattern on a DataFrame: how time is told, and what becomes of the matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import ArrayType, LongType, StructField, StructType, TimestampType
+
+from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
+from pyflinkcep.nfa import NFA, NFACompiler, StateTransitionAction, StateType
+from pyflinkcep.nfa.names import original_name
+from pyflinkcep.operator import EventComparator
+from pyflinkcep.pattern import GroupPattern, Pattern
+from pyflinkcep.spark.batch import batch_plan
+from pyflinkcep.spark.conditions import check_conditions
+from pyflinkcep.spark.consumers import MAIN, ColumnConsumer, Consumer, FunctionConsumer
+from pyflinkcep.spark.outputs import TAG
+from pyflinkcep.spark.result import CepDataFrame
+from pyflinkcep.spark.source import EventSource
+
+__all__ = ["PatternStream"]
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class PatternStream:
+    """
+    A pattern applied to a DataFrame; made by :meth:`pyflinkcep.CEP.pattern`.
+
+    It never changes: every method returns a changed copy or a result.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.PatternStream`` (Flink 2.3.0).
+    """
+
+    _dataframe: DataFrame
+    _keys: tuple[str | Column, ...]
+    _pattern: Pattern
+    _comparator: EventComparator | None = None
+    _time_column: str | None = None
+    _processing_time: bool = False
+    _late_tag: OutputTag | None = None
+
+    # --- time
+
+    def inEventTime(self, column: str | None = None) -> PatternStream:
+        """
+        Order events by a time of their own; the default.
+
+        Parameters
+        ----------
+        column : str, optional
+            A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). When not
+            given, the column that ``withWatermark`` names. A null in it fails the job.
+        """
+        return attrs.evolve(self, time_column=column, processing_time=False)
+
+    def inProcessingTime(self) -> PatternStream:
+        """Let the clock count, not the events' own times; for streams only."""
+        return attrs.evolve(self, processing_time=True)
+
+    def sideOutputLateData(self, lateDataOutputTag: OutputTag) -> PatternStream:
+        """
+        Send late events to a side output instead of dropping them.
+
+        A bounded DataFrame has no late events: the side output is empty there.
+
+        Parameters
+        ----------
+        lateDataOutputTag : OutputTag
+            The tag; its rows are the events themselves, so that it needs no schema.
+        """
+        return attrs.evolve(self, late_tag=lateDataOutputTag)
+
+    # --- results
+
+    def select(self, *arguments: Any, **keywords: Any) -> CepDataFrame:
+        """
+        Make a row of each match.
+
+        Call it as ``select(function, schema)``, or as
+        ``select(outputTag, timeoutFunction, function, schema)`` to make rows of timed-out
+        partial matches too.
+
+        Parameters
+        ----------
+        function : PatternSelectFunction or callable
+            Gives a row (tuple, dict or Row) for a match, a dict of stage name to Rows.
+        schema : str or StructType
+            The schema of the rows, as PySpark's ``applyInPandas`` takes it.
+        outputTag : OutputTag
+            The side output for timeouts, with its schema.
+        timeoutFunction : PatternTimeoutFunction or callable
+            Gives a row for (partial match, timeout in epoch milliseconds).
+
+        Returns
+        -------
+        CepDataFrame
+            The rows, with the side outputs beside them.
+
+        Raises
+        ------
+        MalformedPatternException
+            When the pattern cannot run.
+        InputError
+            When the DataFrame lacks a column, or a condition does not fit it.
+        """
+        tag, timeout, function, schema = _arguments("select", arguments, keywords)
+        return self._process(select_adapter(function, tag, timeout), schema)
+
+    def flatSelect(self, *arguments: Any, **keywords: Any) -> CepDataFrame:
+        """
+        Make any number of rows of each match; see :meth:`select`.
+
+        The functions get a collector as their last argument: ``function(match, out)``,
+        ``timeoutFunction(match, timestamp, out)``; each ``out.collect(row)`` gives a row.
+        """
+        tag, timeout, function, schema = _arguments("flatSelect", arguments, keywords)
+        return self._process(flat_select_adapter(function, tag, timeout), schema)
+
+    def process(self, function: PatternProcessFunction | Any, schema: Any) -> CepDataFrame:
+        """
+        Hand each match to a process function.
+
+        Parameters
+        ----------
+        function : PatternProcessFunction or callable
+            Gets (match, ctx, out). Mix in ``TimedOutPartialMatchHandler`` for timeouts; side
+            outputs of ``ctx.output`` are listed in the function's ``outputTags``.
+        schema : str or StructType
+            The schema of the rows it collects.
+
+        Returns
+        -------
+        CepDataFrame
+            The rows, with the side outputs beside them.
+        """
+        return self._process(as_process_function(function), schema)
+
+    def toDF(self, timeoutTag: OutputTag | None = None) -> DataFrame | CepDataFrame:
+        """
+        Give each match as a row, for use with Spark SQL alone.
+
+        Parameters
+        ----------
+        timeoutTag : OutputTag, optional
+            A side output for timed-out partial matches; it needs no schema.
+
+        Returns
+        -------
+        DataFrame or CepDataFrame
+            The key columns; ``matchTimestamp``, of the time column's type (null for a match
+            that the end of the input released); and for each stage an array of structs of the
+            event's columns, empty where the stage took nothing. Timeouts have the same columns,
+            with the end of the window as ``timeoutTimestamp``. A plain DataFrame unless there
+            are side outputs.
+        """
+        nfa = self._compile(timeoutTag is not None)
+        source = self._source(nfa)
+        stages = taking_stages(self._pattern, nfa)
+        schemas = {MAIN: _match_schema(source, stages, "matchTimestamp")}
+        if timeoutTag is not None:
+            schemas[timeoutTag.name] = _match_schema(source, stages, "timeoutTimestamp")
+        consumer = ColumnConsumer(
+            schemas,
+            [key.column for key in source.keys],
+            stages,
+            source.event_columns,
+            source.time_unit,
+        )
+        result = self._run(source, nfa, consumer)
+        return result if len(result._schemas) > 1 else result.toDF()
+
+    # --- helpers
+
+    def _process(self, function: PatternProcessFunction, schema: Any) -> CepDataFrame:
+        nfa = self._compile(isinstance(function, TimedOutPartialMatchHandler))
+        source = self._source(nfa)
+        tags = [
+            OutputTag(tag.name, self._parse(tag.schema, f"side output {tag.name!r}"))
+            for tag in function.outputTags
+        ]
+        consumer = FunctionConsumer(function, self._parse(schema, "the output"), tags)
+        return self._run(source, nfa, consumer)
+
+    def _compile(self, timeout_handling: bool) -> NFA:
+        return NFACompiler.compile(self._pattern, timeout_handling)
+
+    def _source(self, nfa: NFA) -> EventSource:
+        if self._dataframe.isStreaming:
+            raise NotSupportedError(
+                f"pattern {nfa.description}: streaming DataFrames are not supported yet",
+                "run the pattern on a bounded DataFrame: spark.read instead of spark.readStream",
+            )
+        if self._processing_time:
+            raise NotSupportedError(
+                f"pattern {nfa.description}: processing time on a bounded DataFrame",
+                "a bounded input has no clock of its own: say inEventTime('column')",
+            )
+        source = EventSource.of(
+            self._dataframe,
+            self._keys,
+            self._time_column,
+            self._processing_time,
+            nfa.description,
+        )
+        check_conditions(nfa, self._dataframe)
+        return source
+
+    def _run(self, source: EventSource, nfa: NFA, consumer: Consumer) -> CepDataFrame:
+        if self._late_tag is not None:
+            _add_output(consumer.schemas, self._late_tag.name, self._dataframe.schema)
+        names = list(consumer.schemas)
+        if TAG in names:
+            raise InvalidArgumentError(f"an output tag cannot be named {TAG!r}", "rename it")
+        plan = batch_plan(source, self._pattern, nfa, self._comparator, consumer)
+        return CepDataFrame(plan, consumer.schemas, f"CEP: {nfa.description}")
+
+    def _parse(self, schema: Any, what: str) -> StructType:
+        """Give a schema as StructType, parsed by Spark where it is DDL."""
+        if isinstance(schema, StructType):
+            return schema
+        if not isinstance(schema, str):
+            raise InvalidArgumentError(
+                f"the schema of {what} is {schema!r}",
+                "give a DDL string such as 'user string, amount double', or a StructType",
+            )
+        try:
+            parsed = StructType.fromDDL(schema)
+            return parsed if isinstance(parsed, StructType) else StructType().add("value", parsed)
+        except Exception as cause:
+            raise InvalidArgumentError(
+                f"the schema of {what} is {schema!r}: {str(cause).splitlines()[0]}",
+                "write it as 'user string, amount double'",
+            ) from cause
+
+
+def _arguments(
+    method: str, arguments: Sequence[Any], keywords: dict[str, Any]
+) -> tuple[OutputTag | None, Any, Any, Any]:
+    """Sort out the two ways to call select and flatSelect."""
+    long = ("outputTag", "timeoutFunction", "function", "schema")
+    with_timeout = len(arguments) > 2 or "outputTag" in keywords
+    names = long if with_timeout else long[2:]
+    given = dict(zip(names, arguments, strict=False))
+    if len(arguments) > len(names) or set(keywords) & set(given) or set(keywords) - set(names):
+        given = {}
+    given.update(keywords)
+    tag = given.get("outputTag")
+    if set(given) != set(names) or (with_timeout and not isinstance(tag, OutputTag)):
+        raise InvalidArgumentError(
+            f"{method} takes (function, schema) or (outputTag, timeoutFunction, function, schema)",
+            "the schema comes last, as a DDL string or a StructType",
+        )
+    return tag, given.get("timeoutFunction"), given["function"], given["schema"]
+
+
+def _add_output(schemas: dict[str, StructType], name: str, schema: StructType) -> None:
+    if name in schemas:
+        raise InvalidArgumentError(f"two outputs are named {name!r}", "give each tag its own name")
+    schemas[name] = schema
+
+
+def taking_stages(pattern: Pattern, nfa: NFA) -> list[str]:
+    """Give the names of the stages that can take events, in pattern order."""
+    taking = {
+        table.state.stage
+        for table in nfa.tables.values()
+        for t in table.state.transitions
+        if t.action is StateTransitionAction.TAKE and table.state.kind is not StateType.STOP
+    }
+    return [name for name in dict.fromkeys(_stage_names(pattern)) if name in taking]
+
+
+def _stage_names(pattern: Pattern) -> Iterator[str]:
+    """Give the names that matches use for stages, groups opened."""
+    for stage in pattern.stages():
+        if isinstance(stage, GroupPattern):
+            yield from _stage_names(stage.getRawPattern())
+        else:
+            yield original_name(stage.getName())
+
+
+def _match_schema(source: EventSource, stages: list[str], time_name: str) -> StructType:
+    event = source.dataframe.schema
+    time_type = (
+        event[source.time_column].dataType if source.time_column is not None else TimestampType()
+    )
+    fields = [StructField(key.name, key.type) for key in source.keys]
+    fields.append(StructField(time_name, time_type if source.time_unit else LongType()))
+    fields += [StructField(stage, ArrayType(event, False), False) for stage in stages]
+    names = [field.name.lower() for field in fields]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InputError(
+            f"pattern {source.pattern}: toDF() would give two columns named {repeated}",
+            "rename the stage or the key column, or use select()",
+        )
+    return StructType(fields)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of a pattern: the main DataFrame, with the side outputs beside it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from pyflinkcep.errors import InputError
+from pyflinkcep.functions import OutputTag
+from pyflinkcep.spark.consumers import MAIN
+from pyflinkcep.spark.outputs import TAG
+from pyflinkcep.spark.source import quoted
+
+__all__ = ["CepDataFrame"]
+
+_ACTIONS = frozenset(
+    ["collect", "count", "first", "foreach", "foreachPartition", "head", "isEmpty", "show",
+     "tail", "take", "toArrow", "toLocalIterator", "toPandas"]
+)  # fmt: skip
+
+
+class CepDataFrame:
+    """
+    What ``select``, ``flatSelect`` and ``process`` return.
+
+    It behaves as the DataFrame of the main output: every attribute that is not listed here is
+    that DataFrame's. :meth:`toDF` gives the plain DataFrame where one is needed by its type.
+
+    Parameters
+    ----------
+    tagged : DataFrame
+        The job: its main output alone, or all outputs tagged.
+    schemas : mapping of str to StructType
+        The outputs, the main one first.
+    description : str
+        What Spark's UI shows for jobs started here.
+
+    Notes
+    -----
+    Ports the role of Flink's ``SingleOutputStreamOperator``.
+    Differs from Flink: each output that is used on its own runs the job again. To run it once
+    for all outputs, use :meth:`tagged`, or call ``persist()`` before.
+    """
+
+    def __init__(
+        self, tagged: DataFrame, schemas: Mapping[str, StructType], description: str
+    ) -> None:
+        self._tagged = tagged
+        self._schemas = dict(schemas)
+        self._description = description
+        self._main = self._output(MAIN)
+
+    def getSideOutput(self, tag: OutputTag) -> DataFrame:
+        """
+        Give a side output.
+
+        Parameters
+        ----------
+        tag : OutputTag
+            A tag that the functions write to, or that late data goes to.
+
+        Raises
+        ------
+        InputError
+            When the job has no such output.
+        """
+        if tag.name not in self._schemas or tag.name == MAIN:
+            raise InputError(
+                f"no side output {tag.name!r}, there are {list(self._schemas)[1:]}",
+                "give the tag to select(), flatSelect() or sideOutputLateData(), "
+                "or list it in the process function's outputTags",
+            )
+        return self._output(tag.name)
+
+    def tagged(self) -> DataFrame:
+        """
+        Give all outputs of one run in one DataFrame.
+
+        Returns
+        -------
+        DataFrame
+            A column ``tag`` with the name of the output, ``'main'`` for the main one, and a
+            struct column for each output, null in the rows of the others.
+        """
+        if len(self._schemas) > 1:
+            return self._tagged
+        row = F.struct(*(F.col(quoted(name)) for name in self._tagged.columns))
+        return self._tagged.select(F.lit(MAIN).alias(TAG), row.alias(MAIN))
+
+    def toDF(self, *columns: str) -> DataFrame:
+        """Give the main output as a plain DataFrame, with other column names if any are given."""
+        return self._main.toDF(*columns) if columns else self._main
+
+    def persist(self, *args: Any) -> CepDataFrame:
+        """Keep the results of one run for all outputs; see ``DataFrame.persist``."""
+        self._tagged.persist(*args)
+        return self
+
+    def cache(self) -> CepDataFrame:
+        """Keep the results of one run for all outputs; see ``DataFrame.cache``."""
+        return self.persist()
+
+    def unpersist(self, blocking: bool = False) -> CepDataFrame:
+        """Forget the results kept by :meth:`persist`."""
+        self._tagged.unpersist(blocking)
+        return self
+
+    def _output(self, name: str) -> DataFrame:
+        if len(self._schemas) == 1:
+            return self._tagged
+        chosen = self._tagged.where(F.col(TAG) == name)
+        struct = F.col(quoted(name))
+        fields = self._schemas[name].fieldNames()
+        return chosen.select(*(struct.getField(field).alias(field) for field in fields))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = getattr(self._main, name)
+        return _described(value, self._description, self._main) if name in _ACTIONS else value
+
+    def __getitem__(self, item: Any) -> Any:
+        return self._main[item]
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._main)})
+
+    def __repr__(self) -> str:
+        return f"CepDataFrame({self._description}: {self._main!r})"
+
+
+def _described(action: Callable[..., Any], description: str, main: DataFrame) -> Any:
+    """Let Spark's UI and its progress show the pattern while an action runs."""
+
+    @functools.wraps(action)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        context = getattr(main.sparkSession, "_sc", None)
+        if context is None:  # Spark Connect
+            return action(*args, **kwargs)
+        before = context.getLocalProperty("spark.job.description")
+        context.setLocalProperty("spark.job.description", description)
+        try:
+            return action(*args, **kwargs)
+        finally:
+            context.setLocalProperty("spark.job.description", before)
+
+    return run

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The events of a job: a DataFrame, its key, its time column, and the checks on them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    LongType,
+    MapType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    VariantType,
+)
+
+from pyflinkcep.errors import InputError
+
+__all__ = ["PREFIX", "EventSource", "KeyColumn", "KeyedDataFrame", "quoted"]
+
+PREFIX = "__cep_"
+"""What the names of our own columns begin with."""
+
+
+def quoted(name: str) -> str:
+    """Give a column name as Spark's parser takes it, dots and all."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+@attrs.frozen(eq=False)
+class KeyedDataFrame:
+    """
+    A DataFrame and the columns that make an event's key; made by :func:`pyflinkcep.keyBy`.
+
+    Attributes
+    ----------
+    dataframe : DataFrame
+        The events.
+    columns : tuple of str or Column
+        The key: names of columns, or expressions.
+    """
+
+    dataframe: DataFrame
+    columns: tuple[str | Column, ...]
+
+
+@attrs.frozen(eq=False)
+class KeyColumn:
+    """
+    One column of the key.
+
+    Attributes
+    ----------
+    name : str
+        Its name in results.
+    column : str
+        Where its value is in the prepared DataFrame.
+    signature : str
+        A column to compare keys by: `column` itself, or a text of it where Arrow cannot
+        compare its type.
+    type : DataType
+        Its type.
+    """
+
+    name: str
+    column: str
+    signature: str
+    type: DataType
+
+
+@attrs.frozen(eq=False)
+class EventSource:
+    """
+    A checked input.
+
+    Attributes
+    ----------
+    dataframe : DataFrame
+        The events as the user gave them.
+    pattern : str
+        The pattern in one line; named in errors.
+    keys : tuple of KeyColumn
+        The key, empty when all events have one.
+    time_column : str or None
+        The column of event times, None in processing time.
+    time_unit : int or None
+        Units of the time column in a millisecond, None when it is bigint milliseconds.
+    key_expressions : dict of str to Column
+        What must be computed for keys besides the events' own columns.
+    """
+
+    dataframe: DataFrame
+    pattern: str
+    keys: tuple[KeyColumn, ...]
+    time_column: str | None
+    time_unit: int | None
+    key_expressions: dict[str, Column]
+
+    @classmethod
+    def of(
+        cls,
+        dataframe: DataFrame,
+        keys: Sequence[str | Column],
+        time_column: str | None,
+        processing_time: bool,
+        pattern: str,
+    ) -> EventSource:
+        """
+        Check an input.
+
+        Raises
+        ------
+        InputError
+            When a column is missing, ambiguous or of a type that cannot serve; names it.
+        """
+        _check_names(dataframe, pattern)
+        key_columns, expressions = _resolve_keys(dataframe, keys, pattern)
+        unit = None
+        if not processing_time:
+            time_column = time_column or _watermark_column(dataframe, pattern)
+            unit = _time_unit(dataframe, time_column, pattern)
+        return cls(dataframe, pattern, key_columns, time_column, unit, expressions)
+
+    @property
+    def event_columns(self) -> list[str]:
+        """The names of the events' columns."""
+        return list(self.dataframe.columns)
+
+    @property
+    def payload_columns(self) -> list[str]:
+        """The columns kept of an event: its own, and computed keys."""
+        extra = [key.column for key in self.keys if key.column not in self.event_columns]
+        return [*self.event_columns, *extra]
+
+    def prepare(self, extra: dict[str, Column]) -> DataFrame:
+        """Give the events with computed keys and further columns."""
+        own = [F.col(quoted(name)) for name in self.event_columns]
+        added = {**self.key_expressions, **extra}
+        return self.dataframe.select(*own, *(c.alias(name) for name, c in added.items()))
+
+
+def _check_names(dataframe: DataFrame, pattern: str) -> None:
+    columns = dataframe.columns
+    repeated = sorted({name for name in columns if columns.count(name) > 1})
+    if repeated:
+        raise InputError(
+            f"pattern {pattern}: the columns {repeated} are there twice",
+            "rename or drop them first: an event's fields are found by name",
+        )
+    reserved = [name for name in columns if name.startswith(PREFIX)]
+    if reserved:
+        raise InputError(
+            f"pattern {pattern}: the column names {reserved} begin with {PREFIX!r}",
+            "rename them: names like that are used inside the job",
+        )
+
+
+def _resolve_keys(
+    dataframe: DataFrame, keys: Sequence[str | Column], pattern: str
+) -> tuple[tuple[KeyColumn, ...], dict[str, Column]]:
+    columns, expressions = [], {}
+    for number, key in enumerate(keys):
+        if isinstance(key, str) and key in dataframe.columns:
+            name, column, expression = key, key, F.col(quoted(key))
+            type_ = dataframe.schema[key].dataType
+        else:
+            if isinstance(key, str):
+                _check_exists(dataframe, key.split(".")[0].strip("`"), "key", pattern)
+            expression = F.col(key) if isinstance(key, str) else key
+            field = _analysed(dataframe, expression, f"key {key}", pattern)
+            name, type_, column = field.name, field.dataType, f"{PREFIX}key{number}"
+            expressions[column] = expression
+        _check_key_type(name, type_, pattern)
+        signature = column
+        if isinstance(type_, ArrayType | StructType):
+            signature = f"{PREFIX}sign{number}"
+            expressions[signature] = F.to_json(F.struct(expression.alias("k")))
+        elif isinstance(type_, DoubleType | FloatType):
+            signature = f"{PREFIX}sign{number}"
+            zero = F.lit(0).cast(type_)  # 0.0 and -0.0 are one key, as in Spark's own groupBy
+            expressions[signature] = F.xxhash64(
+                F.when(expression == zero, zero).otherwise(expression)
+            )
+        columns.append(KeyColumn(name, column, signature, type_))
+    names = [key.name for key in columns]
+    if len(set(names)) < len(names):
+        raise InputError(f"pattern {pattern}: the key {names} names a column twice")
+    return tuple(columns), expressions
+
+
+def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str) -> Any:
+    try:
+        return dataframe.select(expression).schema.fields[0]
+    except Exception as cause:
+        raise InputError(
+            f"pattern {pattern}: {what} cannot be computed: {str(cause).splitlines()[0]}",
+            f"the columns are {dataframe.columns}",
+        ) from cause
+
+
+def _check_key_type(name: str, type_: DataType, pattern: str) -> None:
+    if _contains(type_, (MapType, VariantType)):
+        raise InputError(
+            f"pattern {pattern}: key column {name!r} is {type_.simpleString()}, "
+            "which cannot be compared",
+            "use a field of it, or map_entries(...), as the key",
+        )
+
+
+def _contains(type_: DataType, kinds: tuple[type, ...]) -> bool:
+    if isinstance(type_, ArrayType):
+        return _contains(type_.elementType, kinds)
+    if isinstance(type_, StructType):
+        return any(_contains(field.dataType, kinds) for field in type_.fields)
+    return isinstance(type_, kinds)
+
+
+def _check_exists(dataframe: DataFrame, name: str, what: str, pattern: str) -> None:
+    columns = dataframe.columns
+    if name.lower() in (column.lower() for column in columns):
+        return
+    near = difflib.get_close_matches(name, columns, n=1)
+    raise InputError(
+        f"pattern {pattern}: {what} column {name!r} is not among the columns {columns}",
+        f"did you mean {near[0]!r}?" if near else "name a column of the DataFrame",
+    )
+
+
+def _watermark_column(dataframe: DataFrame, pattern: str) -> str:
+    for field in dataframe.schema.fields:
+        if "spark.watermarkDelayMs" in field.metadata:
+            return field.name
+    raise InputError(
+        f"pattern {pattern}: no column of event times",
+        "say .inEventTime('ts') with the name of a timestamp column, "
+        "or use withWatermark on the DataFrame",
+    )
+
+
+def _time_unit(dataframe: DataFrame, name: str, pattern: str) -> int | None:
+    if not isinstance(name, str):
+        raise InputError(f"inEventTime takes a column's name, not {name!r}")
+    _check_exists(dataframe, name, "time", pattern)
+    if name not in dataframe.columns:
+        raise InputError(
+            f"pattern {pattern}: time column {name!r} is not spelled as in {dataframe.columns}"
+        )
+    type_ = dataframe.schema[name].dataType
+    if isinstance(type_, TimestampType | TimestampNTZType):
+        return 1000
+    if isinstance(type_, LongType):
+        return None
+    wide = isinstance(type_, IntegralType)
+    raise InputError(
+        f"pattern {pattern}: time column {name!r} is {type_.simpleString()}, "
+        "want timestamp, timestamp_ntz or bigint (epoch milliseconds)",
+        f"cast it first: to_timestamp({name})" if not wide else f"cast it: {name}.cast('bigint')",
+    )
