@@ -38,7 +38,7 @@ _TOKENS = re.compile(
     r"|(?P<times>\{\d+(?:,\d*)?\}|\+)(?:<(?P<window>-?\d+)>)?"
     r"|(?P<word>[?]|:cons|:any|:greedy)"
     r"|(?P<call>until|within|gap)\[(?P<argument>[^]]*)\]"
-    r"|(?P<name>[\w:]+)(?:\[(?P<condition>[^]]*)\])?)"
+    r"|(?P<name>\w+)(?:\[(?P<condition>[^]]*)\])?)"
 )
 _ARROWS = {
     "->": "followedBy",

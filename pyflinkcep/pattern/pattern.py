@@ -133,7 +133,9 @@ class Pattern(Stage):
         if subtypeClass is None:
             raise MissingConditionError("The class cannot be null.", "give a class")
         if not isinstance(subtypeClass, type):
-            raise InvalidArgumentError(f"subtype takes a class, not {subtypeClass!r}")
+            raise InvalidArgumentError(
+                f"subtype takes a class, not {subtypeClass!r}", "write subtype(MyEvent)"
+            )
         return self.where(SubtypeCondition(subtypeClass))
 
     def until(self, untilCondition: Any) -> Pattern:

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Building patterns: what each call changes, and what the getters say."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pyflinkcep import AfterMatchSkipStrategy, GroupPattern, Pattern, Time, WithinType
+from pyflinkcep.pattern.conditions import (
+    BooleanConditions,
+    RichAndCondition,
+    RichOrCondition,
+    SubtypeCondition,
+)
+from pyflinkcep.pattern.quantifier import ConsumingStrategy, Quantifier, Times
+from tests.shorthand import Named, parse
+
+A, B, C = (Named((name,)) for name in "abc")
+
+
+@pytest.mark.parametrize(
+    ("arrow", "strategy"),
+    [
+        (">>", ConsumingStrategy.STRICT),
+        ("->", ConsumingStrategy.SKIP_TILL_NEXT),
+        ("->>", ConsumingStrategy.SKIP_TILL_ANY),
+        ("!>>", ConsumingStrategy.NOT_NEXT),
+        ("!->", ConsumingStrategy.NOT_FOLLOW),
+    ],
+)
+def test_contiguity(arrow: str, strategy: ConsumingStrategy) -> None:
+    """Each contiguity call starts a stage of its strategy that points back to the one before."""
+    pattern = parse(f"start {arrow} next {arrow} end")
+    chain = [(s.getName(), s.getQuantifier().consumingStrategy) for s in pattern.stages()]
+
+    assert chain == [
+        ("start", ConsumingStrategy.STRICT),
+        ("next", strategy),
+        ("end", strategy),
+    ]
+
+
+def test_links_end_at_the_first_stage() -> None:
+    """``getPrevious`` leads from the last stage to the first, which has none before it."""
+    end = parse("start >> next >> end")
+    middle = end.getPrevious()
+
+    assert (
+        middle.getName(),
+        middle.getPrevious().getName(),
+        middle.getPrevious().getPrevious(),
+    ) == (
+        "next",
+        "start",
+        None,
+    )
+
+
+def test_a_stage_without_condition_accepts_everything() -> None:
+    """An unset condition reads as the one that always holds."""
+    condition = Pattern.begin("start").getCondition()
+
+    assert (type(condition), condition.filter(object(), None)) == (BooleanConditions, True)  # type: ignore[arg-type]
+
+
+def test_where_joins_with_and() -> None:
+    """The second ``where`` makes an and of both, in the order written."""
+    condition = Pattern.begin("s").where(A).where(B).getCondition()
+
+    assert (type(condition), condition.getNestedConditions()) == (RichAndCondition, (A, B))  # type: ignore[attr-defined]
+
+
+def test_or_joins_with_or_left_first() -> None:
+    """``where(A).or_(B).where(C)`` is (A or B) and C."""
+    condition = Pattern.begin("s").where(A).or_(B).where(C).getCondition()
+
+    assert repr(condition) == "((a or b) and c)"
+
+
+def test_a_first_or_is_a_where() -> None:
+    """``or_`` with nothing before it sets the condition."""
+    condition = Pattern.begin("s").or_(A).getCondition()
+
+    assert (condition, isinstance(condition, RichOrCondition)) == (A, False)
+
+
+def test_subtype_is_a_condition() -> None:
+    """``subtype`` sets a condition on the class, or joins it to those before."""
+    alone = Pattern.begin("s").subtype(int).getCondition()
+    joined = Pattern.begin("s").where(A).subtype(int).where(B).getCondition()
+
+    assert (type(alone), repr(joined)) == (SubtypeCondition, "((a and is int) and b)")
+
+
+def test_a_stage_is_changed_in_place() -> None:
+    """Calls about a stage return the stage itself, so they work on a line of their own."""
+    start = Pattern.begin("start")
+    end = start.followedBy("end")
+    returned = start.where(A)
+
+    assert (returned is start, end.getPrevious().getCondition()) == (True, A)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "times", "quantifier"),
+    [
+        ("a+", Times(1, 1), "LOOPING"),
+        ("a+<5>", Times(1, 1, 5), "LOOPING"),
+        ("a{3,}", Times(3, 3), "LOOPING"),
+        ("a{3,}<7>", Times(3, 3, 7), "LOOPING"),
+        ("a{2}", Times(2, 2), "TIMES"),
+        ("a{2}<7>", Times(2, 2, 7), "TIMES"),
+        ("a{2,4}", Times(2, 4), "TIMES"),
+        ("a{2,4}<9>", Times(2, 4, 9), "TIMES"),
+        ("a{0,2}", Times(1, 2), "TIMES, OPTIONAL"),
+        ("a", None, "SINGLE"),
+        ("a?", None, "SINGLE, OPTIONAL"),
+        ("a?+", Times(1, 1), "LOOPING"),
+        ("a+?", Times(1, 1), "LOOPING, OPTIONAL"),
+        ("a+:greedy:greedy", Times(1, 1), "LOOPING, GREEDY"),
+    ],
+)
+def test_quantifiers(pattern: str, times: Times | None, quantifier: str) -> None:
+    """Each quantifier call gives its range of repetitions and its properties."""
+    stage = parse(pattern)
+
+    assert (stage.getTimes(), str(stage.getQuantifier()).split("]")[0]) == (
+        times,
+        f"Quantifier{{properties=[{quantifier}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "inner"),
+    [
+        ("a+", ConsumingStrategy.SKIP_TILL_NEXT),
+        ("a+:cons", ConsumingStrategy.STRICT),
+        ("a+:any", ConsumingStrategy.SKIP_TILL_ANY),
+        ("a{2}:cons", ConsumingStrategy.STRICT),
+        ("a{2,3}:any", ConsumingStrategy.SKIP_TILL_ANY),
+        ("a+:greedy:any", ConsumingStrategy.SKIP_TILL_ANY),
+    ],
+)
+def test_inner_contiguity(pattern: str, inner: ConsumingStrategy) -> None:
+    """Between repetitions contiguity is relaxed unless another one is asked for."""
+    assert parse(pattern).getQuantifier().innerConsumingStrategy is inner
+
+
+def test_until_is_kept() -> None:
+    """``until`` is allowed after both looping quantifiers."""
+    stages = [Pattern.begin("a").oneOrMore().until(A), Pattern.begin("a").timesOrMore(2).until(A)]
+
+    assert [stage.getUntilCondition() for stage in stages] == [A, A]
+
+
+def test_within() -> None:
+    """Each kind of window is kept for itself; a later call overwrites, None changes nothing."""
+    stage = (
+        Pattern.begin("a")
+        .within(timedelta(seconds=1))
+        .within(Time.seconds(2))
+        .within(timedelta(microseconds=3500), WithinType.PREVIOUS_AND_CURRENT)
+        .within(None)
+    )
+
+    assert (
+        stage.getWindowSize(),
+        stage.getWindowSize(WithinType.FIRST_AND_LAST),
+        stage.getWindowSize(WithinType.PREVIOUS_AND_CURRENT),
+    ) == (2000, 2000, 3)
+
+
+def test_no_window() -> None:
+    """A stage without a window has None, and a negative one is kept as it is."""
+    stages = [Pattern.begin("a"), Pattern.begin("a").within(timedelta(seconds=-1))]
+
+    assert [stage.getWindowSize() for stage in stages] == [None, -1000]
+
+
+def test_the_skip_strategy_of_begin_counts() -> None:
+    """The strategy is handed on from stage to stage; the one inside a group does not count."""
+    skip, inner = AfterMatchSkipStrategy.skipToNext(), AfterMatchSkipStrategy.skipPastLastEvent()
+    group = Pattern.begin("b", inner).next("c")
+    pattern = Pattern.begin("a", skip).next(group).followedBy("d")
+
+    assert [stage.getAfterMatchSkipStrategy() for stage in pattern.stages()] == [skip] * 3
+
+
+def test_the_default_is_no_skip() -> None:
+    """Without a strategy every match is emitted."""
+    strategies = [p.getAfterMatchSkipStrategy() for p in (Pattern.begin("a"), parse("(a)"))]
+
+    assert strategies == [AfterMatchSkipStrategy.noSkip()] * 2
+
+
+@pytest.mark.parametrize("call", ["next", "followedBy", "followedByAny"])
+def test_groups(call: str) -> None:
+    """A pattern given instead of a name is one stage, named as all groups are."""
+    inner = parse("b -> c")
+    group: Any = getattr(Pattern.begin("a"), call)(inner)
+
+    assert (type(group), group.getName(), group.getRawPattern() is inner, len(group.stages())) == (
+        GroupPattern,
+        "GroupPattern",
+        True,
+        2,
+    )
+
+
+def test_a_group_takes_what_is_about_repetition_and_time() -> None:
+    """Quantifiers, optional, contiguity of repetitions, until and windows apply to groups."""
+    group = parse("a -> (b -> c)+:cons?  until[u] within[5]")
+
+    assert (str(group.getQuantifier()), group.getWindowSize(), repr(group.getUntilCondition())) == (
+        "Quantifier{properties=[LOOPING, OPTIONAL], consumingStrategy=SKIP_TILL_NEXT, "
+        "innerConsumingStrategy=STRICT}",
+        5,
+        "u",
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("a >> b -> c ->> d !>> e !-> f", "a ⇒ b → c ⇢ d ⇏ e ↛ f"),
+        ("a+ -> b{2} -> c{2,3}? -> d{4,}", "a+ → b{2} → c{2,3}? → d{4,}"),
+        ("z -> (a -> (b){2})+?", "z → (a → (b){2})+?"),
+    ],
+)
+def test_description(pattern: str, text: str) -> None:
+    """A pattern describes itself in one line, and that is its repr."""
+    built = parse(pattern)
+
+    assert (built.describe(), repr(built)) == (text, f"Pattern({text})")
+
+
+def test_pickling() -> None:
+    """A pattern of picklable conditions travels to workers as it is."""
+    pattern = parse(
+        "a -> (b{2} !-> c -> d)+ until[u] within[7]", AfterMatchSkipStrategy.skipToNext()
+    )
+    copy = pickle.loads(pickle.dumps(pattern))
+
+    assert (copy.describe(), copy.getWindowSize(), copy.getAfterMatchSkipStrategy()) == (
+        pattern.describe(),
+        7,
+        AfterMatchSkipStrategy.skipToNext(),
+    )
+
+
+def test_the_window_of_one_or_more_defaults_to_none() -> None:
+    """``oneOrMore(None)`` is ``oneOrMore()``."""
+    stages = [Pattern.begin("a").oneOrMore(), Pattern.begin("a").oneOrMore(None)]
+
+    assert [stage.getTimes() for stage in stages] == [Times(1, 1), Times(1, 1)]
+
+
+def test_quantifiers_compare_by_value() -> None:
+    """Two quantifiers of the same properties and contiguity are equal."""
+    stages = [parse("x -> a+?"), parse("y -> b+?"), parse("y ->> b+?")]
+    first, second, third = (stage.getQuantifier() for stage in stages)
+
+    assert (first == second, first == third, isinstance(first, Quantifier)) == (True, False, True)
