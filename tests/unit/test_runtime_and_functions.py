@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The context of user code, and the functions that consume matches."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from pyflinkcep import OutputTag
+from pyflinkcep.errors import CepRuntimeError, NotSupportedError
+from pyflinkcep.functions import (
+    PatternFlatSelectFunction,
+    PatternFlatTimeoutFunction,
+    PatternProcessFunction,
+    PatternSelectFunction,
+    PatternTimeoutFunction,
+    RichPatternFlatSelectFunction,
+    RichPatternSelectFunction,
+    TimedOutPartialMatchHandler,
+)
+from pyflinkcep.runtime import RichFunction, RuntimeContext
+
+
+def test_the_context_knows_the_task() -> None:
+    """A function may ask for the task's name and the partition's number."""
+    context = RuntimeContext("fraud", 3)
+
+    assert (context.getTaskName(), context.getIndexOfThisSubtask()) == ("fraud", 3)
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("getState", "State is not supported."),
+        ("getListState", "State is not supported."),
+        ("getMapState", "State is not supported."),
+        ("getReducingState", "State is not supported."),
+        ("getAggregatingState", "State is not supported."),
+        ("addAccumulator", "Accumulators are not supported."),
+        ("getAccumulator", "Accumulators are not supported."),
+    ],
+)
+def test_state_and_accumulators_are_refused(method: str, message: str) -> None:
+    """As in Flink a pattern's functions have neither state nor accumulators."""
+    with pytest.raises(NotSupportedError) as caught:
+        getattr(RuntimeContext(), method)("name")
+
+    assert (caught.value.message, bool(caught.value.hint)) == (message, True)
+
+
+def test_a_rich_function_gets_its_context() -> None:
+    """Before the context is set, asking for it is an error; ``open`` and ``close`` may stay empty."""
+    function, context = RichFunction(), RuntimeContext()
+    with pytest.raises(CepRuntimeError, match="has not been initialized"):
+        function.getRuntimeContext()
+    function.setRuntimeContext(context)
+    function.open(context)
+    function.close()
+
+    assert function.getRuntimeContext() is context
+
+
+@pytest.mark.parametrize(
+    "abstract",
+    [
+        PatternSelectFunction,
+        PatternFlatSelectFunction,
+        PatternTimeoutFunction,
+        PatternFlatTimeoutFunction,
+        PatternProcessFunction,
+        TimedOutPartialMatchHandler,
+        RichPatternSelectFunction,
+        RichPatternFlatSelectFunction,
+    ],
+)
+def test_functions_must_be_written(abstract: Any) -> None:
+    """A function class without its method cannot be made."""
+    with pytest.raises(TypeError, match="abstract"):
+        abstract()
+
+
+def test_rich_variants_have_a_life_cycle() -> None:
+    """The rich function classes and the process function can be opened."""
+    rich = [RichPatternSelectFunction, RichPatternFlatSelectFunction, PatternProcessFunction]
+
+    assert [issubclass(cls, RichFunction) for cls in rich] == [True] * 3
+
+
+def test_tags_are_known_by_name() -> None:
+    """Two tags of one name are the same output, whatever schema object they carry."""
+    tag = OutputTag("late", "a int")
+
+    assert (tag == OutputTag("late"), tag == OutputTag("other", "a int"), hash(tag)) == (
+        True,
+        False,
+        hash(OutputTag("late")),
+    )
+
+
+def test_tags_pickle() -> None:
+    """A tag travels to workers with its schema."""
+    copy = pickle.loads(pickle.dumps(OutputTag("late", "a int")))
+
+    assert (copy, copy.schema) == (OutputTag("late"), "a int")
+
+
+def test_a_process_function_declares_no_side_outputs_by_default() -> None:
+    """``outputTags`` is empty unless a subclass sets it."""
+    assert PatternProcessFunction.outputTags == ()

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Durations and the ends of time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pyflinkcep import Time
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, to_milliseconds
+
+
+@pytest.mark.parametrize(
+    ("duration", "milliseconds"),
+    [
+        (Time.milliseconds(7), 7),
+        (Time.seconds(2), 2_000),
+        (Time.minutes(2), 120_000),
+        (Time.hours(1), 3_600_000),
+        (Time.days(1), 86_400_000),
+        (timedelta(microseconds=1999), 1),
+        (timedelta(microseconds=-1), -1),
+        (timedelta(days=36500), 3_153_600_000_000),
+    ],
+)
+def test_milliseconds(duration: timedelta, milliseconds: int) -> None:
+    """A duration counts in whole milliseconds, rounded down."""
+    assert to_milliseconds(duration, "x") == milliseconds
+
+
+@pytest.mark.parametrize("duration", [10, 1.5, "10 s", None])
+def test_other_types_are_refused(duration: Any) -> None:
+    """A number has no unit, so only a timedelta will do."""
+    with pytest.raises(InvalidArgumentError, match="within takes a timedelta") as caught:
+        to_milliseconds(duration, "within")
+
+    assert caught.value.hint
+
+
+def test_the_ends_of_time_are_those_of_java() -> None:
+    """The first and last watermarks are the ends of a 64-bit integer."""
+    assert (MIN_WATERMARK, MAX_WATERMARK) == (-(2**63), 2**63 - 1)
