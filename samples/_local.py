@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A local Spark session for the samples; in a job of your own, use the cluster's."""
 
+import logging
 import os
 import re
 import shutil
@@ -32,6 +33,15 @@ def java_problem() -> str | None:
     return None
 
 
+def reason(error: Exception) -> str:
+    """Give what an error says, without the stack traces of Spark and of its workers."""
+    text = str(error)
+    raised = re.search(r"^(?:pyflinkcep\.errors\.\w+|: [\w.]+Exception): ", text, re.MULTILINE)
+    if raised is not None:
+        text = text[raised.end() :]
+    return re.split(r"\n *SQLSTATE|\n\s*(?:at |== |JVM stacktrace)", text)[0].rstrip()
+
+
 @contextmanager
 def local_session() -> Iterator[Any]:
     """Give a session of two cores and stop it at the end; leave the program without Java."""
@@ -48,7 +58,9 @@ def local_session() -> Iterator[Any]:
         .config("spark.sql.shuffle.partitions", 2)
         .getOrCreate()
     )
-    spark.sparkContext.setLogLevel("ERROR")
+    # What goes wrong is told by the exception alone.
+    spark.sparkContext.setLogLevel("OFF")
+    logging.getLogger("DataFrameQueryContextLogger").setLevel(logging.CRITICAL)
     try:
         yield spark
     finally:

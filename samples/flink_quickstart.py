@@ -18,8 +18,7 @@ Expected output::
 
 from typing import Any, NamedTuple
 
-from pyflinkcep import CEP, Pattern
-from pyflinkcep.functions import Match, PatternSelectFunction
+from pyflinkcep import CEP, Pattern, PatternSelectFunction
 
 
 class Event(NamedTuple):
@@ -62,7 +61,7 @@ def pattern() -> Pattern:
 class Alert(PatternSelectFunction):
     """One row for each match."""
 
-    def select(self, pattern: Match) -> Any:
+    def select(self, pattern: dict[str, list[Any]]) -> Any:
         start, middle, end = pattern["start"][0], pattern["middle"][0], pattern["end"][0]
         return (start.ts, middle.name, middle.volume, end.ts)
 

@@ -113,6 +113,9 @@ def read(spark: Any, path: str) -> Any:
             file = spark.read.parquet(path)
         case ending:
             raise ValueError(f"{path}: {ending!r} is not .csv, .json, .jsonl or .parquet")
+    missing = [column for column in ("tag", "place", "time") if column not in file.columns]
+    if missing:
+        raise ValueError(f"{path}: no column {missing[0]!r}, there are {file.columns}")
     readings = file.select("tag", "place", "time")
     found = dict(readings.dtypes)["time"]
     if found not in ("string", "timestamp", "timestamp_ntz"):
@@ -133,16 +136,17 @@ def main(spark: Any, input: str | None = None, output: str | None = None) -> Non
 
 
 if __name__ == "__main__":
-    from _local import local_session
+    from _local import local_session, reason
 
     parser = argparse.ArgumentParser(description="Find items that left the shop unpaid.")
     parser.add_argument("--input", metavar="FILE", help="CSV, JSON lines or Parquet")
     parser.add_argument("--output", metavar="FOLDER", help="a new folder for the alerts")
     arguments = parser.parse_args()
     with local_session() as session:
+        from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
         try:
             main(session, arguments.input, arguments.output)
-        except (CepError, PySparkException, ValueError) as error:
-            sys.exit(f"shoplifting: {error}")
+        except (CepError, PySparkException, Py4JError, ValueError) as error:
+            sys.exit(f"shoplifting: {reason(error)}")

@@ -24,8 +24,7 @@ from datetime import datetime, timedelta
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from pyflinkcep import CEP, Pattern, keyBy
-from pyflinkcep.functions import Collector, Match, PatternProcessFunction, ProcessContext
+from pyflinkcep import CEP, Pattern, PatternProcessFunction, keyBy
 
 
 class Trade(NamedTuple):
@@ -95,7 +94,7 @@ def pattern() -> Pattern:
 class Trend(PatternProcessFunction):
     """One row for each match."""
 
-    def processMatch(self, match: Match, ctx: ProcessContext, out: Collector) -> None:
+    def processMatch(self, match: dict[str, list[Any]], ctx: Any, out: Any) -> None:
         start, rise, fall = match["start"][0], match["rise"], match["fall"][0]
         out.collect(
             {
