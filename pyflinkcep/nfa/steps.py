@@ -15,6 +15,7 @@ from pyflinkcep.nfa.state import (
     endless_loop,
 )
 from pyflinkcep.pattern.conditions import (
+    FUNCTION_CONDITIONS,
     BooleanConditions,
     IterativeCondition,
     RichAndCondition,
@@ -160,7 +161,7 @@ class Atoms:
 
 
 def _identity(condition: IterativeCondition) -> object:
-    return id(getattr(condition, "function", condition))
+    return id(condition.function if isinstance(condition, FUNCTION_CONDITIONS) else condition)
 
 
 class _Unanswered(Exception):

@@ -12,6 +12,7 @@ from pyflinkcep.errors import InvalidArgumentError, MissingConditionError, NotSu
 from pyflinkcep.runtime import RichFunction, RuntimeContext
 
 __all__ = [
+    "FUNCTION_CONDITIONS",
     "BooleanConditions",
     "ConditionContext",
     "ExpressionCondition",
@@ -136,6 +137,10 @@ class _ContextFunctionCondition(IterativeCondition):
 
     def __repr__(self) -> str:
         return _name(self.function)
+
+
+FUNCTION_CONDITIONS = (_FunctionCondition, _ContextFunctionCondition)
+"""The conditions that are nothing but a plain function, the same for every use of it."""
 
 
 class RichIterativeCondition(RichFunction, IterativeCondition):

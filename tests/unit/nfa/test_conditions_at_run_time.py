@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
+import operator
 import pickle
 from typing import Any
 
 import pytest
 
-from pyflinkcep import IterativeCondition, Pattern, RichIterativeCondition
+from pyflinkcep import IterativeCondition, Pattern, RichIterativeCondition, SimpleCondition
 from pyflinkcep.errors import ConditionError, MissingConditionError
 from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.testing import NFATestHarness, OperatorTestHarness
+from pyflinkcep.testing import NFATestHarness, OperatorTestHarness, match
 from tests.shorthand import Named, matches, parse
 
 
@@ -249,3 +250,22 @@ def test_named_conditions_compare_by_value() -> None:
     assert matches(Pattern.begin("x").where(same).next("y").where(same), "a1 a2 a3") == (
         "{a1 a2} {a2 a3}"
     )
+
+
+class _Over(SimpleCondition):
+    """A user's class that happens to have a field named `function`."""
+
+    def __init__(self, function: Any, limit: int) -> None:
+        self.function = function
+        self.limit = limit
+
+    def filter(self, value: Any, ctx: Any = None) -> bool:
+        return self.function(value, self.limit)
+
+
+def test_condition_objects_with_one_function_between_them_are_asked_each() -> None:
+    """Only a bare function is asked once for all stages that were given it; objects never share."""
+    equal = operator.eq
+    pattern = Pattern.begin("a").where(_Over(equal, 1)).next("b").where(_Over(equal, 2))
+
+    assert match(pattern, [1, 2, 1, 1]) == [{"a": [1], "b": [2]}]
