@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pyflinkcep.nfa import NFA
 from pyflinkcep.operator.keyed_operator import KeyContext, KeyedCepOperator
 from pyflinkcep.operator.snapshot import (
@@ -12,6 +14,7 @@ from pyflinkcep.operator.snapshot import (
     bytes_to_ints,
     ints_to_bytes,
     pack,
+    refuse_damage,
     stage_names,
     unpack,
 )
@@ -70,18 +73,23 @@ def restore(operator: KeyedCepOperator, data: bytes, events: Serializer, keys: S
     PatternChangedError
         When the pattern lacks a state that the snapshot names.
     """
-    header, (numbers, event_bytes, key_bytes) = unpack(data)
     nfa: NFA = operator.operator.nfa
-    reader = StateReader(
-        nfa, bytes_to_ints(numbers), events.loads(event_bytes), header["states"], header["stages"]
-    )
-    number = reader.number
-    for key in keys.loads(key_bytes):
-        context = KeyContext(operator.operator.new_key())
-        for _ in range(number()):
-            timestamp = number()
-            context.queue[timestamp] = [reader.events[number()] for _ in range(number())]
-        context.state = reader.read()
-        operator.keys[key] = context
-    operator.watermark = header["watermark"]
-    operator.late_dropped = header["lateDropped"]
+    contexts: dict[Any, KeyContext] = {}
+    with refuse_damage():
+        header, (numbers, event_bytes, key_bytes) = unpack(data)
+        reader = StateReader(
+            nfa,
+            bytes_to_ints(numbers),
+            events.loads(event_bytes),
+            header["states"],
+            header["stages"],
+        )
+        number = reader.number
+        for key in keys.loads(key_bytes):
+            context = contexts[key] = KeyContext(operator.operator.new_key())
+            for _ in range(number()):
+                timestamp = number()
+                context.queue[timestamp] = [reader.events[number()] for _ in range(number())]
+            context.state = reader.read()
+        operator.watermark, operator.late_dropped = header["watermark"], header["lateDropped"]
+    operator.keys.update(contexts)

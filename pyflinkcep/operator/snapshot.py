@@ -8,11 +8,12 @@ import struct
 import sys
 from array import array
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import attrs
 
-from pyflinkcep.errors import PatternChangedError, StateFormatError
+from pyflinkcep.errors import CepError, PatternChangedError, StateFormatError
 from pyflinkcep.nfa import NFA, ComputationState, NFAState
 from pyflinkcep.operator.cep_operator import KeyState
 from pyflinkcep.sharedbuffer import (
@@ -32,6 +33,7 @@ STATE_FORMAT = 1
 _MAGIC = b"PFCS"
 _HEAD = struct.Struct("<4sHHI")
 _NONE, _GONE = -1, -2
+_DAMAGED = "restore from another checkpoint, or start from empty state"
 
 
 class Serializer(Protocol):
@@ -80,15 +82,30 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
     try:
         header = json.loads(data[_HEAD.size : at])
         sizes = header.pop("sections")
-    except (ValueError, KeyError) as cause:
-        raise StateFormatError("the state's header is damaged") from cause
+    except (ValueError, LookupError, TypeError, AttributeError) as cause:
+        raise StateFormatError("the state's header is damaged", _DAMAGED) from cause
     if len(data) != at + sum(sizes):
-        raise StateFormatError(f"state of {len(data)} bytes, its header says {at + sum(sizes)}")
+        raise StateFormatError(
+            f"state of {len(data)} bytes, its header says {at + sum(sizes)}", _DAMAGED
+        )
     sections = []
     for size in sizes:
         sections.append(data[at : at + size])
         at += size
     return header, sections
+
+
+@contextmanager
+def refuse_damage() -> Iterator[None]:
+    """Turn whatever goes wrong while state is read into a StateFormatError."""
+    try:
+        yield
+    except CepError:
+        raise
+    except Exception as cause:
+        raise StateFormatError(
+            f"the state is damaged: {type(cause).__name__} {cause}".rstrip(), _DAMAGED
+        ) from cause
 
 
 def ints_to_bytes(numbers: Sequence[int]) -> bytes:

@@ -173,3 +173,18 @@ def test_the_earliest_time_never_expires() -> None:
     actual = run("a -> b within[10]", f"a@{start} b@5")
 
     assert (actual.matches, actual.timeouts) == (["{a b}"], [])
+
+
+def test_matches_held_back_wait_in_a_java_heap() -> None:
+    """Of two waiting matches with one start the later one may come first, as in Flink."""
+    actual = run(
+        "a -> b+ -> c within[50]",
+        "a1@1 a2@2 b1@3 c1@4 x@5 b2@6 c2@7 @90",
+        Skip.skipToFirst("a"),
+    )
+
+    assert actual.emitted == [
+        "c1: {a1 b1 c1}",
+        "c2: {a1 b1 b2 c2}",
+        "90: {a2 b1 b2 c2} {a2 b1 c1}",
+    ]

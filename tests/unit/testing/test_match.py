@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns on plain lists."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from pyflinkcep import Pattern
+from pyflinkcep.errors import InputError
+from pyflinkcep.testing import match
+from tests.shorthand import braces, ms, parse
+
+LOW_HIGH = Pattern.begin("low").where(lambda e: e["n"] < 3).next("high").where(lambda e: e["n"] > 7)
+
+
+def test_without_times_the_list_is_in_order() -> None:
+    """Events are a millisecond apart in the order of the list, whatever iterable it is."""
+    pattern = parse("a -> b within[2]")
+
+    assert [braces(m) for m in match(pattern, iter(["a1", "b1", "a2", "x", "b2"]))] == ["{a1 b1}"]
+
+
+def test_no_events() -> None:
+    """An empty input has no matches."""
+    assert match(parse("a"), []) == []
+
+
+@pytest.mark.parametrize("timestamp", ["t", lambda e: e["t"]])
+def test_events_are_put_in_order_of_time(timestamp: Any) -> None:
+    """With a field or function for the time, the order of the list does not matter."""
+    late, early = {"n": 9, "t": 5}, {"n": 1, "t": 3}
+
+    assert match(LOW_HIGH, [late, early], timestamp=timestamp) == [{"low": [early], "high": [late]}]
+
+
+def test_fields_of_objects() -> None:
+    """A field's name is looked up in dicts and on objects alike."""
+    events = [SimpleNamespace(name="b", at=2), SimpleNamespace(name="a", at=1)]
+    pattern = Pattern.begin("x").where(lambda e: e.name == "a").next("y")
+
+    assert [m["y"][0].name for m in match(pattern, events, timestamp="at")] == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("times", "found"),
+    [
+        ([datetime(2024, 1, 1), datetime(2024, 1, 1, 0, 0, 1)], 1),
+        ([datetime(2024, 1, 1), datetime(2024, 1, 1, 0, 0, 2)], 0),
+        (
+            [
+                datetime(2024, 1, 1, tzinfo=timezone(timedelta(hours=1))),
+                datetime(2023, 12, 31, 23, 0, 1),
+            ],
+            1,
+        ),
+    ],
+    ids=["inside", "outside", "zones"],
+)
+def test_datetimes(times: list[datetime], found: int) -> None:
+    """A datetime without a zone is in UTC."""
+    pattern = (
+        Pattern.begin("a").where(lambda e: e[0] == 0).next("b").where(lambda e: e[0] == 1)
+    ).within(ms(2000))
+    events = list(enumerate(times))
+
+    assert len(match(pattern, events, timestamp=lambda e: e[1])) == found
+
+
+@pytest.mark.parametrize("time", ["2024-01-01", None, 1.5])
+def test_other_times_are_refused(time: Any) -> None:
+    """A time that is neither int nor datetime is an error that shows the event."""
+    with pytest.raises(InputError, match="the time of event") as caught:
+        match(parse("a"), [{"t": time}], timestamp="t")
+
+    assert caught.value.hint
+
+
+def test_keys() -> None:
+    """With a key each key is matched for itself, and results come key by key."""
+    events = [{"n": 1, "k": "x"}, {"n": 2, "k": "y"}, {"n": 8, "k": "y"}, {"n": 9, "k": "x"}]
+
+    assert match(LOW_HIGH, events, key="k") == [
+        {"low": [events[0]], "high": [events[3]]},
+        {"low": [events[1]], "high": [events[2]]},
+    ]
+
+
+def test_the_end_of_the_list_is_the_end_of_time() -> None:
+    """A trailing ``notFollowedBy`` is decided at the end."""
+    assert match(parse("a !-> b within[5]"), ["a"]) == [{"a": ["a"]}]
