@@ -97,6 +97,13 @@ class NFATestHarness:
         return len(self._state.partialMatches)
 
     @property
+    def stateChanged(self) -> bool:
+        """Whether anything changed since this was last asked; Flink's ``isStateChanged``."""
+        changed = self._state.stateChanged
+        self._state.reset_flags()
+        return changed
+
+    @property
     def bufferNodes(self) -> int:
         """The number of nodes in the shared buffer."""
         return self._buffer.node_count
