@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("dev", max_examples=60, deadline=None, derandomize=True)
 settings.register_profile(
-    "ci", max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "ci", max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
