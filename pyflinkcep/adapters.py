@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -133,14 +134,14 @@ def select_adapter(
     timeout_function : PatternTimeoutFunction or callable, optional
         Gives a row for (partial match, timeout in epoch milliseconds).
     """
-    select = _method(function, PatternSelectFunction, "select")
+    select = _method(function, PatternSelectFunction, "select", "(match)")
 
     def on_match(match: Match, out: Collector) -> None:
         out.collect(select(match))
 
     if tag is None:
         return FunctionAdapter(function, on_match)
-    timeout = _method(timeout_function, PatternTimeoutFunction, "timeout")
+    timeout = _method(timeout_function, PatternTimeoutFunction, "timeout", "(match, timestamp)")
 
     def on_timeout(match: Match, timestamp: int, out: Collector) -> None:
         out.collect(timeout(match, timestamp))
@@ -152,10 +153,12 @@ def flat_select_adapter(
     function: Any, tag: OutputTag | None = None, timeout_function: Any = None
 ) -> PatternProcessFunction:
     """Wrap a flatSelect function, and a flat timeout function where a tag is given."""
-    flat_select = _method(function, PatternFlatSelectFunction, "flatSelect")
+    flat_select = _method(function, PatternFlatSelectFunction, "flatSelect", "(match, out)")
     if tag is None:
         return FunctionAdapter(function, flat_select)
-    timeout = _method(timeout_function, PatternFlatTimeoutFunction, "timeout")
+    timeout = _method(
+        timeout_function, PatternFlatTimeoutFunction, "timeout", "(match, timestamp, out)"
+    )
     return TimeoutFunctionAdapter(function, flat_select, timeout_function, timeout, tag)
 
 
@@ -164,6 +167,7 @@ def as_process_function(function: Any) -> PatternProcessFunction:
     if isinstance(function, PatternProcessFunction):
         return function
     if callable(function) and not isinstance(function, type):
+        _check_arguments(function, "(match, ctx, out)")
         return _CallableProcessFunction(function)
     raise InvalidArgumentError(
         f"{function!r} is no process function",
@@ -182,14 +186,30 @@ class _CallableProcessFunction(PatternProcessFunction):
         return str(getattr(self._function, "__qualname__", self._function))
 
 
-def _method(function: Any, kind: type, name: str) -> Callable[..., Any]:
+def _method(function: Any, kind: type, name: str, arguments: str) -> Callable[..., Any]:
     if function is None:
         raise MissingConditionError(f"{name}(None)", f"give a {kind.__name__} or a function")
     if isinstance(function, kind):
         method: Callable[..., Any] = getattr(function, name)
         return method
     if callable(function) and not isinstance(function, type):
+        _check_arguments(function, arguments)
         return function  # type: ignore[no-any-return]
     raise InvalidArgumentError(
         f"{function!r} is no {kind.__name__}", "give an object of that class, or a function"
     )
+
+
+def _check_arguments(function: Callable[..., Any], arguments: str) -> None:
+    """Refuse a function that cannot be called so; a builtin that tells nothing is believed."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*arguments.split(","))
+    except TypeError as cause:
+        raise InvalidArgumentError(
+            f"{function!r} cannot be called with {arguments}: {cause}",
+            f"write a function of {arguments}",
+        ) from cause

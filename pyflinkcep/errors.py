@@ -129,17 +129,26 @@ class CepRuntimeError(CepError, RuntimeError):
         """Give the same error with the key filled in; None, the key of all, says nothing."""
         return self if key is None or self.key is not None else self._with(key=repr(key))
 
+    def at_time(self, timestamp_ms: int) -> CepRuntimeError:
+        """Give the same error with the event's time filled in."""
+        return self if self.timestamp_ms is not None else self._with(timestamp_ms=timestamp_ms)
+
     def in_pattern(self, pattern: str) -> CepRuntimeError:
         """Give the same error with the pattern filled in."""
         return self if self.pattern is not None else self._with(pattern=pattern)
 
-    def _with(self, key: str | None = None, pattern: str | None = None) -> CepRuntimeError:
+    def _with(
+        self,
+        key: str | None = None,
+        timestamp_ms: int | None = None,
+        pattern: str | None = None,
+    ) -> CepRuntimeError:
         error = type(self)(
             self.message,
             self.hint,
             self.stage,
             self.key or key,
-            self.timestamp_ms,
+            self.timestamp_ms if timestamp_ms is None else timestamp_ms,
             self.pattern or pattern,
         )
         error.__cause__ = self.__cause__

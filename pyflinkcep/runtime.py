@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol
 
-from pyflinkcep.errors import CepRuntimeError, NotSupportedError
+from pyflinkcep.errors import CepError, CepRuntimeError, NotSupportedError
 
-__all__ = ["RichFunction", "RuntimeContext"]
+__all__ = ["RichFunction", "RuntimeContext", "opened"]
 
 
 class RuntimeContext:
@@ -80,3 +82,49 @@ class RichFunction:
 
     def close(self) -> None:
         """Give back what ``open`` took; nothing by default."""
+
+
+class _Openable(Protocol):
+    def open(self, context: RuntimeContext) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@contextmanager
+def opened(user_code: _Openable, context: RuntimeContext, what: str) -> Iterator[None]:
+    """
+    Open users' code for the length of a ``with``, and close it whatever happens.
+
+    Parameters
+    ----------
+    user_code : object
+        Has ``open(context)`` and ``close()``.
+    context : RuntimeContext
+        What it may know of its task.
+    what : str
+        What errors call it.
+
+    Raises
+    ------
+    CepRuntimeError
+        When opening or closing it fails.
+    """
+    try:
+        user_code.open(context)
+    except Exception as cause:
+        with suppress(Exception):  # what was opened of it; the first error is the one to tell
+            user_code.close()
+        raise _failure(cause, f"{what} could not be opened") from cause
+    try:
+        yield
+    finally:
+        try:
+            user_code.close()
+        except Exception as cause:
+            raise _failure(cause, f"{what} could not be closed") from cause
+
+
+def _failure(cause: Exception, message: str) -> CepError:
+    if isinstance(cause, CepError):
+        return cause
+    return CepRuntimeError(f"{message}. {type(cause).__name__}: {cause}")

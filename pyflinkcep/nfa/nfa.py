@@ -91,7 +91,7 @@ class NFA:
             condition.close()
 
     def _rich_conditions(self) -> list[RichFunction]:
-        conditions = [
+        conditions: list[object] = [
             t.condition for table in self.tables.values() for t in table.state.transitions
         ]
         return [condition for condition in conditions if isinstance(condition, RichFunction)]

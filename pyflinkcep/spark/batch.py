@@ -4,24 +4,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import attrs
+import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, EventComparator, KeyState, comparator_key
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.runtime import RuntimeContext, opened
+from pyflinkcep.spark.arrow_map import map_in_arrow
 from pyflinkcep.spark.conditions import bits_column, spark_atoms
 from pyflinkcep.spark.consumers import Consumer
 from pyflinkcep.spark.event_store import EventStore
-from pyflinkcep.spark.layout import BITS, Layout, key_hash
+from pyflinkcep.spark.layout import BITS, KeyText, Layout, key_hash
 from pyflinkcep.spark.outputs import output_schema, to_batches
 from pyflinkcep.spark.results import Results
 from pyflinkcep.spark.rows import RowReader
@@ -31,6 +33,7 @@ from pyflinkcep.time import MAX_WATERMARK
 __all__ = ["batch_plan"]
 
 _POSITION = f"{PREFIX}position"
+_RESULTS_AT_ONCE = 4096
 
 
 def batch_plan(
@@ -74,12 +77,7 @@ def batch_plan(
         *signature, F.col(quoted(layout.time_column)), F.col(_POSITION)
     ).drop(_POSITION)
     task = BatchTask(pattern, layout, comparator, consumer)
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return task.run(batches)
-
-    run.__name__ = run.__qualname__ = f"CEP: {layout.pattern}"
-    return ordered.mapInArrow(run, output_schema(consumer))
+    return map_in_arrow(ordered, task.run, output_schema(consumer), f"CEP: {layout.pattern}")
 
 
 @attrs.frozen(eq=False)
@@ -111,15 +109,11 @@ class BatchTask:
             f"CEP: {self.layout.pattern}", partition.partitionId() if partition else 0
         )
         nfa = NFACompiler.compile(self.pattern, self.consumer.wants_timeouts)
-        nfa.open(context)
-        self.consumer.open(context)
         try:
-            yield from _Partition(self, nfa).run(batches)
+            with opened(nfa, context, "a condition"), opened(self.consumer, context, "a function"):
+                yield from _Partition(self, nfa).run(batches)
         except CepRuntimeError as error:
             raise error.in_pattern(self.layout.pattern) from error.__cause__
-        finally:
-            self.consumer.close()
-            nfa.close()
 
 
 @attrs.define(eq=False)
@@ -141,18 +135,6 @@ class _Run:
         self.handles = other.handles + self.handles
         self.times = other.times + self.times
         self.bits = self.bits and (other.bits or []) + self.bits
-
-
-class _Key:
-    """A key as errors show it, read from its first event when it is needed."""
-
-    def __init__(self, layout: Layout, events: pa.Table, row: int) -> None:
-        self._layout = layout
-        self._events = events
-        self._row = row
-
-    def __repr__(self) -> str:
-        return self._layout.key_text(self._events, self._row)
 
 
 class _Partition:
@@ -185,6 +167,8 @@ class _Partition:
             self._process(table, events, store.add(events), store)
             yield from self._flush(store)
             store.keep(self._live())
+            if self._state is not None:
+                self._state.timers.clear()  # nothing waits for a watermark here
         if store is not None:
             self._end_key(store)
             yield from self._flush(store)
@@ -200,7 +184,7 @@ class _Partition:
             if start or not continues:
                 self._end_key(store)
                 self._state = self._operator.new_key()
-                self._key = _Key(layout, events, start) if layout.key_columns else None
+                self._key = KeyText(layout, events, start) if layout.key_columns else None
             run = _Run(
                 list(range(base + start, base + end)),
                 times[start:end],
@@ -234,16 +218,33 @@ class _Partition:
         return self._sorted(run, store)
 
     def _sorted(self, run: _Run, store: EventStore) -> _Run:
+        """Put events of equal time in the comparator's order; it is asked about no others."""
+        bounds = [0, *(np.flatnonzero(np.diff(run.times)) + 1).tolist(), len(run.times)]
+        ties = [(start, end) for start, end in pairwise(bounds) if end - start > 1]
+        tied = [handle for start, end in ties for handle in run.handles[start:end]]
+        rows = iter(store.rows(tied) if tied else ())
+        positions = list(range(len(run.handles)))
+        for start, end in ties:
+            ranked = self._rank(list(islice(rows, end - start)), run.times[start])
+            positions[start:end] = [start + i for i in ranked]
+        return _Run(
+            [run.handles[i] for i in positions],
+            run.times,
+            None if run.bits is None else [run.bits[i] for i in positions],
+        )
+
+    def _rank(self, rows: list[Row], timestamp_ms: int) -> list[int]:
         order = self._order
         assert order is not None
-        rows = [order(row) for row in store.rows(run.handles)] if run.handles else []
-        by_time: list[int] = sorted(range(len(rows)), key=rows.__getitem__)
-        by_time.sort(key=run.times.__getitem__)
-        return _Run(
-            [run.handles[i] for i in by_time],
-            run.times,
-            None if run.bits is None else [run.bits[i] for i in by_time],
-        )
+        try:
+            ranks = [order(row) for row in rows]
+            return sorted(range(len(ranks)), key=ranks.__getitem__)
+        except Exception as cause:
+            raise CepRuntimeError(
+                f"the comparator failed. {type(cause).__name__}: {cause}",
+                "it must order any two events of a key",
+                timestamp_ms=timestamp_ms,
+            ).at_key(self._key) from cause
 
     def _end_key(self, store: EventStore) -> None:
         """Give the key at work its final watermark."""
@@ -272,5 +273,6 @@ class _Partition:
     def _flush(self, store: EventStore) -> Iterator[pa.RecordBatch]:
         found = self._results.found
         self._results.clear()
-        if found:
-            yield from to_batches(self._consumer, self._consumer.consume(found, store))
+        for at in range(0, len(found), _RESULTS_AT_ONCE):
+            part = found[at : at + _RESULTS_AT_ONCE]
+            yield from to_batches(self._consumer, self._consumer.consume(part, store))

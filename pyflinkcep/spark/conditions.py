@@ -59,6 +59,7 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
 def _check_expression(condition: ExpressionCondition, dataframe: DataFrame, where: str) -> None:
     try:
         field = dataframe.select(_column(condition)).schema.fields[0]
+        dataframe.select("*", F.struct(_column(condition)))  # one answer an event: no aggregate
     except Exception as cause:
         raise InputError(
             f"{where}: the condition {condition.text!r} cannot be evaluated: "

@@ -4,20 +4,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
-import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from pyflinkcep.errors import CepError, FunctionError
-from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
+from pyflinkcep.errors import CepRuntimeError, FunctionError
+from pyflinkcep.functions import (
+    Match,
+    OutputTag,
+    PatternProcessFunction,
+    TimedOutPartialMatchHandler,
+)
+from pyflinkcep.nfa import EventMatch
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.event_store import EventStore
+from pyflinkcep.spark.layout import key_values
 from pyflinkcep.spark.results import Result
-from pyflinkcep.spark.rows import RowWriter, arrow_schema
+from pyflinkcep.spark.rows import RowWriter, arrow_schema, shortened
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["MAIN", "ColumnConsumer", "Consumer", "FunctionConsumer", "Outputs"]
@@ -67,11 +73,14 @@ class FunctionConsumer:
         The schema of the main output.
     tags : sequence of OutputTag
         The side outputs, with their schemas parsed.
+    keys : mapping of str to str
+        The key's columns among the events', by the key's names; for errors.
     """
 
     function: PatternProcessFunction
     schema: StructType
     tags: Sequence[OutputTag]
+    keys: Mapping[str, str] = attrs.field(factory=dict)
     schemas: dict[str, StructType] = attrs.field(init=False)
     wants_timeouts: bool = attrs.field(init=False)
     _writers: dict[str, RowWriter] = attrs.field(init=False, factory=dict)
@@ -96,8 +105,8 @@ class FunctionConsumer:
         """Call the function for each result; give its rows."""
         flat = [h for _, _, match in results for handles in match.values() for h in handles]
         rows = iter(events.rows(flat) if flat else [])
-        context = _Context({name: [] for name in self.schemas})
-        out = _Collector(context.rows[MAIN])
+        context = _Context(self._writers)
+        out = _Collector(context)
         for is_match, timestamp, handles_by_stage in results:
             match = {
                 stage: [next(rows) for _ in handles] for stage, handles in handles_by_stage.items()
@@ -108,32 +117,38 @@ class FunctionConsumer:
                     self.function.processMatch(match, context, out)
                 else:
                     self.function.processTimedOutMatch(match, context)  # type: ignore[attr-defined]
-            except CepError:
-                raise
             except Exception as cause:
-                raise FunctionError(
-                    f"{self.function!r} failed on the {'match' if is_match else 'timeout'} "
-                    f"{match}: {type(cause).__name__}: {cause}",
-                    timestamp_ms=timestamp,
-                ) from cause
+                error = self._failure(cause, "match" if is_match else "timeout", match)
+                key = self._key(handles_by_stage, events)
+                raise error.at_time(timestamp).at_key(key) from error.__cause__
         return {name: self._writers[name].table(rows) for name, rows in context.rows.items()}
+
+    def _failure(self, cause: Exception, what: str, match: Match) -> CepRuntimeError:
+        if isinstance(cause, CepRuntimeError):
+            return cause
+        error = FunctionError(
+            f"{self.function!r} failed on the {what} {shortened(match)}: "
+            f"{type(cause).__name__}: {cause}"
+        )
+        error.__cause__ = cause
+        return error
+
+    def _key(self, match: EventMatch, events: EventStore) -> dict[str, Any] | None:
+        """Give the key, which all events of a match have."""
+        return key_values(self.keys, events.take([next(iter(match.values()))[0]]), 0)
 
     def _source(self, output: str) -> str:
         where = "" if output == MAIN else f" for side output {output!r}"
         return f"{self.function!r}{where}"
 
 
-class _Collector:
-    def __init__(self, rows: list[Any]) -> None:
-        self.collect = rows.append
-
-
-@attrs.define(eq=False)
 class _Context:
-    """The process functions' context."""
+    """The process functions' context; checks the rows they give."""
 
-    rows: dict[str, list[Any]]
-    now: int = 0
+    def __init__(self, writers: Mapping[str, RowWriter]) -> None:
+        self._writers = writers
+        self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in writers}
+        self.now = 0
 
     def timestamp(self) -> int:
         return self.now
@@ -142,13 +157,25 @@ class _Context:
         return time.time_ns() // 1_000_000
 
     def output(self, outputTag: OutputTag, value: Any) -> None:
-        rows = self.rows.get(outputTag.name)
-        if rows is None or outputTag.name == MAIN:
+        if outputTag.name == MAIN or outputTag.name not in self.rows:
             raise FunctionError(
                 f"side output {outputTag.name!r} is not declared",
                 f"list it in the function's outputTags; declared: {list(self.rows)[1:]}",
             )
-        rows.append(value)
+        self.add(outputTag.name, value)
+
+    def add(self, output: str, value: Any) -> None:
+        self.rows[output].append(self._writers[output].row(value))
+
+
+@attrs.frozen(eq=False)
+class _Collector:
+    """Where the functions put the rows of the main output."""
+
+    context: _Context
+
+    def collect(self, record: Any) -> None:
+        self.context.add(MAIN, record)
 
 
 @attrs.define(eq=False)
@@ -219,22 +246,18 @@ class ColumnConsumer:
         return pa.array([None if t == MAX_WATERMARK else t * unit for t in timestamps], pa.int64())
 
     def _stages(self, results: list[Result], events: EventStore) -> list[pa.Array]:
-        flat: list[int] = []
-        offsets = []
-        for stage in self.stages:
-            begins = [len(flat)]
-            for _, _, match in results:
-                flat += match.get(stage, ())
-                begins.append(len(flat))
-            offsets.append(begins)
-        table = events.take(flat).select(list(self.event_columns)).combine_chunks()
-        chunks = table.to_batches()
-        batch = chunks[0] if chunks else pa.RecordBatch.from_pylist([], schema=table.schema)
-        structs = pa.StructArray.from_arrays(batch.columns, fields=list(table.schema))
-        return [
-            pa.ListArray.from_arrays(
-                pa.array(np.asarray(begins, np.int32) - begins[0]),
-                structs.slice(begins[0], begins[-1] - begins[0]),
-            )
-            for begins in offsets
+        return [self._stage(stage, results, events) for stage in self.stages]
+
+    def _stage(self, stage: str, results: list[Result], events: EventStore) -> pa.Array:
+        handles: list[int] = []
+        begins = [0]
+        for _, _, match in results:
+            handles += match.get(stage, ())
+            begins.append(len(handles))
+        table = events.take(handles).select(list(self.event_columns)).combine_chunks()
+        columns = [
+            column.chunk(0) if column.num_chunks else pa.array([], column.type)
+            for column in table.columns
         ]
+        structs = pa.StructArray.from_arrays(columns, fields=list(table.schema))
+        return pa.ListArray.from_arrays(pa.array(begins, pa.int32()), structs)

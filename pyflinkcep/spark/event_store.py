@@ -65,12 +65,16 @@ class EventStore:
             return self._batch.take(pa.array(wanted - self._base))
         size = len(self._old_handles)
         old = np.searchsorted(self._old_handles, wanted)
+        held = self._old_handles.take(old, mode="clip") == wanted
+        assert (held | (wanted >= self._base)).all(), "an event is used that was not kept"
         positions = np.where(wanted < self._base, old, wanted - self._base + size)
         return pa.concat_tables([self._old, self._batch]).take(pa.array(positions))
 
     def rows(self, handles: Sequence[int]) -> list[Row]:
-        """Give the events of these handles as Rows."""
-        return self._reader.rows(self.take(handles))
+        """Give the events of these handles as Rows; one Row for a handle, however often asked."""
+        distinct, inverse = np.unique(np.asarray(handles, np.int64), return_inverse=True)
+        rows = self._reader.rows(self.take(distinct))
+        return [rows[position] for position in inverse.tolist()]
 
     def row(self, handle: int) -> Row:
         """Give one event as a Row; its neighbours are made with it, for they come next."""

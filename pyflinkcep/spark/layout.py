@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -16,7 +17,7 @@ from pyspark.sql.types import IntegralType, StructType
 from pyflinkcep.errors import InputError
 from pyflinkcep.spark.source import PREFIX, EventSource, quoted
 
-__all__ = ["BITS", "HASH", "Layout"]
+__all__ = ["BITS", "HASH", "Layout", "key_values"]
 
 BITS = f"{PREFIX}bits"
 HASH = f"{PREFIX}hash"
@@ -58,10 +59,10 @@ class Layout:
     has_bits: bool
 
     @classmethod
-    def of(cls, source: EventSource, has_bits: bool) -> Layout:
+    def of(cls, source: EventSource, has_bits: bool, always_hash: bool = False) -> Layout:
         """Describe what :func:`key_hash` and `source.prepare` give."""
         signature = [key.signature for key in source.keys]
-        if _needs_hash(source):
+        if always_hash or _needs_hash(source):
             signature.insert(0, HASH)
         return cls(
             pattern=source.pattern,
@@ -103,7 +104,9 @@ class Layout:
     def key_changes(self, table: pa.Table) -> Ints:
         """Give the positions after the first at which another key begins, in a sorted table."""
         size = table.num_rows
-        changes = np.zeros(max(size - 1, 0), bool)
+        if size < 2:
+            return np.empty(0, np.int64)
+        changes = np.zeros(size - 1, bool)
         for name in self.key_signature:
             column = table.column(name).combine_chunks()
             if isinstance(column, pa.ChunkedArray):
@@ -118,24 +121,61 @@ class Layout:
 
     def key_text(self, table: pa.Table, row: int) -> str:
         """Give a key for an error message."""
-        values = {
-            name: table.column(column)[row].as_py()
-            for name, column in zip(self.key_names, self.key_columns, strict=True)
-        }
-        return repr(values) if values else "(none)"
+        keys = dict(zip(self.key_names, self.key_columns, strict=True))
+        return repr(values) if (values := key_values(keys, table, row)) else "(none)"
+
+    def time_text(self, table: pa.Table, row: int) -> str:
+        """Give an event's time for an error message, nothing where it has none."""
+        if self.time_column is None or table.column(self.time_column).null_count:
+            return ""
+        return f", event time {int(self.times_ms(table)[row])} ms"
+
+
+def key_values(keys: Mapping[str, str], table: pa.Table, row: int) -> dict[str, Any] | None:
+    """Give an event's key from its columns, `keys` by name; None where there is one for all."""
+    return {name: table.column(column)[row].as_py() for name, column in keys.items()} or None
+
+
+class KeyText:
+    """
+    A key as errors show it, read from an event only when it is needed.
+
+    Parameters
+    ----------
+    layout : Layout
+        Where the key is.
+    events : pyarrow.Table
+        Events.
+    row : int
+        The position of one of the key's events.
+    """
+
+    __slots__ = ("_events", "_layout", "_row")
+
+    def __init__(self, layout: Layout, events: pa.Table, row: int) -> None:
+        self._layout = layout
+        self._events = events
+        self._row = row
+
+    def __repr__(self) -> str:
+        return self._layout.key_text(self._events, self._row)
 
 
 def _needs_hash(source: EventSource) -> bool:
-    return not (len(source.keys) == 1 and isinstance(source.keys[0].type, IntegralType))
+    return bool(source.keys) and not (
+        len(source.keys) == 1 and isinstance(source.keys[0].type, IntegralType)
+    )
 
 
-def key_hash(source: EventSource) -> dict[str, Column]:
+def key_hash(source: EventSource, always: bool = False) -> dict[str, Column]:
     """
     Give the column that events are shuffled and sorted by first, a number, where one is needed.
 
     The key's own columns follow it in the order, so that two keys of one hash stay apart.
     """
-    if not source.keys or not _needs_hash(source):
+    if not source.keys and always:
+        return {HASH: F.lit(0).cast("bigint")}
+    if not always and not _needs_hash(source):
         return {}
     columns = [
         source.key_expressions.get(key.signature, F.col(quoted(key.signature)))

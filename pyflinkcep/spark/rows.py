@@ -11,11 +11,12 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from pyflinkcep.errors import FunctionError
+from pyflinkcep.spark.fitting import field_fits
 
-__all__ = ["RowReader", "RowWriter", "arrow_schema"]
+__all__ = ["RowReader", "RowWriter", "arrow_schema", "shortened"]
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -70,32 +71,59 @@ class RowWriter:
         self._schema = schema
         self._source = source
         self._single = len(schema) == 1
+        self._fits = [field_fits(field) for field in schema.fields]
         self.arrow_schema = arrow_schema(schema)
 
-    def table(self, rows: Sequence[Any]) -> pa.Table:
+    def row(self, given: Any) -> tuple[Any, ...]:
         """
-        Make a table of rows: tuples, lists, Rows or dicts; plain values for a single column.
+        Take a row as users give it: a tuple, list, Row or dict; a plain value for a single column.
 
         Raises
         ------
         FunctionError
-            When a row does not fit the schema; names the row and the column.
+            When it does not fit the schema; names the column.
+        """
+        values = self._as_tuple(given)
+        for field, fits, value in zip(self._schema.fields, self._fits, values, strict=True):
+            if not fits(value):
+                raise self._misfit(field, value, given)
+        return values
+
+    def table(self, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+        """
+        Make a table of rows that :meth:`row` gave.
+
+        Raises
+        ------
+        FunctionError
+            When a value is out of the range of its column; names the column and the row.
         """
         if not rows:
             return self.arrow_schema.empty_table()
-        tuples = [self._as_tuple(row) for row in rows]
         try:
-            return self._convert(tuples)
+            return _convert(rows, self._schema).cast(self.arrow_schema)
         except Exception as cause:
-            for given, row in zip(rows, tuples, strict=True):
-                self._check(given, row)
-            raise FunctionError(
+            raise self._culprit(rows) or FunctionError(
                 f"the rows of {self._source} do not fit {self._ddl()}: {cause}"
             ) from cause
 
-    def _convert(self, rows: list[tuple[Any, ...]]) -> pa.Table:
-        table = LocalDataToArrowConversion.convert(rows, self._schema, False)
-        return table.cast(self.arrow_schema)
+    def _culprit(self, rows: Sequence[tuple[Any, ...]]) -> FunctionError | None:
+        for row in rows:
+            for field, value in zip(self._schema.fields, row, strict=True):
+                column = StructType([field])
+                try:
+                    _convert([(value,)], column).cast(arrow_schema(column))
+                except Exception:
+                    return self._misfit(field, value, row)
+        return None
+
+    def _misfit(self, field: StructField, value: Any, given: Any) -> FunctionError:
+        return FunctionError(
+            f"{self._source} returned {shortened(given)}: column {field.name!r} is "
+            f"{field.dataType.simpleString()}{'' if field.nullable else ' NOT NULL'}, "
+            f"got {shortened(value)} ({type(value).__name__})",
+            "return values of the output schema's types, or change the schema",
+        )
 
     def _as_tuple(self, row: Any) -> tuple[Any, ...]:
         fields = self._schema.fieldNames()
@@ -109,7 +137,8 @@ class RowWriter:
             unknown = [name for name in row if name not in fields]
             if unknown:
                 raise FunctionError(
-                    f"{self._source} returned {row!r} with {unknown}, the schema is {self._ddl()}",
+                    f"{self._source} returned {shortened(row)} with {unknown}, "
+                    f"the schema is {self._ddl()}",
                     "name only columns of the output schema",
                 )
             values = tuple(row.get(name) for name in fields)
@@ -119,23 +148,22 @@ class RowWriter:
             values = (row,)
         if len(values) != len(fields):
             raise FunctionError(
-                f"{self._source} returned {row!r}: {len(values)} values, "
+                f"{self._source} returned {shortened(row)}: {len(values)} values, "
                 f"the schema has {len(fields)}: {self._ddl()}",
                 "return a tuple with one value for each column",
             )
         return values
 
-    def _check(self, given: Any, row: tuple[Any, ...]) -> None:
-        for field, value in zip(self._schema.fields, row, strict=True):
-            try:
-                RowWriter(StructType([field]), self._source)._convert([(value,)])
-            except Exception as cause:
-                raise FunctionError(
-                    f"{self._source} returned {given!r}: column {field.name!r} is "
-                    f"{field.dataType.simpleString()}{'' if field.nullable else ' NOT NULL'}, "
-                    f"got {value!r}",
-                    "return values of the output schema's types, or change the schema",
-                ) from cause
-
     def _ddl(self) -> str:
         return ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in self._schema.fields)
+
+
+def shortened(value: Any, length: int = 300) -> str:
+    """Give the text of a value for an error message, its middle left out where it is long."""
+    text = repr(value)
+    half = length // 2
+    return text if len(text) <= length else f"{text[:half]} ... {text[-half:]}"
+
+
+def _convert(rows: Sequence[tuple[Any, ...]], schema: StructType) -> pa.Table:
+    return LocalDataToArrowConversion.convert(rows, schema, False)

@@ -8,23 +8,26 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
+from pyspark.errors import PySparkNotImplementedError, PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    ArrayType,
     DataType,
-    DoubleType,
-    FloatType,
     IntegralType,
     LongType,
     MapType,
+    StringType,
+    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
+    UserDefinedType,
     VariantType,
 )
 
 from pyflinkcep.errors import InputError
+from pyflinkcep.spark.rows import arrow_schema
+from pyflinkcep.spark.signatures import contains, key_signature, parts
 
 __all__ = ["PREFIX", "EventSource", "KeyColumn", "KeyedDataFrame", "quoted"]
 
@@ -123,10 +126,12 @@ class EventSource:
         InputError
             When a column is missing, ambiguous or of a type that cannot serve; names it.
         """
-        _check_names(dataframe, pattern)
+        _check_columns(dataframe, pattern)
         key_columns, expressions = _resolve_keys(dataframe, keys, pattern)
-        unit = None
-        if not processing_time:
+        unit: int | None = 1000
+        if processing_time:
+            time_column = None
+        else:
             time_column = time_column or _watermark_column(dataframe, pattern)
             unit = _time_unit(dataframe, time_column, pattern)
         return cls(dataframe, pattern, key_columns, time_column, unit, expressions)
@@ -149,9 +154,11 @@ class EventSource:
         return self.dataframe.select(*own, *(c.alias(name) for name, c in added.items()))
 
 
-def _check_names(dataframe: DataFrame, pattern: str) -> None:
+def _check_columns(dataframe: DataFrame, pattern: str) -> None:
     columns = dataframe.columns
-    repeated = sorted({name for name in columns if columns.count(name) > 1})
+    case_matters = dataframe.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    spelled = columns if case_matters else [name.lower() for name in columns]
+    repeated = [name for name, key in zip(columns, spelled, strict=True) if spelled.count(key) > 1]
     if repeated:
         raise InputError(
             f"pattern {pattern}: the columns {repeated} are there twice",
@@ -163,6 +170,20 @@ def _check_names(dataframe: DataFrame, pattern: str) -> None:
             f"pattern {pattern}: the column names {reserved} begin with {PREFIX!r}",
             "rename them: names like that are used inside the job",
         )
+    for field in dataframe.schema.fields:
+        _check_type(field.name, field.dataType, "column", pattern)
+
+
+def _check_type(name: str, type_: DataType, what: str, pattern: str) -> None:
+    """Refuse types that have no form in Arrow, and so cannot get to Python."""
+    try:
+        arrow_schema(StructType([StructField(name, type_)]))
+    except (PySparkTypeError, PySparkNotImplementedError) as cause:
+        raise InputError(
+            f"pattern {pattern}: {what} {name!r} is {type_.simpleString()}, "
+            "which Spark cannot hand to Python",
+            "drop the column, or cast it, before CEP.pattern",
+        ) from cause
 
 
 def _resolve_keys(
@@ -174,23 +195,18 @@ def _resolve_keys(
             name, column, expression = key, key, F.col(quoted(key))
             type_ = dataframe.schema[key].dataType
         else:
-            if isinstance(key, str):
-                _check_exists(dataframe, key.split(".")[0].strip("`"), "key", pattern)
+            if isinstance(key, str) and "`" not in key:
+                _check_exists(dataframe, key.split(".")[0], "key", pattern)
             expression = F.col(key) if isinstance(key, str) else key
             field = _analysed(dataframe, expression, f"key {key}", pattern)
             name, type_, column = field.name, field.dataType, f"{PREFIX}key{number}"
             expressions[column] = expression
         _check_key_type(name, type_, pattern)
         signature = column
-        if isinstance(type_, ArrayType | StructType):
+        signed = key_signature(expression, type_)
+        if signed is not None:
             signature = f"{PREFIX}sign{number}"
-            expressions[signature] = F.to_json(F.struct(expression.alias("k")))
-        elif isinstance(type_, DoubleType | FloatType):
-            signature = f"{PREFIX}sign{number}"
-            zero = F.lit(0).cast(type_)  # 0.0 and -0.0 are one key, as in Spark's own groupBy
-            expressions[signature] = F.xxhash64(
-                F.when(expression == zero, zero).otherwise(expression)
-            )
+            expressions[signature] = signed
         columns.append(KeyColumn(name, column, signature, type_))
     names = [key.name for key in columns]
     if len(set(names)) < len(names):
@@ -200,29 +216,35 @@ def _resolve_keys(
 
 def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str) -> Any:
     try:
-        return dataframe.select(expression).schema.fields[0]
+        fields = dataframe.select(expression).schema.fields
+        dataframe.select("*", F.struct(expression))  # one value for each event: no aggregate
     except Exception as cause:
         raise InputError(
             f"pattern {pattern}: {what} cannot be computed: {str(cause).splitlines()[0]}",
             f"the columns are {dataframe.columns}",
         ) from cause
+    if len(fields) > 1:
+        raise InputError(
+            f"pattern {pattern}: {what} is {len(fields)} columns", "name them one by one"
+        )
+    return fields[0]
 
 
 def _check_key_type(name: str, type_: DataType, pattern: str) -> None:
-    if _contains(type_, (MapType, VariantType)):
+    _check_type(name, type_, "key column", pattern)
+    if contains(type_, MapType | VariantType | UserDefinedType):
         raise InputError(
             f"pattern {pattern}: key column {name!r} is {type_.simpleString()}, "
             "which cannot be compared",
             "use a field of it, or map_entries(...), as the key",
         )
-
-
-def _contains(type_: DataType, kinds: tuple[type, ...]) -> bool:
-    if isinstance(type_, ArrayType):
-        return _contains(type_.elementType, kinds)
-    if isinstance(type_, StructType):
-        return any(_contains(field.dataType, kinds) for field in type_.fields)
-    return isinstance(type_, kinds)
+    collations = [part.collation for part in parts(type_) if isinstance(part, StringType)]
+    if set(collations) - {"UTF8_BINARY"}:
+        raise InputError(
+            f"pattern {pattern}: key column {name!r} is {type_.simpleString()}, "
+            "and keys are compared byte by byte",
+            "use lower(...) of it, or a cast to string, as the key",
+        )
 
 
 def _check_exists(dataframe: DataFrame, name: str, what: str, pattern: str) -> None:
