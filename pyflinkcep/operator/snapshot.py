@@ -7,7 +7,7 @@ import json
 import struct
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -138,11 +138,14 @@ class StateWriter:
         What was written.
     events : list
         The events, or handles of events, that the numbers refer to by position.
+    first_event : int
+        Where the events of the state at work begin: positions are written relative to it.
     """
 
     nfa: NFA
     numbers: list[int] = attrs.field(factory=list)
     events: list[Any] = attrs.field(factory=list)
+    first_event: int = 0
     _states: dict[str, int] = attrs.field(init=False)
     _stages: dict[str, int] = attrs.field(init=False)
 
@@ -153,7 +156,7 @@ class StateWriter:
     def add_event(self, event: Any) -> int:
         """Add an event; give its number."""
         self.events.append(event)
-        return len(self.events) - 1
+        return len(self.events) - 1 - self.first_event
 
     def write(self, state: KeyState) -> None:
         """Write one key's state."""
@@ -232,8 +235,8 @@ class StateReader:
         The events beside it.
     states, stages : sequence of str
         The names behind the numbers, as they were when the state was written.
-    position : int
-        Where the next key's state begins.
+    first_event : int
+        Where the events of the state at work begin; see ``StateWriter``.
     """
 
     nfa: NFA
@@ -241,7 +244,7 @@ class StateReader:
     events: Sequence[Any]
     states: Sequence[str]
     stages: Sequence[str]
-    position: int = 0
+    first_event: int = 0
     _next: Iterator[int] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -252,11 +255,12 @@ class StateReader:
                 f"NFA has states {list(self.nfa.tables)}",
                 "restore with the pattern that the state was written for",
             )
-        self.seek(self.position)
+        self._next = iter(self.numbers)
 
-    def seek(self, position: int) -> None:
-        """Continue reading elsewhere."""
-        self._next = iter(self.numbers[position:])
+    def seek(self, numbers: Iterable[int], first_event: int) -> None:
+        """Continue with other numbers, whose events begin at `first_event`."""
+        self._next = iter(numbers)
+        self.first_event = first_event
 
     def number(self) -> int:
         """Read one integer."""
@@ -282,7 +286,7 @@ class StateReader:
         nodes = []
         for _ in range(number()):
             event_id = EventId(number(), number())
-            entry = LockableEvent(number(), event_id, self.events[number()])
+            entry = LockableEvent(number(), event_id, self.events[self.first_event + number()])
             buffer.events[event_id] = entry
             for _ in range(number()):
                 stage = self.stages[number()]

@@ -8,9 +8,11 @@ from pyspark.sql import Column, DataFrame
 from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
 from pyflinkcep.operator import EventComparator, comparator_key
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.spark.key_groups import KeyGroups
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.result import CepDataFrame
 from pyflinkcep.spark.source import KeyedDataFrame
+from pyflinkcep.spark.stream import StreamSettings
 
 __all__ = ["CEP", "keyBy"]
 
@@ -60,6 +62,8 @@ class CEP:
         input: DataFrame | KeyedDataFrame,
         pattern: Pattern,
         comparator: EventComparator | None = None,
+        keyGroups: int = 128,
+        onPatternChange: str = "fail",
     ) -> PatternStream:
         """
         Apply a pattern to events.
@@ -75,6 +79,12 @@ class CEP:
             Orders events of equal time (to the millisecond): a sort key of one Row, or a
             function of two Rows. Without it they keep the order (time to the microsecond,
             source partition, position).
+        keyGroups : int, 1 to 32768
+            For streams: the number of parts that the keys' state is kept in, part of the
+            checkpoint as Flink's maximum parallelism is part of a savepoint.
+        onPatternChange : {"fail", "restart"}
+            For streams: what to do with a checkpoint of another pattern: refuse it, or drop
+            its partial matches.
 
         Returns
         -------
@@ -91,12 +101,18 @@ class CEP:
                 "give what Pattern.begin(...) and calls on it return",
             )
         comparator_key(comparator)
+        if onPatternChange not in ("fail", "restart"):
+            raise InvalidArgumentError(
+                f"onPatternChange={onPatternChange!r}", 'give "fail" or "restart"'
+            )
+        KeyGroups(keyGroups)
         keyed = input if isinstance(input, KeyedDataFrame) else KeyedDataFrame(_plain(input), ())
         return PatternStream(
             dataframe=keyed.dataframe,
             keys=keyed.columns,
             pattern=pattern,
             comparator=comparator,
+            settings=StreamSettings(keyGroups, onPatternChange),
         )
 
 

@@ -20,9 +20,11 @@ from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.spark.batch import batch_plan
 from pyflinkcep.spark.conditions import check_conditions
 from pyflinkcep.spark.consumers import MAIN, ColumnConsumer, Consumer, FunctionConsumer
+from pyflinkcep.spark.flush import flush_plan
 from pyflinkcep.spark.outputs import TAG
 from pyflinkcep.spark.result import CepDataFrame
 from pyflinkcep.spark.source import EventSource
+from pyflinkcep.spark.stream import StreamSettings, make_plan, stream_plan, unpacked
 
 __all__ = ["PatternStream"]
 
@@ -46,6 +48,7 @@ class PatternStream:
     _time_column: str | None = None
     _processing_time: bool = False
     _late_tag: OutputTag | None = None
+    _settings: StreamSettings = attrs.field(factory=StreamSettings)
 
     # --- time
 
@@ -76,6 +79,7 @@ class PatternStream:
         lateDataOutputTag : OutputTag
             The tag; its rows are the events themselves, so that it needs no schema.
         """
+        _check_tag(lateDataOutputTag)
         return attrs.evolve(self, late_tag=lateDataOutputTag)
 
     # --- results
@@ -166,7 +170,8 @@ class PatternStream:
         stages = taking_stages(self._pattern, nfa)
         schemas = {MAIN: _match_schema(source, stages, "matchTimestamp")}
         if timeoutTag is not None:
-            schemas[timeoutTag.name] = _match_schema(source, stages, "timeoutTimestamp")
+            _check_tag(timeoutTag)
+            _add_output(schemas, timeoutTag.name, _match_schema(source, stages, "timeoutTimestamp"))
         consumer = ColumnConsumer(
             schemas,
             [key.column for key in source.keys],
@@ -182,23 +187,22 @@ class PatternStream:
     def _process(self, function: PatternProcessFunction, schema: Any) -> CepDataFrame:
         nfa = self._compile(isinstance(function, TimedOutPartialMatchHandler))
         source = self._source(nfa)
-        tags = [
-            OutputTag(tag.name, self._parse(tag.schema, f"side output {tag.name!r}"))
-            for tag in function.outputTags
-        ]
-        consumer = FunctionConsumer(function, self._parse(schema, "the output"), tags)
+        schemas = {MAIN: self._parse(schema, "the output")}
+        tags = []
+        for tag in function.outputTags:
+            _check_tag(tag)
+            side = self._parse(tag.schema, f"side output {tag.name!r}")
+            _add_output(schemas, tag.name, side)
+            tags.append(OutputTag(tag.name, side))
+        keys = {key.name: key.column for key in source.keys}
+        consumer = FunctionConsumer(function, schemas[MAIN], tags, keys)
         return self._run(source, nfa, consumer)
 
     def _compile(self, timeout_handling: bool) -> NFA:
         return NFACompiler.compile(self._pattern, timeout_handling)
 
     def _source(self, nfa: NFA) -> EventSource:
-        if self._dataframe.isStreaming:
-            raise NotSupportedError(
-                f"pattern {nfa.description}: streaming DataFrames are not supported yet",
-                "run the pattern on a bounded DataFrame: spark.read instead of spark.readStream",
-            )
-        if self._processing_time:
+        if self._processing_time and not self._dataframe.isStreaming:
             raise NotSupportedError(
                 f"pattern {nfa.description}: processing time on a bounded DataFrame",
                 "a bounded input has no clock of its own: say inEventTime('column')",
@@ -216,11 +220,21 @@ class PatternStream:
     def _run(self, source: EventSource, nfa: NFA, consumer: Consumer) -> CepDataFrame:
         if self._late_tag is not None:
             _add_output(consumer.schemas, self._late_tag.name, self._dataframe.schema)
-        names = list(consumer.schemas)
-        if TAG in names:
-            raise InvalidArgumentError(f"an output tag cannot be named {TAG!r}", "rename it")
-        plan = batch_plan(source, self._pattern, nfa, self._comparator, consumer)
-        return CepDataFrame(plan, consumer.schemas, f"CEP: {nfa.description}")
+        description = f"CEP: {nfa.description}"
+        if not self._dataframe.isStreaming:
+            table = batch_plan(source, self._pattern, nfa, self._comparator, consumer)
+            return CepDataFrame(table, consumer.schemas, description)
+        plan, prepared = make_plan(
+            source, self._pattern, nfa, self._comparator, consumer, self._settings
+        )
+        late = None if self._late_tag is None else self._late_tag.name
+        table = stream_plan(plan, prepared, consumer, late)
+
+        def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
+            rest = flush_plan(prepared.sparkSession, plan, checkpoint, operator_id)
+            return CepDataFrame(unpacked(plan, rest, consumer, late), consumer.schemas, description)
+
+        return CepDataFrame(table, consumer.schemas, description, flush)
 
     def _parse(self, schema: Any, what: str) -> StructType:
         """Give a schema as StructType, parsed by Spark where it is DDL."""
@@ -261,9 +275,21 @@ def _arguments(
     return tag, given.get("timeoutFunction"), given["function"], given["schema"]
 
 
+def _check_tag(tag: Any) -> None:
+    if not isinstance(tag, OutputTag) or not isinstance(tag.name, str) or not tag.name:
+        raise InvalidArgumentError(
+            f"{tag!r} is no output tag", "give an OutputTag('name', 'column type, ...')"
+        )
+
+
 def _add_output(schemas: dict[str, StructType], name: str, schema: StructType) -> None:
-    if name in schemas:
-        raise InvalidArgumentError(f"two outputs are named {name!r}", "give each tag its own name")
+    """Add a side output; Spark's column names, and so those of outputs, ignore case."""
+    if name.lower() == TAG:
+        raise InvalidArgumentError(f"an output tag cannot be named {name!r}", "rename it")
+    if name.lower() in map(str.lower, schemas):
+        raise InvalidArgumentError(
+            f"two outputs are named {name!r}", f"give each tag its own name, none of them {MAIN!r}"
+        )
     schemas[name] = schema
 
 

@@ -40,6 +40,8 @@ class CepDataFrame:
         The outputs, the main one first.
     description : str
         What Spark's UI shows for jobs started here.
+    flush : callable, optional
+        For streams: gives the result of a final watermark on (checkpoint, operator id).
 
     Notes
     -----
@@ -49,11 +51,16 @@ class CepDataFrame:
     """
 
     def __init__(
-        self, tagged: DataFrame, schemas: Mapping[str, StructType], description: str
+        self,
+        tagged: DataFrame,
+        schemas: Mapping[str, StructType],
+        description: str,
+        flush: Callable[[str, int], CepDataFrame] | None = None,
     ) -> None:
         self._tagged = tagged
         self._schemas = dict(schemas)
         self._description = description
+        self._flush = flush
         self._main = self._output(MAIN)
 
     def getSideOutput(self, tag: OutputTag) -> DataFrame:
@@ -110,6 +117,38 @@ class CepDataFrame:
         """Forget the results kept by :meth:`persist`."""
         self._tagged.unpersist(blocking)
         return self
+
+    def flush(self, checkpointLocation: str, operatorId: int = 0) -> CepDataFrame:
+        """
+        Give what a stream that has ended still holds, as if the final watermark had come.
+
+        A query under ``trigger(availableNow=True)`` stops with the events after its watermark
+        still waiting, and windows open. What it gave together with what this gives is what the
+        same events give as a bounded DataFrame. The checkpoint is read, not changed: the query
+        can go on later, and then finds everything still waiting.
+
+        Parameters
+        ----------
+        checkpointLocation : str
+            The checkpoint of a query of this result that has stopped.
+        operatorId : int, at least 0
+            Which stateful operator of the query the pattern is; 0 unless others come before.
+
+        Returns
+        -------
+        CepDataFrame
+            A bounded result with the same outputs.
+
+        Raises
+        ------
+        InputError
+            When the result is no stream's, or the checkpoint has no state of it.
+        """
+        if self._flush is None:
+            raise InputError(
+                "flush on a bounded result", "a bounded DataFrame has its final watermark already"
+            )
+        return self._flush(checkpointLocation, operatorId)
 
     def _output(self, name: str) -> DataFrame:
         if len(self._schemas) == 1:

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which key group a key belongs to, and which Spark group (bucket) works on a key group."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+
+from pyflinkcep.errors import InvalidArgumentError
+
+__all__ = ["KeyGroups"]
+
+_KEY_GROUPS_PER_BUCKET = 8
+
+
+@attrs.frozen
+class KeyGroups:
+    """
+    The fixed partition of all keys; part of a checkpoint.
+
+    Attributes
+    ----------
+    count : int, 1 to 32768
+        The number of key groups: the unit in which state is read and written.
+
+    Notes
+    -----
+    Ports the role of Flink's ``KeyGroupRangeAssignment``. Spark sees buckets of several key
+    groups, because each group that Spark sees costs a call into Python for every batch.
+    """
+
+    count: int = attrs.field()
+
+    @count.validator
+    def _check(self, _: Any, count: int) -> None:
+        if not isinstance(count, int) or not 1 <= count <= 32768:
+            raise InvalidArgumentError(
+                f"keyGroups={count!r}", "give a number from 1 to 32768, such as 128"
+            )
+
+    @property
+    def bucket_count(self) -> int:
+        """The number of buckets, a power of two."""
+        wanted = max(1, self.count // _KEY_GROUPS_PER_BUCKET)
+        return 1 << (wanted.bit_length() - 1)
+
+    def groups(self, hashes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Give the key group of each key hash."""
+        return (hashes.view(np.uint64) % np.uint64(self.count)).astype(np.int64)
+
+    def pages(self, hashes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Give what is left of each key hash, to divide a key group further."""
+        return (hashes.view(np.uint64) // np.uint64(self.count)).astype(np.int64)
+
+    def buckets(self, groups: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Give the bucket number of each key group."""
+        return groups % self.bucket_count
+
+    def bucket_ids(self) -> list[int]:
+        """
+        Give the value that Spark groups by for each bucket number.
+
+        They are chosen so that Spark's hash puts one into each of as many shuffle partitions as
+        there are buckets, and equally many into each of any smaller power of two.
+        """
+        count = self.bucket_count
+        found: dict[int, int] = {}
+        candidate = 0
+        while len(found) < count:
+            found.setdefault(_murmur3(candidate) % count, candidate)
+            candidate += 1
+        return [found[number] for number in range(count)]
+
+
+def _murmur3(value: int, seed: int = 42) -> int:
+    """Hash an int as Spark's ``hash`` does (Murmur3, 32 bits), for its hash partitioning."""
+    mask = 0xFFFFFFFF
+    k = value * 0xCC9E2D51 & mask
+    k = (k << 15 | k >> 17) & mask
+    k = k * 0x1B873593 & mask
+    h = seed ^ k
+    h = (h << 13 | h >> 19) & mask
+    h = (h * 5 + 0xE6546B64) & mask
+    h ^= 4
+    h ^= h >> 16
+    h = h * 0x85EBCA6B & mask
+    h ^= h >> 13
+    h = h * 0xC2B2AE35 & mask
+    h ^= h >> 16
+    return h - (1 << 32) if h >= 1 << 31 else h

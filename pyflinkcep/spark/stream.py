@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unbounded jobs: pack by bucket, match in a stateful operator, unpack into rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pyflinkcep.errors import CepRuntimeError, InputError
+from pyflinkcep.nfa import NFA, NFACompiler
+from pyflinkcep.operator import EventComparator
+from pyflinkcep.operator.snapshot import stage_names
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.spark.conditions import bits_column
+from pyflinkcep.spark.consumers import Consumer
+from pyflinkcep.spark.event_store import EventStore
+from pyflinkcep.spark.fingerprint import fingerprint
+from pyflinkcep.spark.key_groups import KeyGroups
+from pyflinkcep.spark.layout import BITS, HASH, Layout, key_hash
+from pyflinkcep.spark.outputs import output_schema, to_batches
+from pyflinkcep.spark.packed_results import unpack_results
+from pyflinkcep.spark.packing import BUCKET, PACKED, PackTask, read_table
+from pyflinkcep.spark.processor import RESULTS, CepProcessor
+from pyflinkcep.spark.rows import RowReader, arrow_schema
+from pyflinkcep.spark.source import EventSource, quoted
+from pyflinkcep.spark.stream_task import StreamPlan
+
+__all__ = ["StreamSettings", "UnpackTask", "make_plan", "stream_plan", "unpacked"]
+
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+@attrs.frozen
+class StreamSettings:
+    """
+    What a user may set for a stream; see :meth:`pyflinkcep.CEP.pattern`.
+
+    Attributes
+    ----------
+    key_groups : int
+        The number of key groups.
+    on_pattern_change : {"fail", "restart"}
+        What to do with a checkpoint of another pattern.
+    """
+
+    key_groups: int = 128
+    on_pattern_change: str = "fail"
+
+
+def make_plan(
+    source: EventSource,
+    pattern: Pattern,
+    nfa: NFA,
+    comparator: EventComparator | None,
+    consumer: Consumer,
+    settings: StreamSettings,
+) -> tuple[StreamPlan, DataFrame]:
+    """Give the settings of the operator, and the events with what it needs beside them."""
+    bits = bits_column(nfa)
+    layout = Layout.of(source, bits is not None, always_hash=True)
+    extra = key_hash(source, always=True)
+    if bits is not None:
+        extra[BITS] = bits
+    prepared = source.prepare(extra)
+    columns = list(dict.fromkeys([*layout.payload, *layout.key_signature, HASH]))
+    if layout.has_bits:
+        columns.append(BITS)
+    plan = StreamPlan(
+        pattern=pattern,
+        layout=layout,
+        schema=_nullable(arrow_schema(prepared.select(*map(quoted, columns)).schema)),
+        key_groups=KeyGroups(settings.key_groups),
+        comparator=comparator,
+        processing_time=source.time_column is None,
+        wants_timeouts=consumer.wants_timeouts,
+        fingerprint=fingerprint(nfa, layout, settings.key_groups),
+        on_pattern_change=settings.on_pattern_change,
+    )
+    return plan, prepared
+
+
+def stream_plan(
+    plan: StreamPlan, prepared: DataFrame, consumer: Consumer, late_output: str | None
+) -> DataFrame:
+    """
+    Plan an unbounded job.
+
+    Parameters
+    ----------
+    plan : StreamPlan
+        The settings of the operator.
+    prepared : DataFrame
+        The events.
+    consumer : Consumer
+        What becomes of the matches.
+    late_output : str or None
+        The output that late events go to; they are dropped and counted without one.
+
+    Returns
+    -------
+    DataFrame
+        The main output alone, or all outputs tagged. Its progress has the observed metrics
+        ``numLateRecordsDropped``, ``stateBytesRead`` and ``stateBytesWritten`` under the name
+        ``CEP: <pattern>``.
+    """
+    choose_state_store(prepared.sparkSession)
+    name = f"CEP: {plan.layout.pattern}"
+    task = PackTask(plan.layout, plan.schema, plan.key_groups)
+
+    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return task.run(batches)
+
+    pack.__name__ = pack.__qualname__ = f"{name} (pack)"
+    results = (
+        prepared.mapInArrow(pack, PACKED)
+        .groupBy(BUCKET)
+        .transformWithStateInPandas(
+            CepProcessor(plan, late_output is not None),
+            RESULTS,
+            "Append",
+            "ProcessingTime" if plan.processing_time else "EventTime",
+        )
+    )
+    dropped = F.sum("lateRecords") if late_output is None else F.sum(F.lit(0))
+    observed = results.observe(
+        name,
+        F.coalesce(dropped, F.lit(0)).alias("numLateRecordsDropped"),
+        F.coalesce(F.sum("stateBytesRead"), F.lit(0)).alias("stateBytesRead"),
+        F.coalesce(F.sum("stateBytesWritten"), F.lit(0)).alias("stateBytesWritten"),
+    )
+    return unpacked(plan, observed, consumer, late_output)
+
+
+def unpacked(
+    plan: StreamPlan, results: DataFrame, consumer: Consumer, late_output: str | None
+) -> DataFrame:
+    """Give the outputs from what the operator gave."""
+    unpack = UnpackTask(plan.layout, _stage_names(plan), consumer, late_output)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return unpack.run(batches)
+
+    run.__name__ = run.__qualname__ = f"CEP: {plan.layout.pattern}"
+    return results.mapInArrow(run, output_schema(consumer))
+
+
+@attrs.frozen(eq=False)
+class UnpackTask:
+    """
+    The work after the stateful operator: users' functions, or columns.
+
+    Attributes
+    ----------
+    layout : Layout
+        The events' columns.
+    stages : sequence of str
+        The names that matches use.
+    consumer : Consumer
+        What becomes of the matches.
+    late_output : str or None
+        The output that late events go to.
+    """
+
+    layout: Layout
+    stages: Sequence[str]
+    consumer: Consumer
+    late_output: str | None
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make the output of packed results."""
+        partition = TaskContext.get()
+        number = partition.partitionId() if partition else 0
+        self.consumer.open(RuntimeContext(f"CEP: {self.layout.pattern}", number))
+        reader = RowReader(self.layout.schema)
+        try:
+            for batch in batches:
+                for row in batch.to_pylist():
+                    yield from self._row(row, reader)
+        except CepRuntimeError as error:
+            raise error.in_pattern(self.layout.pattern) from error.__cause__
+        finally:
+            self.consumer.close()
+
+    def _row(self, row: dict[str, Any], reader: RowReader) -> Iterator[pa.RecordBatch]:
+        if row["numbers"] is not None:
+            results, table = unpack_results(row["numbers"], row["events"], self.stages, 0)
+            store = EventStore(reader, table.schema)
+            store.add(table)
+            yield from to_batches(self.consumer, self.consumer.consume(results, store))
+        if row["late"] is not None and self.late_output is not None:
+            late = read_table(row["late"])
+            schema = arrow_schema(self.consumer.schemas[self.late_output])
+            yield from to_batches(self.consumer, {self.late_output: late.cast(schema)})
+
+
+def choose_state_store(spark: SparkSession) -> None:
+    """
+    See to it that the session keeps state in RocksDB, which this operator needs.
+
+    Raises
+    ------
+    InputError
+        When the session was told to use another state store.
+    """
+    chosen = spark.conf.get(_PROVIDER)
+    if chosen == _ROCKSDB:
+        return
+    if _PROVIDER in dict(spark.conf.getAll):
+        raise InputError(
+            f"the session's state store is {chosen}, patterns on streams need RocksDB",
+            f"set {_PROVIDER} to {_ROCKSDB}, or leave it unset",
+        )
+    spark.conf.set(_PROVIDER, _ROCKSDB)
+
+
+def _stage_names(plan: StreamPlan) -> list[str]:
+    return stage_names(NFACompiler.compile(plan.pattern, plan.wants_timeouts))
+
+
+def _nullable(schema: pa.Schema) -> pa.Schema:
+    """Let every column be null: what Spark promises about a batch, Arrow need not check."""
+    return pa.schema([field.with_nullable(True) for field in schema])

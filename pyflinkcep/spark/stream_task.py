@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the workers of a stream need to know; made on the driver, finished on the workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from pyflinkcep.nfa import NFA, NFACompiler
+from pyflinkcep.operator import CepOperator, EventComparator, comparator_key
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.spark.conditions import spark_atoms
+from pyflinkcep.spark.key_groups import KeyGroups
+from pyflinkcep.spark.layout import Layout
+from pyflinkcep.spark.rows import RowReader
+
+__all__ = ["StreamPlan", "StreamTask"]
+
+
+@attrs.frozen(eq=False)
+class StreamPlan:
+    """
+    The settings of a stream's operator.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        The pattern; compiled on each worker.
+    layout : Layout
+        Where things are in packed events.
+    schema : pyarrow.Schema
+        The columns of packed events.
+    key_groups : KeyGroups
+        The partition of the keys.
+    comparator : callable or None
+        Orders events of equal time.
+    processing_time : bool
+        Whether the clock counts.
+    wants_timeouts : bool
+        Whether timed-out partial matches are wanted.
+    fingerprint : dict of str to str
+        What stored state depends on.
+    on_pattern_change : {"fail", "restart"}
+        What to do with the state of another pattern.
+    """
+
+    pattern: Pattern
+    layout: Layout
+    schema: pa.Schema
+    key_groups: KeyGroups
+    comparator: EventComparator | None
+    processing_time: bool
+    wants_timeouts: bool
+    fingerprint: dict[str, str]
+    on_pattern_change: str
+
+
+class StreamTask:
+    """
+    A :class:`StreamPlan` ready to run on a worker.
+
+    Parameters
+    ----------
+    plan : StreamPlan
+        The settings.
+    context : RuntimeContext
+        What rich conditions get.
+
+    Notes
+    -----
+    It holds nothing of any key; :class:`~pyflinkcep.spark.bucket.BucketWork` does.
+    """
+
+    def __init__(self, plan: StreamPlan, context: RuntimeContext) -> None:
+        self.layout = plan.layout
+        self.schema = plan.schema
+        self.key_groups = plan.key_groups
+        self.processing_time = plan.processing_time
+        self.wants_timeouts = plan.wants_timeouts
+        self.fingerprint = plan.fingerprint
+        self.on_pattern_change = plan.on_pattern_change
+        self.order = comparator_key(plan.comparator)
+        self.nfa: NFA = NFACompiler.compile(plan.pattern, plan.wants_timeouts)
+        self.nfa.open(context)
+        self.known = sum(atom.bit for atom in spark_atoms(self.nfa))
+        self.reader = RowReader(plan.layout.schema)
+        self.event_schema = pa.schema([plan.schema.field(name) for name in plan.layout.payload])
+        self.key_schema = pa.schema([plan.schema.field(name) for name in plan.layout.key_signature])
+
+    def operator(self, view: Callable[[int], Any]) -> CepOperator:
+        """Give the rules, with a way to see events."""
+        return CepOperator(self.nfa, view, self.processing_time)
+
+    def close(self) -> None:
+        """End the life of rich conditions."""
+        self.nfa.close()
