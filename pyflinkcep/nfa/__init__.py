@@ -2,8 +2,9 @@
 """The automaton: compiled from a pattern, run over the events of a key."""
 
 from pyflinkcep.nfa.compiler import NFACompiler
+from pyflinkcep.nfa.emission import EventMatch
 from pyflinkcep.nfa.evaluation import EventEvaluation
-from pyflinkcep.nfa.nfa import NFA, EventMatch, TimedOut
+from pyflinkcep.nfa.nfa import NFA, TimedOut
 from pyflinkcep.nfa.nfa_state import ComputationState, NFAState
 from pyflinkcep.nfa.state import State, StateTransition, StateTransitionAction, StateType
 

@@ -9,90 +9,117 @@ from typing import Any
 
 from pyflinkcep.errors import CepError, ConditionError, MissingConditionError
 from pyflinkcep.nfa.nfa_state import ComputationState
-from pyflinkcep.nfa.steps import Ask, Atom, StateTable, Step
-from pyflinkcep.sharedbuffer import SharedBufferAccessor
+from pyflinkcep.nfa.steps import Ask, Atom, Step
+from pyflinkcep.sharedbuffer import SharedBufferNode
 
 __all__ = ["EventEvaluation"]
+
+Path = dict[str, list[Any]]
+"""Stage name to events as the user knows them, oldest first."""
+
+_MOST_KEPT_EVENTS = 1_000_000
+_UNSEEN = object()
 
 
 class EventEvaluation:
     """
-    The conditions' answers for one event; also the context that iterative conditions get.
+    The conditions' answers, one event after another; also the context of iterative conditions.
 
     Parameters
     ----------
-    accessor : SharedBufferAccessor
-        Where the events of partial matches are.
     view : callable or None
         Turns what the buffer holds into the event as the user knows it; None if it is that.
-    event : object
-        What the buffer would hold for the event.
-    timestamp : int, epoch milliseconds
-        The event's time.
-    known, values : int
-        The bits of conditions answered before, and which of them hold.
+    known : int
+        The bits of conditions that are answered before for every event.
     processing_time : int or None, epoch milliseconds
         The clock that conditions see; the wall clock when None.
+
+    Attributes
+    ----------
+    always_known : int
+        As `known` was given.
+    known, values : int
+        The bits of the conditions answered for the event, and which of them hold.
     """
 
     __slots__ = (
-        "_accessor",
         "_event",
-        "_matched",
-        "_partial",
+        "_node",
+        "_paths",
+        "_paths_size",
         "_processing_time",
+        "_row",
         "_timestamp",
         "_view",
+        "always_known",
         "known",
         "values",
     )
 
     def __init__(
         self,
-        accessor: SharedBufferAccessor,
-        view: Callable[[Any], Any] | None,
-        event: Any,
-        timestamp: int,
+        view: Callable[[Any], Any] | None = None,
         known: int = 0,
-        values: int = 0,
         processing_time: int | None = None,
     ) -> None:
-        self._accessor = accessor
         self._view = view
-        self._event = event
-        self._timestamp = timestamp
-        self.known = known
-        self.values = values
+        self.always_known = known
         self._processing_time = processing_time
-        self._partial: ComputationState | None = None
-        self._matched: dict[str, list[Any]] | None = None
+        self._event: Any = None
+        self._row: Any = None
+        self._timestamp = 0
+        self.known = known
+        self.values = 0
+        self._node: SharedBufferNode | None = None
+        self._paths: dict[SharedBufferNode, Path] = {}
+        self._paths_size = 0
 
-    def decide(self, partial: ComputationState) -> Step:
-        """Give the step of a partial match, asking what it takes."""
-        table: StateTable = partial.table
-        node = table.root or table.first()
-        while node.__class__ is Ask:
-            atom = node.atom
-            bit = atom.bit
-            if not bit:
-                if self._partial is not partial:
-                    self._partial, self._matched = partial, None
-                holds = self._ask(atom)
-            elif self.known & bit:
-                holds = self.values & bit != 0
-            else:
-                holds = self._ask(atom)
-                self.known |= bit
-                if holds:
-                    self.values |= bit
-            following = node.yes if holds else node.no
-            node = following if following is not None else node.grow(holds)
-        return node  # type: ignore[return-value]
+    def begin(self, event: Any, timestamp: int, values: int = 0) -> None:
+        """
+        Turn to the next event.
+
+        Parameters
+        ----------
+        event : object
+            What the buffer would hold for the event.
+        timestamp : int, epoch milliseconds
+            The event's time.
+        values : int
+            Which of the conditions known beforehand hold.
+        """
+        self._event = event
+        self._row = _UNSEEN
+        self._timestamp = timestamp
+        self.known = self.always_known
+        self.values = values
+
+    def holds(self, atom: Atom) -> bool:
+        """Say whether a condition of one event holds; ask it if that is not known yet."""
+        bit = atom.bit
+        if self.known & bit:
+            return self.values & bit != 0
+        holds = self._ask(atom)
+        self.known |= bit
+        if holds:
+            self.values |= bit
+        return holds
+
+    def decide(self, partial: ComputationState, node: Ask) -> Step:
+        """Give the step of a partial match, from where it depends on that partial match."""
+        self._node = partial.previousBufferEntry
+        step: Any = node
+        while step.__class__ is Ask:
+            atom = step.atom
+            step = step.following(self.holds(atom) if atom.bit else self._ask(atom))
+        return step  # type: ignore[no-any-return]
 
     def _ask(self, atom: Atom) -> bool:
-        event = self._event if self._view is None else self._view(self._event)
+        row = self._row
+        if row is _UNSEEN:
+            view = self._view
+            row = self._row = self._event if view is None else view(self._event)
         try:
-            answer = atom.condition.filter(event, self)
+            answer = atom.function(row) if atom.bit else atom.function(row, self)
         except CepError:
             raise
         except Exception as cause:
@@ -104,6 +131,10 @@ class EventEvaluation:
             ) from cause
         if answer is True or answer is False:
             return answer
+        return self._as_bool(atom, answer)
+
+    def _as_bool(self, atom: Atom, answer: Any) -> bool:
+        """Take a boolean of numpy for one; raise for anything else."""
         plain = answer.item() if hasattr(answer, "item") else answer
         if isinstance(plain, bool):
             return plain
@@ -118,28 +149,41 @@ class EventEvaluation:
 
     def getEventsForPattern(self, name: str) -> list[Any]:
         """Give the events accepted for a stage, oldest first."""
-        if name is None:
-            raise MissingConditionError("getEventsForPattern(None)", "name a stage")
-        if self._matched is None:
-            self._matched = self._extract()
-        return list(self._matched.get(name, ()))
+        node = self._node
+        path = None if node is None else self._paths.get(node)
+        if path is None:
+            if name is None:
+                raise MissingConditionError("getEventsForPattern(None)", "name a stage")
+            if node is None:
+                return []
+            path = self._walk(node)
+        events = path.get(name)
+        return events.copy() if events else []
 
-    def _extract(self) -> dict[str, list[Any]]:
-        partial = self._partial
-        if partial is None:
-            return {}
-        paths = self._accessor.extract_patterns(partial.previousBufferEntry, partial.version)
-        if len(paths) > 1:
-            raise ConditionError(
-                f"the partial match in state {partial.table.name!r} has {len(paths)} paths",
-                timestamp_ms=self._timestamp,
-            )
-        view = self._view
-        return {
-            stage: [e.event if view is None else view(e.event) for e in entries]
-            for path in paths
-            for stage, entries in path.items()
-        }
+    def _walk(self, node: SharedBufferNode) -> Path:
+        """
+        Give the way to a node, as far as possible from the way to one before it.
+
+        Partial matches ask again with every event, and most of them have moved by one event
+        at most since they last asked. The ways are kept until they hold too many events.
+        """
+        paths, view = self._paths, self._view
+        if self._paths_size > _MOST_KEPT_EVENTS:
+            paths.clear()
+            self._paths_size = 0
+        missing = []
+        before: SharedBufferNode | None = node
+        while before is not None and before not in paths:
+            missing.append(before)
+            before = before.previous
+        known = {} if before is None else paths[before]
+        path = {stage: events.copy() for stage, events in known.items()}
+        for step in reversed(missing):
+            event = step.event if view is None else view(step.event)
+            path.setdefault(step.pageName, []).append(event)
+        self._paths_size += sum(map(len, path.values()))
+        paths[node] = path
+        return path
 
     def timestamp(self) -> int:
         """Give the time of the event under test, epoch milliseconds."""

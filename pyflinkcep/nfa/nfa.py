@@ -7,22 +7,16 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.nfa.emission import EventMatch, emit
 from pyflinkcep.nfa.evaluation import EventEvaluation
-from pyflinkcep.nfa.heap import heap_add, heap_poll, heap_remove_if
-from pyflinkcep.nfa.nfa_state import ComputationState, NFAState, start_event_id
-from pyflinkcep.nfa.steps import Atom, Move, StateTable, Step
+from pyflinkcep.nfa.nfa_state import NEVER, ComputationState, NFAState
+from pyflinkcep.nfa.situations import Plan, Situations
+from pyflinkcep.nfa.steps import Ask, Atom, StateTable, Step
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.runtime import RichFunction, RuntimeContext
-from pyflinkcep.sharedbuffer import (
-    DeweyNumber,
-    LockableEvent,
-    SharedBufferAccessor,
-)
+from pyflinkcep.sharedbuffer import EventId, SharedBuffer, SharedBufferNode, materialize_match
 
-__all__ = ["NFA", "EventMatch", "TimedOut"]
-
-EventMatch = dict[str, list[Any]]
-"""A match as the buffer holds it: stage name to events, or to handles of events."""
+__all__ = ["NFA", "TimedOut"]
 
 TimedOut = tuple[EventMatch, int]
 """A timed-out partial match, and the end of its window in epoch milliseconds."""
@@ -74,10 +68,18 @@ class NFA:
     handle_timeout: bool
     skip_strategy: AfterMatchSkipStrategy
     description: str
+    _situations: dict[int, Situations] = attrs.field(factory=dict, init=False, repr=False)
 
     def create_initial_state(self) -> NFAState:
         """Make the state of a key that has seen nothing."""
-        return NFAState([ComputationState(self.start, DeweyNumber((1,)))])
+        return NFAState([ComputationState(self.start)], deadline=NEVER)
+
+    def situations(self, known: int) -> Situations:
+        """Give the situations for runs in which the conditions of these bits are known."""
+        situations = self._situations.get(known)
+        if situations is None:
+            situations = self._situations[known] = Situations(self.start, known)
+        return situations
 
     def open(self, context: RuntimeContext) -> None:
         """Open the conditions that have a life cycle, once for every transition."""
@@ -99,15 +101,13 @@ class NFA:
     # --- time
 
     def advance_time(
-        self, accessor: SharedBufferAccessor, state: NFAState, timestamp: int
+        self, state: NFAState, timestamp: int
     ) -> tuple[list[EventMatch], list[TimedOut]]:
         """
         End the partial matches whose window has passed.
 
         Parameters
         ----------
-        accessor : SharedBufferAccessor
-            The key's buffer.
         state : NFAState
             The key's state; changed in place.
         timestamp : int, epoch milliseconds
@@ -119,56 +119,57 @@ class NFA:
             Matches that were waiting for time to pass, and the timed-out partial matches
             with the end of their window (none of these without `handle_timeout`).
         """
-        buffer = accessor.buffer
-        if buffer.eventCounts:
-            buffer.advance_time(timestamp)
+        if timestamp < state.deadline:
+            return [], []
         partials = state.partialMatches
-        if len(partials) == 1 and not state.completedMatches:
-            return [], []
-        window = self.window_time
-        if not self.window_times and (
-            window <= 0 or timestamp - partials[0].startTimestamp < window or len(partials) == 1
-        ):
-            return [], []
         kept: list[ComputationState] = []
         pending: list[ComputationState] = []
         timed_out: list[TimedOut] = []
         for partial in partials:
-            deadline = self._passed_deadline(partial, timestamp)
-            if deadline is None:
+            if timestamp < self._deadline(partial):
                 kept.append(partial)
             elif partial.table.is_pending:
                 pending.append(partial)
-            else:
-                node = partial.previousBufferEntry
-                assert node is not None
-                if self.handle_timeout:
-                    path = accessor.extract_patterns(node, partial.version)[0]
-                    timed_out.append((_materialize(path), deadline))
-                accessor.release_node(node, partial.version)
+            elif self.handle_timeout:
+                match = materialize_match(partial.previousBufferEntry)
+                timed_out.append((match, self._passed_deadline(partial, timestamp)))
+        state.deadline = self.first_deadline(kept)
         if len(kept) == len(partials):
             return [], []
         state.stateChanged = True
         state.partialMatches = kept
-        return self._emit(accessor, state, pending), timed_out
+        state.situation = None
+        return emit(self, state, pending), timed_out
 
-    def _passed_deadline(self, partial: ComputationState, timestamp: int) -> int | None:
-        """Give the end of the window that is over, None while every window is open."""
-        if partial.startEventID is None:
-            return None
-        gap = partial.table.gap_ms
-        if gap > 0 and timestamp - partial.previousTimestamp >= gap:
-            return partial.previousTimestamp + gap
-        window = self.window_time
-        if window > 0 and timestamp - partial.startTimestamp >= window:
-            return partial.startTimestamp + window
-        return None
+    def _deadline(self, partial: ComputationState) -> int:
+        """Give when the first of the windows of a partial match ends."""
+        start, node = partial.startEventID, partial.previousBufferEntry
+        if start is None or node is None:
+            return NEVER
+        window, gap = self.window_time, partial.table.gap_ms
+        by_first = start.timestamp + window if window > 0 else NEVER
+        return by_first if gap <= 0 else min(by_first, node.eventId.timestamp + gap)
+
+    def _passed_deadline(self, partial: ComputationState, timestamp: int) -> int:
+        """Give the end of the window that is over; the gap's, where both are over."""
+        start, node = partial.startEventID, partial.previousBufferEntry
+        assert start is not None
+        assert node is not None
+        gap_end = node.eventId.timestamp + partial.table.gap_ms
+        over = partial.table.gap_ms > 0 and timestamp >= gap_end
+        return gap_end if over else start.timestamp + self.window_time
+
+    def first_deadline(self, partials: list[ComputationState]) -> int:
+        """Give the first end of a window."""
+        if self.window_times:
+            return min(map(self._deadline, partials))
+        return self._deadline(partials[0])
 
     # --- events
 
     def process(
         self,
-        accessor: SharedBufferAccessor,
+        buffer: SharedBuffer,
         state: NFAState,
         timestamp: int,
         evaluation: EventEvaluation,
@@ -179,7 +180,7 @@ class NFA:
 
         Parameters
         ----------
-        accessor : SharedBufferAccessor
+        buffer : SharedBuffer
             The key's buffer.
         state : NFAState
             The key's state; changed in place.
@@ -195,174 +196,96 @@ class NFA:
         list of dict
             The matches completed, in Flink's order.
         """
+        situation = self.situations(evaluation.always_known).of_state(state)
+        plan = situation.decide(evaluation)
+        return [] if plan.passes else self.apply(plan, buffer, state, timestamp, evaluation, event)
+
+    def apply(
+        self,
+        plan: Plan,
+        buffer: SharedBuffer,
+        state: NFAState,
+        timestamp: int,
+        evaluation: EventEvaluation,
+        event: Any,
+    ) -> list[EventMatch]:
+        """Do what an event does, by the plan for it; see :meth:`process`."""
+        event_id = buffer.register_event(timestamp)
+        if plan.begins is not None:
+            self._begin(plan.begins, event_id, event, state)
+            state.situation = plan.following
+            return []
+        steps, start = plan.steps, self.start
         following: list[ComputationState] = []
         completed: list[ComputationState] = []
-        entry: LockableEvent | None = None
         changed = False
         for partial in state.partialMatches:
-            step = evaluation.decide(partial)
+            step = steps[partial.table]
+            if step.__class__ is Ask:
+                step = evaluation.decide(partial, step)
             if step.keeps:
                 following.append(partial)
                 continue
             changed = True
-            if entry is None and any(move.takes for move in step.moves):
-                entry = accessor.register_event(event, timestamp)
-            successors = self._successors(accessor, partial, step, entry, timestamp)
-            if partial.table is self.start and len(successors) > 1 and timestamp > 0:
+            move = step.single
+            if move is not None:
+                if move.takes:
+                    partial.previousBufferEntry = SharedBufferNode(
+                        move.stage, event_id, event, partial.previousBufferEntry
+                    )
+                partial.table = move.target
+                following.append(partial)
+                continue
+            if partial.table is start and timestamp > 0:
                 state.isNewStartPartialMatch = True
-            retained = [s for s in successors if not s.table.is_final and not s.table.is_stop]
-            completed += [s for s in successors if s.table.is_final]
-            stops = [s for s in successors if s.table.is_stop]
-            if stops:
-                for successor in stops + retained:
-                    _release(accessor, successor)
-            else:
-                following += retained
+            self._branch(partial, step, event_id, event, following, completed)
         if not changed:
             return []
         state.stateChanged = True
         state.partialMatches = following
-        matches = self._emit(accessor, state, completed)
-        if entry is not None:
-            accessor.release_event(entry)
-        return matches
+        state.situation = plan.following
+        state.deadline = self.first_deadline(following)
+        if not completed and not state.completedMatches:
+            return []
+        return emit(self, state, completed)
 
-    def _successors(
+    def _begin(self, step: Step, event_id: EventId, event: Any, state: NFAState) -> None:
+        """Begin partial matches; the others stay as they are."""
+        partials = state.partialMatches
+        start = partials.pop()
+        for move in step.moves:
+            node = SharedBufferNode(move.stage, event_id, event, None)
+            partial = ComputationState(move.target, event_id, node)
+            partials.append(partial)
+            deadline = self._deadline(partial)
+            if deadline < state.deadline:
+                state.deadline = deadline
+        partials.append(start)
+        state.stateChanged = True
+        if event_id.timestamp > 0:
+            state.isNewStartPartialMatch = True
+
+    def _branch(
         self,
-        accessor: SharedBufferAccessor,
         partial: ComputationState,
         step: Step,
-        entry: LockableEvent | None,
-        timestamp: int,
-    ) -> list[ComputationState]:
-        """Give the states that a partial match goes on to; the start state also to itself."""
-        successors = []
-        for move in step.moves:
-            if move.takes:
-                assert entry is not None
-                successor = self._take(accessor, partial, move, entry, timestamp)
-            else:
-                successor = self._ignore(accessor, partial, move)
-            successors.append(successor)
-            if move.reaches_final:
-                successors.append(self._finish(accessor, successor))
-        if partial.table is self.start:
-            version = partial.version.increase(step.start_increase)
-            successors.append(ComputationState(self.start, version))
-        _release(accessor, partial)
-        return successors
-
-    def _take(
-        self,
-        accessor: SharedBufferAccessor,
-        partial: ComputationState,
-        move: Move,
-        entry: LockableEvent,
-        timestamp: int,
-    ) -> ComputationState:
-        """Make the partial match that has taken the event."""
-        version = partial.version.increase(move.increase)
-        node = accessor.put(move.stage, entry, partial.previousBufferEntry, version)
-        version = version.add_stage()
-        accessor.lock_node(node, version)
-        if partial.startEventID is None:
-            return ComputationState(move.target, version, timestamp, timestamp, node, entry.eventId)
-        return ComputationState(
-            move.target, version, partial.startTimestamp, timestamp, node, partial.startEventID
-        )
-
-    def _ignore(
-        self, accessor: SharedBufferAccessor, partial: ComputationState, move: Move
-    ) -> ComputationState:
-        """Make the partial match that has passed the event by."""
-        version = partial.version.increase(move.increase)
-        if move.adds_stage:
-            version = version.add_stage()
-        node = partial.previousBufferEntry
-        assert node is not None
-        accessor.lock_node(node, version)
-        return ComputationState(
-            move.target,
-            version,
-            partial.startTimestamp,
-            partial.previousTimestamp,
-            node,
-            partial.startEventID,
-        )
-
-    def _finish(
-        self, accessor: SharedBufferAccessor, successor: ComputationState
-    ) -> ComputationState:
-        """Make the match of a partial match whose remaining stages may stay empty."""
-        node = successor.previousBufferEntry
-        assert node is not None
-        accessor.lock_node(node, successor.version)
-        return attrs.evolve(successor, table=self.final)
-
-    # --- matches
-
-    def _emit(
-        self,
-        accessor: SharedBufferAccessor,
-        state: NFAState,
+        event_id: EventId,
+        event: Any,
+        following: list[ComputationState],
         completed: list[ComputationState],
-    ) -> list[EventMatch]:
-        """
-        Emit the matches that may be emitted, earliest start first.
-
-        With a skip strategy, a match waits while a partial match with an earlier start lives,
-        and each emitted match prunes what it makes superfluous.
-        """
-        waiting, skip = state.completedMatches, self.skip_strategy
-        for match in completed:
-            heap_add(waiting, match, start_event_id)
-        skips = skip.isSkipStrategy()
-        matches = []
-        while waiting:
-            first = waiting[0].startEventID
-            if skips:
-                earliest = state.partialMatches[0].startEventID
-                if earliest is not None and first is not None and earliest < first:
-                    break
-            match = heap_poll(waiting, start_event_id)
-            node = match.previousBufferEntry
-            assert node is not None
-            paths = accessor.extract_patterns(node, match.version)
-            if skips:
-                self._prune(accessor, state, paths)
-            matches.append(_materialize(paths[0]))
-            accessor.release_node(node, match.version)
-        return matches
-
-    def _prune(
-        self,
-        accessor: SharedBufferAccessor,
-        state: NFAState,
-        paths: list[dict[str, list[LockableEvent]]],
     ) -> None:
-        """Drop the partial matches and waiting matches that an emitted match makes superfluous."""
-        skip = self.skip_strategy
-        pruning_id = skip.pruning_id(
-            [{stage: [e.eventId for e in path[stage]] for stage in path} for path in paths]
-        )
-        if pruning_id is None:
-            return
-
-        def superfluous(candidate: ComputationState) -> bool:
-            start = candidate.startEventID
-            if start is None or not skip.should_prune(start, pruning_id):
-                return False
-            _release(accessor, candidate)
-            return True
-
-        state.partialMatches = [p for p in state.partialMatches if not superfluous(p)]
-        heap_remove_if(state.completedMatches, superfluous, start_event_id)
-
-
-def _release(accessor: SharedBufferAccessor, state: ComputationState) -> None:
-    if state.previousBufferEntry is not None:
-        accessor.release_node(state.previousBufferEntry, state.version)
-
-
-def _materialize(path: dict[str, list[LockableEvent]]) -> EventMatch:
-    return {stage: [entry.event for entry in entries] for stage, entries in path.items()}
+        """Add what a partial match becomes to the partial matches and the matches."""
+        before, start = partial.previousBufferEntry, partial.startEventID
+        if start is None:
+            start = event_id
+        for move in step.moves:
+            if move.stays:
+                following.append(partial)
+                continue
+            node = before
+            if move.takes:
+                node = SharedBufferNode(move.stage, event_id, event, before)
+            if move.continues:
+                following.append(ComputationState(move.target, start, node))
+            if move.completes:
+                completed.append(ComputationState(self.final, start, node))

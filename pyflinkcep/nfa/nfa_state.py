@@ -3,14 +3,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from pyflinkcep.nfa.steps import StateTable
-from pyflinkcep.sharedbuffer import DeweyNumber, EventId, SharedBufferNode
+from pyflinkcep.sharedbuffer import EventId, SharedBufferNode, live_nodes
 
-__all__ = ["ComputationState", "NFAState", "start_event_id"]
+if TYPE_CHECKING:
+    from pyflinkcep.nfa.situations import Situation
+
+__all__ = ["ALWAYS", "NEVER", "ComputationState", "NFAState", "start_event_id"]
+
+NEVER = 1 << 63
+"""A time after that of every event, epoch milliseconds."""
+
+ALWAYS = -NEVER - 1
+"""A time before that of every event, epoch milliseconds."""
 
 
 @attrs.define(eq=False)
@@ -22,28 +31,21 @@ class ComputationState:
     ----------
     table : StateTable
         The state it is in.
-    version : DeweyNumber
-        The version that marks its path in the buffer.
-    startTimestamp : int, epoch milliseconds
-        The time of its first event, -1 for the start state.
-    previousTimestamp : int, epoch milliseconds
-        The time of its last event, -1 for the start state.
-    previousBufferEntry : SharedBufferNode or None
-        Its last event in the buffer, None for the start state.
     startEventID : EventId or None
         Its first event, None for the start state.
+    previousBufferEntry : SharedBufferNode or None
+        Its last event in the buffer, None for the start state.
 
     Notes
     -----
-    Ports ``org.apache.flink.cep.nfa.ComputationState`` (Flink 2.3.0).
+    Ports ``org.apache.flink.cep.nfa.ComputationState`` (Flink 2.3.0). Differs from Flink: it
+    changes in place when an event leads to one state only. Its start and previous timestamps
+    are those of its first and last event; there is no version, see :class:`SharedBuffer`.
     """
 
     table: StateTable
-    version: DeweyNumber
-    startTimestamp: int = -1
-    previousTimestamp: int = -1
-    previousBufferEntry: SharedBufferNode | None = None
     startEventID: EventId | None = None
+    previousBufferEntry: SharedBufferNode | None = None
 
 
 def start_event_id(state: ComputationState) -> Any:
@@ -66,16 +68,23 @@ class NFAState:
         Whether anything changed since the flag was last reset.
     isNewStartPartialMatch : bool
         Whether a partial match began since the flag was last reset.
+    situation : Situation or None
+        The states that the partial matches are in; None while nobody has looked.
+    deadline : int, epoch milliseconds
+        No window ends before that; the default makes the next advance of time look.
 
     Notes
     -----
-    Ports ``org.apache.flink.cep.nfa.NFAState`` (Flink 2.3.0).
+    Ports ``org.apache.flink.cep.nfa.NFAState`` (Flink 2.3.0). `situation` and `deadline`
+    follow from the partial matches and are no state to be stored.
     """
 
     partialMatches: list[ComputationState]
     completedMatches: list[ComputationState] = attrs.field(factory=list)
     stateChanged: bool = False
     isNewStartPartialMatch: bool = False
+    situation: Situation | None = None
+    deadline: int = ALWAYS
 
     def is_initial(self) -> bool:
         """Say whether only the start state is left and no match waits."""
@@ -85,3 +94,12 @@ class NFAState:
         """Forget what changed."""
         self.stateChanged = False
         self.isNewStartPartialMatch = False
+
+    def live_nodes(self) -> list[SharedBufferNode]:
+        """Give the nodes that partial matches or waiting matches reach, each after its previous."""
+        matches = self.partialMatches + self.completedMatches
+        return live_nodes(match.previousBufferEntry for match in matches)
+
+    def live_events(self) -> dict[EventId, Any]:
+        """Give the events, or handles of events, that are still needed, by id."""
+        return {node.eventId: node.event for node in self.live_nodes()}

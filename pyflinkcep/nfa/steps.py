@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import attrs
 
@@ -41,11 +42,22 @@ class Atom:
     bit : int
         A power of two of its own when the condition looks at one event only, so that results
         are kept for the event; 0 when it looks at the partial match.
+    function : callable
+        What to call with the event, and with the context too where there is no bit.
     """
 
     condition: IterativeCondition
     stage: str
     bit: int
+    function: Callable[..., Any] = attrs.field(init=False)
+
+    @function.default
+    def _the_users_own(self) -> Callable[..., Any]:
+        # The call through the condition costs as much again.
+        condition = self.condition
+        if isinstance(condition, FUNCTION_CONDITIONS):
+            return condition.function
+        return condition.filter
 
 
 @attrs.frozen(eq=False)
@@ -61,20 +73,21 @@ class Move:
         Whether the event is taken, else it is passed by.
     stage : str
         The stage that a taken event is recorded under.
-    increase : int
-        What the last digit of the version grows by.
-    adds_stage : bool
-        Whether the version then gets a digit more.
-    reaches_final : bool
-        Whether taking the event completes a match as well, by stages that may stay empty.
+    stays : bool
+        Whether nothing changes at all.
+    continues : bool
+        Whether there is a partial match after it.
+    completes : bool
+        Whether there is a match after it, either because the target is the final state or
+        because what is left of the pattern may stay empty.
     """
 
     target: StateTable
     takes: bool
     stage: str
-    increase: int
-    adds_stage: bool
-    reaches_final: bool
+    stays: bool
+    continues: bool
+    completes: bool
 
 
 @attrs.frozen(eq=False)
@@ -85,48 +98,62 @@ class Step:
     Attributes
     ----------
     moves : tuple of Move
-        The ways on, in Flink's order; none when the partial match ends.
+        The ways on, in Flink's order; none when the partial match ends. The start state's
+        last move is to stay.
     keeps : bool
         Whether the partial match merely stays as it is.
-    start_increase : int
-        What the version of the start state grows by when it is the start state's step.
+    single : Move or None
+        The move, if it is the only one, changes something and does not end the pattern.
     """
 
     moves: tuple[Move, ...]
-    keeps: bool
-    start_increase: int
+    keeps: bool = attrs.field(init=False)
+    single: Move | None = attrs.field(init=False)
+
+    @keeps.default
+    def _only_stays(self) -> bool:
+        return len(self.moves) == 1 and self.moves[0].stays
+
+    @single.default
+    def _only_move(self) -> Move | None:
+        move = self.moves[0] if len(self.moves) == 1 else None
+        if move is None or move.stays or move.completes:
+            return None
+        return move
 
 
 @attrs.define(eq=False)
 class Ask:
     """
-    A point where the step depends on a condition not asked yet.
+    A point where what to do depends on a condition not asked yet.
 
     Attributes
     ----------
     atom : Atom
         The condition to ask.
-    table : StateTable
-        The state that the step is for.
+    plan : callable
+        Works out what follows on answers.
     answers : dict of Atom to bool
         What was answered on the way here.
-    yes, no : Ask or Step or None
-        What follows; None until it is first needed.
+    yes, no : object
+        What follows, another Ask or what is to be done; None until it is first needed.
     """
 
     atom: Atom
-    table: StateTable
+    plan: Callable[[dict[Atom, bool]], Any]
     answers: dict[Atom, bool]
-    yes: Ask | Step | None = None
-    no: Ask | Step | None = None
+    yes: Any = None
+    no: Any = None
 
-    def grow(self, holds: bool) -> Ask | Step:
-        """Work out what follows on an answer, for the first time."""
-        node = self.table.plan({**self.answers, self.atom: holds})
-        if holds:
-            self.yes = node
-        else:
-            self.no = node
+    def following(self, holds: bool) -> Any:
+        """Give what follows on an answer."""
+        node = self.yes if holds else self.no
+        if node is None:
+            node = self.plan({**self.answers, self.atom: holds})
+            if holds:
+                self.yes = node
+            else:
+                self.no = node
         return node
 
 
@@ -235,38 +262,29 @@ class StateTable:
         try:
             return self._step(holds)
         except _Unanswered as question:
-            return Ask(question.atom, self, answers)
+            return Ask(question.atom, self.plan, answers)
 
     def _step(self, holds: Callable[[IterativeCondition | None], bool]) -> Step:
-        edges = self._outgoing_edges(holds)
-        takes = sum(edge.action is StateTransitionAction.TAKE for edge in edges)
-        ignores = sum(
-            edge.action is StateTransitionAction.IGNORE and edge.target is not self.state
-            for edge in edges
-        )
-        stay = ignores + max(1, takes) if ignores or takes else 0
-        takes_left = takes_skipped = max(0, takes - 1)
-        ignores_left = ignores
-        moves = []
-        for edge in edges:
+        moves: list[Move] = []
+        discards = False
+        for edge in self._outgoing_edges(holds):
             target = self.tables[edge.target]
-            if edge.action is StateTransitionAction.TAKE:
-                final = self._reaches_final(edge.target, holds)
-                moves.append(Move(target, True, edge.source.stage, takes_left, True, final))
-                takes_left -= 1
-            elif self.kind is StateType.START:
-                continue
-            elif edge.target is self.state:
-                moves.append(Move(target, False, "", stay, False, False))
-            else:
-                increase = takes_skipped + ignores_left
-                moves.append(Move(target, False, "", increase, True, False))
-                ignores_left -= 1
+            takes = edge.action is StateTransitionAction.TAKE
+            if target.is_stop:
+                discards = True
+            elif takes:
+                final = target.is_final or self._reaches_final(edge.target, holds)
+                stage = edge.source.stage
+                moves.append(Move(target, True, stage, False, not target.is_final, final))
+            elif self.kind is not StateType.START:
+                # Two partial matches must not be one object, so at most one move stays.
+                stays = target is self and not any(move.stays for move in moves)
+                moves.append(Move(target, False, "", stays, not target.is_final, target.is_final))
+        if discards:
+            moves = [attrs.evolve(move, continues=False) for move in moves if move.completes]
         if self.kind is StateType.START:
-            keeps = not moves and not stay
-        else:
-            keeps = len(edges) == 1 and edges[0].target is self.state and not takes
-        return Step(tuple(moves), keeps, stay)
+            moves.append(Move(self, False, "", True, True, False))
+        return Step(tuple(moves))
 
     def _outgoing_edges(
         self, holds: Callable[[IterativeCondition | None], bool]

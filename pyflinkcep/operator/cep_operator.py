@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import attrs
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, EventEvaluation, EventMatch, NFAState, TimedOut
-from pyflinkcep.sharedbuffer import SharedBuffer, SharedBufferAccessor
+from pyflinkcep.sharedbuffer import SharedBuffer
 
 __all__ = ["CepOperator", "KeyState", "Output", "is_late"]
 
@@ -31,6 +32,14 @@ def is_late(timestamp: Any, watermark: Any) -> Any:
     Ports ``CepOperator.processElement`` (Flink 2.3.0): equal is late, whatever the docs say.
     """
     return timestamp <= watermark
+
+
+def _bits(values: Any) -> Iterable[int]:
+    """Give plain integers: those of an array are slow to look up one by one."""
+    if values is None:
+        return itertools.repeat(0)
+    plain: Iterable[int] = values.tolist() if hasattr(values, "tolist") else values
+    return plain
 
 
 class Output(Protocol):
@@ -130,25 +139,63 @@ class CepOperator:
         CepRuntimeError
             When a condition or a throwing skip strategy fails; names stage, key and time.
         """
-        nfa, nfa_state, view = self.nfa, state.nfa_state, self.view
-        accessor = state.buffer.get_accessor()
+        nfa, nfa_state, buffer = self.nfa, state.nfa_state, state.buffer
+        situations = nfa.situations(known)
+        situation = situations.of_state(nfa_state)
+        evaluation = EventEvaluation(self.view, known, processing_time)
         now: int | None = None
+        begun: int | None = None
         try:
-            for position, event in enumerate(events):
-                timestamp = timestamps[position]
-                if timestamp != now:
-                    self._advance(key, accessor, nfa_state, timestamp, output)
-                    now = timestamp
-                bits = 0 if values is None else values[position]
-                evaluation = EventEvaluation(
-                    accessor, view, event, timestamp, known, bits, processing_time
-                )
-                for match in nfa.process(accessor, nfa_state, timestamp, evaluation, event):
+            for timestamp, event, bits in zip(timestamps, events, _bits(values), strict=False):
+                # Once for a time: its first event may move a partial match to a state with a
+                # gap that is over already, and Flink lets the second event still have it.
+                if timestamp >= nfa_state.deadline and timestamp != now:
+                    self._advance(key, nfa_state, timestamp, output)
+                    situation = situations.of_state(nfa_state)
+                if bits in situation.passed:
+                    continue
+                plan = situation.plans.get(bits)
+                if plan is None or plan.asks:
+                    evaluation.begin(event, timestamp, bits)
+                    if plan is None:
+                        plan = situation.decide(evaluation)
+                        if plan.passes:
+                            continue
+                now = timestamp
+                matches = nfa.apply(plan, buffer, nfa_state, timestamp, evaluation, event)
+                situation = nfa_state.situation or situations.of_state(nfa_state)
+                if begun is None and nfa_state.isNewStartPartialMatch:
+                    begun = timestamp
+                for match in matches:
                     output.match(key, timestamp, match)
-                if nfa_state.isNewStartPartialMatch and nfa.window_time > 0:
-                    state.timers.add(self.timer_after(timestamp + nfa.window_time))
         except CepRuntimeError as error:
             raise error.at_key(key) from error.__cause__
+        if begun is not None and nfa.window_time > 0:
+            self._set_timers(state, timestamps, begun)
+
+    def _set_timers(self, state: KeyState, timestamps: Sequence[int], begun: int) -> None:
+        """
+        Set the timers that end windows, after events of which one at `begun` began a match.
+
+        Notes
+        -----
+        Flink sets one for each event from then on, whether it begins a match or not. They
+        matter where a partial match has no timer of its own: because a gap ends it earlier,
+        or because it began at or before the epoch. Elsewhere one for each partial match does.
+        """
+        window, timers = self.nfa.window_time, state.timers
+        partials = state.nfa_state.partialMatches
+        earliest = partials[0].startEventID
+        if self.nfa.window_times or (earliest is not None and earliest.timestamp <= 0):
+            timers.update(self.timer_after(time + window) for time in timestamps if time >= begun)
+            return
+        for partial in reversed(partials):
+            start = partial.startEventID
+            if start is not None:
+                timer = self.timer_after(start.timestamp + window)
+                if timer in timers:
+                    break
+                timers.add(timer)
 
     def advance_time(self, key: Any, state: KeyState, timestamp: int, output: Output) -> None:
         """
@@ -167,15 +214,13 @@ class CepOperator:
         """
         state.timers = {timer for timer in state.timers if timer > timestamp}
         try:
-            self._advance(key, state.buffer.get_accessor(), state.nfa_state, timestamp, output)
+            self._advance(key, state.nfa_state, timestamp, output)
         except CepRuntimeError as error:
             raise error.at_key(key) from error.__cause__
         state.nfa_state.reset_flags()
 
     def timer_after(self, timestamp: int) -> int:
-        """
-        Give when a timer for a time fires: the clock must have passed it, a watermark reached it.
-        """
+        """Give when a timer fires: the clock must have passed its time, a watermark reached it."""
         return timestamp + 1 if self.processing_time else timestamp
 
     def is_idle(self, state: KeyState) -> bool:
@@ -190,14 +235,13 @@ class CepOperator:
     def _advance(
         self,
         key: Any,
-        accessor: SharedBufferAccessor,
         nfa_state: NFAState,
         timestamp: int,
         output: Output,
     ) -> None:
         pending: list[EventMatch]
         timed_out: list[TimedOut]
-        pending, timed_out = self.nfa.advance_time(accessor, nfa_state, timestamp)
+        pending, timed_out = self.nfa.advance_time(nfa_state, timestamp)
         for match in pending:
             output.match(key, timestamp, match)
         for match, deadline in timed_out:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the shared buffer is made of: ids, reference counts, events, nodes and edges."""
+"""What the shared buffer is made of: ids of events, and nodes that point at the node before."""
 
 from __future__ import annotations
 
@@ -7,16 +7,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from pyflinkcep.sharedbuffer.dewey import DeweyNumber
-
-__all__ = [
-    "EventId",
-    "Lockable",
-    "LockableEvent",
-    "NodeId",
-    "SharedBufferEdge",
-    "SharedBufferNode",
-]
+__all__ = ["EventId", "NodeId", "SharedBufferNode"]
 
 
 class EventId(NamedTuple):
@@ -28,7 +19,7 @@ class EventId(NamedTuple):
     timestamp : int, epoch milliseconds
         The event's time.
     id : int, at least 0
-        A counter among the taken events of the same time.
+        A counter among the events of the same time that changed anything.
     """
 
     timestamp: int
@@ -55,91 +46,31 @@ class NodeId(NamedTuple):
 
 
 @attrs.define(eq=False)
-class Lockable:
+class SharedBufferNode:
     """
-    Something with a reference count.
+    An event taken for a stage, after what its partial match had taken before.
+
+    A node never changes. Partial matches that went the same way for a while share the nodes
+    of that way.
 
     Attributes
     ----------
-    refCounter : int, at least 0
-        How many references there are.
-    """
-
-    refCounter: int
-
-    def lock(self) -> None:
-        """Count one reference more."""
-        self.refCounter += 1
-
-    def release(self) -> bool:
-        """Count one reference less; say whether none is left."""
-        if self.refCounter <= 0:
-            return True
-        self.refCounter -= 1
-        return self.refCounter == 0
-
-
-@attrs.define(eq=False)
-class LockableEvent(Lockable):
-    """
-    An event in the buffer, stored once however many runs share it.
-
-    Attributes
-    ----------
-    eventId : EventId
-        Its identity.
-    event : object
-        The event itself, or a handle by which the caller finds it.
-    nodes : dict of str to SharedBufferNode
-        The nodes of this event by stage.
-    """
-
-    eventId: EventId
-    event: Any
-    nodes: dict[str, SharedBufferNode] = attrs.field(factory=dict)
-
-
-@attrs.define(eq=False)
-class SharedBufferNode(Lockable):
-    """
-    An event taken for a stage, shared by all runs that took it so.
-
-    Attributes
-    ----------
-    entry : LockableEvent
-        The event.
     pageName : str
         The user's name of the stage.
-    edges : list of SharedBufferEdge
-        Versioned pointers to what each run had taken before, in insertion order.
-    alive : bool
-        Whether the buffer still holds the node. A node that is gone can come back while its
-        event is processed; it is the same object then, as in Flink it is the same id.
+    eventId : EventId
+        The event's identity.
+    event : object
+        The event itself, or a handle by which the caller finds it.
+    previous : SharedBufferNode or None
+        What was taken before; None at the beginning of a match.
     """
 
-    entry: LockableEvent
     pageName: str
-    edges: list[SharedBufferEdge] = attrs.field(factory=list)
-    alive: bool = True
+    eventId: EventId
+    event: Any
+    previous: SharedBufferNode | None
 
     @property
     def nodeId(self) -> NodeId:
-        """Give the node's identity."""
-        return NodeId(self.entry.eventId, self.pageName)
-
-
-@attrs.define(eq=False)
-class SharedBufferEdge(Lockable):
-    """
-    A pointer from a node to the node before it.
-
-    Attributes
-    ----------
-    target : SharedBufferNode or None
-        The node before; None at the beginning of a match.
-    version : DeweyNumber
-        The version of the run that took this step.
-    """
-
-    target: SharedBufferNode | None
-    version: DeweyNumber
+        """Give the node's identity, which nodes of different partial matches may share."""
+        return NodeId(self.eventId, self.pageName)

@@ -267,7 +267,7 @@ class _Partition:
     def _live(self) -> list[int]:
         live = [] if self._held is None else list(self._held.handles)
         if self._state is not None:
-            live += [entry.event for entry in self._state.buffer.events.values()]
+            live += self._state.nfa_state.live_events().values()
         return live
 
     def _flush(self, store: EventStore) -> Iterator[pa.RecordBatch]:

@@ -69,7 +69,7 @@ class NFATestHarness:
         tuple of (list of dict, list of tuple)
             Matches that waited for time to pass, and (partial match, end of its window).
         """
-        return self._nfa.advance_time(self._buffer.get_accessor(), self._state, timestamp)
+        return self._nfa.advance_time(self._state, timestamp)
 
     def process(self, event: Any, timestamp: int) -> list[EventMatch]:
         """
@@ -87,9 +87,9 @@ class NFATestHarness:
         list of dict of str to list
             The matches it completes, in Flink's order.
         """
-        accessor = self._buffer.get_accessor()
-        evaluation = EventEvaluation(accessor, None, event, timestamp)
-        return self._nfa.process(accessor, self._state, timestamp, evaluation, event)
+        evaluation = EventEvaluation()
+        evaluation.begin(event, timestamp)
+        return self._nfa.process(self._buffer, self._state, timestamp, evaluation, event)
 
     @property
     def partialMatches(self) -> int:
@@ -106,12 +106,12 @@ class NFATestHarness:
     @property
     def bufferNodes(self) -> int:
         """The number of nodes in the shared buffer."""
-        return self._buffer.node_count
+        return len({node.nodeId for node in self._state.live_nodes()})
 
     @property
     def bufferedEvents(self) -> int:
         """The number of events in the shared buffer."""
-        return len(self._buffer.events)
+        return len(self._state.live_events())
 
 
 class OperatorTestHarness:

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Events a second of the matching core alone: one process, no Spark.
+
+Six patterns run over a made-up stream, key after key, as an engine hands the events over:
+sorted by key and time, as integer handles. Variants:
+
+known      conditions of one event are bits, computed beforehand; the default
+filtered   as known, without the events that match no condition (relaxed patterns only)
+callables  conditions are Python functions of a Row-like tuple
+
+usage: python -m tests.benchmark.core [--events N] [--keys N] [--workloads W ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pyflinkcep import IterativeCondition, Pattern
+from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.operator import CepOperator
+
+WORKLOADS = ("strict", "relaxed", "any", "kleene", "stock", "absence")
+FILTERED = ("relaxed", "any", "kleene", "absence")
+VARIANTS = ("known", "filtered", "callables")
+FINAL_WATERMARK = (1 << 63) - 1
+
+
+Run = tuple[int, int, int]
+"""A key and the bounds of its events in the stream."""
+
+
+class Event(NamedTuple):
+    key: int
+    type: int
+    price: float
+    volume: int
+    ts: int
+
+
+class AboveAverage(IterativeCondition):
+    def filter(self, value, ctx):
+        prices = [e.price for e in ctx.getEventsForPattern("a")]
+        prices += [e.price for e in ctx.getEventsForPattern("up")]
+        return value.price > sum(prices) / len(prices)
+
+
+class VolumeDrop(IterativeCondition):
+    def filter(self, value, ctx):
+        return value.volume < 0.8 * ctx.getEventsForPattern("up")[-1].volume
+
+
+def of_type(number: int) -> Callable[[Any], bool]:
+    return lambda e: e.type == number
+
+
+def pattern(workload: str, conditions: dict[str, Any]) -> Pattern:
+    """Give the pattern of a workload; `conditions` has the one of each stage."""
+    begin = Pattern.begin("a").where(conditions["a"])
+    if workload == "absence":
+        return begin.notFollowedBy("b").where(conditions["b"]).within(timedelta(seconds=5))
+    if workload == "stock":
+        up = begin.followedBy("up").where(AboveAverage()).oneOrMore()
+        return up.followedBy("b").where(VolumeDrop()).within(timedelta(seconds=20))
+    step = {"strict": "next", "any": "followedByAny"}.get(workload, "followedBy")
+    b = getattr(begin, step)("b").where(conditions["b"])
+    if workload == "kleene":
+        b = b.oneOrMore()
+    seconds = {"strict": 1000, "relaxed": 60, "any": 20, "kleene": 20}[workload]
+    return getattr(b, step)("c").where(conditions["c"]).within(timedelta(seconds=seconds))
+
+
+class Stream(NamedTuple):
+    """The events, sorted by key and time."""
+
+    key: np.ndarray
+    type: np.ndarray
+    price: np.ndarray
+    volume: np.ndarray
+    ts: np.ndarray
+
+    def rows(self) -> list[Event]:
+        return list(map(Event, *(column.tolist() for column in self)))
+
+    def only(self, wanted: np.ndarray) -> Stream:
+        return Stream(*(column[wanted] for column in self))
+
+    def runs(self) -> Iterator[Run]:
+        """Give each key with the bounds of its events."""
+        starts = np.flatnonzero(np.diff(self.key, prepend=-1))
+        bounds = [*starts.tolist(), len(self.key)]
+        yield from zip(self.key[starts].tolist(), bounds, bounds[1:], strict=False)
+
+
+def make_stream(events: int, keys: int, types: int, seed: int) -> Stream:
+    """Make event i, for each i, from hashes of i; it happens i milliseconds after the epoch."""
+
+    def mixed(z: np.ndarray) -> np.ndarray:
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+    index = np.arange(events, dtype=np.uint64)
+    hashes = [mixed(index * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed))]
+    for _ in range(3):
+        hashes.append(mixed(hashes[-1]))
+    key, kind, price, volume = (
+        h % np.uint64(n) for h, n in zip(hashes, (keys, types, 10000, 2000), strict=True)
+    )
+    order = np.argsort(key, kind="stable")
+    return Stream(
+        key[order].astype(np.int64),
+        kind[order].astype(np.int64),
+        price[order].astype(np.float64) / 100,
+        volume[order].astype(np.int64),
+        index[order].astype(np.int64),
+    )
+
+
+class Found:
+    """Receives matches."""
+
+    def __init__(self) -> None:
+        self.matches: list[dict[str, list[int]]] = []
+
+    def match(self, key: int, timestamp: int, match: dict[str, list[int]]) -> None:
+        self.matches.append(match)
+
+    def timeout(self, key: int, timestamp: int, match: dict[str, list[int]]) -> None:
+        pass
+
+
+class Result(NamedTuple):
+    events: int
+    seconds: float
+    matches: int
+    checksum: int
+
+    @property
+    def rate(self) -> float:
+        return self.events / self.seconds
+
+
+def measure(workload: str, variant: str, stream: Stream) -> Result:
+    """Run a workload; the time is the processor's for matching alone, every event counts."""
+    events = len(stream.key)
+    holds = {name: stream.type == number for number, name in enumerate("abc")}
+    if workload == "stock":
+        holds = {"a": stream.volume > 1900}
+    if variant == "filtered":
+        wanted = np.logical_or.reduce(
+            [holds[name] for name in ("ab" if workload == "absence" else "abc")]
+        )
+        stream = stream.only(wanted)
+        holds = {name: answers[wanted] for name, answers in holds.items()}
+    if variant == "callables":
+        functions = {name: of_type(number) for number, name in enumerate("abc")}
+        if workload == "stock":
+            functions = {"a": lambda e: e.volume > 1900}
+        nfa = NFACompiler.compile(pattern(workload, functions))
+        known, values = 0, None
+    else:
+        nfa = NFACompiler.compile(pattern(workload, dict.fromkeys("abc", "a SQL expression")))
+        bits = {atom.stage: atom.bit for atom in nfa.atoms if atom.bit}
+        known = sum(bits.values())
+        values = sum(holds[stage] * bit for stage, bit in bits.items()).tolist()
+    rows = stream.rows() if workload == "stock" or variant == "callables" else None
+    operator = CepOperator(nfa, None if rows is None else rows.__getitem__)
+    times = stream.ts.tolist()
+    seconds, matches, checksum = 0.0, 0, 0
+    gc.collect()
+    gc.freeze()
+    for runs in batches(stream.runs(), 10_000):
+        found = Found()
+        begin = time.process_time()
+        for key, start, end in runs:
+            state = operator.new_key()
+            bits = None if values is None else values[start:end]
+            handles = range(start, end)
+            operator.process_events(key, state, times[start:end], handles, found, known, bits)
+            operator.advance_time(key, state, FINAL_WATERMARK, found)
+        seconds += time.process_time() - begin
+        matches += len(found.matches)
+        checksum += sum(times[i] for match in found.matches for s in match.values() for i in s)
+    gc.unfreeze()
+    return Result(events, seconds, matches, checksum)
+
+
+def batches(runs: Iterable[Run], size: int) -> Iterator[list[Run]]:
+    """Group the runs of keys until they have so many events, as the batches of an engine do."""
+    batch: list[Run] = []
+    for run in runs:
+        batch.append(run)
+        if run[2] - batch[0][1] >= size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--events", type=int, default=1_000_000)
+    parser.add_argument("--keys", type=int, default=1_000)
+    parser.add_argument("--types", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--workloads", nargs="+", default=WORKLOADS, choices=WORKLOADS)
+    parser.add_argument("--variants", nargs="+", default=VARIANTS, choices=VARIANTS)
+    args = parser.parse_args()
+    stream = make_stream(args.events, args.keys, args.types, args.seed)
+    print(f"{'workload':10} {'variant':10} {'events/s':>12} {'matches':>10} {'checksum':>20}")
+    for workload in args.workloads:
+        for variant in args.variants:
+            if variant != "filtered" or workload in FILTERED:
+                result = measure(workload, variant, stream)
+                print(
+                    f"{workload:10} {variant:10} {result.rate:12,.0f} {result.matches:10,} {result.checksum:20}"
+                )
+
+
+if __name__ == "__main__":
+    main()
