@@ -83,6 +83,14 @@ def test_the_core_imports_no_engine(module: str) -> None:
     assert outcome.stdout.split() == []
 
 
+def test_the_package_lists_its_names() -> None:
+    """``dir`` gives the public names, those on Spark among them; another name is an error."""
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = pyflinkcep.nothing
+
+    assert sorted(dir(pyflinkcep)) == sorted(pyflinkcep.__all__)
+
+
 @pytest.mark.parametrize("path", _FILES, ids=_names(_FILES))
 def test_files_begin_with_the_licence(path: Path) -> None:
     """The first line of every Python file names the licence."""

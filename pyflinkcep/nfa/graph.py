@@ -190,8 +190,6 @@ class GraphBuilder:
         assert take is not None
         self._mark_first_of_loop(False)
         if self._has(QuantifierProperty.GREEDY) and times.from_ != times.to:
-            if until is not None:
-                self._original_states[sink.name] = self._copy(sink)
             make_greedy(sink, take)
         last = sink
         for _ in range(times.from_, times.to):

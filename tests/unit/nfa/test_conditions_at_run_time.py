@@ -150,6 +150,22 @@ def test_the_processing_time_is_known() -> None:
     assert harness.matches == [(None, 3, {"a": ["at3"]})]
 
 
+def test_in_event_time_the_processing_time_is_the_wall_clock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without a clock of its own a condition is told the machine's, in milliseconds."""
+    monkeypatch.setattr("time.time_ns", lambda: 7_999_999)
+    seen: list[int] = []
+
+    def note(event: str, ctx: Any) -> bool:
+        seen.append(ctx.currentProcessingTime())
+        return True
+
+    NFATestHarness(Pattern.begin("a").where(note)).process("e", 1)
+
+    assert seen == [7]
+
+
 def test_or_and_where_apply_in_the_order_written() -> None:
     """``where(A).or_(B).where(C)`` means (A or B) and C."""
     pattern = (

@@ -127,6 +127,14 @@ def test_a_loop_that_may_stay_empty_is_refused(pattern: str) -> None:
     assert caught.value.hint
 
 
+def test_a_loop_that_cannot_even_be_compiled_is_refused() -> None:
+    """After a NOT and an optional stage such a loop would make Flink's compiler run for ever."""
+    with pytest.raises(MalformedPatternException, match="stages are all optional") as caught:
+        run("a !-> x -> b? -> (c?)+", "a")
+
+    assert caught.value.hint
+
+
 def test_the_head_of_a_nested_group_is_strict() -> None:
     """A group begun by a group follows directly, whatever the outer group's contiguity."""
     actual = [

@@ -43,6 +43,11 @@ def test_kinds_of_comparators(comparator: Any) -> None:
     ]
 
 
+def test_a_builtin_that_tells_nothing_is_a_sort_key() -> None:
+    """A callable without a signature is taken for a key."""
+    assert sorted([10, 9], key=comparator_key(str)) == [10, 9]
+
+
 def test_no_comparator() -> None:
     """Without one there is no sort key."""
     assert comparator_key(None) is None

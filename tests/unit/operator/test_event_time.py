@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pyflinkcep import Pattern
+from pyflinkcep import AfterMatchSkipStrategy, Pattern
+from pyflinkcep.errors import SkipError
 from pyflinkcep.testing import OperatorTestHarness
 from pyflinkcep.time import MAX_WATERMARK
 from tests.shorthand import braces, parse
@@ -264,3 +265,14 @@ def test_timeouts_need_to_be_asked_for() -> None:
     feed(harness, "a@1 wm30")
 
     assert (harness.timeouts, harness.keysWithState) == ([], 0)
+
+
+def test_a_failure_while_time_passes_names_the_key() -> None:
+    """A throwing skip strategy may fail when a pending match is released; the error says where."""
+    skip = AfterMatchSkipStrategy.skipToFirst("a").throwExceptionOnMiss()
+    harness = OperatorTestHarness(parse("a !-> b within[5]", skip))
+    feed(harness, "a@1 wm2", key="k7")
+    with pytest.raises(SkipError) as caught:
+        feed(harness, "wm9")
+
+    assert (caught.value.key, caught.value.stage) == ("'k7'", "a")
