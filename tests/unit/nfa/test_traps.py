@@ -128,7 +128,7 @@ def test_a_loop_that_may_stay_empty_is_refused(pattern: str) -> None:
 
 
 def test_a_loop_that_cannot_even_be_compiled_is_refused() -> None:
-    """After a NOT and an optional stage such a loop would make Flink's compiler run for ever."""
+    """After a NOT and an optional stage such a loop overflows the stack of Flink's compiler."""
     with pytest.raises(MalformedPatternException, match="stages are all optional") as caught:
         run("a !-> x -> b? -> (c?)+", "a")
 

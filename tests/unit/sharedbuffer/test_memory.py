@@ -52,30 +52,30 @@ def test_events_nobody_takes_are_not_held() -> None:
 
 
 def test_a_long_match_needs_no_recursion() -> None:
-    """A match of 2,000 events is kept, restored, emitted and freed."""
+    """A match of 20,000 events is kept, restored, emitted and freed."""
     harness = OperatorTestHarness(parse("s >> a+:cons:greedy >> c"))
     harness.processElement("s", 0)
-    for time in range(1, 2_000):
+    for time in range(1, 20_000):
         harness.processElement("a", time)
-    harness.processWatermark(1_999)
+    harness.processWatermark(19_999)
     harness = harness.snapshotAndRestore()
-    harness.processElement("c", 2_000)
+    harness.processElement("c", 20_000)
     harness.close()
     [(_, timestamp, match)] = harness.matches
 
-    assert (timestamp, len(match["a"]), harness.keysWithState) == (2_000, 1_999, 0)
+    assert (timestamp, len(match["a"]), harness.keysWithState) == (20_000, 19_999, 0)
 
 
 def test_an_abandoned_long_run_needs_no_recursion() -> None:
-    """A run of 2,000 events that fails is freed in one step."""
+    """A run of 20,000 events that fails is freed in one step."""
     harness = NFATestHarness(parse("s >> a+:cons >> c"))
     harness.process("s", 0)
-    for time in range(1, 2_000):
+    for time in range(1, 20_000):
         harness.process("a", time)
     held = harness.bufferedEvents
-    harness.process("x", 2_000)
+    harness.process("x", 20_000)
 
-    assert (held, harness.bufferedEvents, harness.bufferNodes) == (2_000, 0, 0)
+    assert (held, harness.bufferedEvents, harness.bufferNodes) == (20_000, 0, 0)
 
 
 def test_events_of_one_time_are_told_apart() -> None:
