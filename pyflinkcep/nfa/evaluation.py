@@ -45,6 +45,7 @@ class EventEvaluation:
     __slots__ = (
         "_event",
         "_node",
+        "_path",
         "_paths",
         "_paths_size",
         "_processing_time",
@@ -71,6 +72,7 @@ class EventEvaluation:
         self.known = known
         self.values = 0
         self._node: SharedBufferNode | None = None
+        self._path: Path | None = None
         self._paths: dict[SharedBufferNode, Path] = {}
         self._paths_size = 0
 
@@ -106,11 +108,14 @@ class EventEvaluation:
 
     def decide(self, partial: ComputationState, node: Ask) -> Step:
         """Give the step of a partial match, from where it depends on that partial match."""
-        self._node = partial.previousBufferEntry
+        if self._node is not partial.previousBufferEntry:
+            self._node = partial.previousBufferEntry
+            self._path = None
         step: Any = node
         while step.__class__ is Ask:
             atom = step.atom
-            step = step.following(self.holds(atom) if atom.bit else self._ask(atom))
+            holds = self.holds(atom) if atom.bit else self._ask(atom)
+            step = (step.yes if holds else step.no) or step.following(holds)
         return step  # type: ignore[no-any-return]
 
     def _ask(self, atom: Atom) -> bool:
@@ -149,14 +154,14 @@ class EventEvaluation:
 
     def getEventsForPattern(self, name: str) -> list[Any]:
         """Give the events accepted for a stage, oldest first."""
-        node = self._node
-        path = None if node is None else self._paths.get(node)
+        if name is None:
+            raise MissingConditionError("getEventsForPattern(None)", "name a stage")
+        path = self._path
         if path is None:
-            if name is None:
-                raise MissingConditionError("getEventsForPattern(None)", "name a stage")
+            node = self._node
             if node is None:
                 return []
-            path = self._walk(node)
+            path = self._path = self._paths.get(node) or self._walk(node)
         events = path.get(name)
         return events.copy() if events else []
 

@@ -144,7 +144,7 @@ class CepOperator:
         situation = situations.of_state(nfa_state)
         evaluation = EventEvaluation(self.view, known, processing_time)
         now: int | None = None
-        begun: int | None = None
+        begun = timestamps[0] if nfa_state.isNewStartPartialMatch and len(timestamps) else None
         try:
             for timestamp, event, bits in zip(timestamps, events, _bits(values), strict=False):
                 # Once for a time: its first event may move a partial match to a state with a
@@ -189,13 +189,15 @@ class CepOperator:
         if self.nfa.window_times or (earliest is not None and earliest.timestamp <= 0):
             timers.update(self.timer_after(time + window) for time in timestamps if time >= begun)
             return
+        new: set[int] = set()
         for partial in reversed(partials):
             start = partial.startEventID
             if start is not None:
                 timer = self.timer_after(start.timestamp + window)
                 if timer in timers:
-                    break
-                timers.add(timer)
+                    break  # those of earlier starts were set before
+                new.add(timer)
+        timers |= new
 
     def advance_time(self, key: Any, state: KeyState, timestamp: int, output: Output) -> None:
         """

@@ -60,30 +60,25 @@ def extract_path(node: SharedBufferNode | None) -> dict[str, list[SharedBufferNo
         Stages in the order in which they were entered, nodes oldest first.
     """
     path: dict[str, list[SharedBufferNode]] = {}
-    for step in _steps(node):
+    for step in live_nodes([node]):
         path.setdefault(step.pageName, []).append(step)
     return path
 
 
 def materialize_match(node: SharedBufferNode | None) -> dict[str, list[Any]]:
     """Give the events on the way to a node, ordered as :func:`extract_path` orders the nodes."""
+    steps = []
+    while node is not None:
+        steps.append(node)
+        node = node.previous
     match: dict[str, list[Any]] = {}
-    for step in _steps(node):
+    for step in reversed(steps):
         stage = step.pageName
         if stage in match:
             match[stage].append(step.event)
         else:
             match[stage] = [step.event]
     return match
-
-
-def _steps(node: SharedBufferNode | None) -> list[SharedBufferNode]:
-    steps = []
-    while node is not None:
-        steps.append(node)
-        node = node.previous
-    steps.reverse()
-    return steps
 
 
 def live_nodes(ends: Iterable[SharedBufferNode | None]) -> list[SharedBufferNode]:
