@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bucket of a stream driven by hand: no session, no JVM, state in memory as bytes."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.types import (
+    BooleanType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructType,
+)
+
+from pyflinkcep import Pattern
+from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.operator.snapshot import stage_names
+from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.spark.bucket import BucketWork
+from pyflinkcep.spark.bucket_index import PageId
+from pyflinkcep.spark.conditions import spark_atoms
+from pyflinkcep.spark.fingerprint import fingerprint
+from pyflinkcep.spark.flush import MemoryStorage
+from pyflinkcep.spark.key_groups import KeyGroups
+from pyflinkcep.spark.layout import BITS, HASH, Layout
+from pyflinkcep.spark.packed_results import pack_results, unpack_results
+from pyflinkcep.spark.rows import RowReader, arrow_schema
+from pyflinkcep.spark.stream_task import StreamPlan, StreamTask
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
+from tests.conformance.cases import Spec, holds, is_iterative, match_ids, python_condition
+
+SCHEMA = (
+    StructType()
+    .add("key", StringType())
+    .add("ts", LongType())
+    .add("id", IntegerType())
+    .add("name", StringType())
+    .add("price", DoubleType())
+    .add("sub", BooleanType())
+)
+
+Found = tuple[str | None, int, list[list[Any]]]
+"""(key, time in epoch milliseconds, stages with the events' ids)."""
+
+
+def pushed_down(spec: Spec) -> Any:
+    """Give a condition as a text, in place of SQL, where one event is enough."""
+    return python_condition(spec) if is_iterative(spec) else json.dumps(spec)
+
+
+def name_is(name: str) -> str:
+    """Give the condition, as a text, that an event has a name."""
+    return json.dumps(["name", name])
+
+
+class SpyStorage(MemoryStorage):
+    """State in memory that knows what was read and written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pages_read: list[PageId] = []
+        self.pages_written: list[PageId] = []
+
+    def read_page(self, page: PageId) -> bytes:
+        """Give a page."""
+        self.pages_read.append(page)
+        return super().read_page(page)
+
+    def write_page(self, page: PageId, data: bytes | None) -> None:
+        """Replace or delete a page."""
+        self.pages_written.append(page)
+        super().write_page(page, data)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is kept at all."""
+        return self._index is None and not self._pages and not self._segments
+
+
+@attrs.define(eq=False)
+class Bucket:
+    """
+    All keys of a stream, in one bucket; every call begins with the state as bytes.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        The pattern; its SQL conditions are texts made by :func:`pushed_down`.
+    matches, timeouts : list of Found
+        The results so far.
+    late : list of (key, id)
+        The late events so far.
+    """
+
+    pattern: Pattern
+    timeouts_wanted: bool = True
+    keyed: bool = True
+    comparator: Callable[..., Any] | None = None
+    processing_time: bool = False
+    key_groups: int = 8
+    on_change: str = "fail"
+    hash_of: Callable[[str | None], int] = lambda key: zlib.crc32((key or "").encode())
+    storage: SpyStorage = attrs.field(factory=SpyStorage)
+    watermark: int = MIN_WATERMARK
+    timer: int | None = None
+    matches: list[Found] = attrs.field(factory=list)
+    timeouts: list[Found] = attrs.field(factory=list)
+    late: list[tuple[str | None, int]] = attrs.field(factory=list)
+    task: StreamTask = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        nfa = NFACompiler.compile(self.pattern, self.timeouts_wanted)
+        has_bits = bool(spark_atoms(nfa))
+        layout = Layout(
+            pattern=nfa.description,
+            schema=SCHEMA,
+            payload=tuple(SCHEMA.fieldNames()),
+            key_names=("key",) if self.keyed else (),
+            key_columns=("key",) if self.keyed else (),
+            key_signature=(HASH, "key") if self.keyed else (HASH,),
+            time_column=None if self.processing_time else "ts",
+            time_unit=None,
+            has_bits=has_bits,
+        )
+        schema = arrow_schema(SCHEMA).append(pa.field(HASH, pa.int64()))
+        if has_bits:
+            schema = schema.append(pa.field(BITS, pa.int64()))
+        plan = StreamPlan(
+            pattern=self.pattern,
+            layout=layout,
+            schema=schema,
+            key_groups=KeyGroups(self.key_groups),
+            comparator=self.comparator,
+            processing_time=self.processing_time,
+            wants_timeouts=self.timeouts_wanted,
+            fingerprint=fingerprint(nfa, layout, self.key_groups),
+            on_pattern_change=self.on_change,
+        )
+        self.task = StreamTask(plan, RuntimeContext("test", 0))
+
+    def events(self, rows: Iterable[dict[str, Any]]) -> pa.Table:
+        """Give rows of ``key, ts, id, name, price`` as packed events."""
+        atoms = spark_atoms(self.task.nfa)
+        table: dict[str, list[Any]] = {field.name: [] for field in self.task.schema}
+        for row in rows:
+            event = {"key": None, "price": 0.0, "sub": False, **row}
+            event[HASH] = self.hash_of(event["key"]) if self.keyed else 0
+            asked = Row(**event)
+            event[BITS] = sum(
+                atom.bit for atom in atoms if holds(json.loads(atom.condition.expression), asked)
+            )
+            for name, values in table.items():
+                values.append(event[name])
+        return pa.table(table, self.task.schema)
+
+    def batch(self, rows: Sequence[dict[str, Any]], watermark: int | None = None) -> None:
+        """Take in a micro-batch; the watermark or clock is what it was unless given."""
+        if watermark is not None:
+            self.watermark = max(self.watermark, watermark)
+        if rows:
+            self._run([self.events(rows)], expired=False)
+        elif self.timer is not None and self.timer <= self.watermark:
+            self._run([], expired=True)
+
+    def close(self) -> None:
+        """Give the final watermark, as a flush does."""
+        self.watermark = MAX_WATERMARK
+        self._run([], expired=True)
+
+    def _run(self, tables: list[pa.Table], expired: bool) -> None:
+        work = BucketWork(self.task, self.storage)
+        output = work.run(tables, self.watermark)
+        self.timer = work.deadline
+        work.close(self.timer)
+        stages = stage_names(self.task.nfa)
+        packed = pack_results(output.results.found, stages, output.events)
+        results, table = unpack_results(*packed, stages, 0)
+        reader = RowReader(SCHEMA)
+        rows = reader.rows(table)
+        for is_match, timestamp, handles in results:
+            match = {stage: [rows[handle] for handle in taken] for stage, taken in handles.items()}
+            key = next(iter(match.values()))[0].key
+            (self.matches if is_match else self.timeouts).append((key, timestamp, match_ids(match)))
+        if output.late is not None:
+            self.late += [(row["key"], row["id"]) for row in output.late.to_pylist()]
