@@ -3,14 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pyflinkcep.errors import MalformedPatternException
 from pyflinkcep.nfa.graph import ENDING_STATE_NAME, GraphBuilder
 from pyflinkcep.nfa.names import DELIMITER, NFAStateNameHandler
 from pyflinkcep.nfa.nfa import NFA
-from pyflinkcep.nfa.state import State, StateTransitionAction, StateType, endless_loop
+from pyflinkcep.nfa.state import (
+    State,
+    StateTransition,
+    StateTransitionAction,
+    StateType,
+    endless_loop,
+)
 from pyflinkcep.nfa.steps import Atoms, StateTable
+from pyflinkcep.pattern.conditions import (
+    BooleanConditions,
+    IterativeCondition,
+    RichAndCondition,
+    RichNotCondition,
+    RichOrCondition,
+    SimpleCondition,
+)
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import ConsumingStrategy
 
@@ -161,36 +175,61 @@ def _check_windows(pattern: Pattern, graph: GraphBuilder) -> None:
 
 def _check_runs(graph: GraphBuilder) -> None:
     """
-    Refuse what hangs or crashes Flink on the first event.
+    Refuse what hangs or crashes Flink on the first event that no stage takes.
 
-    A loop of PROCEED edges further on ends the job only when a partial match gets there; see
-    :meth:`StateTable.plan`.
+    A loop of PROCEED edges further on, or one that an iterative condition may close, ends the
+    job only when a partial match gets there; see :meth:`StateTable.plan`.
     """
-    reached = _proceed_closure(graph.start)
-    for state in reached:
+    for state in _proceed_closure(graph.start, passes=_lets_an_unwanted_event_pass):
         if _has_proceed_cycle(state):
             raise endless_loop(state.stage)
-        if state.kind is StateType.STOP:
+        for stop in (t.target for t in state.transitions if t.target.kind is StateType.STOP):
             raise MalformedPatternException(
-                f"stage {state.stage!r}: everything before this NOT stage may stay empty: "
+                f"stage {stop.stage!r}: everything before this NOT stage may stay empty: "
                 "Flink crashes on such a pattern",
                 "make one stage before the NOT stage mandatory",
             )
 
 
 def _has_proceed_cycle(state: State) -> bool:
+    passes = _lets_an_unwanted_event_pass
     return any(
-        state in _proceed_closure(t.target)
+        state in _proceed_closure(t.target, passes)
         for t in state.transitions
-        if t.action is StateTransitionAction.PROCEED
+        if t.action is StateTransitionAction.PROCEED and passes(t)
     )
 
 
-def _proceed_closure(start: State) -> list[State]:
+def _lets_an_unwanted_event_pass(edge: StateTransition) -> bool:
+    """Say whether the edge surely holds for an event that fulfils no condition of one event."""
+    return _truth(edge.condition) is True
+
+
+def _truth(condition: IterativeCondition | None) -> bool | None:
+    """Give what a condition says of such an event; None where the partial match decides."""
+    if condition is None:
+        return True
+    if isinstance(condition, BooleanConditions):
+        return condition.value
+    if isinstance(condition, RichNotCondition):
+        part = _truth(condition.nestedConditions[0])
+        return None if part is None else not part
+    if isinstance(condition, RichAndCondition | RichOrCondition):
+        decisive = isinstance(condition, RichOrCondition)
+        parts = [_truth(part) for part in condition.nestedConditions]
+        if decisive in parts:
+            return decisive
+        return None if None in parts else not decisive
+    return False if isinstance(condition, SimpleCondition) else None
+
+
+def _proceed_closure(
+    start: State, passes: Callable[[StateTransition], bool] = lambda _: True
+) -> list[State]:
     """Give what can be reached from a state without an event, the state itself first."""
     reached = [start]
     for state in reached:
         for t in state.transitions:
-            if t.action is StateTransitionAction.PROCEED and t.target not in reached:
+            if t.action is StateTransitionAction.PROCEED and t.target not in reached and passes(t):
                 reached.append(t.target)
     return reached

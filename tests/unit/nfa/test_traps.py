@@ -127,6 +127,19 @@ def test_a_loop_that_may_stay_empty_is_refused(pattern: str) -> None:
     assert caught.value.hint
 
 
+def test_a_loop_that_the_partial_match_may_keep_open_is_accepted() -> None:
+    """Where an iterative condition decides, only a partial match that gets caught is an error."""
+
+    def few(limit: int) -> Pattern:
+        inner = parse("a -> b[*]").where(lambda e, ctx: len(ctx.getEventsForPattern("b")) < limit)
+        return Pattern.begin(Pattern.begin(inner.oneOrMore().greedy()).optional()).oneOrMore()
+
+    with pytest.raises(MalformedPatternException, match="stages are all optional"):
+        run(few(0), "x")
+
+    assert run(few(9), "x").matches == []
+
+
 def test_a_loop_that_cannot_even_be_compiled_is_refused() -> None:
     """After a NOT and an optional stage such a loop overflows the stack of Flink's compiler."""
     with pytest.raises(MalformedPatternException, match="stages are all optional") as caught:
