@@ -19,6 +19,7 @@ from pyflinkcep.spark.layout import HASH, Layout
 from pyflinkcep.spark.packing import read_table, write_table
 from pyflinkcep.spark.page_work import PageWork
 from pyflinkcep.spark.pages import NO_DEADLINE, Page
+from pyflinkcep.spark.requeue import requeued
 from pyflinkcep.spark.results import Results
 from pyflinkcep.spark.stream_task import StreamTask
 
@@ -75,11 +76,16 @@ class BucketWork:
         self.index = BucketIndex.load(
             storage.read_index(), task.fingerprint, task.on_pattern_change
         )
+        self._to_split: list[int] = []
         if self.index.fingerprint != task.fingerprint:
-            self._drop_partial_matches()
+            self._restart()
 
-    def _drop_partial_matches(self) -> None:
+    def _restart(self) -> None:
         """Forget what another pattern left; events that still wait are this pattern's now."""
+        for number in self.index.segments:
+            old = read_table(self._storage.read_segment(number))
+            new = requeued(old, self._task.schema, self.index.fingerprint, self._task.nfa)
+            self._storage.write_segment(number, write_table(new))
         for page in self.index.pages:
             self._storage.write_page(page, None)
         self.index.pages.clear()
@@ -167,6 +173,9 @@ class BucketWork:
             first_held += page.events.num_rows
             if changed is not None:
                 self._save(page_id, changed)
+        for group in self._to_split:
+            self._split(group)
+        self._to_split.clear()
         return results, store
 
     def _page_ids(self, table: pa.Table) -> np.ndarray[Any, Any]:
@@ -233,11 +242,13 @@ class BucketWork:
         self._storage.write_page(page_id, data)
         depth = self.index.depths.get(group, 0)
         if len(data) > _LARGE_PAGE and len(page.lengths) > 1 and depth < _MOST_DEPTH:
-            self.index.depths[group] = depth + 1
-            self._split(group, depth)
+            # Not yet: other pages of the group may be at work.
+            self._to_split = list(dict.fromkeys([*self._to_split, group]))
 
-    def _split(self, group: int, depth: int) -> None:
+    def _split(self, group: int) -> None:
         """Divide every page of a key group in two by the next bit of the keys' hashes."""
+        depth = self.index.depths.get(group, 0)
+        self.index.depths[group] = depth + 1
         for page_id in [page for page in self.index.pages if page[0] == group]:
             page = Page.from_bytes(self._storage.read_page(page_id))
             bit = self._key_groups.pages(page.keys.column(HASH).to_numpy()) >> depth & 1

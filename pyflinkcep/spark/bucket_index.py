@@ -9,7 +9,7 @@ import attrs
 
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.operator.snapshot import pack, unpack
-from pyflinkcep.spark.fingerprint import changes
+from pyflinkcep.spark.fingerprint import LASTING, changes
 from pyflinkcep.spark.pages import NO_DEADLINE
 
 __all__ = ["BucketIndex", "BucketStorage", "PageId"]
@@ -82,7 +82,8 @@ class BucketIndex:
         Raises
         ------
         PatternChangedError
-            When something else was running before and `on_change` is ``"fail"``.
+            When something else was running before and `on_change` is ``"fail"``, or when it
+            was on other columns, keys or key groups.
         """
         if data is None:
             return cls(fingerprint)
@@ -100,6 +101,14 @@ class BucketIndex:
                 "the checkpoint holds partial matches of another pattern: "
                 + "; ".join(differences),
                 'run the old pattern, or drop its partial matches with onPatternChange="restart"',
+            )
+        lasting = changes(
+            *({fact: f.get(fact) for fact in LASTING} for f in (header["fingerprint"], fingerprint))
+        )
+        if lasting:
+            raise PatternChangedError(
+                "the checkpoint holds events that fit no restart: " + "; ".join(lasting),
+                "keep what they were when the checkpoint was begun, or begin a new checkpoint",
             )
         return index
 

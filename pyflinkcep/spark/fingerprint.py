@@ -11,7 +11,10 @@ from pyflinkcep.nfa import NFA
 from pyflinkcep.pattern.conditions import ExpressionCondition
 from pyflinkcep.spark.layout import Layout
 
-__all__ = ["changes", "fingerprint"]
+__all__ = ["LASTING", "answers", "changes", "fingerprint"]
+
+LASTING = ("key", "time column", "columns", "key groups")
+"""What queued events depend on, so that no restart can change it."""
 
 
 def fingerprint(nfa: NFA, layout: Layout, key_groups: int) -> dict[str, str]:
@@ -50,6 +53,12 @@ def fingerprint(nfa: NFA, layout: Layout, key_groups: int) -> dict[str, str]:
         if isinstance(atom.condition, ExpressionCondition):
             facts[f"condition {number} (stage {atom.stage})"] = atom.condition.text
     return facts
+
+
+def answers(stored: Mapping[str, str]) -> dict[str, int]:
+    """Give the bit of each SQL condition, by its text, of the pattern of a fingerprint."""
+    words = ((what.split(), text) for what, text in stored.items())
+    return {text: 1 << int(what[1]) for what, text in words if what[0] == "condition"}
 
 
 def changes(stored: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:

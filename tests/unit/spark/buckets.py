@@ -25,13 +25,14 @@ from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.operator.snapshot import stage_names
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.bucket import BucketWork
-from pyflinkcep.spark.bucket_index import PageId
+from pyflinkcep.spark.bucket_index import BucketIndex, PageId
 from pyflinkcep.spark.conditions import spark_atoms
 from pyflinkcep.spark.fingerprint import fingerprint
 from pyflinkcep.spark.flush import MemoryStorage
 from pyflinkcep.spark.key_groups import KeyGroups
 from pyflinkcep.spark.layout import BITS, HASH, Layout
 from pyflinkcep.spark.packed_results import pack_results, unpack_results
+from pyflinkcep.spark.pages import Page
 from pyflinkcep.spark.rows import RowReader, arrow_schema
 from pyflinkcep.spark.stream_task import StreamPlan, StreamTask
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
@@ -83,6 +84,11 @@ class SpyStorage(MemoryStorage):
     def is_empty(self) -> bool:
         """Whether nothing is kept at all."""
         return self._index is None and not self._pages and not self._segments
+
+    @property
+    def segments_kept(self) -> int:
+        """The number of segments of the queue."""
+        return len(self._segments)
 
 
 @attrs.define(eq=False)
@@ -174,6 +180,14 @@ class Bucket:
         """Give the final watermark, as a flush does."""
         self.watermark = MAX_WATERMARK
         self._run([], expired=True)
+
+    def index(self) -> BucketIndex:
+        """Give the table of contents of the state."""
+        return BucketWork(self.task, self.storage).index
+
+    def pages(self) -> dict[PageId, Page]:
+        """Give the pages of the state."""
+        return {at: Page.from_bytes(self.storage.read_page(at)) for at in self.index().pages}
 
     def _run(self, tables: list[pa.Table], expired: bool) -> None:
         work = BucketWork(self.task, self.storage)

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a bucket keeps, what it reads and writes of it, and which state it refuses."""
+
+from __future__ import annotations
+
+import random
+import struct
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pyflinkcep import AfterMatchSkipStrategy, Pattern
+from pyflinkcep.errors import PatternChangedError, StateFormatError
+from pyflinkcep.spark import bucket as bucket_module
+from pyflinkcep.testing import OperatorTestHarness
+from tests.conformance.cases import by_key, make_event, match_ids
+from tests.unit.spark.buckets import Bucket, SpyStorage, name_is
+
+
+def named(name: str) -> Any:
+    """Give a Python condition for the name of an event."""
+    return lambda event: event.name == name
+
+
+def a_to_b(condition: Any = name_is, window_ms: int | None = 20) -> Pattern:
+    """Give the pattern: a, some time after it b."""
+    pattern = Pattern.begin("a").where(condition("a")).followedBy("b").where(condition("b"))
+    return pattern if window_ms is None else pattern.within(timedelta(milliseconds=window_ms))
+
+
+def event(key: str, ts: int, name: str, id: int | None = None) -> dict[str, Any]:
+    """Give an event; its id is its time unless given."""
+    return {"key": key, "ts": ts, "name": name, "id": ts if id is None else id}
+
+
+def random_events(seed: int, keys: int, size: int) -> list[dict[str, Any]]:
+    """Give events of many keys, up to 5 ms out of order."""
+    choose = random.Random(seed)
+    return [
+        event(
+            f"k{choose.randrange(keys)}",
+            10 + at // 8 - choose.randrange(6),
+            choose.choice("abc"),
+            at,
+        )
+        for at in range(size)
+    ]
+
+
+def batches_of(rows: list[dict[str, Any]], size: int) -> list[tuple[list[dict[str, Any]], int]]:
+    """Give micro-batches, each with the watermark that the rows before it make."""
+    found, watermark = [], 0
+    for at in range(0, len(rows), size):
+        part = rows[at : at + size]
+        found.append((part, watermark))
+        watermark = max(watermark, max(row["ts"] for row in part) - 5)
+    return found
+
+
+def harness_answer(
+    pattern: Pattern, batches: list[tuple[list[dict[str, Any]], int]]
+) -> tuple[Any, Any, Any]:
+    """Give matches, timeouts and late events by key, of the same events and watermarks."""
+    harness = OperatorTestHarness(pattern, timeoutHandling=True, lateDataOutput=True)
+    for rows, watermark in batches:
+        harness.processWatermark(watermark)
+        for row in rows:
+            harness.processElement(make_event(row), row["ts"], row["key"])
+    harness.close()
+    return (
+        by_key((key, ts, match_ids(m)) for key, ts, m in harness.matches),
+        by_key((key, ts, match_ids(m)) for key, ts, m in harness.timeouts),
+        by_key((key, late.id) for key, late in harness.lateData),
+    )
+
+
+def answer(bucket: Bucket) -> tuple[Any, Any, Any]:
+    """Give what a bucket gave, by key."""
+    return by_key(bucket.matches), by_key(bucket.timeouts), by_key(bucket.late)
+
+
+# --- pages
+
+
+@pytest.mark.parametrize("batch_size", [25, 400])
+@pytest.mark.parametrize("key_groups", [1, 4])
+def test_pages_that_split_change_no_answer(
+    monkeypatch: pytest.MonkeyPatch, key_groups: int, batch_size: int
+) -> None:
+    """However often pages are divided while keys are at work, results are the operator's."""
+    monkeypatch.setattr(bucket_module, "_LARGE_PAGE", 2000)
+    batches = batches_of(random_events(1, keys=80, size=2000), batch_size)
+    bucket = Bucket(a_to_b(), key_groups=key_groups)
+    deepest = 0
+    for rows, watermark in batches:
+        bucket.batch(rows, watermark)
+        deepest = max(deepest, *bucket.index().depths.values(), 0)
+    bucket.close()
+
+    assert answer(bucket) == harness_answer(a_to_b(named), batches)
+    assert deepest >= 2
+
+
+def test_a_key_is_in_one_page_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After any number of splits each waiting key is in the page that its hash leads to."""
+    monkeypatch.setattr(bucket_module, "_LARGE_PAGE", 1000)
+    bucket = Bucket(a_to_b(window_ms=None), key_groups=2)
+    for round in range(6):
+        bucket.batch([event(f"k{k}", 10 + round, "a", round) for k in range(60)], 9 + round)
+    keys = [key for page in bucket.pages().values() for key in page.keys["key"].to_pylist()]
+
+    assert sorted(keys) == sorted(f"k{k}" for k in range(60))
+    assert len(bucket.pages()) > 4
+
+
+def test_few_keys_read_and_write_few_pages() -> None:
+    """A batch that touches one key reads and writes one page of many."""
+    bucket = Bucket(a_to_b(window_ms=None), key_groups=64)
+    bucket.batch([event(f"k{k}", 10, "a", k) for k in range(500)], 5)
+    bucket.batch([event("k0", 20, "c")], 15)
+    all_pages, storage = len(bucket.pages()), bucket.storage
+    storage.pages_read.clear()
+    storage.pages_written.clear()
+    bucket.batch([event("k7", 30, "b")], 25)
+    bucket.batch([], 35)
+
+    assert all_pages > 60
+    assert (len(storage.pages_read), len(storage.pages_written)) == (2, 2)  # k0's, then k7's
+    assert [key for key, _, _ in bucket.matches] == ["k7"]
+
+
+def test_events_that_change_nothing_write_no_page() -> None:
+    """An event that no partial match takes leaves its key's page alone."""
+    bucket = Bucket(a_to_b(window_ms=None))
+    bucket.batch([event("k", 10, "a")], 5)
+    bucket.batch([], 15)
+    bucket.storage.pages_written.clear()
+    bucket.batch([event("other", 20, "c")], 15)
+    bucket.batch([], 25)
+
+    assert bucket.storage.pages_written == []
+
+
+# --- cleaning
+
+
+@pytest.mark.parametrize("pattern", [a_to_b(), a_to_b().oneOrMore()], ids=["a b", "a b+"])
+def test_nothing_is_kept_after_the_last_window(pattern: Pattern) -> None:
+    """When the last window has ended, no index, page, queue or timer is left."""
+    bucket = Bucket(pattern)
+    for rows, watermark in batches_of(random_events(2, keys=30, size=300), 50):
+        bucket.batch(rows, watermark)
+    before = bucket.storage.is_empty
+    bucket.batch([], 10_000)
+
+    assert (before, bucket.storage.is_empty, bucket.timer) == (False, True, None)
+
+
+def test_a_timer_is_set_for_the_earliest_deadline() -> None:
+    """A bucket asks to be woken for its earliest queued event, then for its earliest window."""
+    bucket = Bucket(a_to_b())
+    bucket.batch([event("j", 30, "a"), event("k", 12, "a")], 5)
+    for_events = bucket.timer
+    bucket.batch([], 12)
+    for_window_or_event = bucket.timer
+    bucket.batch([], 31)
+
+    assert (for_events, for_window_or_event, bucket.timer) == (12, 30, 32)
+
+
+# --- refused state
+
+
+def test_an_unknown_format_version_is_refused() -> None:
+    """State of another format version is refused, and the error names both versions."""
+    bucket = Bucket(a_to_b())
+    bucket.batch([event("k", 10, "a")], 5)
+    index = bucket.storage.read_index()
+    assert index is not None
+    bucket.storage.write_index(index[:4] + struct.pack("<H", 99) + index[6:])
+
+    with pytest.raises(StateFormatError, match="state format 99, this release reads format 1"):
+        bucket.batch([event("k", 20, "b")], 5)
+
+
+def filled(pattern: Pattern, **more: Any) -> SpyStorage:
+    """Give the state that a pattern leaves: a partial match at 10 and queued events."""
+    bucket = Bucket(pattern, **more)
+    bucket.batch([event("k", 10, "a")], 5)
+    bucket.batch([event("k", 20, "a"), event("k", 30, "b")], 10)
+    assert bucket.pages()
+    assert bucket.index().segments
+    return bucket.storage
+
+
+CHANGES = {
+    "another stage": (a_to_b().followedBy("c").where(name_is("c")), "pattern: 'a → b' is now"),
+    "another window": (a_to_b(window_ms=30), "window: '20 ms' is now '30 ms'"),
+    "another condition": (
+        Pattern.begin("a").where(name_is("a")).followedBy("b").where(name_is("c")).within(timedelta(milliseconds=20)),
+        r"condition \d \(stage b\): '.*\"b\".*' is now '.*\"c\".*'",
+    ),
+    "another skip strategy": (
+        Pattern.begin("a", AfterMatchSkipStrategy.skipPastLastEvent()).where(name_is("a")).followedBy("b").where(name_is("b")).within(timedelta(milliseconds=20)),
+        "skip strategy: .*is now .*",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("changed", "said"), CHANGES.values(), ids=CHANGES)
+def test_a_changed_pattern_is_refused(changed: Pattern, said: str) -> None:
+    """State of another pattern is refused with an error that says what changed."""
+    storage = filled(a_to_b())
+    bucket = Bucket(changed, storage=storage)
+
+    with pytest.raises(PatternChangedError, match=said):
+        bucket.batch([event("k", 40, "b")], 30)
+
+
+def test_a_changed_function_is_taken() -> None:
+    """The code of a condition may change while partial matches wait, as in Flink."""
+    storage = filled(a_to_b(named))
+    bucket = Bucket(
+        Pattern.begin("a").where(lambda e: False).followedBy("b").where(lambda e: e.ts == 30)
+        .within(timedelta(milliseconds=30 - 10)),
+        storage=storage, watermark=10,
+    )  # fmt: skip
+    bucket.batch([], 100)
+    bucket.close()
+
+    assert (bucket.matches, bucket.timeouts) == ([], [("k", 30, [["a", 10]])])
+
+
+def test_restart_drops_partial_matches_and_keeps_the_queue() -> None:
+    """With onPatternChange="restart" events that still wait are matched, the rest is forgotten."""
+    storage = filled(a_to_b(named))
+    bucket = Bucket(
+        a_to_b(named, window_ms=30), storage=storage, on_change="restart", timer=20, watermark=10
+    )
+    bucket.batch([], 100)
+
+    assert bucket.matches == [("k", 30, [["a", 20], ["b", 30]])]
+    assert bucket.timeouts == []
+    assert storage.is_empty
+
+
+def test_restart_happens_once() -> None:
+    """After a restart the state is the new pattern's, and is kept from batch to batch."""
+    storage = filled(a_to_b(named))
+    bucket = Bucket(
+        a_to_b(named, window_ms=30), storage=storage, on_change="restart", timer=20, watermark=10
+    )
+    bucket.batch([], 25)
+    bucket.batch([], 100)
+
+    assert bucket.matches == [("k", 30, [["a", 20], ["b", 30]])]
+
+
+@pytest.mark.parametrize("on_change", ["fail", "restart"])
+def test_other_key_groups_are_refused(on_change: str) -> None:
+    """The number of key groups is part of the checkpoint, whatever onPatternChange says."""
+    bucket = Bucket(a_to_b(), storage=filled(a_to_b()), key_groups=4, on_change=on_change)
+
+    with pytest.raises(PatternChangedError, match="key groups: '8' is now '4'"):
+        bucket.batch([event("k", 40, "b")], 30)
+
+
+@pytest.mark.parametrize("on_change", ["fail", "restart"])
+def test_another_key_is_refused(on_change: str) -> None:
+    """Queued events are divided by the key, so that it cannot change, with or without restart."""
+    bucket = Bucket(a_to_b(), storage=filled(a_to_b()), keyed=False, on_change=on_change)
+
+    with pytest.raises(PatternChangedError, match="key: "):
+        bucket.batch([event("k", 40, "b")], 30)
+
+
+def test_restart_asks_queued_events_the_new_conditions() -> None:
+    """Answers that Spark gave to the old SQL conditions are never taken for the new ones'."""
+    storage = filled(a_to_b())
+    swapped = Pattern.begin("x").where(name_is("b")).followedBy("y").where(name_is("a"))
+    bucket = Bucket(swapped, storage=storage, on_change="restart", timer=20, watermark=10)
+    bucket.batch([event("k", 40, "a")])
+    bucket.batch([], 100)
+
+    assert bucket.matches == [("k", 40, [["x", 30], ["y", 40]])]
+
+
+def test_restart_refuses_sql_that_queued_events_were_not_asked() -> None:
+    """An SQL condition that is new cannot be asked of queued events: refused, nothing is lost."""
+    storage = filled(a_to_b())
+    changed = Pattern.begin("a").where(name_is("a")).followedBy("c").where(name_is("c"))
+    bucket = Bucket(changed, storage=storage, on_change="restart", timer=20, watermark=10)
+
+    with pytest.raises(PatternChangedError, match="2 events wait"):
+        bucket.batch([], 100)
+    assert storage.segments_kept == 1
+
+
+def test_restart_drops_partial_matches_of_sql() -> None:
+    """A pattern that changes from SQL to functions takes the queue, whatever Spark answered."""
+    storage = filled(a_to_b())
+    bucket = Bucket(a_to_b(named), storage=storage, on_change="restart", timer=20, watermark=10)
+    bucket.batch([], 100)
+
+    assert bucket.matches == [("k", 30, [["a", 20], ["b", 30]])]
+
+
+# --- order
+
+
+def test_equal_times_keep_the_order_of_arrival() -> None:
+    """Events of equal time are matched in the order in which they came, over several batches."""
+    bucket = Bucket(Pattern.begin("a").where(name_is("a")).next("b").where(name_is("b")))
+    bucket.batch([event("k", 10, "b", 1), event("k", 10, "a", 2)], 5)
+    bucket.batch([event("k", 9, "a", 3), event("k", 10, "b", 4), event("k", 10, "a", 5)])
+    bucket.close()
+
+    assert bucket.matches == [("k", 10, [["a", 3], ["b", 1]]), ("k", 10, [["a", 2], ["b", 4]])]
+
+
+def test_a_comparator_orders_equal_times_only() -> None:
+    """Events of equal time are put in the comparator's order, whenever they came."""
+    bucket = Bucket(
+        Pattern.begin("a").where(name_is("a")).next("b").where(name_is("b")),
+        comparator=lambda e: -e.id,
+    )
+    bucket.batch([event("k", 10, "b", 1), event("k", 11, "b", 3)], 5)
+    bucket.batch([event("k", 10, "a", 2), event("j", 10, "b", 9), event("k", 10, "a", 0)])
+    bucket.close()
+
+    assert bucket.matches == [("k", 10, [["a", 2], ["b", 1]]), ("k", 11, [["a", 0], ["b", 3]])]
+
+
+def test_keys_of_one_hash_stay_apart() -> None:
+    """Two keys with the same hash share a page and nothing else."""
+    bucket = Bucket(a_to_b(), hash_of=lambda key: 7)
+    bucket.batch([event("j", 10, "a"), event("k", 11, "a"), event("i", 12, "b")], 5)
+    bucket.batch([event("k", 13, "b"), event("j", 14, "c")], 12)
+    bucket.close()
+
+    assert bucket.matches == [("k", 13, [["a", 11], ["b", 13]])]
+    assert bucket.timeouts == [("j", 30, [["a", 10]])]
+
+
+# --- processing time
+
+
+def test_in_processing_time_events_of_a_batch_share_the_clock() -> None:
+    """Events get the batch's clock, in the order of arrival; windows end when it has passed."""
+    bucket = Bucket(a_to_b(), processing_time=True)
+    bucket.batch([event("k", 99, "a", 1), event("k", 3, "b", 2), event("k", 1, "a", 3)], 1000)
+    timer = bucket.timer
+    bucket.batch([], 1020)
+    waits = list(bucket.timeouts)
+    bucket.batch([], 1021)
+
+    assert bucket.matches == [("k", 1000, [["a", 1], ["b", 2]])]
+    assert (timer, waits, bucket.timeouts) == (1021, [], [("k", 1020, [["a", 3]])])
+    assert bucket.storage.is_empty
