@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any
 
 import attrs
-import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pyflinkcep.errors import CepRuntimeError
@@ -28,6 +27,7 @@ from pyflinkcep.spark.outputs import output_schema, to_batches
 from pyflinkcep.spark.results import Results
 from pyflinkcep.spark.rows import RowReader
 from pyflinkcep.spark.source import PREFIX, EventSource, quoted
+from pyflinkcep.spark.ties import tie_order
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["batch_plan"]
@@ -218,33 +218,14 @@ class _Partition:
         return self._sorted(run, store)
 
     def _sorted(self, run: _Run, store: EventStore) -> _Run:
-        """Put events of equal time in the comparator's order; it is asked about no others."""
-        bounds = [0, *(np.flatnonzero(np.diff(run.times)) + 1).tolist(), len(run.times)]
-        ties = [(start, end) for start, end in pairwise(bounds) if end - start > 1]
-        tied = [handle for start, end in ties for handle in run.handles[start:end]]
-        rows = iter(store.rows(tied) if tied else ())
-        positions = list(range(len(run.handles)))
-        for start, end in ties:
-            ranked = self._rank(list(islice(rows, end - start)), run.times[start])
-            positions[start:end] = [start + i for i in ranked]
+        """Put events of equal time in the comparator's order."""
+        assert self._order is not None
+        positions = tie_order(self._order, run.times, run.handles, store, self._key)
         return _Run(
             [run.handles[i] for i in positions],
             run.times,
             None if run.bits is None else [run.bits[i] for i in positions],
         )
-
-    def _rank(self, rows: list[Row], timestamp_ms: int) -> list[int]:
-        order = self._order
-        assert order is not None
-        try:
-            ranks = [order(row) for row in rows]
-            return sorted(range(len(ranks)), key=ranks.__getitem__)
-        except Exception as cause:
-            raise CepRuntimeError(
-                f"the comparator failed. {type(cause).__name__}: {cause}",
-                "it must order any two events of a key",
-                timestamp_ms=timestamp_ms,
-            ).at_key(self._key) from cause
 
     def _end_key(self, store: EventStore) -> None:
         """Give the key at work its final watermark."""

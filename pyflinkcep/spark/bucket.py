@@ -155,7 +155,7 @@ class BucketWork:
         """Show the due events to their keys' automata, and let time pass for keys that wait."""
         task = self._task
         page_ids = self._page_ids(due)
-        order = self._order(due, times, page_ids)
+        order = self._order(due, page_ids)
         due, times, page_ids = due.take(pa.array(order)), times[order], page_ids[order]
         touched = self._touched_pages(page_ids, watermark)
         pages = {page: self._load(page) for page in touched}
@@ -188,11 +188,9 @@ class BucketWork:
         pages = self._key_groups.pages(hashes) & ((1 << depths[groups]) - 1)
         return np.stack([groups, pages], axis=1)
 
-    def _order(
-        self, table: pa.Table, times: np.ndarray[Any, Any], page_ids: np.ndarray[Any, Any]
-    ) -> np.ndarray[Any, Any]:
-        """Give the order: page, key, time, arrival."""
-        codes = []
+    def _order(self, table: pa.Table, page_ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Give the order: page, key, time (in processing time one for all), arrival."""
+        codes = [] if self._task.processing_time else [self._layout.times(table)]
         for name in self._layout.key_signature:
             column = table.column(name).combine_chunks()
             if name != HASH:
@@ -200,7 +198,7 @@ class BucketWork:
                 if isinstance(encoded, pa.ChunkedArray):
                     encoded = encoded.combine_chunks()
                 codes.append(encoded.indices.to_numpy(zero_copy_only=False))
-        order: np.ndarray[Any, Any] = np.lexsort([times, *codes, page_ids[:, 1], page_ids[:, 0]])
+        order: np.ndarray[Any, Any] = np.lexsort([*codes, page_ids[:, 1], page_ids[:, 0]])
         return order
 
     def _touched_pages(self, page_ids: np.ndarray[Any, Any], watermark: int) -> list[PageId]:

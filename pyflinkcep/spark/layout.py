@@ -77,8 +77,13 @@ class Layout:
         )
 
     def times_ms(self, table: pa.Table) -> Ints:
+        """Give the events' times in epoch milliseconds; see :meth:`times`."""
+        times = self.times(table)
+        return times if self.time_unit is None else np.floor_divide(times, self.time_unit)
+
+    def times(self, table: pa.Table) -> Ints:
         """
-        Give the events' times in epoch milliseconds.
+        Give the events' times as exactly as they are known.
 
         Raises
         ------
@@ -95,7 +100,7 @@ class Layout:
                 "filter such events out, or give them a time, before CEP.pattern",
             )
         times: Ints = column.cast(pa.int64()).to_numpy()
-        return times if self.time_unit is None else np.floor_divide(times, self.time_unit)
+        return times
 
     def bits(self, table: pa.Table) -> Ints | None:
         """Give the bits of the conditions that Spark evaluated."""

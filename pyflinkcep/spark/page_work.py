@@ -16,6 +16,7 @@ from pyflinkcep.spark.layout import KeyText
 from pyflinkcep.spark.pages import NO_DEADLINE, Page
 from pyflinkcep.spark.results import Results
 from pyflinkcep.spark.stream_task import StreamTask
+from pyflinkcep.spark.ties import tie_order
 
 __all__ = ["PageWork"]
 
@@ -137,13 +138,11 @@ class PageWork:
         times = self._times[first:last].tolist()
         handles = list(range(first_due + first, first_due + last))
         bits = None if self._bits is None else self._bits[first:last]
-        if task.order is not None and last - first > 1:
-            rows = [task.order(row) for row in self._store.rows(handles)]
-            chosen = sorted(range(len(rows)), key=rows.__getitem__)
-            chosen.sort(key=times.__getitem__)
+        key = KeyText(task.layout, self._due, first) if task.layout.key_columns else None
+        if task.order is not None:
+            chosen = tie_order(task.order, times, handles, self._store, key)
             handles = [handles[i] for i in chosen]
             bits = None if bits is None else [bits[i] for i in chosen]
-        key = KeyText(task.layout, self._due, first) if task.layout.key_columns else None
         now = self._watermark if task.processing_time else None
         self._operator.process_events(
             key, state, times, handles, self._results, task.known, bits, now

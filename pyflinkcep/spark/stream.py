@@ -17,7 +17,8 @@ from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import EventComparator
 from pyflinkcep.operator.snapshot import stage_names
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.runtime import RuntimeContext, opened
+from pyflinkcep.spark.arrow_map import map_in_arrow
 from pyflinkcep.spark.conditions import bits_column
 from pyflinkcep.spark.consumers import Consumer
 from pyflinkcep.spark.event_store import EventStore
@@ -115,12 +116,8 @@ def stream_plan(
     name = f"CEP: {plan.layout.pattern}"
     task = PackTask(plan.layout, plan.schema, plan.key_groups)
 
-    def pack(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return task.run(batches)
-
-    pack.__name__ = pack.__qualname__ = f"{name} (pack)"
     results = (
-        prepared.mapInArrow(pack, PACKED)
+        map_in_arrow(prepared, task.run, PACKED, f"{name} (pack)")
         .groupBy(BUCKET)
         .transformWithStateInPandas(
             CepProcessor(plan, late_output is not None),
@@ -145,11 +142,8 @@ def unpacked(
     """Give the outputs from what the operator gave."""
     unpack = UnpackTask(plan.layout, _stage_names(plan), consumer, late_output)
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return unpack.run(batches)
-
-    run.__name__ = run.__qualname__ = f"CEP: {plan.layout.pattern}"
-    return results.mapInArrow(run, output_schema(consumer))
+    name = f"CEP: {plan.layout.pattern}"
+    return map_in_arrow(results, unpack.run, output_schema(consumer), name)
 
 
 @attrs.frozen(eq=False)
@@ -178,16 +172,15 @@ class UnpackTask:
         """Make the output of packed results."""
         partition = TaskContext.get()
         number = partition.partitionId() if partition else 0
-        self.consumer.open(RuntimeContext(f"CEP: {self.layout.pattern}", number))
+        context = RuntimeContext(f"CEP: {self.layout.pattern}", number)
         reader = RowReader(self.layout.schema)
         try:
-            for batch in batches:
-                for row in batch.to_pylist():
-                    yield from self._row(row, reader)
+            with opened(self.consumer, context, "a function"):
+                for batch in batches:
+                    for row in batch.to_pylist():
+                        yield from self._row(row, reader)
         except CepRuntimeError as error:
             raise error.in_pattern(self.layout.pattern) from error.__cause__
-        finally:
-            self.consumer.close()
 
     def _row(self, row: dict[str, Any], reader: RowReader) -> Iterator[pa.RecordBatch]:
         if row["numbers"] is not None:

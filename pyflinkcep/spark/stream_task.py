@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import attrs
 import pyarrow as pa
 
+from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, EventComparator, comparator_key
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.conditions import spark_atoms
 from pyflinkcep.spark.key_groups import KeyGroups
 from pyflinkcep.spark.layout import Layout
@@ -85,7 +87,11 @@ class StreamTask:
         self.on_pattern_change = plan.on_pattern_change
         self.order = comparator_key(plan.comparator)
         self.nfa: NFA = NFACompiler.compile(plan.pattern, plan.wants_timeouts)
-        self.nfa.open(context)
+        self._open = ExitStack()
+        try:
+            self._open.enter_context(opened(self.nfa, context, "a condition"))
+        except CepRuntimeError as error:
+            raise error.in_pattern(plan.layout.pattern) from error.__cause__
         self.known = sum(atom.bit for atom in spark_atoms(self.nfa))
         self.reader = RowReader(plan.layout.schema)
         self.event_schema = pa.schema([plan.schema.field(name) for name in plan.layout.payload])
@@ -97,4 +103,4 @@ class StreamTask:
 
     def close(self) -> None:
         """End the life of rich conditions."""
-        self.nfa.close()
+        self._open.close()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
-from pyflinkcep.errors import PatternChangedError, StateFormatError
+from pyflinkcep.errors import CepRuntimeError, PatternChangedError, StateFormatError
 from pyflinkcep.spark import bucket as bucket_module
 from pyflinkcep.testing import OperatorTestHarness
 from tests.conformance.cases import by_key, make_event, match_ids
@@ -330,6 +330,26 @@ def test_a_comparator_orders_equal_times_only() -> None:
     bucket.close()
 
     assert bucket.matches == [("k", 10, [["a", 2], ["b", 1]]), ("k", 11, [["a", 0], ["b", 3]])]
+
+
+def test_a_comparator_is_asked_about_ties_only() -> None:
+    """A comparator that cannot take every event is not asked about events of different times."""
+    bucket = Bucket(a_to_b(), comparator=lambda e: {"a": 1, "b": 2}[e.name])
+    bucket.batch([event("k", 10, "b", 1), event("k", 10, "a", 2), event("k", 11, "?")], 5)
+    bucket.close()
+
+    assert bucket.matches == [("k", 10, [["a", 2], ["b", 1]])]
+
+
+def test_a_comparator_that_fails_is_named() -> None:
+    """What a comparator raises becomes an error with the key and the time of the events."""
+    bucket = Bucket(a_to_b(), comparator=lambda e: e.nothing)
+    bucket.batch([event("k", 10, "b", 1), event("k", 10, "a", 2)], 5)
+
+    with pytest.raises(
+        CepRuntimeError, match=r"the comparator failed.*key \{'key': 'k'\}, event time 10 ms"
+    ):
+        bucket.close()
 
 
 def test_keys_of_one_hash_stay_apart() -> None:
