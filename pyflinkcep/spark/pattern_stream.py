@@ -180,6 +180,8 @@ class PatternStream:
             source.time_unit,
         )
         result = self._run(source, nfa, consumer)
+        if source.time_unit is not None and source.time_column is not None:
+            result = result.withEventTime("matchTimestamp")
         return result if len(result._schemas) > 1 else result.toDF()
 
     # --- helpers
@@ -234,7 +236,8 @@ class PatternStream:
             rest = flush_plan(prepared.sparkSession, plan, checkpoint, operator_id)
             return CepDataFrame(unpacked(plan, rest, consumer, late), consumer.schemas, description)
 
-        return CepDataFrame(table, consumer.schemas, description, flush)
+        delay = source.watermark_delay_ms
+        return CepDataFrame(table, consumer.schemas, description, flush, None, delay)
 
     def _parse(self, schema: Any, what: str) -> StructType:
         """Give a schema as StructType, parsed by Spark where it is DDL."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructType, TimestampType
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.functions import OutputTag
@@ -18,6 +18,9 @@ from pyflinkcep.spark.outputs import TAG
 from pyflinkcep.spark.source import quoted
 
 __all__ = ["CepDataFrame"]
+
+_WATERMARK = "spark.watermarkDelayMs"
+"""The mark by which Spark knows the column that carries a watermark."""
 
 _ACTIONS = frozenset(
     ["collect", "count", "first", "foreach", "foreachPartition", "head", "isEmpty", "show",
@@ -42,6 +45,10 @@ class CepDataFrame:
         What Spark's UI shows for jobs started here.
     flush : callable, optional
         For streams: gives the result of a final watermark on (checkpoint, operator id).
+    eventTime : str, optional
+        For streams: the column of the main output that carries the watermark.
+    delayMs : int, milliseconds
+        For streams: the delay of the watermark.
 
     Notes
     -----
@@ -56,11 +63,15 @@ class CepDataFrame:
         schemas: Mapping[str, StructType],
         description: str,
         flush: Callable[[str, int], CepDataFrame] | None = None,
+        eventTime: str | None = None,
+        delayMs: int = 0,
     ) -> None:
         self._tagged = tagged
         self._schemas = dict(schemas)
         self._description = description
         self._flush = flush
+        self._event_time = eventTime
+        self._delay_ms = delayMs
         self._main = self._output(MAIN)
 
     def getSideOutput(self, tag: OutputTag) -> DataFrame:
@@ -118,6 +129,52 @@ class CepDataFrame:
         self._tagged.unpersist(blocking)
         return self
 
+    def withEventTime(self, column: str) -> CepDataFrame:
+        """
+        Say which column is the rows' event time, for stateful operators of Spark after this.
+
+        On a stream the column then carries the input's watermark, so that a windowed count of
+        alerts works in append mode. Rows whose time the watermark had passed in the batch
+        before are late there; the time of the last event of a match never is.
+
+        Parameters
+        ----------
+        column : str
+            A timestamp column of the main output.
+
+        Returns
+        -------
+        CepDataFrame
+            The same result; on a bounded DataFrame nothing changes.
+
+        Raises
+        ------
+        InputError
+            When the main output has no such timestamp column.
+        """
+        schema = self._schemas[MAIN]
+        if column not in schema.fieldNames() or not isinstance(
+            schema[column].dataType, TimestampType
+        ):
+            raise InputError(
+                f"withEventTime({column!r}): no timestamp column of the main output",
+                f"the output is {schema.simpleString()}",
+            )
+        return CepDataFrame(
+            self._tagged, self._schemas, self._description, self._flush, column, self._delay_ms
+        )
+
+    def withWatermark(self, eventTime: str, delayThreshold: str) -> Any:
+        """Define a watermark; refused on a stream, see :meth:`withEventTime`."""
+        if self._main.isStreaming:
+            raise InputError(
+                f"withWatermark({eventTime!r}) after a pattern on a stream: Spark takes the "
+                "smallest of a query's watermarks, so this one, which only matches move, would "
+                "stop the first one and with it the pattern",
+                f"write withEventTime({eventTime!r}): the column then carries the first watermark",
+            )
+        return self._main.withWatermark(eventTime, delayThreshold)
+
     def flush(self, checkpointLocation: str, operatorId: int = 0) -> CepDataFrame:
         """
         Give what a stream that has ended still holds, as if the final watermark had come.
@@ -151,12 +208,20 @@ class CepDataFrame:
         return self._flush(checkpointLocation, operatorId)
 
     def _output(self, name: str) -> DataFrame:
-        if len(self._schemas) == 1:
-            return self._tagged
-        chosen = self._tagged.where(F.col(TAG) == name)
-        struct = F.col(quoted(name))
         fields = self._schemas[name].fieldNames()
-        return chosen.select(*(struct.getField(field).alias(field) for field in fields))
+        if len(self._schemas) == 1:
+            chosen = self._tagged
+            columns = {field: F.col(quoted(field)) for field in fields}
+        else:
+            chosen = self._tagged.where(F.col(TAG) == name)
+            columns = {field: F.col(quoted(name)).getField(field) for field in fields}
+        if name == MAIN and self._event_time is not None and chosen.isStreaming:
+            time = columns[self._event_time]
+            carries = {_WATERMARK: self._delay_ms}
+            columns[self._event_time] = time.alias(self._event_time, metadata=carries)
+        elif len(self._schemas) == 1:
+            return chosen
+        return chosen.select(*(column.alias(field) for field, column in columns.items()))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -31,6 +31,8 @@ from pyflinkcep.spark.signatures import contains, key_signature, parts
 
 __all__ = ["PREFIX", "EventSource", "KeyColumn", "KeyedDataFrame", "quoted"]
 
+_WATERMARK = "spark.watermarkDelayMs"
+
 PREFIX = "__cep_"
 """What the names of our own columns begin with."""
 
@@ -147,6 +149,13 @@ class EventSource:
         extra = [key.column for key in self.keys if key.column not in self.event_columns]
         return [*self.event_columns, *extra]
 
+    @property
+    def watermark_delay_ms(self) -> int:
+        """The delay of the watermark on the time column, 0 where there is none."""
+        if self.time_column is None:
+            return 0
+        return int(self.dataframe.schema[self.time_column].metadata.get(_WATERMARK, 0))
+
     def prepare(self, extra: dict[str, Column]) -> DataFrame:
         """Give the events with computed keys and further columns."""
         own = [F.col(quoted(name)) for name in self.event_columns]
@@ -216,8 +225,8 @@ def _resolve_keys(
 
 def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str) -> Any:
     try:
-        fields = dataframe.select(expression).schema.fields
-        dataframe.select("*", F.struct(expression))  # one value for each event: no aggregate
+        beside = dataframe.select("*", F.struct(expression))  # an aggregate cannot stand there
+        fields = beside.schema.fields[-1].dataType.fields
     except Exception as cause:
         raise InputError(
             f"pattern {pattern}: {what} cannot be computed: {str(cause).splitlines()[0]}",
@@ -260,7 +269,7 @@ def _check_exists(dataframe: DataFrame, name: str, what: str, pattern: str) -> N
 
 def _watermark_column(dataframe: DataFrame, pattern: str) -> str:
     for field in dataframe.schema.fields:
-        if "spark.watermarkDelayMs" in field.metadata:
+        if _WATERMARK in field.metadata:
             return field.name
     raise InputError(
         f"pattern {pattern}: no column of event times",
