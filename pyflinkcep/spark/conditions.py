@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType
+from pyspark.sql.types import BooleanType, StructField
 
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.nfa import NFA
@@ -40,38 +41,47 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
     """
     for atom in nfa.atoms:
         condition = atom.condition
-        where = f"pattern {nfa.description}, stage {atom.stage!r}"
         if isinstance(condition, SubtypeCondition) and not issubclass(Row, condition.subtype):
             raise InputError(
-                f"{where}: subtype({condition.subtype.__name__}) holds for no event on Spark, "
-                "where events are Rows",
+                f"{_where(nfa, atom)}: subtype({condition.subtype.__name__}) holds for no event "
+                "on Spark, where events are Rows",
                 "write a condition on a column that tells the kinds of events apart",
             )
-        if isinstance(condition, ExpressionCondition):
-            _check_expression(condition, dataframe, where)
-            if atom.bit >> _MOST_BITS:
-                raise NotSupportedError(
-                    f"{where}: more than {_MOST_BITS} conditions in one pattern",
-                    "join conditions of a stage into one expression",
-                )
+    atoms = spark_atoms(nfa)
+    fields = _analysed(nfa, atoms, dataframe)
+    for atom, field in zip(atoms, fields, strict=True):
+        type_ = field.dataType.fields[0].dataType  # type: ignore[attr-defined]
+        if not isinstance(type_, BooleanType):
+            raise InputError(
+                f"{_where(nfa, atom)}: the condition {atom.condition!r} gives "
+                f"{type_.simpleString()}, want boolean",
+                "compare it with something",
+            )
+        if atom.bit >> _MOST_BITS:
+            raise NotSupportedError(
+                f"{_where(nfa, atom)}: more than {_MOST_BITS} conditions in one pattern",
+                "join conditions of a stage into one expression",
+            )
 
 
-def _check_expression(condition: ExpressionCondition, dataframe: DataFrame, where: str) -> None:
+def _where(nfa: NFA, atom: Atom) -> str:
+    return f"pattern {nfa.description}, stage {atom.stage!r}"
+
+
+def _analysed(nfa: NFA, atoms: Sequence[Atom], dataframe: DataFrame) -> Sequence[StructField]:
+    """Give the conditions' fields, each in a struct; beside events, so that none aggregates."""
+    answers = [F.struct(_column(atom.condition)) for atom in atoms]
     try:
-        field = dataframe.select(_column(condition)).schema.fields[0]
-        dataframe.select("*", F.struct(_column(condition)))  # one answer an event: no aggregate
+        return dataframe.select("*", *answers).schema.fields[len(dataframe.columns) :]
     except Exception as cause:
+        if len(atoms) > 1:  # find the one at fault
+            return [field for atom in atoms for field in _analysed(nfa, [atom], dataframe)]
+        atom = atoms[0]
         raise InputError(
-            f"{where}: the condition {condition.text!r} cannot be evaluated: "
+            f"{_where(nfa, atom)}: the condition {atom.condition!r} cannot be evaluated: "
             f"{str(cause).splitlines()[0]}",
             f"the columns are {dataframe.columns}",
         ) from cause
-    if not isinstance(field.dataType, BooleanType):
-        raise InputError(
-            f"{where}: the condition {condition.text!r} gives {field.dataType.simpleString()}, "
-            "want boolean",
-            "compare it with something",
-        )
 
 
 def bits_column(nfa: NFA) -> Column | None:

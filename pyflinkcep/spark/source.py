@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from typing import Any
 
 import attrs
 from pyspark.errors import PySparkNotImplementedError, PySparkTypeError
@@ -223,10 +222,10 @@ def _resolve_keys(
     return tuple(columns), expressions
 
 
-def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str) -> Any:
+def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str) -> StructField:
     try:
         beside = dataframe.select("*", F.struct(expression))  # an aggregate cannot stand there
-        fields = beside.schema.fields[-1].dataType.fields
+        fields = beside.schema.fields[-1].dataType.fields  # type: ignore[attr-defined]
     except Exception as cause:
         raise InputError(
             f"pattern {pattern}: {what} cannot be computed: {str(cause).splitlines()[0]}",
@@ -236,7 +235,8 @@ def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str)
         raise InputError(
             f"pattern {pattern}: {what} is {len(fields)} columns", "name them one by one"
         )
-    return fields[0]
+    found: StructField = fields[0]
+    return found
 
 
 def _check_key_type(name: str, type_: DataType, pattern: str) -> None:

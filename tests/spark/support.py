@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests on Spark share: small inputs, and many small results in one job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import reduce
+from typing import Any
+
+import pytest
+from pyspark.errors import PythonException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pyflinkcep import CEP, Pattern, PatternStream, keyBy
+
+SCHEMA = "ts bigint, user string, name string, price double"
+
+
+def events(spark: SparkSession, text: str, partitions: int = 1) -> DataFrame:
+    """
+    Give events written as ``u:a1 v:b2``: user, name and price.
+
+    The times are 1, 2, 3 … or, written ``u:a1@5``, their own. Every user's events are in a row.
+    """
+    rows = []
+    for position, word in enumerate(text.split(), 1):
+        user, name, price, time = re.fullmatch(r"(\w+):(\w)(\d*)(?:@(\d+))?", word).groups()
+        rows.append((int(time or position), user, name, float(price or 0)))
+    return spark.createDataFrame(spark.sparkContext.parallelize(rows, partitions), SCHEMA)
+
+
+def a_then_b(a: Any = "name = 'a'", b: Any = "name = 'b'") -> Pattern:
+    """Give the pattern: a, directly after it b."""
+    return Pattern.begin("a").where(a).next("b").where(b)
+
+
+def on(
+    frame: DataFrame, pattern: Pattern, *keys: Any, time: str = "ts", **more: Any
+) -> PatternStream:
+    """Apply a pattern, to a key where any columns are given."""
+    return CEP.pattern(keyBy(frame, *keys) if keys else frame, pattern, **more).inEventTime(time)
+
+
+@contextmanager
+def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Set Spark SQL's settings for a while."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+
+
+def ids(match: Mapping[str, Any]) -> str:
+    """Give a match as one text, ``a=1 b=2,3``, by the events' ids or else times."""
+    return " ".join(
+        f"{stage}=" + ",".join(str(getattr(e, "id", None) or e.ts) for e in found)
+        for stage, found in match.items()
+    )
+
+
+def in_one_job(results: Mapping[str, DataFrame]) -> dict[str, list[str]]:
+    """Collect one text column of many DataFrames in a single job; rows in the order they come."""
+    named = [
+        frame.select(F.lit(name).alias("case"), F.col(frame.columns[0]).alias("text"))
+        for name, frame in results.items()
+    ]
+    found: dict[str, list[str]] = {name: [] for name in results}
+    for name, text in reduce(DataFrame.union, named).collect():
+        found[name].append(text)
+    return found
+
+
+def failure(frame: Any) -> str:
+    """Give the message of the error that a job fails with, without the traceback around it."""
+    with pytest.raises(PythonException) as caught:
+        frame.collect()
+    lines = str(caught.value)
+    return lines[lines.index("pyflinkcep.errors.") + len("pyflinkcep.errors.") :]

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker's task on one partition, without a JVM: many random partitions, cut anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql.types import StructType
+
+from pyflinkcep import Pattern, RichPatternSelectFunction
+from pyflinkcep.adapters import select_adapter
+from pyflinkcep.operator import CepOperator
+from pyflinkcep.spark.batch import BatchTask
+from pyflinkcep.spark.consumers import FunctionConsumer
+from pyflinkcep.spark.event_store import EventStore
+from pyflinkcep.spark.layout import Layout
+from pyflinkcep.spark.rows import RowReader
+from pyflinkcep.testing import OperatorTestHarness
+from tests.property.strategies import Event, PatternSpec, patterns, timed_events
+
+FIELDS = "key bigint, ts bigint, name string, number int, price int"
+ARROW = pa.schema(
+    [("key", pa.int64()), ("ts", pa.int64()), ("name", pa.string()),
+     ("number", pa.int32()), ("price", pa.int32())]
+)  # fmt: skip
+
+
+class Recording:
+    """A consumer that keeps what it is given as (key, time, match), and makes no rows."""
+
+    def __init__(self) -> None:
+        self.schemas = {"main": _schema("x int")}
+        self.wants_timeouts = True
+        self.matches: list[Any] = []
+        self.timeouts: list[Any] = []
+        self.most_held = 0
+
+    def open(self, context: Any) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def consume(self, results: Any, events: EventStore) -> dict[str, pa.Table]:
+        """Keep the results."""
+        for is_match, timestamp, match in results:
+            rows = {stage: events.rows(handles) for stage, handles in match.items()}
+            key = next(iter(rows.values()))[0].key
+            found = {stage: [row.number for row in taken] for stage, taken in rows.items()}
+            (self.matches if is_match else self.timeouts).append((key, timestamp, found))
+        return {"main": pa.table({"x": pa.array([], pa.int32())})}
+
+
+def _schema(ddl: str) -> StructType:
+    names = {"bigint": "long", "int": "integer"}
+    schema = StructType()
+    for field in ddl.split(", "):
+        name, kind = field.split(" ")
+        schema.add(name, names.get(kind, kind))
+    return schema
+
+
+def layout(pattern: str = "p", keyed: bool = True) -> Layout:
+    """Describe the input of these tests."""
+    key = ("key",) if keyed else ()
+    return Layout(pattern, _schema(FIELDS), tuple(ARROW.names), key, key, key, "ts", None, False)
+
+
+def batches(rows: list[tuple[Any, ...]], size: int) -> Iterator[pa.RecordBatch]:
+    """Give rows as Arrow batches of a size."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(ARROW)
+    table = pa.table([pa.array(c, f.type) for c, f in zip(columns, ARROW, strict=True)], ARROW)
+    return iter(table.to_batches(size))
+
+
+def by_price(event: Any) -> int:
+    """Order events by price."""
+    return int(event.price)
+
+
+def descending(one: Any, other: Any) -> int:
+    """Order events by price, the highest first; as Java's comparators do."""
+    return int(other.price - one.price)
+
+
+class ByName:
+    """A comparator object, as Flink's is."""
+
+    def compare(self, one: Any, other: Any) -> int:
+        """Compare the names."""
+        return (one.name > other.name) - (one.name < other.name)
+
+
+keyed_events = st.lists(timed_events(), min_size=1, max_size=3)
+comparators = st.sampled_from([None, by_price, descending, ByName()])
+
+
+@given(patterns(), keyed_events, st.integers(1, 5), comparators)
+def test_a_partition_gives_what_the_operator_gives(
+    spec: PatternSpec, keys: list[list[tuple[Event, int]]], size: int, comparator: Any
+) -> None:
+    """Whatever the pattern, however batches cut keys and equal times, whatever the comparator."""
+    rows = [
+        (key, ts, event.name, event.number, event.price)
+        for key, timed in enumerate(keys)
+        for event, ts in timed
+    ]
+    recording = Recording()
+    task = BatchTask(spec.build(), layout(), comparator, recording)
+    list(task.run(batches(rows, size)))
+    matches, timeouts = [], []
+    for key, timed in enumerate(keys):  # as in batch, one key after another
+        harness = OperatorTestHarness(spec.build(), True, comparator=comparator)
+        for event, ts in timed:
+            harness.processElement(event, ts, key)
+        harness.close()
+        matches += [(key, ts, _numbers(match)) for key, ts, match in harness.matches]
+        timeouts += [(key, ts, _numbers(match)) for key, ts, match in harness.timeouts]
+
+    assert recording.matches == matches
+    assert recording.timeouts == timeouts
+
+
+def _numbers(match: Any) -> dict[str, list[int]]:
+    return {stage: [event.number for event in found] for stage, found in match.items()}
+
+
+# --- what a worker holds
+
+
+class Watched(EventStore):
+    """An event store that notes the most events it held from older batches."""
+
+    most = 0
+
+    def keep(self, handles: Any) -> None:
+        """Note how many are kept."""
+        kept = set(handles)
+        Watched.most = max(Watched.most, len(kept))
+        super().keep(kept)
+
+
+def many_rows(count: int) -> list[tuple[Any, ...]]:
+    """Give events of one key: an ``a`` every hundredth, else ``c``."""
+    return [(1, at, "a" if at % 100 == 0 else "c", at, 0) for at in range(count)]
+
+
+@pytest.mark.parametrize("comparator", [None, by_price])
+def test_only_live_events_outlast_their_batch(
+    comparator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of older batches a worker holds the events of partial matches and nothing else."""
+    monkeypatch.setattr("pyflinkcep.spark.batch.EventStore", Watched)
+    monkeypatch.setattr(Watched, "most", 0)
+    waiting = Pattern.begin("a").where(_is_a).followedBy("b").where(lambda e: e.name == "b")
+    waiting.within(timedelta(milliseconds=150))
+    recording = Recording()
+    list(BatchTask(waiting, layout(), comparator, recording).run(batches(many_rows(5000), 50)))
+
+    assert (len(recording.matches), len(recording.timeouts)) == (0, 50)
+    assert 1 <= Watched.most <= 3
+
+
+def _is_a(event: Any) -> bool:
+    return bool(event.name == "a")
+
+
+def test_timers_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A window opened at every event leaves nothing behind when it is over."""
+    states = []
+    new_key = CepOperator.new_key
+    monkeypatch.setattr(
+        CepOperator, "new_key", lambda self: states.append(new_key(self)) or states[-1]
+    )
+    pattern = Pattern.begin("a").next("b").where(_is_a).within(timedelta(milliseconds=3))
+    list(BatchTask(pattern, layout(), None, Recording()).run(batches(many_rows(1000), 50)))
+
+    assert [len(state.timers) for state in states] == [0]
+
+
+def test_a_row_is_made_once_however_many_matches_hold_it() -> None:
+    """An event in several matches is one object, as in Flink."""
+    table = pa.Table.from_batches(batches(many_rows(3), 3))
+    store = EventStore(RowReader(_schema(FIELDS)), table.schema)
+    base = store.add(table)
+    first, second, again = store.rows([base, base + 1, base])
+
+    assert first is again
+    assert (first.number, second.number) == (0, 1)
+
+
+def test_an_event_that_was_not_kept_is_never_taken_for_another() -> None:
+    """A handle whose event is gone is an error of ours, not some other event."""
+    table = pa.Table.from_batches(batches(many_rows(3), 3))
+    store = EventStore(RowReader(_schema(FIELDS)), table.schema)
+    base = store.add(table)
+    store.keep([base + 1])
+
+    assert store.take([base + 1]).column("number").to_pylist() == [1]
+    with pytest.raises(AssertionError, match="not kept"):
+        store.take([base])
+
+
+def test_results_become_rows_in_portions() -> None:
+    """A batch with very many matches makes the rows of some at a time."""
+    portions = []
+
+    class Counting(Recording):
+        def consume(self, results: Any, events: EventStore) -> dict[str, pa.Table]:
+            portions.append(len(results))
+            return super().consume([], events)
+
+    list(
+        BatchTask(Pattern.begin("x"), layout(), None, Counting()).run(
+            batches(many_rows(9000), 9000)
+        )
+    )
+
+    assert sum(portions) == 9000
+    assert max(portions) <= 4096
+
+
+def test_the_life_of_functions() -> None:
+    """Functions are opened before the first event and closed after the last, and on failure."""
+    calls: list[str] = []
+
+    class Select(RichPatternSelectFunction):
+        def open(self, context: Any = None) -> None:
+            calls.append(f"open {context.getTaskName()} {context.getIndexOfThisSubtask()}")
+
+        def close(self) -> None:
+            calls.append("close")
+
+        def select(self, pattern: Any) -> Any:
+            assert self.getRuntimeContext().getTaskName() == "CEP: p"
+            calls.append("select")
+            return 1 // pattern["x"][0].price
+
+    consumer = FunctionConsumer(select_adapter(Select()), _schema("x int"), [], {"key": "key"})
+    task = BatchTask(Pattern.begin("x"), layout(), None, consumer)
+    found = pa.Table.from_batches(task.run(batches([(1, 1, "a", 1, 1)], 1)))
+    with pytest.raises(Exception, match="ZeroDivisionError") as caught:
+        list(task.run(batches([(7, 5, "a", 1, 0)], 1)))
+
+    assert found.column("x").to_pylist() == [1]
+    assert calls == ["open CEP: p 0", "select", "close"] * 2
+    assert str(caught.value).endswith("(pattern p, key {'key': 7}, event time 5 ms)")
