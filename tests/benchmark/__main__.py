@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The benchmark: events a second, latency and memory, beside Flink and beside code by hand.
+
+From the checkout: python -m tests.benchmark all --events 2000000 --keys 1000 500000
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.benchmark.measurement import Measurement, disagreements, load, machine, save
+from tests.benchmark.report import markdown
+from tests.benchmark.session import spark_session
+from tests.benchmark.suites import Settings, Suites
+from tests.benchmark.workloads import VARIANTS, WORKLOADS
+
+COMMANDS = {
+    "all": Suites.everything,
+    "batch": Suites.batch,
+    "stream": Suites.stream,
+    "naive": Suites.naive,
+    "latency": Suites.latency,
+    "parts": Suites.parts,
+    "scaling": Suites.scaling,
+    "pending": Suites.pending,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a sub-command; give the status of the process, 1 where an answer is wrong."""
+    args = _parser().parse_args(arguments)
+    if args.command == "report":
+        documents = [load(path) for path in args.results]
+        measurements = [m for _, runs in documents for m in runs]
+        print(markdown(documents[0][0], measurements))
+        return _complain(measurements)
+    settings = _settings(args)
+    told = {name: value for name, value in vars(args).items() if name not in _PRIVATE}
+    measurements = []
+    with spark_session(settings.cores, args.driver_memory) as spark:
+        for measurement in COMMANDS[args.command](Suites(spark, settings)):
+            print(measurement, file=sys.stderr, flush=True)
+            measurements.append(measurement)
+            save(args.json, measurements, told)
+    print(markdown({"machine": machine(), "settings": told}, measurements))
+    return _complain(measurements)
+
+
+_PRIVATE = frozenset(["flink", "flink_jars", "cache", "json"])
+"""Arguments that name places; they are nobody else's business."""
+
+
+def _complain(measurements: Sequence[Measurement]) -> int:
+    wrong = disagreements(measurements)
+    for line in wrong:
+        print(f"*** {line}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def _settings(args: argparse.Namespace) -> Settings:
+    return Settings(
+        events=args.events,
+        keys=tuple(args.keys),
+        types=args.types,
+        seed=args.seed,
+        workloads=tuple(args.workloads),
+        variants=tuple(args.variants),
+        cores=args.cores,
+        micro_batch=args.micro_batch,
+        small_batch=args.small_batch,
+        warm_up=args.warm_up,
+        repeat=args.repeat,
+        partials=tuple(args.partials),
+        flink=args.flink,
+        flink_jars=args.flink_jars,
+        cache=args.cache,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmark",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, run in COMMANDS.items():
+        _add_options(commands.add_parser(name, help=run.__doc__, formatter_class=_Defaults))
+    report = commands.add_parser("report", help="Print results as Markdown.")
+    report.add_argument("results", nargs="+", type=Path, help="files that --json wrote")
+    return parser
+
+
+_Defaults = argparse.ArgumentDefaultsHelpFormatter
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    cache = Path(tempfile.gettempdir()) / "pyflinkcep-benchmark"
+    add("--events", type=int, default=500_000, help="events of the stream")
+    add("--keys", type=int, nargs="+", default=[1_000], help="numbers of keys")
+    add("--types", type=int, default=10, help="types of events")
+    add("--seed", type=int, default=7)
+    add("--workloads", nargs="+", default=list(WORKLOADS), choices=WORKLOADS)
+    add("--variants", nargs="+", default=list(VARIANTS), choices=VARIANTS)
+    add("--cores", type=int, default=2, help="cores of Spark and slots of Flink")
+    add("--driver-memory", default="4g", help="heap of Spark's JVM")
+    add("--micro-batch", type=int, default=500_000, help="events in a micro-batch")
+    add("--small-batch", type=int, default=1_000, help="events in a micro-batch for latency")
+    add("--warm-up", type=int, default=100_000, help="events of the run before a measured one")
+    add("--repeat", type=int, default=1, help="runs of each; the report shows the fastest")
+    add("--partials", type=int, nargs="+", default=[100, 1_000, 5_000], help="for pending")
+    add("--flink", metavar="COMMAND", help="runs Flink; see tests/benchmark/README.md")
+    add("--flink-jars", metavar="FOLDER", type=Path, help="Flink's jars, for pending")
+    add("--cache", type=Path, default=cache, help="folder for generated events")
+    add("--json", type=Path, default=Path("benchmark.json"), help="file for the results")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as Markdown tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from tests.benchmark.measurement import Measurement
+from tests.benchmark.workloads import WORKLOADS
+
+_SPEED = (
+    ("batch", "columns"),
+    ("batch", "python"),
+    ("stream", "columns"),
+    ("stream", "python"),
+    ("naive", ""),
+)
+
+
+def markdown(document: dict[str, Any], measurements: Sequence[Measurement]) -> str:
+    """
+    Give the report of a benchmark.
+
+    Parameters
+    ----------
+    document : dict
+        Has ``machine`` and ``settings``.
+    measurements : sequence of Measurement
+        The runs.
+    """
+    best = _fastest(measurements)
+    sections = [
+        ("", _setting(document)),
+        ("Events a second", _speed(best)),
+        ("Streams", _streams(best)),
+        ("Latency", _latency(best)),
+        ("Peak memory", _memory(best)),
+        ("Where the time goes", _parts(best)),
+        ("Growth", _growth(best)),
+        ("Partial matches on one key", _pending(best)),
+    ]
+    parts = [f"### {title}\n\n{text}" if title else text for title, text in sections if text]
+    return "\n\n".join(parts)
+
+
+def _fastest(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """Give the fastest of the runs of the same thing."""
+    best: dict[Any, Measurement] = {}
+    for m in measurements:
+        what = (m.engine, m.variant, *m.question, m.details.get("grows"))
+        if what not in best or m.seconds < best[what].seconds:
+            best[what] = m
+    return list(best.values())
+
+
+def _setting(document: dict[str, Any]) -> str:
+    m, s = document["machine"], document["settings"]
+    versions = ", ".join(f"{name} {m[name]}" for name in ("python", "pyspark", "pyarrow", "numpy"))
+    return (
+        f"{m['date']}, {m['cores']} cores, {m['memory_gib']} GiB, {m['system']}; {versions}; "
+        f"{s['events']:,} events, the best of {s['repeat']} run(s)."
+    )
+
+
+def _speed(best: Sequence[Measurement]) -> str:
+    runs = {
+        (m.engine, m.variant, *m.question): m
+        for m in best
+        if m.workload in WORKLOADS and "grows" not in m.details
+    }
+    rows = []
+    seen = dict.fromkeys((m.workload, m.keys, m.source) for m in runs.values())
+    for workload, keys, source in seen:
+        flink = runs.get(("flink", "", workload, source))
+        cells = [_against(runs.get((*way, workload, source)), flink) for way in _SPEED]
+        if any(cells):
+            rows.append([workload, f"{keys:,}", flink and f"{flink.rate:,.0f}", *cells])
+    ways = [" ".join(way).strip() for way in _SPEED]
+    return _table(*_without_empty_columns(["workload", "keys", "Flink", *ways], rows))
+
+
+def _against(run: Measurement | None, flink: Measurement | None) -> str:
+    if run is None:
+        return ""
+    ratio = "" if flink is None else f" ({flink.seconds / run.seconds:.2f} ×)"
+    return f"{run.rate:,.0f}{ratio}"
+
+
+def _streams(best: Sequence[Measurement]) -> str:
+    rows = []
+    for m in _of(best, "stream"):
+        d = m.details
+        rows.append(
+            [
+                f"{m.workload}, {m.variant}",
+                f"{m.keys:,}",
+                f"{d['micro_batch']:,}",
+                f"{m.rate:,.0f}",
+                f"{d['steady_rate']:,.0f}" if "steady_rate" in d else "",
+                _kib(d.get("state_bytes_read")),
+                _kib(d.get("state_bytes_written")),
+                _seconds_by(d.get("parts_s", {}), ("addBatch", "queryPlanning", "walCommit")),
+                f"{d['flush_seconds']:.1f}",
+            ]
+        )
+    head = ["workload", "keys", "events a batch", "events/s", "steady events/s", "state read KiB"]
+    head += ["state written KiB", "mean parts of a batch, s", "flush, s"]
+    return _table(head, rows)
+
+
+def _latency(best: Sequence[Measurement]) -> str:
+    rows = []
+    for m in _of(best, "latency"):
+        d = m.details
+        rows.append(
+            [
+                m.workload,
+                f"{m.keys:,}",
+                f"{d['micro_batch']:,}",
+                d["micro_batches"],
+                *(f"{d[name]:.2f}" for name in ("median_s", "p95_s", "max_s")),
+                _kib(d.get("state_bytes_read")),
+                _kib(d.get("state_bytes_written")),
+            ]
+        )
+    head = ["workload", "keys", "events a batch", "batches", "median, s", "95 %, s", "longest, s"]
+    return _table([*head, "state read KiB", "state written KiB"], rows)
+
+
+def _memory(best: Sequence[Measurement]) -> str:
+    rows = []
+    for m in best:
+        if "peak_mib" in m.details and "grows" not in m.details and m.workload in WORKLOADS:
+            peaks = m.details["peak_mib"]
+            way = f"{m.engine} {m.variant}".strip()
+            rows.append([m.workload, f"{m.keys:,}", way, peaks["java"], peaks["workers"]])
+    return _table(["workload", "keys", "engine", "Java MiB", "Python workers MiB"], rows)
+
+
+def _parts(best: Sequence[Measurement]) -> str:
+    runs = _of(best, "parts")
+    if not runs:
+        return ""
+    steps = list(runs[0].details["steps_s"])
+    rows = [
+        [f"{m.workload}, {m.variant}", f"{m.keys:,}", *(m.details["steps_s"][s] for s in steps)]
+        for m in runs
+    ]
+    note = "Seconds of plans that each contain the one to the left; the last is the job.\n\n"
+    return note + _table(["workload", "keys", *steps], rows)
+
+
+def _growth(best: Sequence[Measurement]) -> str:
+    rows = []
+    for m in best:
+        if "grows" in m.details:
+            peaks = m.details["peak_mib"]
+            rows.append(
+                [
+                    m.details["grows"],
+                    m.workload,
+                    f"{m.events:,}",
+                    f"{m.keys:,}",
+                    f"{m.matches:,}",
+                    f"{m.seconds:.2f}",
+                    f"{m.rate:,.0f}",
+                    peaks["java"],
+                    peaks["workers"],
+                ]
+            )
+    head = ["what grows", "pattern", "events", "keys", "matches", "seconds", "events/s"]
+    return _table([*head, "Java MiB", "Python workers MiB"], rows)
+
+
+def _pending(best: Sequence[Measurement]) -> str:
+    runs = [m for m in best if m.workload == "pending"]
+    flink = {m.source: m for m in runs if m.engine == "flink"}
+    rows = []
+    for m in runs:
+        peer = flink.get(m.source)
+        ratio = "" if peer is None else f"{peer.seconds / m.seconds:.1f} ×"
+        way = f"{m.engine} {m.variant}".strip()
+        rows.append([f"{m.matches:,}", f"{m.events:,}", way, f"{m.seconds:.2f}", ratio])
+    return _table(["partial matches", "events", "engine", "seconds", "against Flink"], rows)
+
+
+# --- helpers
+
+
+def _of(best: Sequence[Measurement], engine: str) -> list[Measurement]:
+    return [m for m in best if m.engine == engine]
+
+
+def _kib(number: int | None) -> str:
+    return "" if number is None else f"{number / 1024:,.0f}"
+
+
+def _seconds_by(parts: dict[str, float], names: Sequence[str]) -> str:
+    return ", ".join(f"{name} {parts[name]:.2f}" for name in names if name in parts)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    if not rows:
+        return ""
+    return "\n".join(map(_line, [head, ["---"] * len(head), *rows]))
+
+
+def _without_empty_columns(
+    head: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> tuple[list[str], list[list[Any]]]:
+    used = [at for at in range(len(head)) if any(row[at] for row in rows)]
+    return [head[at] for at in used], [[row[at] for at in used] for row in rows]
+
+
+def _line(cells: Iterable[Any]) -> str:
+    return "| " + " | ".join("" if cell is None else str(cell) for cell in cells) + " |"
