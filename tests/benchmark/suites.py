@@ -206,16 +206,16 @@ class Suites:
     def _stream(self, workload: Workload, keys: int) -> Iterator[Measurement]:
         settings = self._settings
 
-        def run(source: RandomEvents, micro_batch: int) -> Measurement:
+        def run(variant: str, source: RandomEvents, micro_batch: int) -> Measurement:
             return stream.measure_stream(
                 self._spark, source, source.keys, workload, variant, settings.cache, micro_batch
             )
 
         for variant in settings.variants:
             if settings.warm_up:
-                run(settings.source(1_000, settings.warm_up), settings.warm_up)
+                run(variant, settings.source(1_000, settings.warm_up), settings.warm_up)
             for _ in range(settings.repeat):
-                yield run(settings.source(keys), settings.micro_batch)
+                yield run(variant, settings.source(keys), settings.micro_batch)
 
     def _scaled(
         self, workload: Workload, source: RandomEvents, dimension: str

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark measures what it says: on a small stream its answers are the known ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyflinkcep.testing import match
+from tests.benchmark import batch
+from tests.benchmark.events import PendingEvents, RandomEvents
+from tests.benchmark.measurement import Measurement, disagreements, load, save
+from tests.benchmark.naive import NAIVE
+from tests.benchmark.report import markdown
+from tests.benchmark.stream import measure_latency, measure_stream
+from tests.benchmark.workloads import PENDING, VARIANTS, WORKLOADS
+
+EVENTS = RandomEvents(events=8_000, keys=200, types=5, seed=7)
+
+FLINK = {
+    "strict": (68, 785_398),
+    "relaxed": (1_216, 14_448_360),
+    "any": (18_040, 215_211_941),
+    "kleene": (5_421, 123_467_363),
+    "stock": (1_549, 40_278_525),
+    "absence": (194, 1_344_243),
+}
+"""Matches and checksum that Flink CEP 2.3.0 gave for EVENTS."""
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of generated events."""
+    return tmp_path_factory.mktemp("events")
+
+
+def test_every_workload_has_a_known_answer() -> None:
+    """No workload is without an answer of Flink's."""
+    assert list(WORKLOADS) == list(FLINK)
+
+
+@pytest.mark.parametrize("workload", WORKLOADS.values(), ids=WORKLOADS)
+def test_patterns_give_flinks_answers_without_spark(workload: Any) -> None:
+    """Patterns and events are those of Flink's side: the matching core alone gives its answer."""
+    table = EVENTS.part(0, EVENTS.events)
+    rows = table.to_pandas().itertuples(index=False)
+    found = match(workload.pattern("python"), rows, timestamp=_time_ms, key="key")
+    times = [_time_ms(event) for m in found for stage in m.values() for event in stage]
+
+    assert (len(found), sum(times)) == FLINK[workload.name]
+
+
+def _time_ms(event: Any) -> int:
+    return event.ts.value // 1_000_000
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("workload", WORKLOADS.values(), ids=WORKLOADS)
+def test_batch_gives_flinks_answer(spark: Any, cache: Path, workload: Any, variant: str) -> None:
+    """A bounded job finds as many matches as Flink, of the same events."""
+    events = batch.read(spark, EVENTS, cache)
+    measured = batch.measure_batch(events, EVENTS, EVENTS.keys, workload, variant)
+
+    assert measured.answer == FLINK[workload.name]
+
+
+@pytest.mark.parametrize("workload", NAIVE)
+def test_naive_code_gives_flinks_answer(spark: Any, cache: Path, workload: str) -> None:
+    """The code by hand that is set against the library finds the same matches."""
+    events = batch.read(spark, EVENTS, cache)
+    measured = batch.measure_naive(events, EVENTS, EVENTS.keys, workload)
+
+    assert measured.answer == FLINK[workload]
+
+
+def test_stream_gives_flinks_answer(spark: Any, cache: Path) -> None:
+    """A replayed stream with its flush finds the same matches, and reports its steady rate."""
+    workload = WORKLOADS["relaxed"]
+    measured = measure_stream(
+        spark, EVENTS, EVENTS.keys, workload, "columns", cache, micro_batch=4_000
+    )
+
+    assert measured.answer == FLINK["relaxed"]
+    assert measured.details["steady_rate"] > 0
+
+
+def test_latency_counts_every_alert(spark: Any, cache: Path) -> None:
+    """The run for latency finds the same matches, and a latency for micro-batches with alerts."""
+    workload = WORKLOADS["relaxed"]
+    measured = measure_latency(
+        spark, EVENTS, EVENTS.keys, workload, "columns", cache, micro_batch=4_000
+    )
+
+    assert measured.answer == FLINK["relaxed"]
+    assert measured.details["median_s"] > 0
+
+
+def test_pending_matches_end_together(spark: Any, cache: Path) -> None:
+    """Each of the events that begin a partial match is matched with the last event."""
+    source = PendingEvents(partials=50, others=10)
+    measured = batch.measure_batch(batch.read(spark, source, cache), source, 1, PENDING, "columns")
+
+    assert measured.answer == (50, sum(range(50)) + 50 * 60)
+
+
+def test_wrong_answers_are_told(tmp_path: Path) -> None:
+    """Runs of the same question with different answers are named; results survive the file."""
+    right = Measurement("flink", "any", "", "events", 10, 1, 1.0, 5, 6, {"peak_mib": {}})
+    wrong = Measurement("batch", "any", "python", "events", 10, 1, 1.0, 5, 7)
+    path = tmp_path / "results.json"
+    save(path, [wrong, right], {})
+    document, runs = load(path)
+
+    assert json.loads(path.read_text())["machine"] == document["machine"]
+    assert runs == [wrong, right]
+    assert disagreements(runs) == [
+        "WRONG: any on events: batch python found (matches, checksum) = (5, 7), flink (5, 6)"
+    ]
+
+
+def test_reports_show_ratios() -> None:
+    """The table has Flink's rate, and ours with how many times Flink's it is."""
+    runs = [
+        Measurement("flink", "any", "", "events", 1_000, 1, 4.0, 5, 6),
+        Measurement("batch", "any", "columns", "events", 1_000, 1, 1.0, 5, 6),
+    ]
+    machine = dict.fromkeys(
+        ("date", "cores", "memory_gib", "system", "python", "pyspark", "pyarrow", "numpy"), "?"
+    )
+    report = markdown({"machine": machine, "settings": {"events": 1_000, "repeat": 1}}, runs)
+
+    assert "| any | 1 | 250 | 1,000 (4.00 ×) |" in report
