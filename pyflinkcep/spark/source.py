@@ -224,19 +224,19 @@ def _resolve_keys(
 
 def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str) -> StructField:
     try:
-        beside = dataframe.select("*", F.struct(expression))  # an aggregate cannot stand there
-        fields = beside.schema.fields[-1].dataType.fields  # type: ignore[attr-defined]
+        # Beside the events and in a struct: so that it is one value for each event.
+        analysed = dataframe.select("*", expression, F.struct(expression)).schema.fields
     except Exception as cause:
         raise InputError(
             f"pattern {pattern}: {what} cannot be computed: {str(cause).splitlines()[0]}",
             f"the columns are {dataframe.columns}",
         ) from cause
+    fields = analysed[len(dataframe.columns) : -1]
     if len(fields) > 1:
         raise InputError(
             f"pattern {pattern}: {what} is {len(fields)} columns", "name them one by one"
         )
-    found: StructField = fields[0]
-    return found
+    return fields[0]
 
 
 def _check_key_type(name: str, type_: DataType, pattern: str) -> None:

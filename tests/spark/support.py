@@ -16,6 +16,12 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, PatternStream, keyBy
 
+QUICK_FOR_MANY_PLANS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+}
 SCHEMA = "ts bigint, user string, name string, price double"
 
 
@@ -72,7 +78,9 @@ def in_one_job(results: Mapping[str, DataFrame]) -> dict[str, list[str]]:
         for name, frame in results.items()
     ]
     found: dict[str, list[str]] = {name: [] for name in results}
-    for name, text in reduce(DataFrame.union, named).collect():
+    with configured(named[0].sparkSession, QUICK_FOR_MANY_PLANS):
+        rows = reduce(DataFrame.union, named).collect()
+    for name, text in rows:
         found[name].append(text)
     return found
 

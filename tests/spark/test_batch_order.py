@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of events: time first, then the comparator or the place in the source."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
+
+from pyflinkcep import Pattern
+from tests.spark.support import configured, events, ids, in_one_job, on
+
+
+def all_in_order() -> Pattern:
+    """Give a pattern that takes every event, as far as the event at 99."""
+    pattern = Pattern.begin("all").where("ts < 99").oneOrMore().greedy().consecutive()
+    return pattern.next("end").where(lambda e: e.ts == 99)
+
+
+def order(matches: Any) -> Any:
+    """Give the names of the longest match's events, which are the events in order."""
+    return "".join(event.name for event in matches["all"])
+
+
+def longest(texts: list[str]) -> str:
+    """Give the longest of the texts."""
+    return max(texts, key=len)
+
+
+@pytest.mark.parametrize("keys", [(), ("user",)])
+def test_equal_times_keep_their_place(spark: SparkSession, keys: tuple[str, ...]) -> None:
+    """Events of equal time come by source partition, then by position in it."""
+    text = "u:d@5 u:a@7 u:b@3 u:c@7 u:x@3 u:d@7 u:z@1 u:e@7 u:f@7 u:y@3 u:g@7 u:!@99".replace(
+        "!", "h"
+    )
+    jobs = {
+        str(count): on(events(spark, text, count), all_in_order(), *keys)
+        .select(order, "text string")
+        .toDF()
+        for count in (1, 3, 7)
+    }
+    found = {count: longest(texts) for count, texts in in_one_job(jobs).items()}
+
+    assert found == dict.fromkeys(("1", "3", "7"), "zbxydacdefg")
+
+
+def test_time_is_told_to_the_microsecond(spark: SparkSession) -> None:
+    """Without a comparator microseconds count, though matches tell milliseconds."""
+    frame = events(spark, "u:a u:b u:c").withColumn(
+        "at", F.expr("timestamp_micros(1000000 - ts * 100)")
+    )
+    pattern = Pattern.begin("c").where("name = 'c'").next("b").next("a")
+    found = (
+        on(frame, pattern, "user", time="at")
+        .toDF()
+        .selectExpr(
+            "unix_micros(matchTimestamp) AS at", "c[0].name || b[0].name || a[0].name AS names"
+        )
+    )
+
+    assert found.collect() == [Row(at=999000, names="cba")]
+
+
+def rank(event: Any) -> Any:
+    """Order events by price: a sort key."""
+    return event.price
+
+
+def downwards(one: Any, other: Any) -> float:
+    """Order events by price, the dearest first: a function of two."""
+    return other.price - one.price  # type: ignore[no-any-return]
+
+
+class Downwards:
+    """An object as Flink's EventComparator is."""
+
+    def compare(self, one: Any, other: Any) -> float:
+        """Compare prices, the dearest first."""
+        return downwards(one, other)
+
+
+@pytest.mark.parametrize("batch", ["1", "2", "3", "10000"])
+def test_comparators(spark: SparkSession, batch: str) -> None:
+    """Equal times are ordered by the comparator, stably, wherever Arrow batches cut them."""
+    text = "u:a2@7 u:b1@7 u:c3@7 v:a1@7 u:d1@7 v:b2@7 u:e9@3 u:f4@7 v:c3@7 u:g0@99 v:g0@99"
+    frame = events(spark, text)
+    comparators = {"key": rank, "cmp": downwards, "object": Downwards()}
+    with configured(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": batch}):
+        jobs = {
+            f"{name} {user}": on(
+                frame.where(f"user = '{user}'"), all_in_order(), "user", comparator=comparator
+            )
+            .select(order, "text string")
+            .toDF()
+            for name, comparator in comparators.items()
+            for user in "uv"
+        }
+        found = {name: longest(texts) for name, texts in in_one_job(jobs).items()}
+
+    assert found == {
+        "key u": "ebdacf",
+        "key v": "abc",
+        "cmp u": "efcabd",
+        "cmp v": "cba",
+        "object u": "efcabd",
+        "object v": "cba",
+    }
+
+
+def test_a_comparator_orders_within_a_millisecond(spark: SparkSession) -> None:
+    """With a comparator, events of one millisecond are ties, whatever their microseconds."""
+    frame = events(spark, "u:a3 u:b2 u:c1").withColumn("at", F.expr("timestamp_micros(5000 + ts)"))
+    pattern = Pattern.begin("c").where("name = 'c'").next("b").next("a")
+    found = on(frame, pattern, "user", time="at", comparator=rank).select(ids, "text string")
+
+    assert [row.text for row in found.collect()] == ["c=3 b=2 a=1"]
+
+
+def test_a_comparator_is_asked_about_ties_only(spark: SparkSession) -> None:
+    """As in Flink, events of different times are not shown to the comparator."""
+    frame = events(spark, "u:a1@1 u:b1@2 u:c1@3 u:d0@99")
+
+    def refuse(event: Any) -> Any:
+        raise AssertionError(f"asked about {event}")
+
+    found = on(frame, all_in_order(), "user", comparator=refuse).select(order, "text string")
+
+    assert longest([row.text for row in found.collect()]) == "abc"
