@@ -185,7 +185,8 @@ _WINDOWS = st.one_of(
 )
 
 
-def _is_buildable(spec: PatternSpec) -> bool:
+def is_buildable(spec: PatternSpec) -> bool:
+    """Say whether Flink would build the pattern, and not hang on it."""
     try:
         nfa = NFACompiler.compile(spec.build())
     except CepError:
@@ -206,7 +207,7 @@ def _reaches_itself(state: State) -> bool:
 
 def patterns(windows: st.SearchStrategy[Any] = _WINDOWS) -> st.SearchStrategy[PatternSpec]:
     """Give patterns of every kind that can be built and compiled and do not hang Flink."""
-    return st.builds(PatternSpec, _stages(), _SKIPS, windows).filter(_is_buildable)
+    return st.builds(PatternSpec, _stages(), _SKIPS, windows).filter(is_buildable)
 
 
 @st.composite
