@@ -180,7 +180,7 @@ class PatternStream:
             source.time_unit,
         )
         result = self._run(source, nfa, consumer)
-        if source.time_unit is not None and source.time_column is not None:
+        if isinstance(schemas[MAIN]["matchTimestamp"].dataType, TimestampType):
             result = result.withEventTime("matchTimestamp")
         return result if len(result._schemas) > 1 else result.toDF()
 

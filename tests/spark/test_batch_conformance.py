@@ -23,6 +23,7 @@ from pyflinkcep import (
     keyBy,
 )
 from pyflinkcep.testing import OperatorTestHarness
+from pyflinkcep.time import MIN_WATERMARK
 from tests.conformance.cases import (
     Case,
     Spec,
@@ -189,9 +190,9 @@ def _at_the_end_of_input(case: Case, rows: list[Case]) -> dict[str, Any]:
 
 def _in_time(case: Case) -> list[Case]:
     """Give the events of a case that are not late, in order of arrival."""
-    watermark, rows = 0, []
+    watermark, rows = MIN_WATERMARK, []
     for row in case["items"]:
-        watermark = max(watermark, row.get("wm", 0))
+        watermark = max(watermark, row.get("wm", watermark))
         if row.get("ts", watermark) > watermark:
             rows.append(row)
     return rows
