@@ -6,30 +6,68 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from pyflinkcep.nfa.heap import heap_add, heap_poll, heap_remove_if
 from pyflinkcep.nfa.nfa_state import ComputationState, NFAState, start_event_id
-from pyflinkcep.sharedbuffer import SharedBufferNode, extract_path, materialize_match
+from pyflinkcep.sharedbuffer import EventId, SharedBufferAccessor
 
 if TYPE_CHECKING:
     from pyflinkcep.nfa.nfa import NFA
 
-__all__ = ["EventMatch", "emit"]
+__all__ = ["EventMatch", "FoundMatch", "emit", "emit_at_once"]
 
 EventMatch = dict[str, list[Any]]
 """A match as the buffer holds it: stage name to events, or to handles of events."""
 
 
-def emit(nfa: NFA, state: NFAState, completed: list[ComputationState]) -> list[EventMatch]:
+@attrs.define(eq=False)
+class FoundMatch:
     """
-    Emit the matches that may be emitted, earliest start first.
+    A match that nothing holds back.
 
-    With a skip strategy, a match waits while a partial match with an earlier start lives,
-    and each emitted match prunes what it makes superfluous.
+    Attributes
+    ----------
+    startEventID : EventId
+        Its first event.
+    events : dict of str to list
+        Its events, or handles of events.
+    """
+
+    startEventID: EventId
+    events: EventMatch
+
+
+def emit_at_once(found: list[FoundMatch]) -> list[EventMatch]:
+    """
+    Emit matches without a skip strategy, in the order of Flink's priority queue.
+
+    Parameters
+    ----------
+    found : list of FoundMatch
+        In the order of the partial matches they come from.
+    """
+    return [match.events for match in _in_heap_order(found)]
+
+
+def emit(
+    nfa: NFA,
+    accessor: SharedBufferAccessor,
+    state: NFAState,
+    completed: list[ComputationState],
+) -> list[EventMatch]:
+    """
+    Emit the matches that the skip strategy lets go, earliest start first.
+
+    A match waits while a partial match with an earlier start lives, and each emitted match
+    prunes what it makes superfluous.
 
     Parameters
     ----------
     nfa : NFA
         The pattern.
+    accessor : SharedBufferAccessor
+        The key's buffer.
     state : NFAState
         The key's state; changed in place.
     completed : list of ComputationState
@@ -39,8 +77,6 @@ def emit(nfa: NFA, state: NFAState, completed: list[ComputationState]) -> list[E
     -----
     Ports ``NFA.processMatchesAccordingToSkipStrategy`` (Flink 2.3.0).
     """
-    if not nfa.skip_strategy.isSkipStrategy():
-        return [materialize_match(m.previousBufferEntry) for m in _in_heap_order(completed)]
     waiting = state.completedMatches
     for match in completed:
         heap_add(waiting, match, start_event_id)
@@ -49,22 +85,33 @@ def emit(nfa: NFA, state: NFAState, completed: list[ComputationState]) -> list[E
         first, earliest = waiting[0].startEventID, state.partialMatches[0].startEventID
         if earliest is not None and first is not None and earliest < first:
             break
-        node = heap_poll(waiting, start_event_id).previousBufferEntry
-        _prune(nfa, state, node)
-        matches.append(materialize_match(node))
+        match = heap_poll(waiting, start_event_id)
+        node = match.previousBufferEntry
+        assert node is not None
+        _prune(nfa, accessor, state, match)
+        matches.append(accessor.materialize_match(node, match.version))
+        accessor.release_node(node, match.version)
     return matches
 
 
-def _prune(nfa: NFA, state: NFAState, node: SharedBufferNode | None) -> None:
+def _prune(
+    nfa: NFA, accessor: SharedBufferAccessor, state: NFAState, match: ComputationState
+) -> None:
     """Drop the partial matches and waiting matches that an emitted match makes superfluous."""
-    skip, path = nfa.skip_strategy, extract_path(node)
-    pruning_id = skip.pruning_id([{stage: [n.eventId for n in path[stage]] for stage in path}])
+    skip = nfa.skip_strategy
+    paths = accessor.extract_patterns(match.previousBufferEntry, match.version)
+    pruning_id = skip.pruning_id(
+        [{stage: [e.eventId for e in path[stage]] for stage in path} for path in paths]
+    )
     if pruning_id is None:
         return
 
     def superfluous(candidate: ComputationState) -> bool:
-        start = candidate.startEventID
-        return start is not None and skip.should_prune(start, pruning_id)
+        start, node = candidate.startEventID, candidate.previousBufferEntry
+        if start is None or node is None or not skip.should_prune(start, pruning_id):
+            return False
+        accessor.release_node(node, candidate.version)
+        return True
 
     state.partialMatches = [p for p in state.partialMatches if not superfluous(p)]
     state.situation = None
@@ -72,7 +119,7 @@ def _prune(nfa: NFA, state: NFAState, node: SharedBufferNode | None) -> None:
     heap_remove_if(state.completedMatches, superfluous, start_event_id)
 
 
-def _in_heap_order(matches: list[ComputationState]) -> list[ComputationState]:
+def _in_heap_order(matches: list[FoundMatch]) -> list[FoundMatch]:
     """
     Order matches that began in this order as Java's priority queue gives them back.
 
@@ -86,5 +133,5 @@ def _in_heap_order(matches: list[ComputationState]) -> list[ComputationState]:
         return matches[:1] + matches[:0:-1]
     heap, ordered = list(matches), []
     while heap:
-        ordered.append(heap_poll(heap, start_event_id))
+        ordered.append(heap_poll(heap, lambda match: match.startEventID))
     return ordered

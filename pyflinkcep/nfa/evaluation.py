@@ -10,7 +10,7 @@ from typing import Any
 from pyflinkcep.errors import CepError, ConditionError, MissingConditionError
 from pyflinkcep.nfa.nfa_state import ComputationState
 from pyflinkcep.nfa.steps import Ask, Atom, Step
-from pyflinkcep.sharedbuffer import SharedBufferNode
+from pyflinkcep.sharedbuffer import DeweyNumber, SharedBufferEdge, SharedBufferNode
 
 __all__ = ["EventEvaluation"]
 
@@ -51,6 +51,7 @@ class EventEvaluation:
         "_processing_time",
         "_row",
         "_timestamp",
+        "_version",
         "_view",
         "always_known",
         "known",
@@ -72,8 +73,9 @@ class EventEvaluation:
         self.known = known
         self.values = 0
         self._node: SharedBufferNode | None = None
+        self._version: DeweyNumber | None = None
         self._path: Path | None = None
-        self._paths: dict[SharedBufferNode, Path] = {}
+        self._paths: dict[SharedBufferEdge, Path] = {}
         self._paths_size = 0
 
     def begin(self, event: Any, timestamp: int, values: int = 0) -> None:
@@ -108,8 +110,9 @@ class EventEvaluation:
 
     def decide(self, partial: ComputationState, node: Ask) -> Step:
         """Give the step of a partial match, from where it depends on that partial match."""
-        if self._node is not partial.previousBufferEntry:
+        if self._version is not partial.version or self._node is not partial.previousBufferEntry:
             self._node = partial.previousBufferEntry
+            self._version = partial.version
             self._path = None
         step: Any = node
         while step.__class__ is Ask:
@@ -158,14 +161,15 @@ class EventEvaluation:
             raise MissingConditionError("getEventsForPattern(None)", "name a stage")
         path = self._path
         if path is None:
-            node = self._node
-            if node is None:
+            node, version = self._node, self._version
+            if node is None or version is None:
                 return []
-            path = self._path = self._paths.get(node) or self._walk(node)
+            edge = self._edge(node, version)
+            path = self._path = self._paths.get(edge) or self._walk(node, edge)
         events = path.get(name)
         return events.copy() if events else []
 
-    def _walk(self, node: SharedBufferNode) -> Path:
+    def _walk(self, node: SharedBufferNode, edge: SharedBufferEdge) -> Path:
         """
         Give the way to a node, as far as possible from the way to one before it.
 
@@ -176,19 +180,33 @@ class EventEvaluation:
         if self._paths_size > _MOST_KEPT_EVENTS:
             paths.clear()
             self._paths_size = 0
-        missing = []
-        before: SharedBufferNode | None = node
-        while before is not None and before not in paths:
-            missing.append(before)
-            before = before.previous
-        known = {} if before is None else paths[before]
+        last, known, missing = edge, paths.get(edge), []
+        while known is None:
+            missing.append(node)
+            if edge.target is None:
+                known = {}
+            else:
+                node, edge = edge.target, self._edge(edge.target, edge.version)
+                known = paths.get(edge)
         path = {stage: events.copy() for stage, events in known.items()}
         for step in reversed(missing):
-            event = step.event if view is None else view(step.event)
+            event = step.entry.event if view is None else view(step.entry.event)
             path.setdefault(step.pageName, []).append(event)
         self._paths_size += sum(map(len, path.values()))
-        paths[node] = path
+        paths[last] = path
         return path
+
+    def _edge(self, node: SharedBufferNode, version: DeweyNumber) -> SharedBufferEdge:
+        """Give the step by which a run came to a node."""
+        edges = node.edges
+        if len(edges) > 1:
+            edges = [edge for edge in edges if version.is_compatible_with(edge.version)]
+        if len(edges) != 1:
+            raise ConditionError(
+                f"a partial match has {len(edges)} ways to {node.nodeId}",
+                timestamp_ms=self._timestamp,
+            )
+        return edges[0]
 
     def timestamp(self) -> int:
         """Give the time of the event under test, epoch milliseconds."""

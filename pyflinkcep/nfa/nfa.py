@@ -7,16 +7,19 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.nfa.emission import EventMatch, emit
+from pyflinkcep.nfa.emission import EventMatch, FoundMatch, emit, emit_at_once
 from pyflinkcep.nfa.evaluation import EventEvaluation
 from pyflinkcep.nfa.nfa_state import NEVER, ComputationState, NFAState
 from pyflinkcep.nfa.situations import Plan, Situations
-from pyflinkcep.nfa.steps import Ask, Atom, StateTable, Step
+from pyflinkcep.nfa.steps import Ask, Atom, Move, StateTable, Step
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.runtime import RichFunction, RuntimeContext
-from pyflinkcep.sharedbuffer import EventId, SharedBuffer, SharedBufferNode, materialize_match
+from pyflinkcep.sharedbuffer import DeweyNumber, EventId, LockableEvent, SharedBufferAccessor
 
 __all__ = ["NFA", "TimedOut"]
+
+_NEWEST = EventId(NEVER, 0)
+"""Stands for the id of an event that no partial match goes on with."""
 
 TimedOut = tuple[EventMatch, int]
 """A timed-out partial match, and the end of its window in epoch milliseconds."""
@@ -47,6 +50,8 @@ class NFA:
         What a match makes superfluous.
     description : str
         The pattern in one line.
+    skips : bool
+        Whether the skip strategy ever discards anything.
 
     Notes
     -----
@@ -68,11 +73,16 @@ class NFA:
     handle_timeout: bool
     skip_strategy: AfterMatchSkipStrategy
     description: str
+    skips: bool = attrs.field(init=False)
     _situations: dict[int, Situations] = attrs.field(factory=dict, init=False, repr=False)
+
+    @skips.default
+    def _has_skip_strategy(self) -> bool:
+        return self.skip_strategy.isSkipStrategy()
 
     def create_initial_state(self) -> NFAState:
         """Make the state of a key that has seen nothing."""
-        return NFAState([ComputationState(self.start)], deadline=NEVER)
+        return NFAState([ComputationState(self.start, DeweyNumber((1,)))], deadline=NEVER)
 
     def situations(self, known: int) -> Situations:
         """Give the situations for runs in which the conditions of these bits are known."""
@@ -101,13 +111,15 @@ class NFA:
     # --- time
 
     def advance_time(
-        self, state: NFAState, timestamp: int
+        self, accessor: SharedBufferAccessor, state: NFAState, timestamp: int
     ) -> tuple[list[EventMatch], list[TimedOut]]:
         """
         End the partial matches whose window has passed.
 
         Parameters
         ----------
+        accessor : SharedBufferAccessor
+            The key's buffer.
         state : NFAState
             The key's state; changed in place.
         timestamp : int, epoch milliseconds
@@ -128,18 +140,32 @@ class NFA:
         for partial in partials:
             if timestamp < self._deadline(partial):
                 kept.append(partial)
-            elif partial.table.is_pending:
+                continue
+            node = partial.previousBufferEntry
+            assert node is not None
+            if partial.table.is_pending:
                 pending.append(partial)
-            elif self.handle_timeout:
-                match = materialize_match(partial.previousBufferEntry)
+                continue
+            if self.handle_timeout:
+                match = accessor.materialize_match(node, partial.version)
                 timed_out.append((match, self._passed_deadline(partial, timestamp)))
+            accessor.release_node(node, partial.version)
         state.deadline = self.first_deadline(kept)
         if len(kept) == len(partials):
             return [], []
         state.stateChanged = True
         state.partialMatches = kept
         state.situation = None
-        return emit(self, state, pending), timed_out
+        if self.skips:
+            return emit(self, accessor, state, pending), timed_out
+        found = []
+        for partial in pending:
+            node, start = partial.previousBufferEntry, partial.startEventID
+            assert node is not None
+            assert start is not None
+            found.append(FoundMatch(start, accessor.materialize_match(node, partial.version)))
+            accessor.release_node(node, partial.version)
+        return emit_at_once(found), timed_out
 
     def _deadline(self, partial: ComputationState) -> int:
         """Give when the first of the windows of a partial match ends."""
@@ -148,14 +174,14 @@ class NFA:
             return NEVER
         window, gap = self.window_time, partial.table.gap_ms
         by_first = start.timestamp + window if window > 0 else NEVER
-        return by_first if gap <= 0 else min(by_first, node.eventId.timestamp + gap)
+        return by_first if gap <= 0 else min(by_first, node.entry.eventId.timestamp + gap)
 
     def _passed_deadline(self, partial: ComputationState, timestamp: int) -> int:
         """Give the end of the window that is over; the gap's, where both are over."""
         start, node = partial.startEventID, partial.previousBufferEntry
         assert start is not None
         assert node is not None
-        gap_end = node.eventId.timestamp + partial.table.gap_ms
+        gap_end = node.entry.eventId.timestamp + partial.table.gap_ms
         over = partial.table.gap_ms > 0 and timestamp >= gap_end
         return gap_end if over else start.timestamp + self.window_time
 
@@ -169,7 +195,7 @@ class NFA:
 
     def process(
         self,
-        buffer: SharedBuffer,
+        accessor: SharedBufferAccessor,
         state: NFAState,
         timestamp: int,
         evaluation: EventEvaluation,
@@ -180,7 +206,7 @@ class NFA:
 
         Parameters
         ----------
-        buffer : SharedBuffer
+        accessor : SharedBufferAccessor
             The key's buffer.
         state : NFAState
             The key's state; changed in place.
@@ -198,26 +224,29 @@ class NFA:
         """
         situation = self.situations(evaluation.always_known).of_state(state)
         plan = situation.decide(evaluation)
-        return [] if plan.passes else self.apply(plan, buffer, state, timestamp, evaluation, event)
+        if plan.passes:
+            return []
+        return self.apply(plan, accessor, state, timestamp, evaluation, event)
 
     def apply(
         self,
         plan: Plan,
-        buffer: SharedBuffer,
+        accessor: SharedBufferAccessor,
         state: NFAState,
         timestamp: int,
         evaluation: EventEvaluation,
         event: Any,
     ) -> list[EventMatch]:
         """Do what an event does, by the plan for it; see :meth:`process`."""
-        event_id = buffer.register_event(timestamp)
         if plan.begins is not None:
-            self._begin(plan.begins, event_id, event, state)
+            self._begin(plan.begins, accessor, state, timestamp, event)
             state.situation = plan.following
             return []
         steps, start = plan.steps, self.start
         following: list[ComputationState] = []
         completed: list[ComputationState] = []
+        found: list[FoundMatch] = []
+        entry: LockableEvent | None = None
         changed = False
         for partial in state.partialMatches:
             step = steps[partial.table]
@@ -227,65 +256,128 @@ class NFA:
                 following.append(partial)
                 continue
             changed = True
+            if entry is None and (step.keeps_event or (self.skips and step.takes)):
+                entry = accessor.register_event(event, timestamp)
             move = step.single
             if move is not None:
-                if move.takes:
-                    partial.previousBufferEntry = SharedBufferNode(
-                        move.stage, event_id, event, partial.previousBufferEntry
-                    )
-                partial.table = move.target
+                _move(accessor, partial, move, entry)
                 following.append(partial)
                 continue
             if partial.table is start and timestamp > 0:
                 state.isNewStartPartialMatch = True
-            self._branch(partial, step, event_id, event, following, completed)
+            self._branch(accessor, partial, step, entry, event, following, completed, found)
         if not changed:
             return []
         state.stateChanged = True
         state.partialMatches = following
         state.situation = plan.following
         state.deadline = self.first_deadline(following)
-        if not completed and not state.completedMatches:
-            return []
-        return emit(self, state, completed)
+        matches = emit_at_once(found) if found else []
+        if completed or state.completedMatches:
+            matches = emit(self, accessor, state, completed)
+        if entry is not None:
+            accessor.release_event(entry)
+        return matches
 
-    def _begin(self, step: Step, event_id: EventId, event: Any, state: NFAState) -> None:
+    def _begin(
+        self,
+        step: Step,
+        accessor: SharedBufferAccessor,
+        state: NFAState,
+        timestamp: int,
+        event: Any,
+    ) -> None:
         """Begin partial matches; the others stay as they are."""
         partials = state.partialMatches
         start = partials.pop()
+        entry = accessor.register_event(event, timestamp)
         for move in step.moves:
-            node = SharedBufferNode(move.stage, event_id, event, None)
-            partial = ComputationState(move.target, event_id, node)
+            version = start.version.increase(move.increase)
+            if move.stays:
+                start.version = version
+                partials.append(start)
+                continue
+            following = version.add_stage()
+            node = accessor.extend(move.stage, entry, None, version, following)
+            partial = ComputationState(move.target, following, entry.eventId, node)
             partials.append(partial)
             deadline = self._deadline(partial)
             if deadline < state.deadline:
                 state.deadline = deadline
-        partials.append(start)
+        accessor.release_event(entry)
         state.stateChanged = True
-        if event_id.timestamp > 0:
+        if timestamp > 0:
             state.isNewStartPartialMatch = True
 
     def _branch(
         self,
+        accessor: SharedBufferAccessor,
         partial: ComputationState,
         step: Step,
-        event_id: EventId,
+        entry: LockableEvent | None,
         event: Any,
         following: list[ComputationState],
         completed: list[ComputationState],
+        found: list[FoundMatch],
     ) -> None:
-        """Add what a partial match becomes to the partial matches and the matches."""
-        before, start = partial.previousBufferEntry, partial.startEventID
-        if start is None:
-            start = event_id
+        """
+        Add what a partial match becomes to the partial matches and the matches.
+
+        Each successor locks its node under its own version before the old version is released.
+        """
+        before, old, start = partial.previousBufferEntry, partial.version, partial.startEventID
+        stays: Move | None = None
         for move in step.moves:
             if move.stays:
+                stays = move
                 following.append(partial)
                 continue
-            node = before
+            version, node = old.increase(move.increase), before
+            began = start
+            if began is None:
+                began = _NEWEST if entry is None else entry.eventId
+            if move.completes and not self.skips:
+                events = accessor.materialize_match(before, version)
+                if move.takes:
+                    events.setdefault(move.stage, []).append(event)
+                found.append(FoundMatch(began, events))
+                if not move.continues:
+                    continue
             if move.takes:
-                node = SharedBufferNode(move.stage, event_id, event, before)
+                assert entry is not None
+                node = accessor.put(move.stage, entry, before, version)
+            assert node is not None
+            if move.adds_stage:
+                version = version.add_stage()
             if move.continues:
-                following.append(ComputationState(move.target, start, node))
-            if move.completes:
-                completed.append(ComputationState(self.final, start, node))
+                accessor.lock_node(node, version)
+                following.append(ComputationState(move.target, version, began, node))
+            if move.completes and self.skips:
+                accessor.lock_node(node, version)
+                completed.append(ComputationState(self.final, version, began, node))
+        if stays is not None:
+            partial.version = old.increase(stays.increase)
+            if before is not None:
+                accessor.relabel(before, old, partial.version)
+        elif before is not None:
+            accessor.release_node(before, old)
+
+
+def _move(
+    accessor: SharedBufferAccessor,
+    partial: ComputationState,
+    move: Move,
+    entry: LockableEvent | None,
+) -> None:
+    """Let a partial match go on to one other state."""
+    node, old = partial.previousBufferEntry, partial.version
+    assert node is not None
+    version: DeweyNumber = old.increase(move.increase).add_stage()
+    if move.takes:  # the only take, so that the version did not grow before it
+        assert entry is not None
+        node = accessor.extend(move.stage, entry, node, old, version)
+        partial.previousBufferEntry = node
+    else:
+        accessor.relabel(node, old, version)
+    partial.version = version
+    partial.table = move.target

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from pyflinkcep.nfa.steps import StateTable
-from pyflinkcep.sharedbuffer import EventId, SharedBufferNode, live_nodes
+from pyflinkcep.sharedbuffer import DeweyNumber, EventId, SharedBufferNode
 
 if TYPE_CHECKING:
     from pyflinkcep.nfa.situations import Situation
@@ -31,6 +31,8 @@ class ComputationState:
     ----------
     table : StateTable
         The state it is in.
+    version : DeweyNumber
+        The version that marks its way through the buffer.
     startEventID : EventId or None
         Its first event, None for the start state.
     previousBufferEntry : SharedBufferNode or None
@@ -40,10 +42,11 @@ class ComputationState:
     -----
     Ports ``org.apache.flink.cep.nfa.ComputationState`` (Flink 2.3.0). Differs from Flink: it
     changes in place when an event leads to one state only. Its start and previous timestamps
-    are those of its first and last event; there is no version, see :class:`SharedBuffer`.
+    are those of its first and last event.
     """
 
     table: StateTable
+    version: DeweyNumber
     startEventID: EventId | None = None
     previousBufferEntry: SharedBufferNode | None = None
 
@@ -94,12 +97,3 @@ class NFAState:
         """Forget what changed."""
         self.stateChanged = False
         self.isNewStartPartialMatch = False
-
-    def live_nodes(self) -> list[SharedBufferNode]:
-        """Give the nodes that partial matches or waiting matches reach, each after its previous."""
-        matches = self.partialMatches + self.completedMatches
-        return live_nodes(match.previousBufferEntry for match in matches)
-
-    def live_events(self) -> dict[EventId, Any]:
-        """Give the events, or handles of events, that are still needed, by id."""
-        return {node.eventId: node.event for node in self.live_nodes()}

@@ -115,10 +115,10 @@ class Situation:
 
     @staticmethod
     def _beginning(step: Step | Ask) -> Step | None:
-        """Give the start state's step if it only takes; without the move that stays."""
+        """Give the start state's step if it completes no match at once."""
         if isinstance(step, Ask) or any(move.completes for move in step.moves):
             return None
-        return Step(step.moves[:-1])
+        return step
 
     def _following(self, steps: dict[StateTable, Any]) -> Situation | None:
         after: dict[StateTable, None] = {}

@@ -74,12 +74,16 @@ class Move:
     stage : str
         The stage that a taken event is recorded under.
     stays : bool
-        Whether nothing changes at all.
+        Whether state and events stay as they are; the version still grows by `increase`.
     continues : bool
         Whether there is a partial match after it.
     completes : bool
         Whether there is a match after it, either because the target is the final state or
         because what is left of the pattern may stay empty.
+    increase : int
+        What the last digit of the version grows by.
+    adds_stage : bool
+        Whether the version then gets a digit more.
     """
 
     target: StateTable
@@ -88,6 +92,8 @@ class Move:
     stays: bool
     continues: bool
     completes: bool
+    increase: int
+    adds_stage: bool
 
 
 @attrs.frozen(eq=False)
@@ -102,17 +108,31 @@ class Step:
         last move is to stay.
     keeps : bool
         Whether the partial match merely stays as it is.
+    takes : bool
+        Whether some move takes the event.
+    keeps_event : bool
+        Whether some partial match goes on with the event taken.
     single : Move or None
         The move, if it is the only one, changes something and does not end the pattern.
     """
 
     moves: tuple[Move, ...]
     keeps: bool = attrs.field(init=False)
+    takes: bool = attrs.field(init=False)
+    keeps_event: bool = attrs.field(init=False)
     single: Move | None = attrs.field(init=False)
 
     @keeps.default
     def _only_stays(self) -> bool:
         return len(self.moves) == 1 and self.moves[0].stays
+
+    @takes.default
+    def _any_takes(self) -> bool:
+        return any(move.takes for move in self.moves)
+
+    @keeps_event.default
+    def _any_goes_on_with_it(self) -> bool:
+        return any(move.takes and move.continues for move in self.moves)
 
     @single.default
     def _only_move(self) -> Move | None:
@@ -265,26 +285,48 @@ class StateTable:
             return Ask(question.atom, self.plan, answers)
 
     def _step(self, holds: Callable[[IterativeCondition | None], bool]) -> Step:
+        edges = self._outgoing_edges(holds)
+        takes = sum(edge.action is StateTransitionAction.TAKE for edge in edges)
+        ignores = sum(
+            edge.action is StateTransitionAction.IGNORE and edge.target is not self.state
+            for edge in edges
+        )
+        stay = ignores + max(1, takes) if ignores or takes else 0
+        branches = [max(0, takes - 1), ignores]
         moves: list[Move] = []
-        discards = False
-        for edge in self._outgoing_edges(holds):
-            target = self.tables[edge.target]
-            takes = edge.action is StateTransitionAction.TAKE
-            if target.is_stop:
-                discards = True
-            elif takes:
-                final = target.is_final or self._reaches_final(edge.target, holds)
-                stage = edge.source.stage
-                moves.append(Move(target, True, stage, False, not target.is_final, final))
-            elif self.kind is not StateType.START:
+        for edge in edges:
+            if edge.action is StateTransitionAction.TAKE:
+                moves.append(self._take(edge, branches[0], holds))
+                branches[0] -= 1
+            elif self.kind is StateType.START:
+                continue
+            elif edge.target is self.state:
                 # Two partial matches must not be one object, so at most one move stays.
-                stays = target is self and not any(move.stays for move in moves)
-                moves.append(Move(target, False, "", stays, not target.is_final, target.is_final))
-        if discards:
+                stays = not any(move.stays for move in moves)
+                moves.append(Move(self, False, "", stays, True, False, stay, False))
+            else:
+                target = self.tables[edge.target]
+                increase = max(0, takes - 1) + branches[1]
+                final = target.is_final
+                moves.append(Move(target, False, "", False, not final, final, increase, True))
+                branches[1] -= 1
+        if any(move.target.is_stop for move in moves):
             moves = [attrs.evolve(move, continues=False) for move in moves if move.completes]
         if self.kind is StateType.START:
-            moves.append(Move(self, False, "", True, True, False))
+            moves.append(Move(self, False, "", True, True, False, stay, False))
         return Step(tuple(moves))
+
+    def _take(
+        self,
+        edge: StateTransition,
+        increase: int,
+        holds: Callable[[IterativeCondition | None], bool],
+    ) -> Move:
+        """Give the move of a TAKE edge."""
+        target = self.tables[edge.target]
+        final = target.is_final or self._reaches_final(edge.target, holds)
+        stage = edge.source.stage
+        return Move(target, True, stage, False, not target.is_final, final, increase, True)
 
     def _outgoing_edges(
         self, holds: Callable[[IterativeCondition | None], bool]

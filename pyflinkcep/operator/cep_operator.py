@@ -11,7 +11,7 @@ import attrs
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, EventEvaluation, EventMatch, NFAState, TimedOut
-from pyflinkcep.sharedbuffer import SharedBuffer
+from pyflinkcep.sharedbuffer import SharedBuffer, SharedBufferAccessor
 
 __all__ = ["CepOperator", "KeyState", "Output", "is_late"]
 
@@ -139,7 +139,7 @@ class CepOperator:
         CepRuntimeError
             When a condition or a throwing skip strategy fails; names stage, key and time.
         """
-        nfa, nfa_state, buffer = self.nfa, state.nfa_state, state.buffer
+        nfa, nfa_state, accessor = self.nfa, state.nfa_state, state.buffer.get_accessor()
         situations = nfa.situations(known)
         situation = situations.of_state(nfa_state)
         evaluation = EventEvaluation(self.view, known, processing_time)
@@ -150,7 +150,7 @@ class CepOperator:
                 # Once for a time: its first event may move a partial match to a state with a
                 # gap that is over already, and Flink lets the second event still have it.
                 if timestamp >= nfa_state.deadline and timestamp != now:
-                    self._advance(key, nfa_state, timestamp, output)
+                    self._advance(key, accessor, nfa_state, timestamp, output)
                     situation = situations.of_state(nfa_state)
                 if bits in situation.passed:
                     continue
@@ -162,7 +162,7 @@ class CepOperator:
                         if plan.passes:
                             continue
                 now = timestamp
-                matches = nfa.apply(plan, buffer, nfa_state, timestamp, evaluation, event)
+                matches = nfa.apply(plan, accessor, nfa_state, timestamp, evaluation, event)
                 situation = nfa_state.situation or situations.of_state(nfa_state)
                 if begun is None and nfa_state.isNewStartPartialMatch:
                     begun = timestamp
@@ -216,7 +216,8 @@ class CepOperator:
         """
         state.timers = {timer for timer in state.timers if timer > timestamp}
         try:
-            self._advance(key, state.nfa_state, timestamp, output)
+            accessor = state.buffer.get_accessor()
+            self._advance(key, accessor, state.nfa_state, timestamp, output)
         except CepRuntimeError as error:
             raise error.at_key(key) from error.__cause__
         state.nfa_state.reset_flags()
@@ -237,13 +238,14 @@ class CepOperator:
     def _advance(
         self,
         key: Any,
+        accessor: SharedBufferAccessor,
         nfa_state: NFAState,
         timestamp: int,
         output: Output,
     ) -> None:
         pending: list[EventMatch]
         timed_out: list[TimedOut]
-        pending, timed_out = self.nfa.advance_time(nfa_state, timestamp)
+        pending, timed_out = self.nfa.advance_time(accessor, nfa_state, timestamp)
         for match in pending:
             output.match(key, timestamp, match)
         for match, deadline in timed_out:

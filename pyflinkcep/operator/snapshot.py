@@ -16,7 +16,14 @@ import attrs
 from pyflinkcep.errors import CepError, PatternChangedError, StateFormatError
 from pyflinkcep.nfa import NFA, ComputationState, NFAState
 from pyflinkcep.operator.cep_operator import KeyState
-from pyflinkcep.sharedbuffer import EventId, SharedBuffer, SharedBufferNode
+from pyflinkcep.sharedbuffer import (
+    DeweyNumber,
+    EventId,
+    LockableEvent,
+    SharedBuffer,
+    SharedBufferEdge,
+    SharedBufferNode,
+)
 
 __all__ = ["STATE_FORMAT", "Serializer", "StateReader", "StateWriter", "pack", "unpack"]
 
@@ -25,7 +32,7 @@ STATE_FORMAT = 1
 
 _MAGIC = b"PFCS"
 _HEAD = struct.Struct("<4sHHI")
-_NONE = -1
+_NONE, _GONE = -1, -2
 _DAMAGED = "restore from another checkpoint, or start from empty state"
 
 
@@ -159,31 +166,45 @@ class StateWriter:
         buffer = state.buffer
         put(_NONE if buffer.timestamp is None else buffer.eventCount)
         put(buffer.timestamp or 0)
-        nodes = self._write_nodes(state.nfa_state)
+        nodes = self._write_events(buffer)
+        for node in nodes:
+            put(len(node.edges))
+            for edge in node.edges:
+                put(_number(nodes, edge.target))
+                put(edge.refCounter)
+                self._write_version(edge.version)
         for matches in (state.nfa_state.partialMatches, state.nfa_state.completedMatches):
             put(len(matches))
             for match in matches:
-                put(self._states[match.table.name])
-                put(_number(nodes, match.previousBufferEntry))
+                self._write_match(match, nodes)
 
-    def _write_nodes(self, state: NFAState) -> dict[SharedBufferNode, int]:
-        """Write the nodes, each after the one before it, and each event once."""
+    def _write_events(self, buffer: SharedBuffer) -> dict[SharedBufferNode, int]:
+        put = self.numbers.append
         nodes: dict[SharedBufferNode, int] = {}
-        events: dict[EventId, int] = {}
-        live = state.live_nodes()
-        self.numbers.append(len(live))
-        for node in live:
-            event_id = node.eventId
-            if event_id not in events:
-                events[event_id] = self.add_event(node.event)
-            self.numbers.extend((*event_id, events[event_id], self._stages[node.pageName]))
-            self.numbers.append(_number(nodes, node.previous))
-            nodes[node] = len(nodes)
+        put(len(buffer.events))
+        for entry in buffer.events.values():
+            self.numbers.extend((*entry.eventId, entry.refCounter, self.add_event(entry.event)))
+            put(len(entry.nodes))
+            for node in entry.nodes:
+                nodes[node] = len(nodes)
+                self.numbers.extend((self._stages[node.pageName], node.refCounter, node.alive))
         return nodes
+
+    def _write_match(self, match: ComputationState, nodes: dict[SharedBufferNode, int]) -> None:
+        put = self.numbers.append
+        put(self._states[match.table.name])
+        self._write_version(match.version)
+        put(_number(nodes, match.previousBufferEntry))
+        start = match.startEventID
+        self.numbers.extend((0, _NONE) if start is None else start)
+
+    def _write_version(self, version: DeweyNumber) -> None:
+        self.numbers.append(len(version))
+        self.numbers.extend(version)
 
 
 def _number(nodes: dict[SharedBufferNode, int], node: SharedBufferNode | None) -> int:
-    return _NONE if node is None else nodes[node]
+    return _NONE if node is None else nodes.get(node, _GONE)
 
 
 def stage_names(nfa: NFA) -> list[str]:
@@ -242,28 +263,49 @@ class StateReader:
         number = self.number
         timers = {number() for _ in range(number())}
         count, timestamp = number(), number()
-        buffer = SharedBuffer() if count == _NONE else SharedBuffer(timestamp, count)
-        nodes, starts = self._read_nodes()
-        partials = [self._read_match(nodes, starts) for _ in range(number())]
-        completed = [self._read_match(nodes, starts) for _ in range(number())]
+        buffer = SharedBuffer()
+        if count != _NONE:
+            buffer.timestamp, buffer.eventCount = timestamp, count
+        nodes = self._read_events(buffer)
+        for node in nodes:
+            for _ in range(number()):
+                target = self._node(nodes, number())
+                node.edges.append(SharedBufferEdge(number(), target, self._read_version()))
+        partials = [self._read_match(nodes) for _ in range(number())]
+        completed = [self._read_match(nodes) for _ in range(number())]
         return KeyState(NFAState(partials, completed), buffer, timers)
 
-    def _read_nodes(self) -> tuple[list[SharedBufferNode], list[EventId]]:
-        """Read the nodes; give for each of them also the first event on the way to it."""
+    def _read_events(self, buffer: SharedBuffer) -> list[SharedBufferNode]:
         number = self.number
-        nodes: list[SharedBufferNode] = []
-        starts: list[EventId] = []
+        nodes = []
         for _ in range(number()):
             event_id = EventId(number(), number())
-            event = self.events[self.first_event + number()]
-            stage, before = self.stages[number()], number()
-            previous = None if before == _NONE else nodes[before]
-            nodes.append(SharedBufferNode(stage, event_id, event, previous))
-            starts.append(event_id if before == _NONE else starts[before])
-        return nodes, starts
+            entry = LockableEvent(number(), event_id, self.events[self.first_event + number()])
+            buffer.events[event_id] = entry
+            for _ in range(number()):
+                stage = self.stages[number()]
+                node = SharedBufferNode(number(), entry, stage, [], bool(number()))
+                entry.nodes.append(node)
+                nodes.append(node)
+        return nodes
 
-    def _read_match(self, nodes: list[SharedBufferNode], starts: list[EventId]) -> ComputationState:
-        table, node = self.nfa.tables[self.states[self.number()]], self.number()
-        if node == _NONE:
-            return ComputationState(table)
-        return ComputationState(table, starts[node], nodes[node])
+    def _read_match(self, nodes: list[SharedBufferNode]) -> ComputationState:
+        number = self.number
+        table = self.nfa.tables[self.states[number()]]
+        version = self._read_version()
+        node = self._node(nodes, number())
+        start = EventId(number(), number())
+        return ComputationState(table, version, None if start.id == _NONE else start, node)
+
+    def _read_version(self) -> DeweyNumber:
+        number = self.number
+        return DeweyNumber([number() for _ in range(number())])
+
+    @staticmethod
+    def _node(nodes: list[SharedBufferNode], number: int) -> SharedBufferNode | None:
+        if number == _NONE:
+            return None
+        if number == _GONE:
+            gone = LockableEvent(0, EventId(0, 0), None)
+            return SharedBufferNode(0, gone, "", [], False)
+        return nodes[number]

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shared buffer that the events of all partial matches of a key live in."""
+"""The versioned shared buffer that all partial matches of a key live in."""
 
-from pyflinkcep.sharedbuffer.buffer import (
-    SharedBuffer,
-    extract_path,
-    live_nodes,
-    materialize_match,
+from pyflinkcep.sharedbuffer.buffer import SharedBuffer, SharedBufferAccessor
+from pyflinkcep.sharedbuffer.dewey import DeweyNumber
+from pyflinkcep.sharedbuffer.elements import (
+    EventId,
+    Lockable,
+    LockableEvent,
+    NodeId,
+    SharedBufferEdge,
+    SharedBufferNode,
 )
-from pyflinkcep.sharedbuffer.elements import EventId, NodeId, SharedBufferNode
 
 __all__ = [
+    "DeweyNumber",
     "EventId",
+    "Lockable",
+    "LockableEvent",
     "NodeId",
     "SharedBuffer",
+    "SharedBufferAccessor",
+    "SharedBufferEdge",
     "SharedBufferNode",
-    "extract_path",
-    "live_nodes",
-    "materialize_match",
 ]

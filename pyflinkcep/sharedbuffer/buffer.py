@@ -1,94 +1,332 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The taken events of all partial matches of one key, and the ways through them."""
+"""The versioned shared buffer: the taken events of all partial matches of one key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import attrs
 
-from pyflinkcep.sharedbuffer.elements import EventId, SharedBufferNode
+from pyflinkcep.sharedbuffer.dewey import DeweyNumber
+from pyflinkcep.sharedbuffer.elements import (
+    EventId,
+    LockableEvent,
+    SharedBufferEdge,
+    SharedBufferNode,
+)
 
-__all__ = ["SharedBuffer", "extract_path", "live_nodes", "materialize_match"]
+__all__ = ["SharedBuffer", "SharedBufferAccessor"]
+
+_new = tuple.__new__
+
+Path = dict[str, list[LockableEvent]]
+"""Stage name to events, oldest first."""
 
 
 @attrs.define(eq=False)
 class SharedBuffer:
     """
-    Gives ids to the events of one key; the nodes hang on the partial matches themselves.
+    The state of the buffer of one key; :class:`SharedBufferAccessor` works on it.
 
     Attributes
     ----------
+    events : dict of EventId to LockableEvent
+        Every event that a partial match, or a match not yet emitted, holds on to.
     timestamp : int or None, epoch milliseconds
-        The time of the newest id; time never goes back.
+        The time of the newest id.
     eventCount : int
         How many ids were given for that time.
 
     Notes
     -----
-    Stands for ``org.apache.flink.cep.nfa.sharedbuffer.SharedBuffer`` (Flink 2.3.0).
-    Differs from Flink: there, nodes live in a map of the state store, and a node has an edge
-    for each run that passed it. So runs need Dewey numbers, to find their own way back, and
-    nodes, edges and events need reference counts. In memory a run simply points at its last
-    node and that one at the node before. Each run has one way, common beginnings are shared,
-    and what no run reaches is gone by itself. The ways are the ones that Flink's versions
-    mark out.
+    Ports ``org.apache.flink.cep.nfa.sharedbuffer.SharedBuffer`` (Flink 2.3.0).
+    Differs from Flink: nodes hang on their event and point at each other, so that a step costs
+    no look-up by id, and only the newest time's counter is kept, for no other can be used.
+
+    References
+    ----------
+    Agrawal, Diao, Gyllstrom, Immerman: Efficient Pattern Matching over Event Streams,
+    SIGMOD 2008, section 4.2.
     """
 
+    events: dict[EventId, LockableEvent] = attrs.field(factory=dict)
     timestamp: int | None = None
     eventCount: int = 0
 
-    def register_event(self, timestamp: int) -> EventId:
-        """Give an id to an event that may be taken, by its time in epoch milliseconds."""
-        if timestamp == self.timestamp:
-            number = self.eventCount
+    def is_empty(self) -> bool:
+        """Say whether no event is held."""
+        return not self.events
+
+    @property
+    def node_count(self) -> int:
+        """The number of nodes."""
+        return sum(node.alive for entry in self.events.values() for node in entry.nodes)
+
+    def live_events(self) -> list[Any]:
+        """Give the events, or handles of events, that are held."""
+        return [entry.event for entry in self.events.values()]
+
+    def get_accessor(self) -> SharedBufferAccessor:
+        """Open a unit of work."""
+        return SharedBufferAccessor(self)
+
+
+@attrs.define(eq=False)
+class SharedBufferAccessor:
+    """
+    A unit of work on a :class:`SharedBuffer`: what some events, or an advance of time, do to it.
+
+    Attributes
+    ----------
+    buffer : SharedBuffer
+        The state worked on.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.nfa.sharedbuffer.SharedBufferAccessor`` (Flink 2.3.0).
+    Differs from Flink: there is no cache to flush, since the buffer itself is in memory;
+    what is written to a state store is decided by the operator.
+    """
+
+    buffer: SharedBuffer
+
+    def register_event(self, event: Any, timestamp: int) -> LockableEvent:
+        """
+        Store an event under a new id, with one reference that the caller must release.
+
+        Parameters
+        ----------
+        event : object
+            The event or its handle.
+        timestamp : int, epoch milliseconds
+            Its time.
+        """
+        buffer = self.buffer
+        if timestamp != buffer.timestamp:
+            buffer.timestamp = timestamp
+            buffer.eventCount = 0
+        number = buffer.eventCount
+        event_id: EventId = _new(EventId, (timestamp, number))
+        while event_id in buffer.events:  # a clock that stepped back
+            number += 1
+            event_id = EventId(timestamp, number)
+        buffer.eventCount = number + 1
+        entry = buffer.events[event_id] = LockableEvent(1, event_id, event)
+        return entry
+
+    def put(
+        self,
+        pageName: str,
+        entry: LockableEvent,
+        previous: SharedBufferNode | None,
+        version: DeweyNumber,
+    ) -> SharedBufferNode:
+        """
+        Record that a run took an event for a stage.
+
+        Parameters
+        ----------
+        pageName : str
+            The user's name of the stage.
+        entry : LockableEvent
+            The event, registered before.
+        previous : SharedBufferNode or None
+            What the run had taken before.
+        version : DeweyNumber
+            The run's version for this step.
+
+        Returns
+        -------
+        SharedBufferNode
+            The node of (event, stage), new or shared; not locked yet.
+        """
+        if previous is not None:
+            self.lock_node(previous, version)
+        node = entry.node(pageName)
+        if node is None:
+            node = SharedBufferNode(0, entry, pageName)
+            entry.nodes.append(node)
+            entry.refCounter += 1
+        elif not node.alive:
+            node.alive = True
+            entry.refCounter += 1
+        node.edges.append(SharedBufferEdge(0, previous, version))
+        return node
+
+    def extend(
+        self,
+        pageName: str,
+        entry: LockableEvent,
+        previous: SharedBufferNode | None,
+        version: DeweyNumber,
+        following: DeweyNumber,
+    ) -> SharedBufferNode:
+        """
+        Record that a run took an event and goes on alone, or that it begins.
+
+        The same as :meth:`put` with the run's version, :meth:`lock_node` with its `following`
+        version, and :meth:`release_node` of what it had before with the old one: locking and
+        releasing the node before cancel out.
+        """
+        if entry.node(pageName) is None:
+            entry.refCounter += 1
+            edge = SharedBufferEdge(1, previous, version)
+            node = SharedBufferNode(1, entry, pageName, [edge])
+            entry.nodes.append(node)
+            return node
+        node = self.put(pageName, entry, previous, version)
+        self.lock_node(node, following)
+        if previous is not None:
+            self.release_node(previous, version)
+        return node
+
+    def relabel(self, node: SharedBufferNode, old: DeweyNumber, new: DeweyNumber) -> None:
+        """
+        Record that a run goes on under another version without taking an event.
+
+        The same as :meth:`lock_node` with the new version and :meth:`release_node` with the
+        old one, which cancel out where there is one way only.
+        """
+        if len(node.edges) > 1:
+            self.lock_node(node, new)
+            self.release_node(node, old)
+
+    def lock_node(self, node: SharedBufferNode, version: DeweyNumber) -> None:
+        """Count a reference to `node` and to those of its edges that `version` may walk."""
+        if not node.alive:
+            return
+        node.refCounter += 1
+        for edge in node.edges:
+            if version.is_compatible_with(edge.version):
+                edge.refCounter += 1
+
+    def release_node(self, node: SharedBufferNode, version: DeweyNumber) -> None:
+        """
+        Undo a :meth:`lock_node`; drop every edge, node and event that nothing refers to now.
+
+        Notes
+        -----
+        As in Flink, the walk ends at the first node that is gone already.
+        """
+        current: SharedBufferNode | None = node
+        while current is not None and current.alive:
+            edges = current.edges
+            if len(edges) != 1:
+                self._release_branches(current, version)
+                return
+            edge = edges[0]
+            target: SharedBufferNode | None = None
+            if version.is_compatible_with(edge.version):
+                if edge.refCounter <= 1:
+                    edge.refCounter = 0
+                    current.edges = []
+                    target = edge.target
+                else:
+                    edge.refCounter -= 1
+            version = edge.version
+            self._release_one(current)
+            current = target
+
+    def _release_branches(self, node: SharedBufferNode, version: DeweyNumber) -> None:
+        """Release a node that several runs came to, and what only this one went through."""
+        work = [(node, version)]
+        while work:
+            node, version = work.pop()
+            if not node.alive:
+                break
+            kept = []
+            for edge in node.edges:
+                if version.is_compatible_with(edge.version) and edge.release():
+                    if edge.target is not None:
+                        work.append((edge.target, edge.version))
+                else:
+                    kept.append(edge)
+            node.edges = kept
+            self._release_one(node)
+
+    def _release_one(self, node: SharedBufferNode) -> None:
+        if node.refCounter > 1:
+            node.refCounter -= 1
+            return
+        node.refCounter = 0
+        node.alive = False
+        entry = node.entry
+        if entry.refCounter > 1:
+            entry.refCounter -= 1
         else:
-            self.timestamp = timestamp
-            number = 0
-        self.eventCount = number + 1
-        return EventId(timestamp, number)
+            self.release_event(entry)
+
+    def release_event(self, entry: LockableEvent) -> None:
+        """Count one reference to an event less; forget the event with the last."""
+        if entry.release():
+            self.buffer.events.pop(entry.eventId, None)
+            entry.nodes = []  # ends the circle of references, so that nothing waits for the GC
+
+    def extract_patterns(self, node: SharedBufferNode | None, version: DeweyNumber) -> list[Path]:
+        """
+        Give the paths that a run of `version` took to `node`.
+
+        Returns
+        -------
+        list of dict of str to list of LockableEvent
+            Stages in the order in which the run entered them, events oldest first. A run has
+            exactly one path, unless versions collided.
+        """
+        paths: list[Path] = []
+        if node is None:
+            return paths
+        # A path is a linked list (node, next), built from the end of the match to its beginning.
+        work: list[tuple[SharedBufferNode | None, DeweyNumber, Any]] = [(node, version, None)]
+        while work:
+            current, version, path = work.pop()
+            if current is None:
+                paths.append(_collect(path))
+                continue
+            path = (current, path)
+            for edge in current.edges:
+                if version.is_compatible_with(edge.version):
+                    work.append((edge.target, edge.version, path))
+        return paths
+
+    def materialize_match(
+        self, node: SharedBufferNode | None, version: DeweyNumber
+    ) -> dict[str, list[Any]]:
+        """
+        Give the events, or handles of events, on the path that a run of `version` took.
+
+        Returns
+        -------
+        dict of str to list
+            As the first of :meth:`extract_patterns`.
+        """
+        walked = []
+        current = node
+        while current is not None:
+            edges = current.edges
+            if len(edges) != 1:
+                path = self.extract_patterns(node, version)[0]
+                return {
+                    stage: [entry.event for entry in entries] for stage, entries in path.items()
+                }
+            walked.append(current)
+            current = edges[0].target
+        match: dict[str, list[Any]] = {}
+        for step in reversed(walked):
+            stage = step.pageName
+            if stage in match:
+                match[stage].append(step.entry.event)
+            else:
+                match[stage] = [step.entry.event]
+        return match
 
 
-def extract_path(node: SharedBufferNode | None) -> dict[str, list[SharedBufferNode]]:
-    """
-    Give the way to a node.
-
-    Returns
-    -------
-    dict of str to list of SharedBufferNode
-        Stages in the order in which they were entered, nodes oldest first.
-    """
-    path: dict[str, list[SharedBufferNode]] = {}
-    for step in live_nodes([node]):
-        path.setdefault(step.pageName, []).append(step)
-    return path
-
-
-def materialize_match(node: SharedBufferNode | None) -> dict[str, list[Any]]:
-    """Give the events on the way to a node, ordered as :func:`extract_path` orders the nodes."""
-    steps = []
-    while node is not None:
-        steps.append(node)
-        node = node.previous
-    match: dict[str, list[Any]] = {}
-    for step in reversed(steps):
-        stage = step.pageName
+def _collect(path: Any) -> Path:
+    match: Path = {}
+    while path is not None:
+        node, path = path
+        stage = node.pageName
         if stage in match:
-            match[stage].append(step.event)
+            match[stage].append(node.entry)
         else:
-            match[stage] = [step.event]
+            match[stage] = [node.entry]
     return match
-
-
-def live_nodes(ends: Iterable[SharedBufferNode | None]) -> list[SharedBufferNode]:
-    """Give every node on the ways to `ends` once, each after the node before it."""
-    found: dict[SharedBufferNode, None] = {}
-    for end in ends:
-        way = []
-        node = end
-        while node is not None and node not in found:
-            way.append(node)
-            node = node.previous
-        found.update(dict.fromkeys(reversed(way)))
-    return list(found)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the shared buffer is made of: ids of events, and nodes that point at the node before."""
+"""What the shared buffer is made of: ids, reference counts, events, nodes and edges."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from typing import Any, NamedTuple
 
 import attrs
 
-__all__ = ["EventId", "NodeId", "SharedBufferNode"]
+from pyflinkcep.sharedbuffer.dewey import DeweyNumber
+
+__all__ = [
+    "EventId",
+    "Lockable",
+    "LockableEvent",
+    "NodeId",
+    "SharedBufferEdge",
+    "SharedBufferNode",
+]
 
 
 class EventId(NamedTuple):
@@ -19,7 +28,7 @@ class EventId(NamedTuple):
     timestamp : int, epoch milliseconds
         The event's time.
     id : int, at least 0
-        A counter among the events of the same time that changed anything.
+        A counter among the taken events of the same time.
     """
 
     timestamp: int
@@ -46,31 +55,98 @@ class NodeId(NamedTuple):
 
 
 @attrs.define(eq=False)
-class SharedBufferNode:
+class Lockable:
     """
-    An event taken for a stage, after what its partial match had taken before.
-
-    A node never changes. Partial matches that went the same way for a while share the nodes
-    of that way.
+    Something with a reference count.
 
     Attributes
     ----------
-    pageName : str
-        The user's name of the stage.
-    eventId : EventId
-        The event's identity.
-    event : object
-        The event itself, or a handle by which the caller finds it.
-    previous : SharedBufferNode or None
-        What was taken before; None at the beginning of a match.
+    refCounter : int, at least 0
+        How many references there are.
     """
 
-    pageName: str
+    refCounter: int
+
+    def lock(self) -> None:
+        """Count one reference more."""
+        self.refCounter += 1
+
+    def release(self) -> bool:
+        """Count one reference less; say whether none is left."""
+        if self.refCounter <= 0:
+            return True
+        self.refCounter -= 1
+        return self.refCounter == 0
+
+
+@attrs.define(eq=False)
+class LockableEvent(Lockable):
+    """
+    An event in the buffer, stored once however many runs share it.
+
+    Attributes
+    ----------
+    eventId : EventId
+        Its identity.
+    event : object
+        The event itself, or a handle by which the caller finds it.
+    nodes : list of SharedBufferNode
+        The nodes of this event, one for each stage that it was taken for.
+    """
+
     eventId: EventId
     event: Any
-    previous: SharedBufferNode | None
+    nodes: list[SharedBufferNode] = attrs.field(factory=list)
+
+    def node(self, pageName: str) -> SharedBufferNode | None:
+        """Give the node for a stage, None when the event was not taken for it."""
+        for node in self.nodes:
+            if node.pageName == pageName:
+                return node
+        return None
+
+
+@attrs.define(eq=False)
+class SharedBufferNode(Lockable):
+    """
+    An event taken for a stage, shared by all runs that took it so.
+
+    Attributes
+    ----------
+    entry : LockableEvent
+        The event.
+    pageName : str
+        The user's name of the stage.
+    edges : list of SharedBufferEdge
+        Versioned pointers to what each run had taken before, in insertion order.
+    alive : bool
+        Whether the buffer still holds the node. A node that is gone can come back while its
+        event is processed; it is the same object then, as in Flink it is the same id.
+    """
+
+    entry: LockableEvent
+    pageName: str
+    edges: list[SharedBufferEdge] = attrs.field(factory=list)
+    alive: bool = True
 
     @property
     def nodeId(self) -> NodeId:
-        """Give the node's identity, which nodes of different partial matches may share."""
-        return NodeId(self.eventId, self.pageName)
+        """Give the node's identity."""
+        return NodeId(self.entry.eventId, self.pageName)
+
+
+@attrs.define(eq=False)
+class SharedBufferEdge(Lockable):
+    """
+    A pointer from a node to the node before it.
+
+    Attributes
+    ----------
+    target : SharedBufferNode or None
+        The node before; None at the beginning of a match.
+    version : DeweyNumber
+        The version of the run that took this step.
+    """
+
+    target: SharedBufferNode | None
+    version: DeweyNumber

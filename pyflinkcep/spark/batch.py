@@ -22,6 +22,7 @@ from pyflinkcep.spark.arrow_map import map_in_arrow
 from pyflinkcep.spark.conditions import bits_column, spark_atoms
 from pyflinkcep.spark.consumers import Consumer
 from pyflinkcep.spark.event_store import EventStore
+from pyflinkcep.spark.filtering import EventFilter
 from pyflinkcep.spark.layout import BITS, KeyText, Layout, key_hash
 from pyflinkcep.spark.outputs import output_schema, to_batches
 from pyflinkcep.spark.results import Results
@@ -65,11 +66,13 @@ def batch_plan(
         The main output alone, or all outputs tagged; see :func:`output_schema`.
     """
     bits = bits_column(nfa)
+    events = EventFilter.of(nfa, consumer, source.dataframe)
+    source = events.before(source)
     layout = Layout.of(source, bits is not None)
     extra = {**key_hash(source), _POSITION: F.monotonically_increasing_id()}
     if bits is not None:
         extra[BITS] = bits
-    prepared = source.prepare(extra)
+    prepared = events.after(source, source.prepare(extra))
     signature = [F.col(quoted(name)) for name in layout.key_signature]
     shuffled = prepared.repartition(signature[0]) if signature else prepared.coalesce(1)
     assert layout.time_column is not None
@@ -248,7 +251,7 @@ class _Partition:
     def _live(self) -> list[int]:
         live = [] if self._held is None else list(self._held.handles)
         if self._state is not None:
-            live += self._state.nfa_state.live_events().values()
+            live += self._state.buffer.live_events()
         return live
 
     def _flush(self, store: EventStore) -> Iterator[pa.RecordBatch]:

@@ -69,7 +69,7 @@ class NFATestHarness:
         tuple of (list of dict, list of tuple)
             Matches that waited for time to pass, and (partial match, end of its window).
         """
-        return self._nfa.advance_time(self._state, timestamp)
+        return self._nfa.advance_time(self._buffer.get_accessor(), self._state, timestamp)
 
     def process(self, event: Any, timestamp: int) -> list[EventMatch]:
         """
@@ -89,7 +89,8 @@ class NFATestHarness:
         """
         evaluation = EventEvaluation()
         evaluation.begin(event, timestamp)
-        return self._nfa.process(self._buffer, self._state, timestamp, evaluation, event)
+        accessor = self._buffer.get_accessor()
+        return self._nfa.process(accessor, self._state, timestamp, evaluation, event)
 
     @property
     def partialMatches(self) -> int:
@@ -106,12 +107,12 @@ class NFATestHarness:
     @property
     def bufferNodes(self) -> int:
         """The number of nodes in the shared buffer."""
-        return len({node.nodeId for node in self._state.live_nodes()})
+        return self._buffer.node_count
 
     @property
     def bufferedEvents(self) -> int:
         """The number of events in the shared buffer."""
-        return len(self._state.live_events())
+        return len(self._buffer.events)
 
 
 class OperatorTestHarness:
