@@ -17,7 +17,7 @@ from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.steps import Atom
 from pyflinkcep.pattern.conditions import ExpressionCondition, SubtypeCondition
 
-__all__ = ["bits_column", "check_conditions", "spark_atoms"]
+__all__ = ["bits_column", "check_conditions", "condition_column", "spark_atoms"]
 
 _MOST_BITS = 62
 
@@ -70,7 +70,7 @@ def _where(nfa: NFA, atom: Atom) -> str:
 
 def _analysed(nfa: NFA, atoms: Sequence[Atom], dataframe: DataFrame) -> Sequence[StructField]:
     """Give the conditions' fields, each in a struct; beside events, so that none aggregates."""
-    answers = [F.struct(_column(atom.condition)) for atom in atoms]
+    answers = [F.struct(condition_column(atom)) for atom in atoms]
     try:
         return dataframe.select("*", *answers).schema.fields[len(dataframe.columns) :]
     except Exception as cause:
@@ -91,12 +91,13 @@ def bits_column(nfa: NFA) -> Column | None:
     NULL counts as false, as in ``DataFrame.where``.
     """
     bits = [
-        F.when(_column(atom.condition), F.lit(atom.bit)).otherwise(F.lit(0)).cast("bigint")
+        F.when(condition_column(atom), F.lit(atom.bit)).otherwise(F.lit(0)).cast("bigint")
         for atom in spark_atoms(nfa)
     ]
     return functools.reduce(operator.add, bits) if bits else None
 
 
-def _column(condition: Any) -> Column:
-    expression = condition.expression
+def condition_column(atom: Atom) -> Column:
+    """Give a condition that Spark evaluates; its answer may be NULL."""
+    expression: Any = atom.condition.expression  # type: ignore[attr-defined]
     return F.expr(expression) if isinstance(expression, str) else expression

@@ -11,6 +11,7 @@ import attrs
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
+from pyflinkcep.adapters import FunctionAdapter
 from pyflinkcep.errors import CepRuntimeError, FunctionError
 from pyflinkcep.functions import (
     Match,
@@ -45,10 +46,13 @@ class Consumer(Protocol):
         The schema of each output, the main one first.
     wants_timeouts : bool
         Whether timed-out partial matches are wanted.
+    shows_time : bool
+        Whether the time at which a match is given can be seen in the outputs.
     """
 
     schemas: dict[str, StructType]
     wants_timeouts: bool
+    shows_time: bool
 
     def open(self, context: RuntimeContext) -> None:
         """Prepare for work on a worker."""
@@ -83,11 +87,13 @@ class FunctionConsumer:
     keys: Mapping[str, str] = attrs.field(factory=dict)
     schemas: dict[str, StructType] = attrs.field(init=False)
     wants_timeouts: bool = attrs.field(init=False)
+    shows_time: bool = attrs.field(init=False)
     _writers: dict[str, RowWriter] = attrs.field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.schemas = {MAIN: self.schema, **{tag.name: tag.schema for tag in self.tags}}
         self.wants_timeouts = isinstance(self.function, TimedOutPartialMatchHandler)
+        self.shows_time = not isinstance(self.function, FunctionAdapter)
 
     def open(self, context: RuntimeContext) -> None:
         """Open the function."""
@@ -203,6 +209,7 @@ class ColumnConsumer:
     event_columns: Sequence[str]
     time_unit: int | None
     wants_timeouts: bool = attrs.field(init=False)
+    shows_time: bool = attrs.field(init=False, default=True)
 
     def __attrs_post_init__(self) -> None:
         self.wants_timeouts = len(self.schemas) > 1
