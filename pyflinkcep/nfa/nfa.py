@@ -82,7 +82,7 @@ class NFA:
 
     def create_initial_state(self) -> NFAState:
         """Make the state of a key that has seen nothing."""
-        return NFAState([ComputationState(self.start, DeweyNumber((1,)))], deadline=NEVER)
+        return NFAState([ComputationState(self.start, DeweyNumber.of([1]))], deadline=NEVER)
 
     def situations(self, known: int) -> Situations:
         """Give the situations for runs in which the conditions of these bits are known."""

@@ -166,17 +166,18 @@ class StateWriter:
         buffer = state.buffer
         put(_NONE if buffer.timestamp is None else buffer.eventCount)
         put(buffer.timestamp or 0)
+        versions = self._write_versions(state)
         nodes = self._write_events(buffer)
         for node in nodes:
             put(len(node.edges))
             for edge in node.edges:
                 put(_number(nodes, edge.target))
                 put(edge.refCounter)
-                self._write_version(edge.version)
+                put(versions[edge.version])
         for matches in (state.nfa_state.partialMatches, state.nfa_state.completedMatches):
             put(len(matches))
             for match in matches:
-                self._write_match(match, nodes)
+                self._write_match(match, nodes, versions)
 
     def _write_events(self, buffer: SharedBuffer) -> dict[SharedBufferNode, int]:
         put = self.numbers.append
@@ -190,17 +191,45 @@ class StateWriter:
                 self.numbers.extend((self._stages[node.pageName], node.refCounter, node.alive))
         return nodes
 
-    def _write_match(self, match: ComputationState, nodes: dict[SharedBufferNode, int]) -> None:
+    def _write_match(
+        self,
+        match: ComputationState,
+        nodes: dict[SharedBufferNode, int],
+        versions: dict[DeweyNumber, int],
+    ) -> None:
         put = self.numbers.append
         put(self._states[match.table.name])
-        self._write_version(match.version)
+        put(versions[match.version])
         put(_number(nodes, match.previousBufferEntry))
         start = match.startEventID
         self.numbers.extend((0, _NONE) if start is None else start)
 
-    def _write_version(self, version: DeweyNumber) -> None:
-        self.numbers.append(len(version))
-        self.numbers.extend(version)
+    def _write_versions(self, state: KeyState) -> dict[DeweyNumber, int]:
+        """Write all versions, each as one digit after another version; give their numbers."""
+        numbers: dict[DeweyNumber | None, int] = {None: _NONE}
+        written: list[int] = []
+        for version in _versions(state):
+            missing: list[DeweyNumber] = []
+            current: DeweyNumber | None = version
+            while current is not None and current not in numbers:
+                missing.append(current)
+                current = current.parent
+            for number in reversed(missing):
+                written += (numbers[number.parent], number.digit)
+                numbers[number] = len(numbers) - 1
+        self.numbers.append(len(written) // 2)
+        self.numbers += written
+        del numbers[None]
+        return numbers  # type: ignore[return-value]
+
+
+def _versions(state: KeyState) -> Iterator[DeweyNumber]:
+    for entry in state.buffer.events.values():
+        for node in entry.nodes:
+            for edge in node.edges:
+                yield edge.version
+    for match in state.nfa_state.partialMatches + state.nfa_state.completedMatches:
+        yield match.version
 
 
 def _number(nodes: dict[SharedBufferNode, int], node: SharedBufferNode | None) -> int:
@@ -266,13 +295,14 @@ class StateReader:
         buffer = SharedBuffer()
         if count != _NONE:
             buffer.timestamp, buffer.eventCount = timestamp, count
+        versions = self._read_versions()
         nodes = self._read_events(buffer)
         for node in nodes:
             for _ in range(number()):
                 target = self._node(nodes, number())
-                node.edges.append(SharedBufferEdge(number(), target, self._read_version()))
-        partials = [self._read_match(nodes) for _ in range(number())]
-        completed = [self._read_match(nodes) for _ in range(number())]
+                node.edges.append(SharedBufferEdge(number(), target, versions[number()]))
+        partials = [self._read_match(nodes, versions) for _ in range(number())]
+        completed = [self._read_match(nodes, versions) for _ in range(number())]
         return KeyState(NFAState(partials, completed), buffer, timers)
 
     def _read_events(self, buffer: SharedBuffer) -> list[SharedBufferNode]:
@@ -289,17 +319,24 @@ class StateReader:
                 nodes.append(node)
         return nodes
 
-    def _read_match(self, nodes: list[SharedBufferNode]) -> ComputationState:
+    def _read_match(
+        self, nodes: list[SharedBufferNode], versions: list[DeweyNumber]
+    ) -> ComputationState:
         number = self.number
         table = self.nfa.tables[self.states[number()]]
-        version = self._read_version()
+        version = versions[number()]
         node = self._node(nodes, number())
         start = EventId(number(), number())
         return ComputationState(table, version, None if start.id == _NONE else start, node)
 
-    def _read_version(self) -> DeweyNumber:
+    def _read_versions(self) -> list[DeweyNumber]:
         number = self.number
-        return DeweyNumber([number() for _ in range(number())])
+        versions: list[DeweyNumber] = []
+        for _ in range(number()):
+            parent, digit = number(), number()
+            before = None if parent == _NONE else versions[parent]
+            versions.append(DeweyNumber.following(before, digit))
+        return versions
 
     @staticmethod
     def _node(nodes: list[SharedBufferNode], number: int) -> SharedBufferNode | None:

@@ -3,22 +3,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
 from pyflinkcep.errors import InvalidArgumentError
 
 __all__ = ["DeweyNumber"]
 
 
-_new = tuple.__new__
-
-
-class DeweyNumber(tuple[int, ...]):
+@attrs.define(eq=False, repr=False)
+class DeweyNumber:
     """
     A version such as ``1.0.2``: one digit for each step that a run took.
 
+    It never changes. Make one with :meth:`of` or :meth:`from_string`, and others from it.
+
+    Attributes
+    ----------
+    parent : DeweyNumber or None
+        The number without its last digit, None for a number of one digit.
+    digit : int
+        The last digit.
+    length : int, at least 1
+        The number of digits.
+    code : int
+        A hash of all digits.
+
     Notes
     -----
-    Ports ``org.apache.flink.cep.nfa.DeweyNumber`` (Flink 2.3.0). A tuple of its digits, since
-    versions are made and compared for every event.
+    Ports ``org.apache.flink.cep.nfa.DeweyNumber`` (Flink 2.3.0).
+    Differs from Flink: numbers share their beginnings instead of copying them, so that a loop
+    over `n` events holds `n` digits and not `n²`.
 
     References
     ----------
@@ -31,25 +48,59 @@ class DeweyNumber(tuple[int, ...]):
     DeweyNumber('1.2.0')
     """
 
-    __slots__ = ()
+    parent: DeweyNumber | None
+    digit: int
+    length: int
+    code: int
+
+    @classmethod
+    def of(cls, digits: Iterable[int]) -> DeweyNumber:
+        """Make a number of its digits, at least one."""
+        number: DeweyNumber | None = None
+        for digit in digits:
+            number = cls.following(number, digit)
+        if number is None:
+            raise InvalidArgumentError("a Dewey number without digits", "give at least one digit")
+        return number
 
     @classmethod
     def from_string(cls, text: str) -> DeweyNumber:
         """Read ``"1.0.2"``; raise InvalidArgumentError for anything else."""
         try:
-            return cls(int(digit) for digit in text.split("."))
+            return cls.of([int(digit) for digit in text.split(".")])
         except ValueError:
             raise InvalidArgumentError(
                 f"{text!r} is no Dewey number", "write digits with dots between, such as '1.0.2'"
             ) from None
 
+    @classmethod
+    def following(cls, parent: DeweyNumber | None, digit: int) -> DeweyNumber:
+        """Make the number that has a digit more than `parent`."""
+        if parent is None:
+            return cls(None, digit, 1, hash((0, digit)))
+        return cls(parent, digit, parent.length + 1, hash((parent.code, digit)))
+
+    @property
+    def digits(self) -> tuple[int, ...]:
+        """The digits, first to last."""
+        found = []
+        number: DeweyNumber | None = self
+        while number is not None:
+            found.append(number.digit)
+            number = number.parent
+        return tuple(reversed(found))
+
     def increase(self, times: int = 1) -> DeweyNumber:
         """Give the number with the last digit raised by `times`."""
-        return _new(DeweyNumber, (*self[:-1], self[-1] + times)) if times else self
+        if not times:
+            return self
+        parent, digit = self.parent, self.digit + times
+        code = hash((0 if parent is None else parent.code, digit))
+        return DeweyNumber(parent, digit, self.length, code)
 
     def add_stage(self) -> DeweyNumber:
         """Give the number with a digit 0 appended."""
-        return _new(DeweyNumber, (*self, 0))
+        return DeweyNumber(self, 0, self.length + 1, hash((self.code, 0)))
 
     def is_compatible_with(self, other: DeweyNumber) -> bool:
         """
@@ -58,13 +109,36 @@ class DeweyNumber(tuple[int, ...]):
         True when `other` is a proper prefix of this number, or has the same length, the same
         digits before the last, and a last digit that is not larger.
         """
-        length = len(other)
-        if self[:length] == other:
-            return True
-        return len(self) == length and self[-1] >= other[-1] and self[:-1] == other[:-1]
+        longer = self.length - other.length
+        if longer < 0:
+            return False
+        if longer == 0:
+            return self.digit >= other.digit and _same(self.parent, other.parent)
+        number: Any = self
+        for _ in range(longer):
+            number = number.parent
+        return number is other or _same(number, other)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DeweyNumber) and _same(self, other)
+
+    def __hash__(self) -> int:
+        return self.code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DeweyNumber.of, (self.digits,)
 
     def __repr__(self) -> str:
         return f"DeweyNumber({str(self)!r})"
 
     def __str__(self) -> str:
-        return ".".join(map(str, self))
+        return ".".join(map(str, self.digits))
+
+
+def _same(left: DeweyNumber | None, right: DeweyNumber | None) -> bool:
+    """Compare two numbers from the end, until they differ or share the rest."""
+    while left is not right:
+        if left is None or right is None or left.code != right.code or left.digit != right.digit:
+            return False
+        left, right = left.parent, right.parent
+    return True

@@ -166,7 +166,7 @@ def test_a_long_chain_is_released_without_recursion() -> None:
     """A path of 100,000 nodes is freed by releasing its end."""
     buffer = SharedBuffer()
     accessor = buffer.get_accessor()
-    version = DeweyNumber((1,))
+    version = DeweyNumber.of([1])
     node = None
     for timestamp in range(100_000):
         entry = accessor.register_event(timestamp, timestamp)
@@ -181,7 +181,7 @@ def test_a_long_chain_is_released_without_recursion() -> None:
 
 def test_nothing_is_extracted_from_nothing() -> None:
     """A run that has taken no event has no path."""
-    assert SharedBuffer().get_accessor().extract_patterns(None, DeweyNumber((1,))) == []
+    assert SharedBuffer().get_accessor().extract_patterns(None, DeweyNumber.of([1])) == []
 
 
 def test_locking_or_releasing_a_node_that_is_gone_does_nothing() -> None:
