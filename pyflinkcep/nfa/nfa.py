@@ -191,6 +191,15 @@ class NFA:
             return min(map(self._deadline, partials))
         return self._deadline(partials[0])
 
+    def drop_oldest(self, accessor: SharedBufferAccessor, state: NFAState, count: int) -> None:
+        """Drop the `count` partial matches that began first."""
+        partials = state.partialMatches
+        for partial in partials[:count]:
+            _release(accessor, partial)
+        state.partialMatches = partials[count:]
+        state.situation = None
+        state.deadline = self.first_deadline(state.partialMatches)
+
     # --- events
 
     def process(
@@ -361,6 +370,12 @@ class NFA:
                 accessor.relabel(before, old, partial.version)
         elif before is not None:
             accessor.release_node(before, old)
+
+
+def _release(accessor: SharedBufferAccessor, partial: ComputationState) -> None:
+    """Give back what a partial match holds in the buffer."""
+    if partial.previousBufferEntry is not None:
+        accessor.release_node(partial.previousBufferEntry, partial.version)
 
 
 def _move(

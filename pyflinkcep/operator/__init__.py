@@ -5,6 +5,7 @@ from pyflinkcep.operator.cep_operator import CepOperator, KeyState, Output, is_l
 from pyflinkcep.operator.comparator import EventComparator, comparator_key
 from pyflinkcep.operator.keyed_operator import KeyedCepOperator, KeyedOutput
 from pyflinkcep.operator.keyed_snapshot import restore, snapshot
+from pyflinkcep.operator.limit import PartialMatchLimit
 from pyflinkcep.operator.snapshot import STATE_FORMAT, Serializer
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "KeyedCepOperator",
     "KeyedOutput",
     "Output",
+    "PartialMatchLimit",
     "Serializer",
     "comparator_key",
     "is_late",

@@ -9,8 +9,9 @@ from typing import Any, Protocol
 
 import attrs
 
-from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.errors import CepRuntimeError, StateLimitError
 from pyflinkcep.nfa import NFA, EventEvaluation, EventMatch, NFAState, TimedOut
+from pyflinkcep.operator.limit import PartialMatchLimit
 from pyflinkcep.sharedbuffer import SharedBuffer, SharedBufferAccessor
 
 __all__ = ["CepOperator", "KeyState", "Output", "is_late"]
@@ -51,6 +52,9 @@ class Output(Protocol):
     def timeout(self, key: Any, timestamp: int, match: EventMatch) -> None:
         """Receive a timed-out partial match; `timestamp` is the end of its window."""
 
+    def dropped(self, key: Any, count: int) -> None:
+        """Receive how many partial matches were dropped because there were too many."""
+
 
 @attrs.define(eq=False)
 class KeyState:
@@ -85,6 +89,8 @@ class CepOperator:
         Turns what is kept of an event into the event as the user's conditions know it.
     processing_time : bool
         Whether the clock counts instead of the events' own times.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
 
     Notes
     -----
@@ -96,6 +102,7 @@ class CepOperator:
     nfa: NFA
     view: Callable[[Any], Any] | None = None
     processing_time: bool = False
+    limit: PartialMatchLimit | None = None
 
     def new_key(self) -> KeyState:
         """Make the state of a key that has seen nothing."""
@@ -140,6 +147,7 @@ class CepOperator:
             When a condition or a throwing skip strategy fails; names stage, key and time.
         """
         nfa, nfa_state, accessor = self.nfa, state.nfa_state, state.buffer.get_accessor()
+        limit = self.limit
         situations = nfa.situations(known)
         situation = situations.of_state(nfa_state)
         evaluation = EventEvaluation(self.view, known, processing_time)
@@ -163,6 +171,8 @@ class CepOperator:
                             continue
                 now = timestamp
                 matches = nfa.apply(plan, accessor, nfa_state, timestamp, evaluation, event)
+                if limit is not None and len(nfa_state.partialMatches) > limit.most + 1:
+                    self._enforce(limit, key, accessor, nfa_state, timestamp, output)
                 situation = nfa_state.situation or situations.of_state(nfa_state)
                 if begun is None and nfa_state.isNewStartPartialMatch:
                     begun = timestamp
@@ -172,6 +182,27 @@ class CepOperator:
             raise error.at_key(key) from error.__cause__
         if begun is not None and nfa.window_time > 0:
             self._set_timers(state, timestamps, begun)
+
+    def _enforce(
+        self,
+        limit: PartialMatchLimit,
+        key: Any,
+        accessor: SharedBufferAccessor,
+        nfa_state: NFAState,
+        timestamp: int,
+        output: Output,
+    ) -> None:
+        """Do what the limit says about a key that has too many partial matches."""
+        surplus = len(nfa_state.partialMatches) - 1 - limit.most
+        if limit.policy == "fail":
+            raise StateLimitError(
+                f"{limit.most + surplus} partial matches, maxPartialMatches is {limit.most}",
+                "give the pattern a window or a stricter condition, "
+                'or say onTooManyPartialMatches="dropOldest"',
+                timestamp_ms=timestamp,
+            )
+        self.nfa.drop_oldest(accessor, nfa_state, surplus)
+        output.dropped(key, surplus)
 
     def _set_timers(self, state: KeyState, timestamps: Sequence[int], begun: int) -> None:
         """

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 
 from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
-from pyflinkcep.operator import EventComparator, comparator_key
+from pyflinkcep.operator import EventComparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.key_groups import KeyGroups
 from pyflinkcep.spark.pattern_stream import PatternStream
@@ -64,6 +64,8 @@ class CEP:
         comparator: EventComparator | None = None,
         keyGroups: int = 128,
         onPatternChange: str = "fail",
+        maxPartialMatches: int | None = None,
+        onTooManyPartialMatches: str = "fail",
     ) -> PatternStream:
         """
         Apply a pattern to events.
@@ -85,6 +87,12 @@ class CEP:
         onPatternChange : {"fail", "restart"}
             For streams: what to do with a checkpoint of another pattern: refuse it, or drop
             its partial matches.
+        maxPartialMatches : int, at least 1, optional
+            For streams: how many partial matches a key may have, against patterns that run
+            away. No bound when not given.
+        onTooManyPartialMatches : {"fail", "dropOldest"}
+            What to do with a key that has more: stop the query, or drop those that began
+            first; they are counted in the progress as ``numPartialMatchesDropped``.
 
         Returns
         -------
@@ -106,13 +114,16 @@ class CEP:
                 f"onPatternChange={onPatternChange!r}", 'give "fail" or "restart"'
             )
         KeyGroups(keyGroups)
+        limit = None
+        if maxPartialMatches is not None:
+            limit = PartialMatchLimit(maxPartialMatches, onTooManyPartialMatches)
         keyed = input if isinstance(input, KeyedDataFrame) else KeyedDataFrame(_plain(input), ())
         return PatternStream(
             dataframe=keyed.dataframe,
             keys=keyed.columns,
             pattern=pattern,
             comparator=comparator,
-            settings=StreamSettings(keyGroups, onPatternChange),
+            settings=StreamSettings(keyGroups, onPatternChange, limit),
         )
 
 

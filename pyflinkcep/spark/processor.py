@@ -39,6 +39,7 @@ RESULTS = StructType(
         StructField("events", BinaryType()),
         StructField("late", BinaryType()),
         StructField("lateRecords", LongType(), False),
+        StructField("droppedMatches", LongType(), False),
         StructField("stateBytesRead", LongType(), False),
         StructField("stateBytesWritten", LongType(), False),
     ]
@@ -186,6 +187,7 @@ def result_row(
         "events": events,
         "late": late,
         "lateRecords": 0 if output.late is None else output.late.num_rows,
+        "droppedMatches": output.results.dropped_count,
         "stateBytesRead": storage.read,
         "stateBytesWritten": storage.written,
     }

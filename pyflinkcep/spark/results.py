@@ -26,10 +26,13 @@ class Results:
         Whether timeouts are collected at all.
     found : list of Result
         What came since the last :meth:`clear`.
+    dropped_count : int
+        How many partial matches were dropped because there were too many.
     """
 
     wants_timeouts: bool
     found: list[Result] = attrs.field(factory=list)
+    dropped_count: int = 0
 
     def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
         """Receive a match."""
@@ -39,6 +42,10 @@ class Results:
         """Receive a timed-out partial match."""
         if self.wants_timeouts:
             self.found.append((False, timestamp, match))
+
+    def dropped(self, key: Any, count: int) -> None:
+        """Receive how many partial matches were dropped because there were too many."""
+        self.dropped_count += count
 
     def clear(self) -> None:
         """Forget what was collected."""

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.errors import CepRuntimeError, InputError
 from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.operator import EventComparator
+from pyflinkcep.operator import EventComparator, PartialMatchLimit
 from pyflinkcep.operator.snapshot import stage_names
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
@@ -50,10 +50,13 @@ class StreamSettings:
         The number of key groups.
     on_pattern_change : {"fail", "restart"}
         What to do with a checkpoint of another pattern.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
     """
 
     key_groups: int = 128
     on_pattern_change: str = "fail"
+    limit: PartialMatchLimit | None = None
 
 
 def make_plan(
@@ -84,6 +87,7 @@ def make_plan(
         wants_timeouts=consumer.wants_timeouts,
         fingerprint=fingerprint(nfa, layout, settings.key_groups),
         on_pattern_change=settings.on_pattern_change,
+        limit=settings.limit,
     )
     return plan, prepared
 
@@ -109,8 +113,8 @@ def stream_plan(
     -------
     DataFrame
         The main output alone, or all outputs tagged. Its progress has the observed metrics
-        ``numLateRecordsDropped``, ``stateBytesRead`` and ``stateBytesWritten`` under the name
-        ``CEP: <pattern>``.
+        ``numLateRecordsDropped``, ``numPartialMatchesDropped``, ``stateBytesRead`` and
+        ``stateBytesWritten`` under the name ``CEP: <pattern>``.
     """
     choose_state_store(prepared.sparkSession)
     name = f"CEP: {plan.layout.pattern}"
@@ -130,6 +134,7 @@ def stream_plan(
     observed = results.observe(
         name,
         F.coalesce(dropped, F.lit(0)).alias("numLateRecordsDropped"),
+        F.coalesce(F.sum("droppedMatches"), F.lit(0)).alias("numPartialMatchesDropped"),
         F.coalesce(F.sum("stateBytesRead"), F.lit(0)).alias("stateBytesRead"),
         F.coalesce(F.sum("stateBytesWritten"), F.lit(0)).alias("stateBytesWritten"),
     )

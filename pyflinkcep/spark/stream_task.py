@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.operator import CepOperator, EventComparator, comparator_key
+from pyflinkcep.operator import CepOperator, EventComparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.conditions import spark_atoms
@@ -48,6 +48,8 @@ class StreamPlan:
         What stored state depends on.
     on_pattern_change : {"fail", "restart"}
         What to do with the state of another pattern.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
     """
 
     pattern: Pattern
@@ -59,6 +61,7 @@ class StreamPlan:
     wants_timeouts: bool
     fingerprint: dict[str, str]
     on_pattern_change: str
+    limit: PartialMatchLimit | None = None
 
 
 class StreamTask:
@@ -85,6 +88,7 @@ class StreamTask:
         self.wants_timeouts = plan.wants_timeouts
         self.fingerprint = plan.fingerprint
         self.on_pattern_change = plan.on_pattern_change
+        self._limit = plan.limit
         self.order = comparator_key(plan.comparator)
         self.nfa: NFA = NFACompiler.compile(plan.pattern, plan.wants_timeouts)
         self._open = ExitStack()
@@ -99,7 +103,7 @@ class StreamTask:
 
     def operator(self, view: Callable[[int], Any]) -> CepOperator:
         """Give the rules, with a way to see events."""
-        return CepOperator(self.nfa, view, self.processing_time)
+        return CepOperator(self.nfa, view, self.processing_time, self._limit)
 
     def close(self) -> None:
         """End the life of rich conditions."""

@@ -12,6 +12,7 @@ from pyflinkcep.operator import (
     CepOperator,
     EventComparator,
     KeyedCepOperator,
+    PartialMatchLimit,
     comparator_key,
     restore,
     snapshot,
@@ -132,8 +133,15 @@ class OperatorTestHarness:
     processingTime : bool
         Whether the clock counts instead of the events' times; :meth:`setProcessingTime` moves it.
 
+    maxPartialMatches : int, at least 1, optional
+        How many partial matches a key may have.
+    onTooManyPartialMatches : {"fail", "dropOldest"}
+        What happens when it has more.
+
     Attributes
     ----------
+    numPartialMatchesDropped : int
+        How many partial matches were dropped because there were too many.
     matches, timeouts : list of (key, timestamp, match)
         The results so far; timestamps in epoch milliseconds.
     lateData : list of (key, event)
@@ -159,15 +167,21 @@ class OperatorTestHarness:
         lateDataOutput: bool = False,
         comparator: EventComparator | None = None,
         processingTime: bool = False,
+        maxPartialMatches: int | None = None,
+        onTooManyPartialMatches: str = "fail",
     ) -> None:
         self.matches: list[tuple[Any, int, EventMatch]] = []
         self.timeouts: list[tuple[Any, int, EventMatch]] = []
         self.lateData: list[tuple[Any, Any]] = []
+        self.numPartialMatchesDropped = 0
         self._lateDataOutput = lateDataOutput
         nfa = NFACompiler.compile(pattern, timeoutHandling)
         nfa.open(RuntimeContext())
         order = comparator_key(comparator)
-        rules = CepOperator(nfa, processing_time=processingTime)
+        limit = None
+        if maxPartialMatches is not None:
+            limit = PartialMatchLimit(maxPartialMatches, onTooManyPartialMatches)
+        rules = CepOperator(nfa, processing_time=processingTime, limit=limit)
         self._operator = KeyedCepOperator(rules, _Collect(self), order)
 
     def processElement(self, event: Any, timestamp: int, key: Any = None) -> None:
@@ -193,6 +207,7 @@ class OperatorTestHarness:
         copy = object.__new__(OperatorTestHarness)
         copy.matches, copy.timeouts = list(self.matches), list(self.timeouts)
         copy.lateData = list(self.lateData)
+        copy.numPartialMatchesDropped = self.numPartialMatchesDropped
         copy._lateDataOutput = self._lateDataOutput
         copy._operator = KeyedCepOperator(old.operator, _Collect(copy), old.order)
         restore(copy._operator, snapshot(old, serializer, serializer), serializer, serializer)
@@ -220,6 +235,9 @@ class _Collect:
 
     def timeout(self, key: Any, timestamp: int, match: EventMatch) -> None:
         self._harness.timeouts.append((key, timestamp, match))
+
+    def dropped(self, key: Any, count: int) -> None:
+        self._harness.numPartialMatchesDropped += count
 
     def late(self, key: Any, event: Any) -> None:
         if self._harness._lateDataOutput:

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A bound on the partial matches of a key, against patterns that run away."""
+
+from __future__ import annotations
+
+import attrs
+
+from pyflinkcep.errors import InvalidArgumentError
+
+__all__ = ["PartialMatchLimit"]
+
+_POLICIES = ("fail", "dropOldest")
+
+
+@attrs.frozen
+class PartialMatchLimit:
+    """
+    How many partial matches a key may have, and what happens when it has more.
+
+    Attributes
+    ----------
+    most : int, at least 1
+        The bound; the start state does not count.
+    policy : {"fail", "dropOldest"}
+        Fail the job, or drop the partial matches that began first and count them.
+
+    Notes
+    -----
+    Differs from Flink, which has no such bound.
+    """
+
+    most: int = attrs.field()
+    policy: str = attrs.field(default="fail")
+
+    @most.validator
+    def _check_most(self, _: object, most: int) -> None:
+        if not isinstance(most, int) or most < 1:
+            raise InvalidArgumentError(
+                f"maxPartialMatches={most!r}", "give a number from 1, or None for no bound"
+            )
+
+    @policy.validator
+    def _check_policy(self, _: object, policy: str) -> None:
+        if policy not in _POLICIES:
+            raise InvalidArgumentError(
+                f"onTooManyPartialMatches={policy!r}", 'give "fail" or "dropOldest"'
+            )
