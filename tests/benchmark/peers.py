@@ -74,12 +74,13 @@ def measure_flink_pending(jars: Path, source: PendingEvents) -> Measurement:
 
 def _run(command: Sequence[str]) -> tuple[dict[str, Any], dict[str, int]]:
     """Run a command; give the JSON of its last line, and the memory it had."""
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
     with PeakMemory(process.pid) as memory:
-        output, _ = process.communicate()
+        output, errors = process.communicate()
     lines = output.strip().splitlines()
     if process.returncode or not lines:
-        sys.exit(f"{shlex.join(command)} failed with status {process.returncode}")
+        causes = [line for line in errors.splitlines() if "Caused by" in line]
+        reason = causes[-1] if causes else errors[-500:]
+        sys.exit(f"{shlex.join(command)}\nfailed with status {process.returncode}: {reason}")
     return json.loads(lines[-1]), memory.peaks

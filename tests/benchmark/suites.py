@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -126,9 +127,10 @@ class Suites:
             source = self._settings.source(keys)
             events = self._read(source)
             for name in filter(NAIVE.__contains__, self._settings.workloads):
-                self._warm_up(lambda e, s, k, name=name: batch.measure_naive(e, s, k, name))
+                measure = functools.partial(batch.measure_naive, workload=name)
+                self._warm_up(measure)
                 for _ in range(self._settings.repeat):
-                    yield batch.measure_naive(events, source, keys, name)
+                    yield measure(events, source, keys)
 
     def latency(self) -> Iterator[Measurement]:
         """Measure the time to an alert in small micro-batches."""
@@ -153,8 +155,11 @@ class Suites:
             events = self._read(source)
             for workload in self._chosen():
                 for variant in self._settings.variants:
-                    self._warm_up_batch(workload, variant)
-                    yield parts.measure_parts(events, source, keys, workload, variant)
+                    measure = functools.partial(
+                        parts.measure_parts, workload=workload, variant=variant
+                    )
+                    self._warm_up(measure)
+                    yield measure(events, source, keys)
 
     def scaling(self) -> Iterator[Measurement]:
         """Let events, keys, windows and patterns grow, one at a time."""
@@ -226,7 +231,7 @@ class Suites:
         yield attrs.evolve(measured, details={**measured.details, "grows": dimension})
 
     def _warm_up_batch(self, workload: Workload, variant: str) -> None:
-        self._warm_up(lambda e, s, k: batch.measure_batch(e, s, k, workload, variant))
+        self._warm_up(functools.partial(batch.measure_batch, workload=workload, variant=variant))
 
     def _warm_up(self, run: Callable[[DataFrame, EventSource, int], Measurement]) -> None:
         if self._settings.warm_up:

@@ -4,6 +4,7 @@ import java.util.Map;
 import org.apache.flink.api.common.accumulators.LongCounter;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 import org.apache.flink.api.common.functions.OpenContext;
+import org.apache.flink.api.common.functions.RichMapFunction;
 import org.apache.flink.cep.CEP;
 import org.apache.flink.cep.functions.PatternProcessFunction;
 import org.apache.flink.cep.pattern.Pattern;
@@ -36,8 +37,22 @@ public class PendingPeer {
     }
   }
 
-  /** Counts the matches and adds up the times of their events. */
-  static class Sum extends PatternProcessFunction<Event, Long> {
+  /** Gives the sum of the times of a match's events. */
+  static class Times extends PatternProcessFunction<Event, Long> {
+    @Override
+    public void processMatch(Map<String, List<Event>> match, Context context, Collector<Long> out) {
+      long times = 0;
+      for (List<Event> stage : match.values()) {
+        for (Event event : stage) {
+          times += event.ts;
+        }
+      }
+      out.collect(times);
+    }
+  }
+
+  /** Counts the matches and adds up their times; a CEP function has no accumulators. */
+  static class Sum extends RichMapFunction<Long, Long> {
     private final LongCounter matches = new LongCounter();
     private final LongCounter checksum = new LongCounter();
 
@@ -48,13 +63,10 @@ public class PendingPeer {
     }
 
     @Override
-    public void processMatch(Map<String, List<Event>> match, Context context, Collector<Long> out) {
+    public Long map(Long times) {
       matches.add(1);
-      for (List<Event> stage : match.values()) {
-        for (Event event : stage) {
-          checksum.add(event.ts);
-        }
-      }
+      checksum.add(times);
+      return times;
     }
   }
 
@@ -76,7 +88,8 @@ public class PendingPeer {
             .followedBy("b")
             .where(SimpleCondition.of(event -> event.type == END));
     CEP.pattern(events.keyBy(event -> 0), pattern)
-        .process(new Sum())
+        .process(new Times())
+        .map(new Sum())
         .sinkTo(new DiscardingSink<>());
     var result = environment.execute();
     System.out.printf(
