@@ -272,7 +272,7 @@ class _Analysis:
                 if not atom.bit & self._known:
                     return (
                         f"the condition {atom.condition!r} of stage {atom.stage!r} "
-                        "is in Python, so that any event may fulfil it"
+                        "is in Python, any event may fulfil it"
                     )
         return f"{_at(table)} depends on conditions that only Python can evaluate"
 

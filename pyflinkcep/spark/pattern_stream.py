@@ -20,6 +20,7 @@ from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.spark.batch import batch_plan
 from pyflinkcep.spark.conditions import check_conditions
 from pyflinkcep.spark.consumers import MAIN, ColumnConsumer, Consumer, FunctionConsumer
+from pyflinkcep.spark.explanation import explanation
 from pyflinkcep.spark.flush import flush_plan
 from pyflinkcep.spark.outputs import TAG
 from pyflinkcep.spark.result import CepDataFrame
@@ -81,6 +82,47 @@ class PatternStream:
         """
         _check_tag(lateDataOutputTag)
         return attrs.evolve(self, late_tag=lateDataOutputTag)
+
+    def explain(self) -> None:
+        """
+        Print how the pattern is going to run.
+
+        Says which states and edges the pattern became, where each condition is evaluated,
+        which events are dropped before the shuffle and why others are not, and warns of
+        partial matches that nothing ever ends. Runs no job, and needs no time column yet.
+
+        Raises
+        ------
+        MalformedPatternException
+            When the pattern cannot run.
+
+        Notes
+        -----
+        For ``a → b+ → c`` it prints::
+
+            CEP: a → b+ → c
+              input: bounded, key user, ordered by ts
+              window: none
+              after a match: NoSkipStrategy()
+            States (T takes the event, I passes it by, P tries it on the next state too)
+              a(start): T→b:1[type = 0]
+              b:1: T→b[type = 1] I→b:1[not type = 1]
+              b:0: T→b[type = 1] I→b:0[not type = 1]
+              b: P→c[true] T→b[type = 1] I→b:0[not type = 1]
+              c: T→$endState$[cheap] I→c[not cheap]
+            Conditions
+              a  type = 0  in Spark, before Python sees the event
+              b  type = 1  in Spark, before Python sees the event
+              c  cheap     in Python, at most once for an event
+            Dropped before the shuffle
+              no event: the condition cheap of stage 'c' is in Python, any event may fulfil it
+            Warnings
+              stage 'b' loops, and the events of a partial match have no bound
+              each of the stages 'b', 'c' waits for its event, for ever where it does not come
+              memory may grow without bound: write .within(timedelta(...)) on the pattern, …
+        """
+        time = "processing time" if self._processing_time else self._time_column
+        print(explanation(self._pattern, self._dataframe, self._keys, time))
 
     # --- results
 

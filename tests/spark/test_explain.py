@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""explain() tells how a pattern runs, what is dropped before the shuffle, and what may grow."""
+
+from __future__ import annotations
+
+import inspect
+import textwrap
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from pyflinkcep import (
+    CEP,
+    IterativeCondition,
+    MalformedPatternException,
+    Pattern,
+    PatternStream,
+    keyBy,
+)
+from tests.shorthand import ms
+from tests.spark.support import SCHEMA
+
+WINDOW = ms(60_000)
+
+
+class Rising(IterativeCondition):
+    """The price is above the last one."""
+
+    def filter(self, value: Any, ctx: Any) -> bool:
+        """Compare."""
+        return all(value.price > e.price for e in ctx.getEventsForPattern("up"))
+
+
+def cheap(event: Any) -> bool:
+    """Say whether an event is cheap."""
+    return event.price < 1
+
+
+@pytest.fixture
+def explained(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Give what explain() prints for a pattern, as sections of lines."""
+    frame = spark.createDataFrame([], SCHEMA)
+
+    def explain(pattern: Pattern, *keys: Any) -> dict[str, list[str]]:
+        stream = CEP.pattern(keyBy(frame, *keys) if keys else frame, pattern)
+        assert stream.explain() is None
+        sections: dict[str, list[str]] = {}
+        for line in capsys.readouterr().out.splitlines():
+            if not line.startswith(" "):
+                body = sections.setdefault(line.split(" (")[0], [])
+            else:
+                body.append(line.strip())
+        return sections
+
+    return explain
+
+
+def test_the_example_of_the_documentation(spark: SparkSession, capsys: Any) -> None:
+    """What explain() prints is what its documentation shows."""
+    pattern = Pattern.begin("a").where("type = 0").followedBy("b").where("type = 1").oneOrMore()
+    frame = spark.createDataFrame([], "user string, ts bigint, type int")
+    stream = CEP.pattern(keyBy(frame, "user"), pattern.followedBy("c").where(cheap))
+    stream.inEventTime("ts").explain()
+    printed = capsys.readouterr().out.splitlines()
+    documented = textwrap.dedent(inspect.getdoc(PatternStream.explain).split("prints::")[1])
+    shown = documented.strip().splitlines()
+
+    assert [line.removesuffix(" …") for line in shown[:-1]] == printed[:-1]
+    assert printed[-1].startswith(shown[-1].removesuffix(" …"))
+
+
+def test_where_conditions_run(explained: Any) -> None:
+    """Each condition is said to run in Spark, once per event, or per partial match."""
+    pattern = Pattern.begin("a").where("name = 'a'").where(cheap).next("up").where(Rising())
+
+    assert explained(pattern)["Conditions"] == [
+        "a   name = 'a'  in Spark, before Python sees the event",
+        "a   cheap       in Python, at most once for an event",
+        "up  Rising      in Python, for each partial match that the event meets there",
+    ]
+
+
+def test_a_pattern_without_conditions(explained: Any) -> None:
+    """Where no stage has a condition it is said that every event is taken."""
+    assert explained(Pattern.begin("a").next("b"))["Conditions"] == ["(none)  every event is taken"]
+
+
+def test_input_and_windows(spark: SparkSession, explained: Any) -> None:
+    """Keys and windows are named; a time column is not needed yet."""
+    pattern = Pattern.begin("a").where(cheap).followedBy("b").where(cheap).times(2, ms(500))
+    lines = explained(pattern.within(WINDOW), F.col("user"), "name")
+
+    assert lines["CEP: a → b{2}"] == [
+        "input: bounded, key user, name, ordered by nothing yet: say inEventTime(...)",
+        "window: 1 min from the first event to the last, 500 ms since the event before at b:0",
+        "after a match: NoSkipStrategy()",
+    ]
+
+
+def test_what_is_dropped_and_why_not(explained: Any) -> None:
+    """The events that are dropped are described, and else the stage that needs them."""
+    begin = Pattern.begin("a").where("name = 'a'").where("price > 1")
+    relaxed = explained(begin.followedBy("b").where("name = 'b'"))
+    strict = explained(Pattern.begin("a").where("name = 'a'").next("b").where("name = 'b'"))
+
+    assert relaxed["Dropped before the shuffle"] == [
+        "events for which no condition in Spark holds, "
+        "events for which only name = 'a' holds, events for which only price > 1 holds"
+    ]
+    assert strict["Dropped before the shuffle"] == [
+        "no event: stage 'b' must follow directly: any event in between ends the partial match"
+    ]
+
+
+def test_what_is_dropped_depends_on_the_output(explained: Any) -> None:
+    """Where timeouts or shown times need events, each way to use matches has its line."""
+    loop = Pattern.begin("a").where("name = 'a'").oneOrMore().within(WINDOW)
+    absence = Pattern.begin("a").where("name = 'a'").notFollowedBy("b").where("name = 'b'")
+
+    assert [
+        line.split(":")[0]
+        for line in explained(absence.within(WINDOW))["Dropped before the shuffle"]
+    ] == [
+        "for toDF() and process(), toDF() and process() with timeouts",
+        "for select() and flatSelect(), select() and flatSelect() with timeouts",
+    ]
+    assert explained(loop)["Dropped before the shuffle"] == [
+        "events for which no condition in Spark holds"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        (Pattern.begin("a").followedBy("b").where(cheap), "stage 'b' waits for its event"),
+        (Pattern.begin("a").followedByAny("b").where(cheap), "stage 'b' leaves a partial match"),
+        (Pattern.begin("a").where(cheap).oneOrMore().consecutive(), "stage 'a' loops"),
+        (
+            Pattern.begin("x").followedBy(Pattern.begin("a").next("b").where(cheap)).oneOrMore(),
+            "each of the stages 'a', 'b' loops",
+        ),
+    ],
+)
+def test_patterns_that_grow(explained: Any, pattern: Pattern, said: str) -> None:
+    """Without a window over all events, whatever waits, branches or loops is warned of."""
+    first, *_, last = explained(pattern)["Warnings"]
+
+    assert first.startswith(said)
+    assert "write .within(" in last
+    assert "Warnings" not in explained(pattern.within(WINDOW))
+
+
+def test_strict_patterns_end_by_themselves(explained: Any) -> None:
+    """A pattern whose partial matches end with the next events is not warned of."""
+    assert "Warnings" not in explained(Pattern.begin("a").where(cheap).next("b").where(cheap))
+
+
+def test_streams(spark: SparkSession, capsys: Any) -> None:
+    """A stream is explained by its watermark's column, before it is started."""
+    stream = spark.readStream.format("rate").load().withWatermark("timestamp", "1 second")
+    CEP.pattern(stream, Pattern.begin("a").where("value = 1")).explain()
+    lines = capsys.readouterr().out.splitlines()
+
+    assert lines[1] == "  input: unbounded, no key, ordered by timestamp"
+    assert "Dropped before the shuffle" in lines
+    CEP.pattern(stream, Pattern.begin("a")).inProcessingTime().explain()
+    assert "ordered by processing time" in capsys.readouterr().out
+
+
+def test_a_pattern_that_cannot_run(explained: Any) -> None:
+    """What a run would refuse is refused."""
+    with pytest.raises(MalformedPatternException):
+        explained(Pattern.begin("a").notFollowedBy("b"))
