@@ -16,6 +16,7 @@ from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.steps import Atom
 from pyflinkcep.pattern.conditions import ExpressionCondition, SubtypeCondition
+from pyflinkcep.spark.source import first_line
 
 __all__ = ["bits_column", "check_conditions", "condition_column", "spark_atoms"]
 
@@ -53,7 +54,7 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
         type_ = field.dataType.fields[0].dataType  # type: ignore[attr-defined]
         if not isinstance(type_, BooleanType):
             raise InputError(
-                f"{_where(nfa, atom)}: the condition {atom.condition!r} gives "
+                f"{_where(nfa, atom)}: the condition {_text(atom)} gives "
                 f"{type_.simpleString()}, want boolean",
                 "compare it with something",
             )
@@ -68,6 +69,10 @@ def _where(nfa: NFA, atom: Atom) -> str:
     return f"pattern {nfa.description}, stage {atom.stage!r}"
 
 
+def _text(atom: Atom) -> str:
+    return repr(repr(atom.condition))  # an expression's text, in quotes
+
+
 def _analysed(nfa: NFA, atoms: Sequence[Atom], dataframe: DataFrame) -> Sequence[StructField]:
     """Give the conditions' fields, each in a struct; beside events, so that none aggregates."""
     answers = [F.struct(condition_column(atom)) for atom in atoms]
@@ -78,8 +83,8 @@ def _analysed(nfa: NFA, atoms: Sequence[Atom], dataframe: DataFrame) -> Sequence
             return [field for atom in atoms for field in _analysed(nfa, [atom], dataframe)]
         atom = atoms[0]
         raise InputError(
-            f"{_where(nfa, atom)}: the condition {atom.condition!r} cannot be evaluated: "
-            f"{str(cause).splitlines()[0]}",
+            f"{_where(nfa, atom)}: the condition {_text(atom)} cannot be evaluated: "
+            f"{first_line(cause)}",
             f"the columns are {dataframe.columns}",
         ) from cause
 

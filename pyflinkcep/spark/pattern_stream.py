@@ -24,7 +24,7 @@ from pyflinkcep.spark.explanation import explanation
 from pyflinkcep.spark.flush import flush_plan
 from pyflinkcep.spark.outputs import TAG
 from pyflinkcep.spark.result import CepDataFrame
-from pyflinkcep.spark.source import EventSource
+from pyflinkcep.spark.source import EventSource, first_line
 from pyflinkcep.spark.stream import StreamSettings, make_plan, stream_plan, unpacked
 
 __all__ = ["PatternStream"]
@@ -61,7 +61,7 @@ class PatternStream:
         ----------
         column : str, optional
             A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). When not
-            given, the column that ``withWatermark`` names. A null in it fails the job.
+            given, the one that ``withWatermark`` names on a stream. A null in it fails the job.
         """
         return attrs.evolve(self, time_column=column, processing_time=False)
 
@@ -295,7 +295,7 @@ class PatternStream:
             return parsed if isinstance(parsed, StructType) else StructType().add("value", parsed)
         except Exception as cause:
             raise InvalidArgumentError(
-                f"the schema of {what} is {schema!r}: {str(cause).splitlines()[0]}",
+                f"the schema of {what} is {schema!r}: {first_line(cause)}",
                 "write it as 'user string, amount double'",
             ) from cause
 

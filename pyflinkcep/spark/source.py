@@ -28,7 +28,7 @@ from pyflinkcep.errors import InputError
 from pyflinkcep.spark.rows import arrow_schema
 from pyflinkcep.spark.signatures import contains, key_signature, parts
 
-__all__ = ["PREFIX", "EventSource", "KeyColumn", "KeyedDataFrame", "quoted"]
+__all__ = ["PREFIX", "EventSource", "KeyColumn", "KeyedDataFrame", "first_line", "quoted"]
 
 _WATERMARK = "spark.watermarkDelayMs"
 
@@ -39,6 +39,11 @@ PREFIX = "__cep_"
 def quoted(name: str) -> str:
     """Give a column name as Spark's parser takes it, dots and all."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def first_line(error: Exception) -> str:
+    """Give the first line of an error of Spark's, which may come after empty ones."""
+    return next((line for line in str(error).splitlines() if line), type(error).__name__)
 
 
 @attrs.frozen(eq=False)
@@ -133,8 +138,15 @@ class EventSource:
         if processing_time:
             time_column = None
         else:
-            time_column = time_column or _watermark_column(dataframe, pattern)
+            if time_column is None:
+                time_column = _watermark_column(dataframe, pattern)
             unit = _time_unit(dataframe, time_column, pattern)
+            if dataframe.isStreaming and not _has_watermark(dataframe):
+                raise InputError(
+                    f"pattern {pattern}: no watermark on the stream, so that no event would ever "
+                    "be matched",
+                    f"say .withWatermark({time_column!r}, '10 seconds') on the DataFrame first",
+                )
         return cls(dataframe, pattern, key_columns, time_column, unit, expressions)
 
     @property
@@ -228,7 +240,7 @@ def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str)
         analysed = dataframe.select("*", expression, F.struct(expression)).schema.fields
     except Exception as cause:
         raise InputError(
-            f"pattern {pattern}: {what} cannot be computed: {str(cause).splitlines()[0]}",
+            f"pattern {pattern}: {what} cannot be computed: {first_line(cause)}",
             f"the columns are {dataframe.columns}",
         ) from cause
     fields = analysed[len(dataframe.columns) : -1]
@@ -267,14 +279,21 @@ def _check_exists(dataframe: DataFrame, name: str, what: str, pattern: str) -> N
     )
 
 
+def _has_watermark(dataframe: DataFrame) -> bool:
+    if any(_WATERMARK in field.metadata for field in dataframe.schema.fields):
+        return True
+    plan = getattr(dataframe, "_jdf", None)  # the column that has it may have been dropped
+    return plan is None or "EventTimeWatermark" in plan.queryExecution().analyzed().toString()
+
+
 def _watermark_column(dataframe: DataFrame, pattern: str) -> str:
     for field in dataframe.schema.fields:
         if _WATERMARK in field.metadata:
             return field.name
     raise InputError(
         f"pattern {pattern}: no column of event times",
-        "say .inEventTime('ts') with the name of a timestamp column, "
-        "or use withWatermark on the DataFrame",
+        "say .inEventTime('ts') with the name of a timestamp column"
+        + (", or use withWatermark on the DataFrame" if dataframe.isStreaming else ""),
     )
 
 

@@ -38,6 +38,13 @@ def events(spark: SparkSession, text: str, partitions: int = 1) -> DataFrame:
     return spark.createDataFrame(spark.sparkContext.parallelize(rows, partitions), SCHEMA)
 
 
+def columns(frame: DataFrame, **added: str) -> DataFrame:
+    """Add columns given in SQL."""
+    for name, expression in added.items():
+        frame = frame.withColumn(name, F.expr(expression))
+    return frame
+
+
 def a_then_b(a: Any = "name = 'a'", b: Any = "name = 'b'") -> Pattern:
     """Give the pattern: a, directly after it b."""
     return Pattern.begin("a").where(a).next("b").where(b)

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of matches: functions of every kind, side outputs, the result as a DataFrame."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from pyflinkcep import (
+    OutputTag,
+    Pattern,
+    PatternFlatSelectFunction,
+    PatternFlatTimeoutFunction,
+    PatternProcessFunction,
+    PatternSelectFunction,
+    PatternTimeoutFunction,
+    RichIterativeCondition,
+    RichPatternFlatSelectFunction,
+    RichPatternSelectFunction,
+    TimedOutPartialMatchHandler,
+)
+from tests.spark.support import a_then_b, configured, events, ids, on
+
+INPUT = "u:a u:b v:a u:a v:c u:b u:a@50"
+TIMEOUTS = OutputTag("timeouts", "text string, at bigint")
+
+
+@pytest.fixture
+def frame(spark: SparkSession) -> DataFrame:
+    """Give the events of most tests here."""
+    return events(spark, INPUT)
+
+
+def windowed() -> Pattern:
+    """Give a then b within 10 ms; two matches of u, and timeouts of v and of the last a."""
+    return a_then_b().within(timedelta(milliseconds=10))
+
+
+class Select(PatternSelectFunction):
+    """Gives the ids."""
+
+    def select(self, pattern: Any) -> Any:
+        return ids(pattern)
+
+
+class RichSelect(RichPatternSelectFunction):
+    """Gives what it learned when it was opened."""
+
+    def open(self, context: Any = None) -> None:
+        self.opened = context.getTaskName()
+
+    def select(self, pattern: Any) -> Any:
+        assert self.getRuntimeContext().getIndexOfThisSubtask() >= 0
+        return f"{ids(pattern)} in {self.opened}"
+
+
+class FlatSelect(PatternFlatSelectFunction):
+    """Gives each match twice."""
+
+    def flatSelect(self, pattern: Any, out: Any) -> None:
+        out.collect((ids(pattern),))
+        out.collect({"text": "again"})
+
+
+class RichFlatSelect(RichPatternFlatSelectFunction):
+    """Gives nothing for matches that begin at 1."""
+
+    def open(self, context: Any = None) -> None:
+        self.unwanted = 1
+
+    def flatSelect(self, pattern: Any, out: Any) -> None:
+        if pattern["a"][0].ts != self.unwanted:
+            out.collect((ids(pattern),))
+
+
+class Process(PatternProcessFunction):
+    """Tells the time."""
+
+    def processMatch(self, match: Any, ctx: Any, out: Any) -> None:
+        now = ctx.currentProcessingTime()
+        assert now >= 1_700_000_000_000
+        out.collect(Row(text=f"{ids(match)} at {ctx.timestamp()}"))
+
+
+class Timeout(PatternTimeoutFunction):
+    """Gives a row of a timeout."""
+
+    def timeout(self, pattern: Any, timeoutTimestamp: int) -> Any:
+        return ids(pattern), timeoutTimestamp
+
+
+class FlatTimeout(PatternFlatTimeoutFunction):
+    """Gives the rows of a timeout."""
+
+    def timeout(self, pattern: Any, timeoutTimestamp: int, out: Any) -> None:
+        out.collect((ids(pattern), timeoutTimestamp))
+
+
+class Everything(PatternProcessFunction, TimedOutPartialMatchHandler):
+    """Writes to two side outputs."""
+
+    matches = OutputTag("matches", "match map<string, array<bigint>>")
+    outputTags = (matches, TIMEOUTS)
+
+    def processMatch(self, match: Any, ctx: Any, out: Any) -> None:
+        out.collect(ids(match))
+        found = {stage: [event.ts for event in taken] for stage, taken in match.items()}
+        ctx.output(self.matches, (found,))
+
+    def processTimedOutMatch(self, match: Any, ctx: Any) -> None:
+        ctx.output(TIMEOUTS, (ids(match), ctx.timestamp()))
+
+
+def test_functions_of_every_kind(spark: SparkSession, frame: DataFrame) -> None:
+    """Callables and Flink's function objects give rows as tuples, lists, dicts, Rows or values."""
+    stream, schema = on(frame, a_then_b(), "user"), "text string"
+    results = [
+        stream.select(ids, schema),
+        stream.select(Select(), schema),
+        stream.select(function=RichSelect(), schema=schema),
+        stream.flatSelect(lambda match, out: out.collect(ids(match)), schema),
+        stream.flatSelect(FlatSelect(), schema),
+        stream.flatSelect(RichFlatSelect(), schema),
+        stream.process(lambda match, ctx, out: out.collect(str(ctx.timestamp())), schema),
+        stream.process(Process(), schema),
+    ]
+    union = results[0].union(results[1])
+    for result in results[2:]:
+        union = union.union(result)
+
+    assert [row.text for row in union.collect()] == [
+        *["a=1 b=2", "a=4 b=6"],
+        *["a=1 b=2", "a=4 b=6"],
+        *["a=1 b=2 in CEP: a ⇒ b", "a=4 b=6 in CEP: a ⇒ b"],
+        *["a=1 b=2", "a=4 b=6"],
+        *["a=1 b=2", "again", "a=4 b=6", "again"],
+        "a=4 b=6",
+        *["2", "6"],
+        *["a=1 b=2 at 2", "a=4 b=6 at 6"],
+    ]
+
+
+@pytest.mark.parametrize("flat", [False, True])
+@pytest.mark.parametrize("plain", [False, True])
+def test_timeouts_have_a_side_output(frame: DataFrame, flat: bool, plain: bool) -> None:
+    """select and flatSelect give timeouts, with the end of the window, to the tag's output."""
+    stream = on(frame, windowed(), "user")
+    if flat:
+        timeout = (lambda m, at, out: out.collect((ids(m), at))) if plain else FlatTimeout()
+        select = (lambda m, out: out.collect(ids(m))) if plain else RichFlatSelect()
+        result = stream.flatSelect(TIMEOUTS, timeout, select, "text string")
+    else:
+        timeout = (lambda m, at: (ids(m), at)) if plain else Timeout()
+        select = ids if plain else Select()
+        result = stream.select(
+            outputTag=TIMEOUTS, timeoutFunction=timeout, function=select, schema="text string"
+        )
+
+    assert result.count() == (1 if flat and not plain else 2)
+    assert sorted(map(tuple, result.getSideOutput(TIMEOUTS).collect())) == [("a=50", 60)]
+
+
+def test_all_outputs_of_one_run(spark: SparkSession, frame: DataFrame) -> None:
+    """tagged() has a row for each result: its tag, and the struct of its output, others null."""
+    result = on(frame.where("user = 'u'"), windowed(), "user").process(Everything(), "text string")
+    tagged = result.tagged()
+
+    assert tagged.columns == ["tag", "main", "matches", "timeouts"]
+    assert sorted(map(tuple, tagged.collect()), key=str) == sorted(
+        [
+            ("main", Row(text="a=1 b=2"), None, None),
+            ("main", Row(text="a=4 b=6"), None, None),
+            ("matches", None, Row(match={"a": [1], "b": [2]}), None),
+            ("matches", None, Row(match={"a": [4], "b": [6]}), None),
+            ("timeouts", None, None, Row(text="a=50", at=60)),
+        ],
+        key=str,
+    )
+    assert result.schema.simpleString() == "struct<text:string>"
+    assert result.getSideOutput(Everything.matches).schema.simpleString() == (
+        "struct<match:map<string,array<bigint>>>"
+    )
+
+
+def test_tagged_without_side_outputs(frame: DataFrame) -> None:
+    """A result without side outputs can be tagged too."""
+    tagged = on(frame, a_then_b(), "user").select(ids, "text string").tagged()
+
+    assert tagged.collect() == [
+        Row(tag="main", main=Row(text="a=1 b=2")),
+        Row(tag="main", main=Row(text="a=4 b=6")),
+    ]
+
+
+def test_late_data_has_an_empty_output(frame: DataFrame) -> None:
+    """A bounded DataFrame has no late events, but the output exists, with the events' schema."""
+    tag = OutputTag("late")
+    result = on(frame, a_then_b(), "user").sideOutputLateData(tag).toDF()
+    late = result.getSideOutput(tag)
+
+    assert late.schema == frame.schema
+    assert (late.collect(), result.count()) == ([], 2)
+
+
+def test_to_df_with_timeouts(frame: DataFrame) -> None:
+    """toDF(tag) has timeouts with their key, end of window, and empty stages as empty arrays."""
+    tag = OutputTag("timeouts")
+    result = on(frame.where("user = 'u'"), windowed(), "user").toDF(timeoutTag=tag)
+    side = result.getSideOutput(tag)
+
+    assert side.columns == ["user", "timeoutTimestamp", "a", "b"]
+    assert side.selectExpr(
+        "user", "timeoutTimestamp AS at", "a.ts AS a", "b.ts AS b"
+    ).collect() == [Row(user="u", at=60, a=[50], b=[])]
+    assert result.selectExpr("matchTimestamp AS at", "a.ts AS a", "b.ts AS b").collect() == [
+        Row(at=2, a=[1], b=[2]),
+        Row(at=6, a=[4], b=[6]),
+    ]
+
+
+def test_stages_of_to_df(spark: SparkSession) -> None:
+    """Stages are in pattern order, groups opened; optional ones empty, negated ones absent."""
+    group = Pattern.begin("g1").where("name = 'a'").followedBy("g2").where("name = 'b'").optional()
+    pattern = Pattern.begin(group).next("c").where("name = 'c'").notFollowedBy("n").where(
+        "name = 'n'"
+    ).followedBy("d")  # fmt: skip
+    found = on(events(spark, "u:a u:c u:d"), pattern).toDF()
+
+    assert found.columns == ["matchTimestamp", "g1", "g2", "c", "d"]
+    assert [len(column) for column in found.collect()[0][1:]] == [1, 0, 1, 1]
+
+
+def test_a_match_released_by_the_end_of_input(spark: SparkSession) -> None:
+    """What only the end of input makes a match has no time as timestamp, the last one as bigint."""
+    pattern = Pattern.begin("a").where("name = 'a'").notFollowedBy("b").where("name = 'b'")
+    pattern.within(timedelta(seconds=1))
+    frame = events(spark, "u:a").withColumn("at", F.expr("timestamp_millis(ts)"))
+
+    assert on(frame, pattern).toDF().first().matchTimestamp == 2**63 - 1
+    assert on(frame, pattern, time="at").toDF().first().matchTimestamp is None
+
+
+class Counted(RichIterativeCondition):
+    """A condition that must be open when it is asked, in a named task."""
+
+    def open(self, context: Any = None) -> None:
+        self.task = context.getTaskName()
+
+    def filter(self, value: Any, ctx: Any) -> bool:
+        return value.name == "a" and self.task == self.getRuntimeContext().getTaskName() == "CEP: a"
+
+
+def test_rich_conditions_are_opened(frame: DataFrame) -> None:
+    """A Rich condition is opened on the worker, with the pattern as its task."""
+    found = on(frame, Pattern.begin("a").where(Counted()), "user").select(ids, "text string")
+
+    assert found.count() == 4
+
+
+# --- the result as a DataFrame
+
+
+def test_persist_runs_once(spark: SparkSession, frame: DataFrame) -> None:
+    """After persist() all outputs come from one run; without it each runs again."""
+    runs = spark.sparkContext.accumulator(0)
+
+    def counted(match: Any, ctx: Any, out: Any) -> None:
+        runs.add(1)
+        out.collect(ids(match))
+
+    tag = OutputTag("late")
+    result = on(frame, a_then_b(), "user").sideOutputLateData(tag).process(counted, "text string")
+    result.persist()
+    for output in (result, result, result.getSideOutput(tag), result.tagged()):
+        output.collect()
+    once = runs.value
+    result.unpersist(blocking=True)
+    result.collect()
+
+    assert (once, runs.value) == (2, 4)
+
+
+def test_the_result_behaves_as_its_dataframe(
+    spark: SparkSession, frame: DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Attributes, columns, methods, writers, views and joins are those of the main output."""
+    result = on(frame, a_then_b(), "user").select(ids, "text string")
+    result.createOrReplaceTempView("matches")
+    result.write.parquet(str(tmp_path / "out"))
+    result.show()
+    shown = capsys.readouterr().out
+
+    assert (result.columns, result.isStreaming, result.schema["text"].nullable) == (
+        ["text"],
+        False,
+        True,
+    )
+    assert result.filter(result.text.endswith("6")).first() == Row(text="a=4 b=6")
+    assert result.where(result["text"] == "a=1 b=2").count() == 1
+    assert result.toDF("other").columns == ["other"]
+    assert spark.read.parquet(str(tmp_path / "out")).count() == 2
+    assert spark.sql("SELECT count(*) AS n FROM matches").first() == Row(n=2)
+    assert frame.select(F.col("name").alias("text")).union(result).count() == 9
+    assert "a=4 b=6" in shown
+    assert "filter" in dir(result)
+    assert repr(result) == "CepDataFrame(CEP: a ⇒ b: DataFrame[text: string])"
+    with pytest.raises(AttributeError, match="nothing_such"):
+        _ = result.nothing_such
+
+
+def test_a_pattern_on_the_result_of_a_pattern(spark: SparkSession, frame: DataFrame) -> None:
+    """A result can be the input of another pattern."""
+    first = on(frame, a_then_b(), "user").select(
+        lambda m: (m["b"][0].ts, m["a"][0].user), "ts bigint, user string"
+    )
+    found = on(first, Pattern.begin("one").next("two")).select(ids, "text string")
+
+    assert found.collect() == [Row(text="one=2 two=6")]
+
+
+def test_jobs_carry_the_pattern(spark: SparkSession, frame: DataFrame) -> None:
+    """While an action runs, Spark's UI names the pattern; the plan does so always."""
+    result = on(frame, a_then_b(), "user").select(ids, "text string")
+    context = spark.sparkContext
+    seen: list[Any] = []
+    context.setLocalProperty("spark.job.description", "mine")
+    try:
+        action = result._main.sparkSession.sparkContext.getLocalProperty
+        result.foreachPartition(lambda rows: None)
+        told = _descriptions(spark)
+        seen.append(action("spark.job.description"))
+    finally:
+        context.setLocalProperty("spark.job.description", None)
+
+    assert seen == ["mine"]
+    assert "CEP: a ⇒ b" in told
+
+
+def _descriptions(spark: SparkSession) -> set[str]:
+    """Give the descriptions of all jobs, as the UI's store has them."""
+    store = spark.sparkContext._jsc.sc().statusStore()
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    jobs = store.jobsList(None)
+    found = set()
+    for at in range(jobs.size()):
+        description = jobs.apply(at).description()
+        if description.isDefined():
+            found.add(description.get())
+    return found
+
+
+def test_the_plan(
+    spark: SparkSession, frame: DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One shuffle by key, one sort, one Arrow map named after the pattern; no pandas."""
+    with configured(spark, {"spark.sql.adaptive.enabled": "false"}):
+        on(frame, a_then_b(), "user").toDF().explain()
+        on(frame, a_then_b()).toDF().explain()
+    keyed, keyless = capsys.readouterr().out.split("== Physical Plan ==")[1:]
+
+    assert [keyed.count(word) for word in ("Exchange", "Sort ", "MapInArrow CEP: a ⇒ b(")] == [
+        1
+    ] * 3
+    assert (keyless.count("Exchange"), keyless.count("Coalesce 1")) == (0, 1)
+    assert "pandas" not in (keyed + keyless).lower()

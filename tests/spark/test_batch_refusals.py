@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bad input that can be known before the job: refused with pattern, stage and column named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from pyflinkcep import (
+    CEP,
+    InputError,
+    InvalidArgumentError,
+    MalformedPatternException,
+    NotSupportedError,
+    OutputTag,
+    Pattern,
+    PatternProcessFunction,
+    keyBy,
+)
+from pyflinkcep.errors import MissingConditionError
+from tests.spark.support import a_then_b, columns, configured, events, ids, on
+
+
+@pytest.fixture(scope="module")
+def frame(spark: SparkSession) -> DataFrame:
+    """Give events of one user, a match among them."""
+    return events(spark, "u:a u:b")
+
+
+REFUSED: dict[str, tuple[Any, str, str]] = {
+    "missing key": (
+        lambda df: on(df, a_then_b(), "usr"),
+        "key column 'usr' is not among the columns ['ts', 'user', 'name', 'price']",
+        "did you mean 'user'?",
+    ),
+    "missing field": (
+        lambda df: on(df, a_then_b(), "usr.id"),
+        "key column 'usr' is not among the columns ['ts', 'user', 'name', 'price']",
+        "did you mean 'user'?",
+    ),
+    "no field": (
+        lambda df: on(df, a_then_b(), "user.id"),
+        "key user.id cannot be computed: ",
+        "the columns are",
+    ),
+    "aggregate key": (
+        lambda df: on(df, a_then_b(), F.count("user")),
+        "key Column<'count(user)'> cannot be computed: [MISSING_GROUP_BY]",
+        "the columns are",
+    ),
+    "key of many rows": (
+        lambda df: on(df, a_then_b(), F.explode(F.array("ts", "ts"))),
+        "key Column<'explode(array(ts, ts))'> cannot be computed: [UNSUPPORTED_GENERATOR",
+        "the columns are",
+    ),
+    "key of many columns": (
+        lambda df: on(df, a_then_b(), F.col("*")),
+        "key Column<'*'> is 4 columns",
+        "name them one by one",
+    ),
+    "repeated key": (
+        lambda df: on(df, a_then_b(), "user", "user"),
+        "the key ['user', 'user'] names a column twice",
+        "",
+    ),
+    "missing time": (
+        lambda df: on(df, a_then_b(), time="tss"),
+        "time column 'tss' is not among the columns",
+        "did you mean 'ts'?",
+    ),
+    "time of another case": (
+        lambda df: on(df, a_then_b(), time="TS"),
+        "time column 'TS' is not spelled as in ['ts', 'user', 'name', 'price']",
+        "",
+    ),
+    "no time": (lambda df: CEP.pattern(df, a_then_b()), "no column of event times", "inEventTime"),
+    "time no name": (
+        lambda df: on(df, a_then_b(), time=F.col("ts")),
+        "inEventTime takes a column's name",
+        "",
+    ),
+    **{
+        f"time of type {kind}": (
+            lambda df, kind=kind: on(columns(df, at=f"cast(null as {kind})"), a_then_b(), time="at"),
+            f"time column 'at' is {kind}, want timestamp, timestamp_ntz or bigint "
+            "(epoch milliseconds)",
+            "cast it",
+        )
+        for kind in ("int", "double", "string", "date", "boolean", "decimal(20,0)")
+    },
+    "columns there twice": (
+        lambda df: on(df.withColumn("NAME", F.lit(1)).select("*", F.lit(1).alias("Name")), a_then_b()),
+        "the columns",
+        "an event's fields are found by name",
+    ),
+    "reserved name": (
+        lambda df: on(columns(df, __cep_bits="1"), a_then_b()),
+        "the column names ['__cep_bits'] begin with '__cep_'",
+        "rename them",
+    ),
+    "type without Arrow": (
+        lambda df: on(columns(df, span="interval '1' year"), a_then_b()),
+        "column 'span' is interval year, which Spark cannot hand to Python",
+        "drop the column",
+    ),
+    "condition on nothing": (
+        lambda df: on(df, a_then_b(b="nam = 'b'")),
+        "stage 'b': the condition \"nam = 'b'\" cannot be evaluated: [UNRESOLVED_COLUMN",
+        "the columns are ['ts', 'user', 'name', 'price']",
+    ),
+    "condition that is no SQL": (
+        lambda df: on(df, a_then_b("name = ")),
+        "stage 'a': the condition 'name = ' cannot be evaluated: ",
+        "the columns are",
+    ),
+    "condition of a wrong type": (
+        lambda df: on(df, a_then_b(b=F.col("price") + 1)),
+        "gives double, want boolean",
+        "compare it with something",
+    ),
+    "aggregate condition": (
+        lambda df: on(df, a_then_b("count(name) > 1")),
+        "stage 'a': the condition 'count(name) > 1' cannot be evaluated: [MISSING_GROUP_BY]",
+        "the columns are",
+    ),
+    "condition of many rows": (
+        lambda df: on(df, a_then_b("explode(array(true))")),
+        "stage 'a': the condition 'explode(array(true))' cannot be evaluated: [UNSUPPORTED_GEN",
+        "the columns are",
+    ),
+    "subtype": (
+        lambda df: on(df, Pattern.begin("s").subtype(int)),
+        "stage 's': subtype(int) holds for no event on Spark, where events are Rows",
+        "write a condition on a column",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_before_the_job(frame: DataFrame, case: str) -> None:
+    """An InputError as soon as a result is asked for, with the pattern in it and a way out."""
+    make, message, hint = REFUSED[case]
+    with pytest.raises(InputError) as caught:
+        make(frame).select(ids, "text string")
+
+    assert message in caught.value.message
+    assert hint in (caught.value.hint or "")
+    assert "pattern " in caught.value.message or case == "time no name"
+
+
+def test_names_that_differ_in_case(spark: SparkSession, frame: DataFrame) -> None:
+    """They are one name unless the session says that case matters."""
+    both = frame.toDF("ts", "user", "name", "NAME")
+    with configured(spark, {"spark.sql.caseSensitive": "true"}):
+        found = on(both, a_then_b(), "user").select(lambda m: m["a"][0].NAME, "n double").collect()
+    with pytest.raises(InputError, match=r"the columns \['name', 'NAME'\] are there twice"):
+        on(both, a_then_b(), "user").toDF()
+
+    assert found == [Row(n=0.0)]
+
+
+def test_refused_patterns(frame: DataFrame) -> None:
+    """Flink's refusals, and too many expressions for a bit mask, come before the job too."""
+    endless = Pattern.begin("a").notFollowedBy("n")
+    many: Any = Pattern.begin("s0").where("ts = 0")
+    for number in range(1, 63):
+        many = many.next(f"s{number}").where(f"ts = {number}")
+
+    with pytest.raises(MalformedPatternException, match="NotFollowedBy is not supported"):
+        on(frame, endless).toDF()
+    with pytest.raises(NotSupportedError, match=r"stage 's.*more than 62 conditions"):
+        on(frame, many).toDF()
+    with pytest.raises(NotSupportedError, match="pattern a ⇒ b: processing time on a bounded"):
+        CEP.pattern(frame, a_then_b()).inProcessingTime().toDF()
+
+
+class Undeclared(PatternProcessFunction):
+    """Writes to a tag that it does not list."""
+
+    def processMatch(self, match: Any, ctx: Any, out: Any) -> None:
+        ctx.output(OutputTag("other"), (1,))
+
+
+class WrongTags(Undeclared):
+    """Lists what are no tags."""
+
+    outputTags = ("x",)  # type: ignore[assignment]
+
+
+class SameTags(Undeclared):
+    """Lists two tags of one name."""
+
+    outputTags = (OutputTag("x", "a int"), OutputTag("X", "b string"))
+
+
+class TagWithoutSchema(Undeclared):
+    """Lists a tag without a schema."""
+
+    outputTags = (OutputTag("x"),)
+
+
+def nothing() -> None:
+    """Take no arguments."""
+
+
+MAIN = OutputTag("main", "x int")
+ARGUMENTS: dict[str, tuple[Any, type[Exception], str]] = {
+    "no function": (lambda s: s.select(None, "x int"), MissingConditionError, r"select\(None\)"),
+    "no callable": (lambda s: s.select("f", "x int"), InvalidArgumentError, "'f' is no Pattern"),
+    "a class": (lambda s: s.process(Undeclared, "x int"), InvalidArgumentError, "is no process"),
+    "select(f())": (lambda s: s.select(nothing, "x int"), InvalidArgumentError, r"with \(match\)"),
+    "flatSelect(f())": (
+        lambda s: s.flatSelect(nothing, "x int"),
+        InvalidArgumentError,
+        r"with \(match, out\)",
+    ),
+    "process(f())": (
+        lambda s: s.process(nothing, "x int"),
+        InvalidArgumentError,
+        r"with \(match, ctx, out\)",
+    ),
+    "timeout(f())": (
+        lambda s: s.select(OutputTag("t", "x int"), nothing, ids, "x int"),
+        InvalidArgumentError,
+        r"with \(match, timestamp\)",
+    ),
+    "no schema": (lambda s: s.select(ids), InvalidArgumentError, r"takes \(function, schema\)"),
+    "wrong schema": (
+        lambda s: s.select(ids, "x nonsense"),
+        InvalidArgumentError,
+        "schema of the output is 'x nonsense'",
+    ),
+    "schema of a type": (lambda s: s.select(ids, int), InvalidArgumentError, "schema of the output"),
+    "tag named main": (lambda s: s.select(MAIN, lambda m, at: 1, ids, "x int"), InvalidArgumentError, "'main'"),
+    "tag named Tag": (lambda s: s.toDF(OutputTag("Tag")), InvalidArgumentError, "named 'Tag'"),
+    "tag named main in toDF": (lambda s: s.toDF(OutputTag("Main")), InvalidArgumentError, "'Main'"),
+    "late tag named main": (
+        lambda s: s.sideOutputLateData(OutputTag("main")).toDF(),
+        InvalidArgumentError,
+        "'main'",
+    ),
+    "no late tag": (lambda s: s.sideOutputLateData("x"), InvalidArgumentError, "no output tag"),
+    "no tags": (lambda s: s.process(WrongTags(), "x int"), InvalidArgumentError, "no output tag"),
+    "same tags": (lambda s: s.process(SameTags(), "x int"), InvalidArgumentError, "named 'X'"),
+    "tag without schema": (
+        lambda s: s.process(TagWithoutSchema(), "x int"),
+        InvalidArgumentError,
+        "schema of side output 'x' is None",
+    ),
+    "unknown side output": (
+        lambda s: s.select(ids, "x int").getSideOutput(OutputTag("x")),
+        InputError,
+        "no side output 'x'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ARGUMENTS)
+def test_wrong_arguments(frame: DataFrame, case: str) -> None:
+    """Functions, schemas and tags that cannot be used are refused before the job, with a hint."""
+    make, error, message = ARGUMENTS[case]
+    with pytest.raises(error, match=message) as caught:
+        make(on(frame, a_then_b(), "user"))
+
+    assert caught.value.hint  # type: ignore[attr-defined]
+
+
+def test_stages_named_as_key_columns(frame: DataFrame) -> None:
+    """toDF() cannot have a stage's column beside the key's of the same name."""
+    with pytest.raises(InputError, match=r"two columns named \['user'\]"):
+        on(frame, Pattern.begin("User"), "user").toDF()
+
+
+def test_no_pattern_no_events(frame: DataFrame) -> None:
+    """CEP.pattern and keyBy say what they want."""
+    for make in (
+        lambda: CEP.pattern(frame, "a"),
+        lambda: CEP.pattern([1], a_then_b()),
+        lambda: CEP.pattern(frame, a_then_b(), "user"),
+        lambda: keyBy(frame),
+        lambda: keyBy(frame, 1),
+    ):
+        with pytest.raises(InvalidArgumentError) as caught:
+            make()  # type: ignore[no-untyped-call]
+        assert caught.value.hint
+    with pytest.raises(MissingConditionError):
+        CEP.pattern(frame, None)  # type: ignore[arg-type]
