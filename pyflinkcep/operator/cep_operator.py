@@ -11,6 +11,7 @@ import attrs
 
 from pyflinkcep.errors import CepRuntimeError, StateLimitError
 from pyflinkcep.nfa import NFA, EventEvaluation, EventMatch, NFAState, TimedOut
+from pyflinkcep.nfa.steps import Ask
 from pyflinkcep.operator.limit import PartialMatchLimit
 from pyflinkcep.sharedbuffer import SharedBuffer, SharedBufferAccessor
 
@@ -107,6 +108,24 @@ class CepOperator:
     def new_key(self) -> KeyState:
         """Make the state of a key that has seen nothing."""
         return KeyState(self.nfa.create_initial_state())
+
+    def may_begin(self, bits: int, known: int) -> bool:
+        """
+        Say whether an event may change anything for a key that has nothing pending.
+
+        Parameters
+        ----------
+        bits : int
+            The bits of conditions known beforehand that hold for the event.
+        known : int
+            The bits of the conditions known beforehand.
+        """
+        node: Any = self.nfa.start.first()
+        while isinstance(node, Ask):
+            if not node.atom.bit & known:
+                return True
+            node = node.following(bits & node.atom.bit != 0)
+        return not node.keeps
 
     def process_events(
         self,

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import attrs
+import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
@@ -19,6 +20,7 @@ from pyflinkcep.operator import CepOperator, EventComparator, KeyState, comparat
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.arrow_map import map_in_arrow
+from pyflinkcep.spark.beginnings import stretches_that_begin
 from pyflinkcep.spark.conditions import bits_column, spark_atoms
 from pyflinkcep.spark.consumers import Consumer
 from pyflinkcep.spark.event_store import EventStore
@@ -182,10 +184,15 @@ class _Partition:
         bits = layout.bits(table)
         values = None if bits is None else bits.tolist()
         continues = self._continues(table)
-        bounds = [0, *layout.key_changes(table).tolist(), table.num_rows]
-        for start, end in pairwise(bounds):
+        firsts = np.r_[0, layout.key_changes(table)]
+        needed = stretches_that_begin(self._operator, bits, self._known, firsts, table.num_rows)
+        bounds = [*firsts.tolist(), table.num_rows]
+        for (start, end), begins in zip(pairwise(bounds), needed.tolist(), strict=True):
             if start or not continues:
                 self._end_key(store)
+            if self._state is None:
+                if not begins:
+                    continue
                 self._state = self._operator.new_key()
                 self._key = KeyText(layout, events, start) if layout.key_columns else None
             run = _Run(

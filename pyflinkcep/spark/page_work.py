@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pyflinkcep.operator import KeyState
 from pyflinkcep.operator.snapshot import StateReader, StateWriter, stage_names
+from pyflinkcep.spark.beginnings import stretches_that_begin
 from pyflinkcep.spark.event_store import EventStore
 from pyflinkcep.spark.layout import KeyText
 from pyflinkcep.spark.pages import NO_DEADLINE, Page
@@ -58,6 +59,7 @@ class PageWork:
         self._watermark = watermark
         self._operator = task.operator(store.row)
         bits = task.layout.bits(due)
+        self._given = bits
         self._bits = None if bits is None else bits.tolist()
         changes = np.zeros(due.num_rows + 1, bool)
         changes[task.layout.key_changes(due)] = True
@@ -100,8 +102,10 @@ class PageWork:
             return reader.read()
 
         operator = self._operator
-        for key, first, last in self._runs(start, end):
+        for key, first, last, begins in self._runs(start, end):
             position = known.get(key)
+            if position is None and not begins:
+                continue
             state = operator.new_key() if position is None else take_out(position)
             self._process(state, first, last, first_due)
             if not operator.is_idle(state):
@@ -122,8 +126,8 @@ class PageWork:
         columns = [column.to_pylist() for column in page.keys.columns]
         return {key: row for row, key in enumerate(zip(*columns, strict=True))}
 
-    def _runs(self, start: int, end: int) -> Iterator[tuple[tuple[Any, ...], int, int]]:
-        """Give each key's stretch of due events."""
+    def _runs(self, start: int, end: int) -> Iterator[tuple[tuple[Any, ...], int, int, bool]]:
+        """Give each key's stretch of due events, and whether it may begin a match."""
         if start == end:
             return
         inner = np.flatnonzero(self._changes[start + 1 : end]) + start + 1
@@ -131,7 +135,12 @@ class PageWork:
         lasts = np.r_[inner, end].tolist()
         keys = self._due.select(self._task.key_schema.names).take(pa.array(firsts))
         columns = [column.to_pylist() for column in keys.columns]
-        yield from zip(zip(*columns, strict=True), firsts.tolist(), lasts, strict=True)
+        bits = None if self._given is None else self._given[start:end]
+        begins = stretches_that_begin(
+            self._operator, bits, self._task.known, firsts - start, end - start
+        )
+        rows = zip(*columns, strict=True)
+        yield from zip(rows, firsts.tolist(), lasts, begins.tolist(), strict=True)
 
     def _process(self, state: KeyState, first: int, last: int, first_due: int) -> None:
         task = self._task
