@@ -37,6 +37,9 @@ def spark() -> Iterator[Any]:
         SparkSession.builder.master("local[2]")
         .appName("pyflinkcep-tests")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        # A short-lived JVM: half the time is its compiler's otherwise.
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.streaming.stateStore.providerClass", provider)

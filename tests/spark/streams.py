@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of streams share: a source of small files, and queries that end."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+
+from pyflinkcep.time import MIN_WATERMARK
+
+SCHEMA = "user string, ts bigint, name string, id int"
+
+
+@attrs.define(eq=False)
+class FileSource:
+    """
+    A folder of JSON files that a stream reads, one file a micro-batch unless told otherwise.
+
+    Attributes
+    ----------
+    folder : Path
+        A folder that does not exist yet.
+    schema : str
+        The columns of the events.
+    """
+
+    folder: Path
+    schema: str = SCHEMA
+    written: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        self.folder.mkdir(exist_ok=True)
+
+    def add(self, *batches: Sequence[Sequence[Any]]) -> None:
+        """Add files; each appears at once and whole, and is younger than those before."""
+        names = [column.split()[0] for column in self.schema.split(",")]
+        for rows in batches:
+            lines = (json.dumps(dict(zip(names, row, strict=True))) for row in rows)
+            hidden = self.folder / f".{self.written}"
+            hidden.write_text("\n".join(lines), encoding="utf-8")
+            os.utime(hidden, (1_000_000 + self.written, 1_000_000 + self.written))
+            hidden.rename(self.folder / f"{self.written:04d}.json")
+            self.written += 1
+
+    def replace(self, number: int, rows: Sequence[Sequence[Any]]) -> None:
+        """Give a file other rows, its name and age as before."""
+        before, self.written = self.written, number
+        self.add(rows)
+        self.written = before
+
+    def raw(self, spark: SparkSession, files_per_trigger: int = 1) -> DataFrame:
+        """Give the stream without a watermark."""
+        reader = spark.readStream.schema(self.schema)
+        return reader.option("maxFilesPerTrigger", files_per_trigger).json(str(self.folder))
+
+    def stream(
+        self, spark: SparkSession, delay_ms: int = 5, files_per_trigger: int = 1
+    ) -> DataFrame:
+        """Give the stream, with ``time`` as its watermarked time of milliseconds ``ts``."""
+        timed = self.raw(spark, files_per_trigger).withColumn("time", F.timestamp_millis("ts"))
+        return timed.withWatermark("time", f"{delay_ms} milliseconds")
+
+    def bounded(self, spark: SparkSession) -> DataFrame:
+        """Give the same events as a bounded DataFrame."""
+        table = spark.read.schema(self.schema).json(str(self.folder))
+        return table.withColumn("time", F.timestamp_millis("ts"))
+
+
+@attrs.define(eq=False)
+class Finished:
+    """
+    What a query gave until it had read its source.
+
+    Attributes
+    ----------
+    batches : dict of int to list of Row
+        The rows of each micro-batch, in order.
+    progress : list of StreamingQueryProgress
+        What Spark reported of each micro-batch.
+    """
+
+    batches: dict[int, list[Row]] = attrs.field(factory=dict)
+    progress: list[Any] = attrs.field(factory=list)
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows in order."""
+        return [row for number in sorted(self.batches) for row in self.batches[number]]
+
+    @property
+    def watermarks(self) -> list[int]:
+        """The watermark of each micro-batch as the operator takes it, epoch milliseconds."""
+        return [_milliseconds(progress.eventTime["watermark"]) for progress in self.progress]
+
+    @property
+    def state_rows(self) -> int:
+        """The rows in the state store at the end."""
+        return sum(operator.numRowsTotal for operator in self.progress[-1].stateOperators)
+
+    def metrics(self, name: str) -> list[int]:
+        """Give an observed metric of the only pattern, for each micro-batch."""
+        return [next(iter(progress.observedMetrics.values()))[name] for progress in self.progress]
+
+
+def run(frame: Any, checkpoint: Path, finished: Finished | None = None) -> Finished:
+    """Run a query from its checkpoint until its source is read; add what it gives to `finished`."""
+    finished = finished or Finished()
+
+    def take(batch: DataFrame, number: int) -> None:
+        finished.batches[number] = batch.collect()
+
+    query = (
+        frame.writeStream.foreachBatch(take)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    try:
+        query.awaitTermination()
+        finished.progress = [p for p in query.recentProgress if p.batchId in finished.batches]
+    finally:
+        query.stop()
+    return finished
+
+
+def failure(frame: Any, checkpoint: Path, finished: Finished | None = None) -> str:
+    """Run a query that fails; give the message of the library's error alone."""
+    with pytest.raises(StreamingQueryException) as caught:
+        run(frame, checkpoint, finished)
+    text = str(caught.value)
+    return text[text.rindex("pyflinkcep.errors.") + len("pyflinkcep.errors.") :].split("SQLSTATE")[
+        0
+    ]
+
+
+@contextmanager
+def settings(spark: SparkSession, values: Mapping[str, Any]) -> Iterator[None]:
+    """Let a session have other settings for a while."""
+    before = {name: spark.conf.get(name, None) for name in values}
+    for name, value in values.items():
+        spark.conf.set(name, str(value))
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, old)
+
+
+def _milliseconds(text: str) -> int:
+    from datetime import datetime
+
+    moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    milliseconds = round(moment.timestamp() * 1000)
+    return milliseconds if milliseconds > 0 else MIN_WATERMARK

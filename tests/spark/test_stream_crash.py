@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever is killed, and whenever: no match is lost, and none is there twice."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from pyspark.sql import SparkSession
+
+from pyflinkcep.testing import OperatorTestHarness
+from tests.conformance.cases import Event
+from tests.spark.stream_job import SCHEMA, WINDOW
+from tests.spark.streams import FileSource
+
+ROOT = Path(__file__).parents[2]
+FILES = 14
+KILLS = 10
+
+
+def events() -> list[tuple[str, int, str, int]]:
+    """Give events of some users, up to 20 ms out of order, none of them late."""
+    choose = random.Random(5)
+    times = sorted(
+        range(1000, 1000 + 10 * FILES * 12, 10), key=lambda ts: ts + choose.randrange(20)
+    )
+    return [
+        (f"u{choose.randrange(9)}", ts, choose.choice("abc"), number)
+        for number, ts in enumerate(times)
+    ]
+
+
+def expected() -> list[tuple[Any, ...]]:
+    """Give all matches of the events."""
+    from pyflinkcep import Pattern
+
+    pattern = Pattern.begin("a").where(lambda e: e.name == "a").followedBy("b")
+    harness = OperatorTestHarness(pattern.where(lambda e: e.name == "b").within(WINDOW))
+    for user, ts, name, number in events():
+        harness.processElement(Event(number, name, 0), ts, user)
+    harness.close()
+    return sorted((user, m["a"][0].id, m["b"][0].id, ts) for user, ts, m in harness.matches)
+
+
+def written(spark: SparkSession, folder: Path, *modes: str) -> list[tuple[Any, ...]]:
+    """Give what jobs wrote, as Spark reads it: only files that their logs know."""
+    found: list[tuple[Any, ...]] = []
+    for mode in modes:
+        table = spark.read.schema("user string, a int, b int, at bigint").json(str(folder / mode))
+        found += [tuple(row) for row in table.collect()]
+    return sorted(found)
+
+
+def start(folder: Path, mode: str, master: str = "local[2,4]", slow_ms: int = 0) -> Any:
+    """Start a job in a process group of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [
+        sys.executable,
+        "-m",
+        "tests.spark.stream_job",
+        master,
+        str(folder),
+        mode,
+        str(slow_ms),
+    ]
+    return subprocess.Popen(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def kill(job: Any) -> None:
+    """Kill a job with its JVM and its workers, at once."""
+    os.killpg(job.pid, signal.SIGKILL)
+    job.communicate()
+
+
+def finish(job: Any) -> None:
+    """Wait for a job's end."""
+    output, _ = job.communicate(timeout=240)
+    assert job.returncode == 0, output[-4000:]
+
+
+def commits(folder: Path) -> int:
+    """Give the number of micro-batches that are committed."""
+    return len(list((folder / "checkpoint" / "commits").glob("[0-9]*")))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a folder with the events in files."""
+    source, rows = FileSource(tmp_path / "source", SCHEMA), events()
+    source.add(*(rows[at : at + 12] for at in range(0, len(rows), 12)))
+    return tmp_path
+
+
+def test_killed_ten_times(spark: SparkSession, folder: Path) -> None:
+    """A query killed at random moments, again and again, in the end gives every match once."""
+    choose = random.Random()
+    before, killed_at = 0, []
+    for _ in range(KILLS):
+        job = start(folder, "stream")
+        # Once per batch at least one is begun: somewhere in the next, from its plan to its commit.
+        deadline = time.monotonic() + 240
+        while commits(folder) == before and job.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(choose.random() * 0.8)
+        assert job.poll() is None, job.communicate()[0][-4000:]
+        kill(job)
+        before = commits(folder)
+        killed_at.append(before)
+    finish(start(folder, "stream"))
+    finish(start(folder, "flush"))
+
+    found = written(spark, folder, "stream", "flush")
+    assert len(killed_at) == KILLS
+    assert found == expected(), f"killed after the commits {killed_at}"
+    assert len(found) > 30
+
+
+def test_killed_python_worker(spark: SparkSession, folder: Path) -> None:
+    """A Python worker killed in the middle of a batch: the task is done again, nothing else."""
+    job = start(folder, "stream", slow_ms=10)
+    killed: list[int] = []
+    deadline = time.monotonic() + 240
+    while len(killed) < 3 and job.poll() is None and time.monotonic() < deadline:
+        seen = commits(folder)
+        worker = _busy_worker(job.pid) if seen > len(killed) else None
+        if worker is not None:
+            worker.kill()
+            killed.append(worker.pid)
+        time.sleep(0.02)
+    finish(job)
+    finish(start(folder, "flush"))
+
+    assert len(killed) == 3
+    assert written(spark, folder, "stream", "flush") == expected()
+
+
+def _busy_worker(pid: int) -> psutil.Process | None:
+    """Give a Python worker of a job's JVM that is doing something."""
+    for process in psutil.Process(pid).children(recursive=True):
+        try:
+            parent = process.parent()
+            is_worker = "pyspark.daemon" in process.cmdline() and parent is not None
+            if is_worker and "pyspark.daemon" in parent.cmdline() and process.cpu_percent(0.02) > 0:
+                return process
+        except psutil.NoSuchProcess:
+            continue
+    return None

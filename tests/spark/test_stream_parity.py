@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stream gives what the operator harness gives, and with its flush what batch gives."""
+
+from __future__ import annotations
+
+import json
+import random
+from datetime import timedelta
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pyflinkcep import CEP, AfterMatchSkipStrategy, OutputTag, Pattern, keyBy
+from pyflinkcep.testing import OperatorTestHarness
+from tests.conformance.cases import Case, build_pattern, by_key, load, make_event, match_ids
+from tests.spark.streams import FileSource, Finished, run, settings
+from tests.spark.test_batch_conformance import (
+    ROW,
+    Everything,
+    runs_on_spark,
+    sql_condition,
+)
+
+COLUMNS = "case string, key string, ts bigint, id int, name string, price double"
+LATE = OutputTag("late")
+Answer = dict[str, dict[Any, list[Any]]]
+
+
+def everything(table: DataFrame, name: str, pattern: Pattern, keyed: bool = True) -> Any:
+    """Apply a pattern to the events of a case; its matches, timeouts and late events as text."""
+    own = table.where(F.col("case") == name)
+    stream = CEP.pattern(keyBy(own, "key") if keyed else own, pattern, keyGroups=2)
+    return stream.inEventTime("time").sideOutputLateData(LATE).process(Everything(), ROW)
+
+
+def in_one(results: dict[str, Any]) -> DataFrame:
+    """Give all outputs of many results as one DataFrame of (case, tag, row, late)."""
+    parts = [
+        result.tagged().select(
+            F.lit(name).alias("case"), "tag", F.coalesce("main", "timeouts").alias("row"), "late"
+        )
+        for name, result in results.items()
+    ]
+    return reduce(DataFrame.union, parts)
+
+
+def answers(rows: list[Any], keyed: dict[str, bool]) -> dict[str, Answer]:
+    """Give rows of :func:`in_one` as kind → key → results in order, by case."""
+    found: dict[str, Any] = {name: {"main": [], "timeouts": [], "late": []} for name in keyed}
+    for case, tag, row, late in rows:
+        if tag == "late":
+            found[case][tag].append((late.key if keyed[case] else None, late.id))
+        else:
+            found[case][tag].append((row.key, row.ts, json.loads(row.match)))
+    return {
+        case: {tag: by_key(group) for tag, group in groups.items()}
+        for case, groups in found.items()
+    }
+
+
+def harness_answer(
+    pattern: Pattern, keyed: bool, batches: list[list[dict[str, Any]]], watermarks: list[int]
+) -> Answer:
+    """Give what the operator gives for micro-batches, each under its watermark."""
+    harness = OperatorTestHarness(pattern, timeoutHandling=True, lateDataOutput=True)
+    for number, watermark in enumerate(watermarks):
+        harness.processWatermark(watermark)
+        for row in batches[number] if number < len(batches) else ():
+            harness.processElement(make_event(row), row["ts"], row["key"] if keyed else None)
+    return _collected(harness)
+
+
+def _collected(harness: OperatorTestHarness) -> Answer:
+    return {
+        "main": by_key((key, ts, match_ids(m)) for key, ts, m in harness.matches),
+        "timeouts": by_key((key, ts, match_ids(m)) for key, ts, m in harness.timeouts),
+        "late": by_key((key, event.id) for key, event in harness.lateData),
+    }
+
+
+# --- recorded cases
+
+
+def chosen_cases(count: int) -> list[Case]:
+    """Give recorded cases whose patterns have different names in Spark's metrics."""
+    cases = {
+        build_pattern(case).describe(): case
+        for case in reversed(load("operator_cases"))
+        if runs_on_spark(case)
+    }
+    return list(cases.values())[:count]
+
+
+def test_recorded_cases_in_one_query(spark: SparkSession, tmp_path: Path) -> None:
+    """Fifty patterns of Flink's cases, in one query, give the operator's answers in its order."""
+    cases = chosen_cases(50)
+    batches: list[list[dict[str, Any]]] = [[], []]
+    for case in cases:
+        rows = [
+            {"case": case["id"], "price": 0, **row, "key": row["key"] if case["keyed"] else None}
+            for row in case["items"]
+            if "id" in row
+        ]
+        for position, row in enumerate(rows):
+            batches[position * 2 // len(rows)].append(row)
+    names = [column.split()[0] for column in COLUMNS.split(", ")]
+    source = FileSource(tmp_path / "source", COLUMNS)
+    source.add(*([[row[name] for name in names] for row in batch] for batch in batches))
+    keyed = {case["id"]: case["keyed"] for case in cases}
+
+    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+        table = source.stream(spark, delay_ms=6)
+        results = {
+            case["id"]: everything(table, case["id"], build_pattern(case, sql_condition), case["keyed"])
+            for case in cases
+        }  # fmt: skip
+        finished = run(in_one(results), tmp_path / "checkpoint")
+    own = {
+        case["id"]: [[row for row in batch if row["case"] == case["id"]] for batch in batches]
+        for case in cases
+    }
+    expected = {
+        case["id"]: harness_answer(
+            build_pattern(case), case["keyed"], own[case["id"]], finished.watermarks
+        )
+        for case in cases
+    }
+
+    assert len(cases) == 50
+    assert len(finished.watermarks) == 3
+    assert answers(finished.rows, keyed) == expected
+    for kind, least in (("main", 20), ("timeouts", 5), ("late", 5)):
+        assert sum(map(bool, (answer[kind] for answer in expected.values()))) >= least
+
+
+# --- micro-batches of any size, and the flush
+
+
+def patterns() -> dict[str, Pattern]:
+    """Give three patterns that use most of what there is, SQL and Python conditions."""
+    skip = AfterMatchSkipStrategy.skipPastLastEvent()
+    return {
+        "loop": Pattern.begin("a", skip).where("name = 'a'").followedBy("b").where(lambda e: e.name == "b")
+        .oneOrMore().followedBy("c").where("name = 'c'").within(timedelta(milliseconds=40)),
+        "rising": Pattern.begin("x").where("price > 1").followedByAny("y")
+        .where(lambda e, ctx: e.price > next(iter(ctx.getEventsForPattern("x"))).price)
+        .within(timedelta(milliseconds=20)),
+        "absent": Pattern.begin("p").where(lambda e: e.name == "a").notFollowedBy("q").where("name = 'b'")
+        .followedBy("r").where("name = 'a'"),
+    }  # fmt: skip
+
+
+def disordered(seed: int, case: str, size: int) -> list[tuple[Any, ...]]:
+    """Give events of three keys in random disorder of up to 12 ms, all times different."""
+    choose = random.Random(f"{seed} {case}")
+    times = sorted(range(100, 100 + 3 * size, 3), key=lambda ts: ts + choose.randrange(12))
+    return [
+        (case, f"k{choose.randrange(3)}", ts, number, choose.choice("abc"), choose.randrange(1, 5))
+        for number, ts in enumerate(times)
+    ]
+
+
+@pytest.mark.parametrize("files_per_trigger", [1, 3])
+def test_stream_and_flush_give_what_batch_gives(
+    files_per_trigger: int, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Whatever the micro-batches, matches and timeouts are batch's, in order for each key."""
+    source = FileSource(tmp_path / "source", COLUMNS)
+    rows = {name: disordered(1, name, 60) for name in patterns()}
+    per_file = [
+        [row for own in rows.values() for row in own[at : at + 15]] for at in range(0, 60, 15)
+    ]
+    source.add(*per_file)
+
+    def results(table: DataFrame) -> dict[str, Any]:
+        return {name: everything(table, name, pattern) for name, pattern in patterns().items()}
+
+    keyed = dict.fromkeys(rows, True)
+    with settings(spark, {"spark.sql.shuffle.partitions": 2}):
+        streamed = results(source.stream(spark, 12, files_per_trigger))
+        finished = run(in_one(streamed), tmp_path / "checkpoint")
+        flushed = {
+            name: result.flush(str(tmp_path / "checkpoint"), number)
+            for number, (name, result) in enumerate(streamed.items())
+        }
+        rest = in_one(flushed).collect()
+        batch = in_one(results(source.bounded(spark))).collect()
+
+    assert len(finished.batches) == -(-4 // files_per_trigger) + 1
+    assert all(finished.batches[number] for number in list(finished.batches)[1:])
+    assert {row.case for row in rest} == set(rows)
+    expected = answers(batch, keyed)
+    assert answers(finished.rows + rest, keyed) == expected
+    assert {name: _count(answer) for name, answer in expected.items()} == {
+        "loop": (6, 25), "rising": (16, 44), "absent": (8, 0),
+    }  # fmt: skip
+
+
+def _count(answer: Answer) -> tuple[int, int]:
+    main, timeouts = (sum(map(len, answer[kind].values())) for kind in ("main", "timeouts"))
+    return main, timeouts
+
+
+def test_the_watermark_decides_what_is_given_when(spark: SparkSession, tmp_path: Path) -> None:
+    """Until the flush a stream gives what the operator gives under the same watermarks."""
+    source = FileSource(tmp_path / "source", COLUMNS)
+    names = [column.split()[0] for column in COLUMNS.split(", ")]
+    rows = disordered(9, "loop", 60)
+    batches = [
+        [dict(zip(names, row, strict=True)) for row in rows[at : at + 20]] for at in (0, 20, 40)
+    ]
+    source.add(rows[:20], rows[20:40], rows[40:])
+
+    with settings(spark, {"spark.sql.shuffle.partitions": 2}):
+        result = everything(source.stream(spark, 0), "loop", patterns()["loop"])
+        finished: Finished = run(in_one({"loop": result}), tmp_path / "checkpoint")
+
+    expected = harness_answer(
+        _python_loop(), True, batches, finished.watermarks
+    )  # fmt: skip
+    assert answers(finished.rows, {"loop": True})["loop"] == expected
+    assert all(expected.values())
+
+
+def _python_loop() -> Pattern:
+    skip = AfterMatchSkipStrategy.skipPastLastEvent()
+    return (
+        Pattern.begin("a", skip).where(lambda e: e.name == "a").followedBy("b").where(lambda e: e.name == "b")
+        .oneOrMore().followedBy("c").where(lambda e: e.name == "c").within(timedelta(milliseconds=40))
+    )  # fmt: skip
