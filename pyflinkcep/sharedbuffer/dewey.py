@@ -109,15 +109,15 @@ class DeweyNumber:
         True when `other` is a proper prefix of this number, or has the same length, the same
         digits before the last, and a last digit that is not larger.
         """
+        number: Any = self.parent
+        if number is other:  # by far the most frequent case
+            return True
         longer = self.length - other.length
-        if longer < 0:
-            return False
-        if longer == 0:
-            return self.digit >= other.digit and _same(self.parent, other.parent)
-        number: Any = self
-        for _ in range(longer):
+        if longer <= 0:
+            return longer == 0 and self.digit >= other.digit and _same(number, other.parent)
+        for _ in range(longer - 1):
             number = number.parent
-        return number is other or _same(number, other)
+        return number.code == other.code and _same(number, other)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DeweyNumber) and _same(self, other)
