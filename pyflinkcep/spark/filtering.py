@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
-from functools import partial
+from functools import partial, reduce
 
 import attrs
 from pyspark.sql import Column, DataFrame
@@ -83,9 +84,11 @@ def _can_be_asked_twice(dataframe: DataFrame, conditions: Sequence[Column]) -> b
     """
     Say whether conditions give the same answer again, at little cost: no Python functions.
 
+    Nor window functions: Spark has none in a filter, and they need the events that it drops.
     Spark alone knows; where it cannot be asked, as over Spark Connect, the answer is no.
     """
     try:
+        dataframe.where(reduce(operator.or_, conditions, F.lit(True)))
         plan = dataframe.select(*conditions)._jdf.queryExecution().analyzed()
         jvm = dataframe.sparkSession._jvm
         assert jvm is not None

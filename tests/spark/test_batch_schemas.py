@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import Row, SparkSession, Window
 from pyspark.sql import functions as F
 
 from pyflinkcep import IterativeCondition, Pattern, SimpleCondition
@@ -236,12 +236,39 @@ def test_null_counts_as_false(spark: SparkSession) -> None:
 
 
 def test_a_column_may_come_from_the_frame_itself(spark: SparkSession) -> None:
-    """``df.name == 'a'`` works as it does in ``df.where``; so do windows over other rows."""
+    """``df.name == 'a'`` works as it does in ``df.where``."""
     frame = events(spark, "u:a u:b u:a u:b")
-    pattern = a_then_b(frame.name == "a", "lag(name) OVER (ORDER BY ts DESC) = 'a'")
+    pattern = a_then_b(frame.name == "a", frame["name"] == "b")
     found = on(frame, pattern, frame.user).select(ids, "text string")
 
-    assert [row.text for row in found.collect()] == ["a=1 b=2"]
+    assert [row.text for row in found.collect()] == ["a=1 b=2", "a=3 b=4"]
+
+
+def test_conditions_may_look_at_other_rows_and_at_python(spark: SparkSession) -> None:
+    """Window functions see every event, those of no use to a match too; UDFs and rand() work."""
+    frame = events(spark, "u:a u:c u:b u:a u:b")
+    start = Pattern.begin("a").where("name = 'a'")
+    conditions = {
+        "window": F.lag("name").over(Window.partitionBy("user").orderBy("ts")) == "c",
+        "SQL window": "lag(name) OVER (PARTITION BY user ORDER BY ts) = 'c'",
+        "function": F.udf(lambda name: name == "b", "boolean")("name"),
+        "random": "name = 'b' AND rand() < 2",
+    }
+    found = in_one_job(
+        {
+            name: on(frame, start.followedBy("b").where(condition), "user")
+            .select(ids, "text string")
+            .toDF()
+            for name, condition in conditions.items()
+        }
+    )
+
+    assert found == {
+        "window": ["a=1 b=3"],
+        "SQL window": ["a=1 b=3"],
+        "function": ["a=1 b=3", "a=4 b=5"],
+        "random": ["a=1 b=3", "a=4 b=5"],
+    }
 
 
 def test_sixty_conditions_in_sql(spark: SparkSession) -> None:
