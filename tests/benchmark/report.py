@@ -179,7 +179,7 @@ def _pending(best: Sequence[Measurement]) -> str:
     rows = []
     for m in runs:
         peer = flink.get(m.source)
-        ratio = "" if peer is None else f"{peer.seconds / m.seconds:.1f} ×"
+        ratio = "" if peer is None or m is peer else f"{peer.seconds / m.seconds:.1f} ×"
         way = f"{m.engine} {m.variant}".strip()
         rows.append([f"{m.matches:,}", f"{m.events:,}", way, f"{m.seconds:.2f}", ratio])
     return _table(["partial matches", "events", "engine", "seconds", "against Flink"], rows)
