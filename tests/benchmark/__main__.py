@@ -36,9 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(arguments)
     if args.command == "report":
         documents = [load(path) for path in args.results]
-        measurements = [m for _, runs in documents for m in runs]
-        print(markdown(documents[0][0], measurements))
-        return _complain(measurements)
+        # Each run stands alone: ratios across runs would compare different moments.
+        print("\n\n".join(markdown(document, runs) for document, runs in documents))
+        return _complain([m for _, runs in documents for m in runs])
     settings = _settings(args)
     told = {name: value for name, value in vars(args).items() if name not in _PRIVATE}
     measurements = []
