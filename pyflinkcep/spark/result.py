@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ from pyspark.sql.types import StructType, TimestampType
 from pyflinkcep.errors import InputError
 from pyflinkcep.functions import OutputTag
 from pyflinkcep.spark.consumers import MAIN
+from pyflinkcep.spark.described import Described
 from pyflinkcep.spark.outputs import TAG
 from pyflinkcep.spark.source import quoted
 
@@ -21,11 +21,6 @@ __all__ = ["CepDataFrame"]
 
 _WATERMARK = "spark.watermarkDelayMs"
 """The mark by which Spark knows the column that carries a watermark."""
-
-_ACTIONS = frozenset(
-    ["collect", "count", "first", "foreach", "foreachPartition", "head", "isEmpty", "show",
-     "tail", "take", "toArrow", "toLocalIterator", "toPandas"]
-)  # fmt: skip
 
 
 class CepDataFrame:
@@ -73,6 +68,11 @@ class CepDataFrame:
         self._event_time = eventTime
         self._delay_ms = delayMs
         self._main = self._output(MAIN)
+
+    @property
+    def outputs(self) -> list[str]:
+        """The names of the outputs, the main one first."""
+        return list(self._schemas)
 
     def getSideOutput(self, tag: OutputTag) -> DataFrame:
         """
@@ -226,8 +226,8 @@ class CepDataFrame:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        value = getattr(self._main, name)
-        return _described(value, self._description, self._main) if name in _ACTIONS else value
+        described = Described(self._description, self._main.sparkSession)
+        return described.attribute(name, getattr(self._main, name))
 
     def __getitem__(self, item: Any) -> Any:
         return self._main[item]
@@ -237,21 +237,3 @@ class CepDataFrame:
 
     def __repr__(self) -> str:
         return f"CepDataFrame({self._description}: {self._main!r})"
-
-
-def _described(action: Callable[..., Any], description: str, main: DataFrame) -> Any:
-    """Let Spark's UI and its progress show the pattern while an action runs."""
-
-    @functools.wraps(action)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        context = getattr(main.sparkSession, "_sc", None)
-        if context is None:  # Spark Connect
-            return action(*args, **kwargs)
-        before = context.getLocalProperty("spark.job.description")
-        context.setLocalProperty("spark.job.description", description)
-        try:
-            return action(*args, **kwargs)
-        finally:
-            context.setLocalProperty("spark.job.description", before)
-
-    return run

@@ -323,22 +323,29 @@ def test_a_pattern_on_the_result_of_a_pattern(spark: SparkSession, frame: DataFr
     assert found.collect() == [Row(text="one=2 two=6")]
 
 
-def test_jobs_carry_the_pattern(spark: SparkSession, frame: DataFrame) -> None:
-    """While an action runs, Spark's UI names the pattern; the plan does so always."""
-    result = on(frame, a_then_b(), "user").select(ids, "text string")
+@pytest.mark.parametrize("way", ["collect", "foreachPartition", "write"])
+def test_jobs_carry_the_pattern(
+    spark: SparkSession, frame: DataFrame, tmp_path: Path, way: str
+) -> None:
+    """While an action or a writer runs, Spark's UI names the pattern; afterwards it does not."""
     context = spark.sparkContext
-    seen: list[Any] = []
+    stage = f"told_{way}"
+    result = on(frame, Pattern.begin(stage), "user").select(ids, "text string")
     context.setLocalProperty("spark.job.description", "mine")
     try:
-        action = result._main.sparkSession.sparkContext.getLocalProperty
-        result.foreachPartition(lambda rows: None)
-        told = _descriptions(spark)
-        seen.append(action("spark.job.description"))
+        match way:
+            case "collect":
+                result.collect()
+            case "foreachPartition":
+                result.foreachPartition(lambda rows: None)
+            case "write":
+                result.write.mode("overwrite").format("json").save(str(tmp_path / "out"))
+        after = context.getLocalProperty("spark.job.description")
     finally:
         context.setLocalProperty("spark.job.description", None)
 
-    assert seen == ["mine"]
-    assert "CEP: a ⇒ b" in told
+    assert f"CEP: {stage}" in _descriptions(spark)
+    assert after == "mine"
 
 
 def _descriptions(spark: SparkSession) -> set[str]:
