@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
 
 import pytest
 
@@ -93,6 +94,35 @@ def test_stock_trend_pattern():
         [103.0, 106.0, 107.0, 110.0, 101.0],
     ]
     assert {e.symbol for m in found for events in m.values() for e in events} == {"HILL"}
+
+
+def test_kafka_source_pattern():
+    """A price that rises above where it began, and then falls below that, makes a match."""
+    sample = load("kafka_source")
+    trades = [{"symbol": "HILL", "price": price} for price in (5, 6, 7, 4, 5, 5, 3)]
+
+    found = match(sample.pattern(), [SimpleNamespace(**trade) for trade in trades], key="symbol")
+
+    assert [[e.price for e in (*m["start"], *m["rise"], *m["fall"])] for m in found] == [
+        [5, 6, 7, 4]
+    ]
+
+
+def test_kafka_source_without_a_broker_starts_no_spark(tmp_path):
+    """Without a broker the program says what to give and ends well, Java or not."""
+    environment = {**os.environ, "PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    environment.pop("JAVA_HOME", None)
+
+    done = subprocess.run(
+        [sys.executable, str(SAMPLES / "kafka_source.py")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip() == expected_output(load("kafka_source"))
 
 
 # --- the programs

@@ -2,8 +2,9 @@
 """
 A program of its own that runs a pattern on a folder of files; tests start, kill and repeat it.
 
-``python -m tests.spark.stream_job MASTER FOLDER {batch,stream,flush} [SLOW_MS]`` reads
-FOLDER/source and writes FOLDER/batch, FOLDER/stream or FOLDER/flush as JSON files.
+``python -m tests.spark.stream_job MASTER FOLDER MODES FILES [SLOW_MS]`` reads FOLDER/source,
+on streams FILES a micro-batch, and writes FOLDER/batch, FOLDER/stream and FOLDER/flush as JSON;
+MODES says which of them, such as ``stream,flush``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, keyBy
@@ -52,36 +53,31 @@ def session(master: str) -> SparkSession:
     )
 
 
-def main(master: str, folder: str, mode: str, slow_ms: int = 0) -> None:
+def main(master: str, folder: str, modes: str, files: str, slow_ms: str = "0") -> None:
     """Run the job."""
     spark = session(master)
     spark.sparkContext.setLogLevel("OFF")
-    source, checkpoint = f"{folder}/source", f"{folder}/checkpoint"
-    if mode == "batch":
-        table = spark.read.schema(SCHEMA).json(source)
-    else:
-        table = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).json(source)
-        table = table.withColumn("time", F.timestamp_millis("ts"))
-        table = table.withWatermark("time", "30 milliseconds")
-    result = (
-        CEP.pattern(keyBy(table, "user"), pattern(slow_ms), keyGroups=16)
-        .inEventTime("ts")
-        .process(_collect, PAIR)
-    )
-    if mode == "stream":
-        query = (
-            result.writeStream.format("json")
-            .option("path", f"{folder}/stream")
-            .option("checkpointLocation", checkpoint)
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
-    else:
-        found = result.flush(checkpoint) if mode == "flush" else result
-        found.write.json(f"{folder}/{mode}")
-    print("done", flush=True)
+    for mode in modes.split(","):
+        if mode == "batch":
+            table = spark.read.schema(SCHEMA).json(f"{folder}/source")
+            matches(table, 0).write.json(f"{folder}/batch")
+            continue
+        reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files)
+        table = reader.json(f"{folder}/source").withColumn("time", F.timestamp_millis("ts"))
+        result = matches(table.withWatermark("time", "30 milliseconds"), int(slow_ms))
+        if mode == "flush":
+            result.flush(f"{folder}/checkpoint").write.json(f"{folder}/flush")
+            continue
+        writer = result.writeStream.format("json").option("path", f"{folder}/stream")
+        writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
+        writer.trigger(availableNow=True).start().awaitTermination()
     spark.stop()
+
+
+def matches(table: DataFrame, slow_ms: int) -> Any:
+    """Give each match as a row."""
+    stream = CEP.pattern(keyBy(table, "user"), pattern(slow_ms), keyGroups=16)
+    return stream.inEventTime("ts").process(_collect, PAIR)
 
 
 def _collect(match: Any, ctx: Any, out: Any) -> None:
@@ -90,4 +86,4 @@ def _collect(match: Any, ctx: Any, out: Any) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4], *map(int, sys.argv[4:]))  # type: ignore[arg-type]
+    main(*sys.argv[1:])

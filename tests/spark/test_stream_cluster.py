@@ -14,8 +14,7 @@ __all__ = ["folder"]
 
 def test_on_a_cluster_of_two_executors(spark: SparkSession, folder: Path) -> None:
     """Batch and stream on a cluster give the same matches as the operator."""
-    for mode in ("batch", "stream", "flush"):
-        finish(start(folder, mode, "local-cluster[2,1,1024]"))
+    finish(start(folder, "batch,stream,flush", "local-cluster[2,1,1024]", files=7))
 
     assert written(spark, folder, "batch") == expected()
     assert written(spark, folder, "stream", "flush") == expected()

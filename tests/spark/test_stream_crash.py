@@ -59,18 +59,13 @@ def written(spark: SparkSession, folder: Path, *modes: str) -> list[tuple[Any, .
     return sorted(found)
 
 
-def start(folder: Path, mode: str, master: str = "local[2,4]", slow_ms: int = 0) -> Any:
+def start(
+    folder: Path, modes: str, master: str = "local[2,4]", files: int = 1, slow_ms: int = 0
+) -> Any:
     """Start a job in a process group of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [
-        sys.executable,
-        "-m",
-        "tests.spark.stream_job",
-        master,
-        str(folder),
-        mode,
-        str(slow_ms),
-    ]
+    arguments = [master, str(folder), modes, str(files), str(slow_ms)]
+    command = [sys.executable, "-m", "tests.spark.stream_job", *arguments]
     return subprocess.Popen(
         command,
         cwd=ROOT,
@@ -122,8 +117,7 @@ def test_killed_ten_times(spark: SparkSession, folder: Path) -> None:
         kill(job)
         before = commits(folder)
         killed_at.append(before)
-    finish(start(folder, "stream"))
-    finish(start(folder, "flush"))
+    finish(start(folder, "stream,flush"))
 
     found = written(spark, folder, "stream", "flush")
     assert len(killed_at) == KILLS
@@ -133,7 +127,7 @@ def test_killed_ten_times(spark: SparkSession, folder: Path) -> None:
 
 def test_killed_python_worker(spark: SparkSession, folder: Path) -> None:
     """A Python worker killed in the middle of a batch: the task is done again, nothing else."""
-    job = start(folder, "stream", slow_ms=10)
+    job = start(folder, "stream,flush", files=4, slow_ms=10)
     killed: list[int] = []
     deadline = time.monotonic() + 240
     while len(killed) < 3 and job.poll() is None and time.monotonic() < deadline:
@@ -144,7 +138,6 @@ def test_killed_python_worker(spark: SparkSession, folder: Path) -> None:
             killed.append(worker.pid)
         time.sleep(0.02)
     finish(job)
-    finish(start(folder, "flush"))
 
     assert len(killed) == 3
     assert written(spark, folder, "stream", "flush") == expected()
