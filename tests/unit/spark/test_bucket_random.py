@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stream's bucket gives what the operator harness gives, whatever the pattern and the batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyflinkcep.testing import OperatorTestHarness
+from tests.conformance.cases import by_key
+from tests.property.strategies import Event, PatternSpec, patterns, timed_events
+from tests.unit.spark.buckets import Bucket
+
+Batch = tuple[list[tuple[str, Event, int]], int]
+
+
+@st.composite
+def micro_batches(draw: st.DrawFn) -> list[Batch]:
+    """Give micro-batches of some keys' events in any order, each with its watermark."""
+    arrivals = [
+        (f"k{key}", event, ts)
+        for key in range(draw(st.integers(1, 3)))
+        for event, ts in draw(timed_events())
+    ]
+    arrivals = draw(st.permutations(sorted(arrivals, key=lambda row: row[2])[:20]))
+    found, watermark = [], 0
+    while arrivals:
+        size = draw(st.integers(1, len(arrivals)))
+        found.append((arrivals[:size], watermark))
+        arrivals = arrivals[size:]
+        watermark += draw(st.integers(0, 5))
+    return found
+
+
+@given(patterns(), micro_batches())
+def test_a_bucket_gives_what_the_operator_gives(spec: PatternSpec, batches: list[Batch]) -> None:
+    """Matches, timeouts and late events are the same, and in the same order for each key."""
+    bucket = Bucket(spec.build(), key_groups=2)
+    harness = OperatorTestHarness(spec.build(), timeoutHandling=True, lateDataOutput=True)
+    for rows, watermark in batches:
+        harness.processWatermark(watermark)
+        for key, event, ts in rows:
+            harness.processElement(event, ts, key)
+        events = [
+            {
+                "key": key,
+                "ts": ts,
+                "id": event.number,
+                "name": event.name,
+                "price": float(event.price),
+            }
+            for key, event, ts in rows
+        ]
+        bucket.batch(events, watermark)
+    harness.close()
+    bucket.close()
+
+    assert by_key(bucket.matches) == _answer(harness.matches)
+    assert by_key(bucket.timeouts) == _answer(harness.timeouts)
+    assert by_key(bucket.late) == by_key((key, event.number) for key, event in harness.lateData)
+
+
+def _answer(found: list[Any]) -> dict[Any, list[Any]]:
+    return by_key(
+        (key, ts, [[stage, *(event.number for event in events)] for stage, events in match.items()])
+        for key, ts, match in found
+    )

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows whose fields are made when they are asked for are like any other Row."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import Row
+from pyspark.sql.types import (
+    ArrayType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from pyflinkcep.spark.rows import RowReader, arrow_schema
+
+_SCHEMA = StructType(
+    [
+        StructField("name", StringType()),
+        StructField("count", IntegerType()),
+        StructField("ts", TimestampType()),
+        StructField("tags", ArrayType(StringType())),
+        StructField("a b", IntegerType()),
+        StructField("empty", StringType()),
+    ]
+)
+_TABLE = pa.table(
+    [["x", "y"], [1, 2], [0, 5_000_000], [["p"], []], [7, None], [None, None]],
+    schema=arrow_schema(_SCHEMA),
+)
+
+
+def both() -> tuple[Row, Row]:
+    """Make the second row, lazily and at once."""
+    reader = RowReader(_SCHEMA)
+    return reader.lazy_rows(_TABLE)[1], reader.rows(_TABLE)[1]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda r: r.name,
+        lambda r: r.ts,
+        lambda r: r.tags,
+        lambda r: r.empty,
+        lambda r: r["a b"],
+        lambda r: r["name"],
+        lambda r: r[0],
+        lambda r: r[-1],
+        lambda r: r[1:3],
+        lambda r: len(r),
+        lambda r: list(r),
+        lambda r: tuple(r),
+        lambda r: r.asDict(),
+        lambda r: repr(r),
+        lambda r: "y" in r,
+        lambda r: "name" in r,
+        lambda r: r.count("y"),
+        lambda r: r.index(2),
+        lambda r: r == r,
+        lambda r: r != r,
+        lambda r: r + (1,),  # noqa: RUF005 - the operator is what is tried
+        lambda r: r.__fields__,
+        lambda r: isinstance(r, Row),
+        lambda r: bool(r),
+        lambda r: hash(r[:3]),
+        lambda r: [*r],
+        lambda r: getattr(r, "other", "none"),
+        lambda r: pickle.loads(pickle.dumps(r)),
+    ],
+)
+def test_used_like_a_row(use: Callable[[Any], Any]) -> None:
+    """Every way to use a Row gives what it gives on a Row made at once."""
+    lazy, plain = both()
+
+    assert use(lazy) == use(plain)
+
+
+def test_equal_to_what_it_stands_for() -> None:
+    """A lazy Row equals the ordinary Row of its values, from both sides."""
+    lazy, plain = both()
+
+    assert lazy == plain
+    assert plain == tuple(lazy)
+
+
+@pytest.mark.parametrize("use", [lambda r: r["other"], lambda r: r.other, lambda r: r[9]])
+def test_what_is_not_there(use: Callable[[Any], Any]) -> None:
+    """What a Row does not have raises the same as on an ordinary Row."""
+    lazy, plain = both()
+    with pytest.raises(Exception) as expected:  # noqa: PT011 - the type is what is compared
+        use(plain)
+    with pytest.raises(type(expected.value)):
+        use(lazy)
+
+
+def test_only_what_is_asked_for_is_converted() -> None:
+    """A field that nobody asks for stays as Arrow has it."""
+    lazy, _ = both()
+    block = tuple.__getitem__(lazy, 0)
+
+    assert lazy.name == "y"
+    assert [values is not None for values in block.columns] == [True] + [False] * 5
