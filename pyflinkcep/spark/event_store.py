@@ -35,7 +35,7 @@ class EventStore:
         self._reader = reader
         self._base = 0
         self._batch = schema.empty_table()
-        self._blocks: dict[int, list[Row]] = {}
+        self._blocks: dict[int, Sequence[Row]] = {}
         self._old_handles = np.empty(0, np.int64)
         self._old = self._batch
         self._old_rows: dict[int, Row] = {}
@@ -81,11 +81,11 @@ class EventStore:
         if handle < self._base:
             row = self._old_rows.get(handle)
             if row is None:
-                row = self._old_rows[handle] = self.rows([handle])[0]
+                row = self._old_rows[handle] = self._reader.lazy_rows(self.take([handle]))[0]
             return row
         block, offset = divmod(handle - self._base, _BLOCK)
         rows = self._blocks.get(block)
         if rows is None:
-            rows = self._reader.rows(self._batch.slice(block * _BLOCK, _BLOCK))
+            rows = self._reader.lazy_rows(self._batch.slice(block * _BLOCK, _BLOCK))
             self._blocks[block] = rows
         return rows[offset]

@@ -205,7 +205,7 @@ class PatternStream:
             that the end of the input released); and for each stage an array of structs of the
             event's columns, empty where the stage took nothing. Timeouts have the same columns,
             with the end of the window as ``timeoutTimestamp``. A plain DataFrame unless there
-            are side outputs.
+            are side outputs, or it is a stream, which may need its ``flush``.
         """
         nfa = self._compile(timeoutTag is not None)
         source = self._source(nfa)
@@ -224,7 +224,8 @@ class PatternStream:
         result = self._run(source, nfa, consumer)
         if isinstance(schemas[MAIN]["matchTimestamp"].dataType, TimestampType):
             result = result.withEventTime("matchTimestamp")
-        return result if len(result._schemas) > 1 else result.toDF()
+        has_more = len(result.outputs) > 1 or self._dataframe.isStreaming
+        return result if has_more else result.toDF()
 
     # --- helpers
 

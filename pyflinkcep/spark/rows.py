@@ -15,6 +15,7 @@ from pyspark.sql.types import StructField, StructType
 
 from pyflinkcep.errors import FunctionError
 from pyflinkcep.spark.fitting import field_fits
+from pyflinkcep.spark.lazy_rows import LazyRows
 
 __all__ = ["RowReader", "RowWriter", "arrow_schema", "shortened"]
 
@@ -47,6 +48,11 @@ class RowReader:
             if not hasattr(Row, name):  # such as count and index, which stay methods
                 fields[name] = property(itemgetter(position))
         self._row: type[Row] = type("Row", (Row,), fields)
+        self._lazy = LazyRows(schema, self._row)
+
+    def lazy_rows(self, table: pa.Table) -> Sequence[Row]:
+        """Make Rows whose fields are converted when they are first asked for."""
+        return self._lazy.rows(table)
 
     def rows(self, table: pa.Table) -> list[Row]:
         """Make a Row of each row of a table."""
