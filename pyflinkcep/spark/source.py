@@ -230,7 +230,10 @@ def _resolve_keys(
         columns.append(KeyColumn(name, column, signature, type_))
     names = [key.name for key in columns]
     if len(set(names)) < len(names):
-        raise InputError(f"pattern {pattern}: the key {names} names a column twice")
+        raise InputError(
+            f"pattern {pattern}: the key {names} names a column twice",
+            "name each column once; give computed ones names with .alias(...)",
+        )
     return tuple(columns), expressions
 
 
@@ -299,11 +302,15 @@ def _watermark_column(dataframe: DataFrame, pattern: str) -> str:
 
 def _time_unit(dataframe: DataFrame, name: str, pattern: str) -> int | None:
     if not isinstance(name, str):
-        raise InputError(f"inEventTime takes a column's name, not {name!r}")
+        raise InputError(
+            f"pattern {pattern}: inEventTime takes a column's name, not {name!r}",
+            "for a computed time, add it with withColumn('at', ...) and say inEventTime('at')",
+        )
     _check_exists(dataframe, name, "time", pattern)
     if name not in dataframe.columns:
         raise InputError(
-            f"pattern {pattern}: time column {name!r} is not spelled as in {dataframe.columns}"
+            f"pattern {pattern}: time column {name!r} is not spelled as in {dataframe.columns}",
+            "write it as the DataFrame does, capitals and all",
         )
     type_ = dataframe.schema[name].dataType
     if isinstance(type_, TimestampType | TimestampNTZType):
