@@ -23,6 +23,7 @@ from pyflinkcep.errors import (
     NotSupportedError,
 )
 from pyflinkcep.functions import (
+    EventComparator,
     OutputTag,
     PatternFlatSelectFunction,
     PatternFlatTimeoutFunction,
@@ -54,6 +55,7 @@ __all__ = [
     "CepError",
     "CepRuntimeError",
     "ConditionError",
+    "EventComparator",
     "FunctionError",
     "GroupPattern",
     "InputError",

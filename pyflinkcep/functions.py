@@ -13,6 +13,7 @@ from pyflinkcep.runtime import RichFunction
 
 __all__ = [
     "Collector",
+    "EventComparator",
     "Match",
     "OutputTag",
     "PatternFlatSelectFunction",
@@ -35,6 +36,28 @@ class Collector(Protocol):
 
     def collect(self, record: Any) -> None:
         """Emit one record."""
+
+
+class EventComparator(ABC):
+    """
+    Orders events of equal time.
+
+    A sort key of one event, or a plain function of two, does as well.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.EventComparator`` (Flink 2.3.0).
+
+    Examples
+    --------
+    >>> class ByPrice(EventComparator):
+    ...     def compare(self, first, second):
+    ...         return first.price - second.price
+    """
+
+    @abstractmethod
+    def compare(self, first: Any, second: Any) -> int:
+        """Give a negative number, zero, or a positive number, as `first` is before `second`."""
 
 
 @attrs.frozen

@@ -2,7 +2,7 @@
 """Flink's CEP operator: queues, the watermark, late data, timers, snapshots."""
 
 from pyflinkcep.operator.cep_operator import CepOperator, KeyState, Output, is_late
-from pyflinkcep.operator.comparator import EventComparator, comparator_key
+from pyflinkcep.operator.comparator import Comparator, comparator_key
 from pyflinkcep.operator.keyed_operator import KeyedCepOperator, KeyedOutput
 from pyflinkcep.operator.keyed_snapshot import restore, snapshot
 from pyflinkcep.operator.limit import PartialMatchLimit
@@ -11,7 +11,7 @@ from pyflinkcep.operator.snapshot import STATE_FORMAT, Serializer
 __all__ = [
     "STATE_FORMAT",
     "CepOperator",
-    "EventComparator",
+    "Comparator",
     "KeyState",
     "KeyedCepOperator",
     "KeyedOutput",

@@ -10,13 +10,13 @@ from typing import Any
 
 from pyflinkcep.errors import InvalidArgumentError
 
-__all__ = ["EventComparator", "comparator_key"]
+__all__ = ["Comparator", "comparator_key"]
 
-EventComparator = Callable[..., Any]
-"""A sort key of one event, or a function of two that gives a negative, zero or positive number."""
+Comparator = Any
+"""A sort key of one event, a function of two that compares them, or an ``EventComparator``."""
 
 
-def comparator_key(comparator: EventComparator | None) -> Callable[[Any], Any] | None:
+def comparator_key(comparator: Comparator | None) -> Callable[[Any], Any] | None:
     """
     Turn a comparator into a sort key.
 
@@ -53,4 +53,5 @@ def comparator_key(comparator: EventComparator | None) -> Callable[[Any], Any] |
         p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         for p in parameters
     )
-    return functools.cmp_to_key(comparator) if required == 2 else comparator
+    key: Callable[[Any], Any] = comparator
+    return functools.cmp_to_key(comparator) if required == 2 else key

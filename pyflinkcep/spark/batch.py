@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.operator import CepOperator, EventComparator, KeyState, comparator_key
+from pyflinkcep.operator import CepOperator, Comparator, KeyState, comparator_key
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.arrow_map import map_in_arrow
@@ -43,7 +43,7 @@ def batch_plan(
     source: EventSource,
     pattern: Pattern,
     nfa: NFA,
-    comparator: EventComparator | None,
+    comparator: Comparator | None,
     consumer: Consumer,
 ) -> DataFrame:
     """
@@ -104,7 +104,7 @@ class BatchTask:
 
     pattern: Pattern
     layout: Layout
-    comparator: EventComparator | None
+    comparator: Comparator | None
     consumer: Consumer
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

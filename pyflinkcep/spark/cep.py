@@ -6,7 +6,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 
 from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
-from pyflinkcep.operator import EventComparator, PartialMatchLimit, comparator_key
+from pyflinkcep.operator import Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.key_groups import KeyGroups
 from pyflinkcep.spark.pattern_stream import PatternStream
@@ -61,7 +61,7 @@ class CEP:
     def pattern(
         input: DataFrame | KeyedDataFrame,
         pattern: Pattern,
-        comparator: EventComparator | None = None,
+        comparator: Comparator | None = None,
         keyGroups: int = 128,
         onPatternChange: str = "fail",
         maxPartialMatches: int | None = None,

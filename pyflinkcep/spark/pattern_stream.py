@@ -15,7 +15,7 @@ from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedErro
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.nfa import NFA, NFACompiler, StateTransitionAction, StateType
 from pyflinkcep.nfa.names import original_name
-from pyflinkcep.operator import EventComparator
+from pyflinkcep.operator import Comparator
 from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.spark.batch import batch_plan
 from pyflinkcep.spark.conditions import check_conditions
@@ -45,7 +45,7 @@ class PatternStream:
     _dataframe: DataFrame
     _keys: tuple[str | Column, ...]
     _pattern: Pattern
-    _comparator: EventComparator | None = None
+    _comparator: Comparator | None = None
     _time_column: str | None = None
     _processing_time: bool = False
     _late_tag: OutputTag | None = None

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.errors import CepRuntimeError, InputError
 from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.operator import EventComparator, PartialMatchLimit
+from pyflinkcep.operator import Comparator, PartialMatchLimit
 from pyflinkcep.operator.snapshot import stage_names
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
@@ -63,7 +63,7 @@ def make_plan(
     source: EventSource,
     pattern: Pattern,
     nfa: NFA,
-    comparator: EventComparator | None,
+    comparator: Comparator | None,
     consumer: Consumer,
     settings: StreamSettings,
 ) -> tuple[StreamPlan, DataFrame]:

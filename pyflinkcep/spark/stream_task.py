@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.operator import CepOperator, EventComparator, PartialMatchLimit, comparator_key
+from pyflinkcep.operator import CepOperator, Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.conditions import spark_atoms
@@ -56,7 +56,7 @@ class StreamPlan:
     layout: Layout
     schema: pa.Schema
     key_groups: KeyGroups
-    comparator: EventComparator | None
+    comparator: Comparator | None
     processing_time: bool
     wants_timeouts: bool
     fingerprint: dict[str, str]

@@ -10,7 +10,7 @@ from typing import Any
 from pyflinkcep.nfa import EventEvaluation, EventMatch, NFACompiler, TimedOut
 from pyflinkcep.operator import (
     CepOperator,
-    EventComparator,
+    Comparator,
     KeyedCepOperator,
     PartialMatchLimit,
     comparator_key,
@@ -165,7 +165,7 @@ class OperatorTestHarness:
         pattern: Pattern,
         timeoutHandling: bool = False,
         lateDataOutput: bool = False,
-        comparator: EventComparator | None = None,
+        comparator: Comparator | None = None,
         processingTime: bool = False,
         maxPartialMatches: int | None = None,
         onTooManyPartialMatches: str = "fail",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pyflinkcep import Pattern
+from pyflinkcep import EventComparator, Pattern
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.operator import comparator_key
 from pyflinkcep.testing import OperatorTestHarness
@@ -101,3 +101,13 @@ def test_the_order_survives_a_restore() -> None:
     harness.close()
 
     assert [match["any"] for _, _, match in harness.matches] == [["a"], ["bb"]]
+
+
+def test_an_event_comparator_orders_events() -> None:
+    """Flink's interface, as a class with compare, serves as a comparator."""
+
+    class Longest(EventComparator):
+        def compare(self, first: str, second: str) -> int:
+            return len(second) - len(first)
+
+    assert sorted(["a", "ccc", "bb"], key=comparator_key(Longest())) == ["ccc", "bb", "a"]
