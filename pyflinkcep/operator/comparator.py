@@ -45,13 +45,13 @@ def comparator_key(comparator: Comparator | None) -> Callable[[Any], Any] | None
         raise InvalidArgumentError(
             f"{comparator!r} is no comparator", "give a sort key or a function of two events"
         )
+    key: Callable[[Any], Any] = comparator
     try:
         parameters = inspect.signature(comparator).parameters.values()
     except (TypeError, ValueError):
-        return comparator
+        return key
     required = sum(
         p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
         for p in parameters
     )
-    key: Callable[[Any], Any] = comparator
     return functools.cmp_to_key(comparator) if required == 2 else key
