@@ -22,7 +22,7 @@ from pyflinkcep import CEP, Pattern, keyBy
 
 SCHEMA = "user string, ts bigint, name string, id int"
 PAIR = "user string, a int, b int, at bigint"
-WINDOW = timedelta(milliseconds=60)
+WINDOW = timedelta(milliseconds=90)
 
 
 def pattern(slow_ms: int = 0) -> Pattern:
@@ -48,6 +48,7 @@ def session(master: str) -> SparkSession:
         .config("spark.driver.memory", "768m")
         .config("spark.executor.memory", "512m")
         .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )
@@ -70,7 +71,9 @@ def main(master: str, folder: str, modes: str, files: str, slow_ms: str = "0") -
             continue
         writer = result.writeStream.format("json").option("path", f"{folder}/stream")
         writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
-        writer.trigger(availableNow=True).start().awaitTermination()
+        query = writer.trigger(availableNow=True).start()
+        print("started", flush=True)
+        query.awaitTermination()
     spark.stop()
 
 

@@ -15,6 +15,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
 
 from pyflinkcep.time import MIN_WATERMARK
 
@@ -115,22 +116,27 @@ class Finished:
 def run(frame: Any, checkpoint: Path, finished: Finished | None = None) -> Finished:
     """Run a query from its checkpoint until its source is read; add what it gives to `finished`."""
     finished = finished or Finished()
-
-    def take(batch: DataFrame, number: int) -> None:
-        finished.batches[number] = batch.collect()
-
-    query = (
-        frame.writeStream.foreachBatch(take)
-        .option("checkpointLocation", str(checkpoint))
-        .trigger(availableNow=True)
-        .start()
-    )
+    query = start(frame, checkpoint, finished)
     try:
         query.awaitTermination()
         finished.progress = [p for p in query.recentProgress if p.batchId in finished.batches]
     finally:
         query.stop()
     return finished
+
+
+def start(frame: Any, checkpoint: Path, finished: Finished) -> StreamingQuery:
+    """Start a query that ends when its source is read, and adds what it gives to `finished`."""
+
+    def take(batch: DataFrame, number: int) -> None:
+        finished.batches[number] = batch.collect()
+
+    return (
+        frame.writeStream.foreachBatch(take)
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
 
 
 def failure(frame: Any, checkpoint: Path, finished: Finished | None = None) -> str:
