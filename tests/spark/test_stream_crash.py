@@ -22,7 +22,7 @@ from tests.spark.stream_job import SCHEMA, WINDOW
 from tests.spark.streams import FileSource
 
 ROOT = Path(__file__).parents[2]
-FILES = 20
+FILES = 40  # more than ten short runs can read
 KILLS = 10
 
 
@@ -117,7 +117,7 @@ def test_killed_ten_times(spark: SparkSession, folder: Path) -> None:
 
     found = written(spark, folder, "stream", "flush")
     assert found == expected(), f"killed after the commits {killed_at}"
-    assert len(found) == 53
+    assert len(found) > 50
 
 
 def test_killed_python_worker(spark: SparkSession, folder: Path) -> None:
