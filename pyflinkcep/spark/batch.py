@@ -16,7 +16,13 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.operator import CepOperator, Comparator, KeyState, comparator_key
+from pyflinkcep.operator import (
+    CepOperator,
+    Comparator,
+    KeyState,
+    PartialMatchLimit,
+    comparator_key,
+)
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.arrow_map import map_in_arrow
@@ -45,6 +51,7 @@ def batch_plan(
     nfa: NFA,
     comparator: Comparator | None,
     consumer: Consumer,
+    limit: PartialMatchLimit | None = None,
 ) -> DataFrame:
     """
     Plan a bounded job.
@@ -61,6 +68,8 @@ def batch_plan(
         Orders events of equal time, which otherwise keep their order in the source.
     consumer : Consumer
         What becomes of the matches.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
 
     Returns
     -------
@@ -81,7 +90,7 @@ def batch_plan(
     ordered = shuffled.sortWithinPartitions(
         *signature, F.col(quoted(layout.time_column)), F.col(_POSITION)
     ).drop(_POSITION)
-    task = BatchTask(pattern, layout, comparator, consumer)
+    task = BatchTask(pattern, layout, comparator, consumer, limit)
     return map_in_arrow(ordered, task.run, output_schema(consumer), f"CEP: {layout.pattern}")
 
 
@@ -100,12 +109,15 @@ class BatchTask:
         Orders events of equal time.
     consumer : Consumer
         What becomes of the matches.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
     """
 
     pattern: Pattern
     layout: Layout
     comparator: Comparator | None
     consumer: Consumer
+    limit: PartialMatchLimit | None = None
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the events of a partition; give its output."""
@@ -153,6 +165,7 @@ class _Partition:
         self._known = sum(atom.bit for atom in spark_atoms(nfa))
         self._results = Results(task.consumer.wants_timeouts)
         self._operator = CepOperator(nfa)
+        self._limit = task.limit
         self._nfa = nfa
         self._state: KeyState | None = None
         self._key: Any = None
@@ -168,7 +181,7 @@ class _Partition:
             events = table.select(list(self._layout.payload))
             if store is None:
                 store = EventStore(self._reader, events.schema)
-                self._operator = CepOperator(self._nfa, view=store.row)
+                self._operator = CepOperator(self._nfa, view=store.row, limit=self._limit)
             self._process(table, events, store.add(events), store)
             yield from self._flush(store)
             store.keep(self._live())

@@ -88,11 +88,11 @@ class CEP:
             For streams: what to do with a checkpoint of another pattern: refuse it, or drop
             its partial matches.
         maxPartialMatches : int, at least 1, optional
-            For streams: how many partial matches a key may have, against patterns that run
-            away. No bound when not given.
+            How many partial matches a key may have, against patterns that run away. No bound
+            when not given.
         onTooManyPartialMatches : {"fail", "dropOldest"}
-            What to do with a key that has more: stop the query, or drop those that began
-            first; they are counted in the progress as ``numPartialMatchesDropped``.
+            What to do with a key that has more: stop the job or, on a stream, drop those that
+            began first; they are counted in the progress as ``numPartialMatchesDropped``.
 
         Returns
         -------

@@ -247,6 +247,13 @@ class PatternStream:
         return NFACompiler.compile(self._pattern, timeout_handling)
 
     def _source(self, nfa: NFA) -> EventSource:
+        limit = self._settings.limit
+        if limit is not None and limit.policy != "fail" and not self._dataframe.isStreaming:
+            raise NotSupportedError(
+                f"pattern {nfa.description}: onTooManyPartialMatches={limit.policy!r} "
+                "on a bounded DataFrame, where nothing counts what is dropped",
+                'say onTooManyPartialMatches="fail", or give the pattern a window',
+            )
         if self._processing_time and not self._dataframe.isStreaming:
             raise NotSupportedError(
                 f"pattern {nfa.description}: processing time on a bounded DataFrame",
@@ -267,7 +274,8 @@ class PatternStream:
             _add_output(consumer.schemas, self._late_tag.name, self._dataframe.schema)
         description = f"CEP: {nfa.description}"
         if not self._dataframe.isStreaming:
-            table = batch_plan(source, self._pattern, nfa, self._comparator, consumer)
+            limit = self._settings.limit
+            table = batch_plan(source, self._pattern, nfa, self._comparator, consumer, limit)
             return CepDataFrame(table, consumer.schemas, description)
         plan, prepared = make_plan(
             source, self._pattern, nfa, self._comparator, consumer, self._settings
