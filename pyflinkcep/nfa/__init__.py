@@ -3,7 +3,7 @@
 
 from pyflinkcep.nfa.compiler import NFACompiler
 from pyflinkcep.nfa.emission import EventMatch
-from pyflinkcep.nfa.evaluation import EventEvaluation
+from pyflinkcep.nfa.evaluation import EventEvaluation, Expressions
 from pyflinkcep.nfa.nfa import NFA, TimedOut
 from pyflinkcep.nfa.nfa_state import ComputationState, NFAState
 from pyflinkcep.nfa.state import State, StateTransition, StateTransitionAction, StateType
@@ -13,6 +13,7 @@ __all__ = [
     "ComputationState",
     "EventEvaluation",
     "EventMatch",
+    "Expressions",
     "NFACompiler",
     "NFAState",
     "State",

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import difflib
+from collections.abc import Callable, Iterable, Iterator
 
 from pyflinkcep.errors import MalformedPatternException
 from pyflinkcep.nfa.graph import ENDING_STATE_NAME, GraphBuilder
-from pyflinkcep.nfa.names import DELIMITER, NFAStateNameHandler
+from pyflinkcep.nfa.names import DELIMITER, NFAStateNameHandler, original_name
 from pyflinkcep.nfa.nfa import NFA
 from pyflinkcep.nfa.state import (
     State,
@@ -16,7 +17,7 @@ from pyflinkcep.nfa.state import (
     StateType,
     endless_loop,
 )
-from pyflinkcep.nfa.steps import Atoms, StateTable
+from pyflinkcep.nfa.steps import Atom, Atoms, StateTable
 from pyflinkcep.pattern.conditions import (
     BooleanConditions,
     IterativeCondition,
@@ -25,6 +26,7 @@ from pyflinkcep.pattern.conditions import (
     RichOrCondition,
     SimpleCondition,
 )
+from pyflinkcep.pattern.expressions import MatchExpression
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import ConsumingStrategy
 
@@ -62,8 +64,9 @@ class NFACompiler:
         ------
         MalformedPatternException
             When names repeat, the skip strategy names no stage of the top level, windows
-            contradict each other, the last stage is a ``notFollowedBy`` without a window, or
-            the pattern would never end or crash in Flink.
+            contradict each other, the last stage is a ``notFollowedBy`` without a window, a
+            condition in SQL looks at a stage that there is not, or the pattern would never end
+            or crash in Flink.
 
         Examples
         --------
@@ -83,6 +86,7 @@ class NFACompiler:
             until = stage.getUntilCondition()
             if until is not None:
                 atoms.register(until, stage.getName())
+        _check_expressions(atoms, pattern)
         tables: dict[State, StateTable] = {}
         for state in graph.states:
             tables[state] = StateTable(state, atoms, tables, graph.window_times.get(state.name, 0))
@@ -188,6 +192,38 @@ def _check_runs(graph: GraphBuilder) -> None:
                 f"stage {stop.stage!r}: everything before this NOT stage may stay empty: "
                 "Flink crashes on such a pattern",
                 "make one stage before the NOT stage mandatory",
+            )
+
+
+def _check_expressions(atoms: Iterable[Atom], pattern: Pattern) -> None:
+    """Refuse SQL that names a stage that cannot have taken anything, or not as it is done."""
+    stages = {
+        original_name(stage.getName()): stage.getQuantifier().consumingStrategy
+        for stage in _all_stages(pattern)
+        if not isinstance(stage, GroupPattern)
+    }
+    absent = (ConsumingStrategy.NOT_FOLLOW, ConsumingStrategy.NOT_NEXT)
+    for atom in atoms:
+        expression = atom.condition
+        if not isinstance(expression, MatchExpression):
+            continue
+        where = f"stage {atom.stage!r}: the condition {expression.text!r}"
+        for name in expression.stages():
+            if name not in stages:
+                near = difflib.get_close_matches(name, stages, n=1)
+                raise MalformedPatternException(
+                    f"{where} looks at stage {name!r}, the stages are {list(stages)[::-1]}",
+                    f"did you mean {near[0]!r}?" if near else "name a stage of the pattern",
+                )
+            if stages[name] in absent:
+                raise MalformedPatternException(
+                    f"{where} looks at stage {name!r}, which takes no events",
+                    "name a stage that is no NOT stage",
+                )
+        for name in sorted(expression.owners & set(stages)):
+            raise MalformedPatternException(
+                f"{where} has a column of stage {name!r} outside of an aggregate",
+                f"say which of its events is meant, for example last({name}.column)",
             )
 
 

@@ -4,21 +4,41 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
+
 from pyflinkcep.errors import CepError, ConditionError, MissingConditionError
+from pyflinkcep.nfa.generated import MatchFunctions
 from pyflinkcep.nfa.nfa_state import ComputationState
 from pyflinkcep.nfa.steps import Ask, Atom, Step
 from pyflinkcep.sharedbuffer import DeweyNumber, SharedBufferEdge, SharedBufferNode
 
-__all__ = ["EventEvaluation"]
+__all__ = ["EventEvaluation", "Expressions"]
 
 Path = dict[str, list[Any]]
 """Stage name to events as the user knows them, oldest first."""
 
 _MOST_KEPT_EVENTS = 1_000_000
 _UNSEEN = object()
+
+
+@attrs.frozen(eq=False)
+class Expressions:
+    """
+    A pattern's match expressions, and where the values are that they need.
+
+    Attributes
+    ----------
+    functions : MatchFunctions
+        The expressions.
+    fields : callable
+        Gives the fields of an event, by what the buffer holds for it.
+    """
+
+    functions: MatchFunctions
+    fields: Callable[[Any], Sequence[Any]]
 
 
 class EventEvaluation:
@@ -33,6 +53,8 @@ class EventEvaluation:
         The bits of conditions that are answered before for every event.
     processing_time : int or None, epoch milliseconds
         The clock that conditions see; the wall clock when None.
+    expressions : Expressions or None
+        The match expressions, for engines that can evaluate them.
 
     Attributes
     ----------
@@ -44,6 +66,8 @@ class EventEvaluation:
 
     __slots__ = (
         "_event",
+        "_expressions",
+        "_fields",
         "_node",
         "_path",
         "_paths",
@@ -63,8 +87,11 @@ class EventEvaluation:
         view: Callable[[Any], Any] | None = None,
         known: int = 0,
         processing_time: int | None = None,
+        expressions: Expressions | None = None,
     ) -> None:
         self._view = view
+        self._expressions = expressions
+        self._fields: Sequence[Any] | None = None
         self.always_known = known
         self._processing_time = processing_time
         self._event: Any = None
@@ -93,6 +120,7 @@ class EventEvaluation:
         """
         self._event = event
         self._row = _UNSEEN
+        self._fields = None
         self._timestamp = timestamp
         self.known = self.always_known
         self.values = values
@@ -117,7 +145,12 @@ class EventEvaluation:
         step: Any = node
         while step.__class__ is Ask:
             atom = step.atom
-            holds = self.holds(atom) if atom.bit else self._ask(atom)
+            if atom.bit:
+                holds = self.holds(atom)
+            elif atom.expression is not None and self._expressions is not None:
+                holds = self._compute(atom, self._expressions)
+            else:
+                holds = self._ask(atom)
             step = (step.yes if holds else step.no) or step.following(holds)
         return step  # type: ignore[no-any-return]
 
@@ -152,6 +185,58 @@ class EventEvaluation:
             stage=atom.stage,
             timestamp_ms=self._timestamp,
         )
+
+    # --- match expressions
+
+    def _compute(self, atom: Atom, expressions: Expressions) -> bool:
+        """Say whether a match expression holds for the event and the partial match at hand."""
+        node, version = self._node, self._version
+        functions, fields = expressions.functions, self._fields
+        if fields is None:
+            fields = self._fields = expressions.fields(self._event)
+        try:
+            slots: tuple[Any, ...] | None = functions.initial
+            if node is not None and version is not None:
+                edge = self._edge(node, version)
+                slots = edge.values
+                if slots is None:
+                    slots = self._accumulate(node, edge, expressions)
+            assert atom.expression is not None
+            assert slots is not None
+            return functions.conditions[atom.expression](fields, slots)
+        except ArithmeticError as cause:
+            raise ConditionError(
+                f"the condition {atom.condition!r} failed. {cause}",
+                "test for it in the condition, or set spark.sql.ansi.enabled to false",
+                stage=atom.stage,
+                timestamp_ms=self._timestamp,
+            ) from cause
+
+    def _accumulate(
+        self, node: SharedBufferNode, edge: SharedBufferEdge, expressions: Expressions
+    ) -> tuple[Any, ...]:
+        """
+        Give the slots after a step, from those after the last step before it that has some.
+
+        An edge is the way of one run, so what it leads to never changes.
+        """
+        updates, fields = expressions.functions.updates, expressions.fields
+        missing = []
+        slots = edge.values
+        while slots is None:
+            missing.append((node, edge))
+            if edge.target is None:
+                slots = expressions.functions.initial
+            else:
+                node = edge.target
+                edge = self._edge(node, edge.version)
+                slots = edge.values
+        for node, edge in reversed(missing):
+            update = updates.get(node.pageName)
+            if update is not None:
+                slots = update(slots, fields(node.entry.event))
+            edge.values = slots
+        return slots
 
     # --- the context of iterative conditions
 

@@ -24,6 +24,7 @@ from pyflinkcep.pattern.conditions import (
     RichOrCondition,
     SimpleCondition,
 )
+from pyflinkcep.pattern.expressions import MatchExpression
 
 __all__ = ["Ask", "Atom", "Atoms", "Move", "StateTable", "Step"]
 
@@ -44,12 +45,19 @@ class Atom:
         are kept for the event; 0 when it looks at the partial match.
     function : callable
         What to call with the event, and with the context too where there is no bit.
+    expression : str or None
+        The text of a match expression; None for every other condition.
     """
 
     condition: IterativeCondition
     stage: str
     bit: int
     function: Callable[..., Any] = attrs.field(init=False)
+    expression: str | None = attrs.field(init=False)
+
+    @expression.default
+    def _text(self) -> str | None:
+        return self.condition.text if isinstance(self.condition, MatchExpression) else None
 
     @function.default
     def _the_users_own(self) -> Callable[..., Any]:

@@ -54,7 +54,7 @@ EQ_NULLSAFE type            as EQ, but 1 where both are NULL and 0 where one is;
 NOT, AND, OR                of INT, where every number but 0 is true; three-valued: 0 AND NULL is
                             0, 1 OR NULL is 1, NOT NULL is NULL
 IS_NULL                     pop a, push INT 1 or 0
-JUMP_IF_FALSE n             skip the next `n` instructions if the top is 0, which stays; NULL goes on
+JUMP_IF_FALSE n             skip the next `n` instructions if the top is 0; it stays
 JUMP_IF_TRUE n              skip the next `n` if the top is neither 0 nor NULL; it stays
 JUMP_IF_NOT_NULL n          skip the next `n` if the top is not NULL, and leave it; else pop it
 ==========================  ===================================================================

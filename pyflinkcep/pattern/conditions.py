@@ -311,7 +311,7 @@ class ExpressionCondition(SimpleCondition):
         return self.text
 
 
-def as_condition(condition: Any, null_message: str) -> IterativeCondition:
+def as_condition(condition: Any, null_message: str, stage: str = "") -> IterativeCondition:
     """
     Turn whatever a user may write as a condition into an :class:`IterativeCondition`.
 
@@ -321,19 +321,25 @@ def as_condition(condition: Any, null_message: str) -> IterativeCondition:
         A condition, a function of (event) or (event, ctx), a SQL string or a Spark Column.
     null_message : str
         Flink's text for a missing condition.
+    stage : str, optional
+        The stage that the condition is for, for errors.
 
     Raises
     ------
     MissingConditionError
         When `condition` is None.
     InvalidArgumentError
-        When it is none of the above.
+        When it is none of the above, or SQL over stages that is wrong in itself.
     """
     if condition is None:
         raise MissingConditionError(null_message, "give a function, an expression or a condition")
     if isinstance(condition, IterativeCondition):
         return condition
-    if isinstance(condition, str) or _is_column(condition):
+    if isinstance(condition, str):
+        from pyflinkcep.pattern.sql import sql_condition  # imports this module
+
+        return sql_condition(condition, stage)
+    if _is_column(condition):
         return ExpressionCondition(condition)
     if not callable(condition) or isinstance(condition, type):
         raise InvalidArgumentError(

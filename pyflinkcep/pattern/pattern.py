@@ -102,7 +102,9 @@ class Pattern(Stage):
         ----------
         condition : callable, str, Column or IterativeCondition
             A function of (event) or (event, ctx) that returns a bool; a Spark SQL expression
-            over the event's columns; or a condition object.
+            over the event's columns and, in ``first``, ``last``, ``count``, ``sum``, ``min``,
+            ``max`` and ``avg``, over those of the events taken for a stage; or a condition
+            object.
 
         Returns
         -------
@@ -113,8 +115,10 @@ class Pattern(Stage):
         --------
         >>> Pattern.begin("a").where(lambda e: e.price > 3).where("volume < 10")
         Pattern(a)
+        >>> Pattern.begin("up").where("price > coalesce(last(up.price), 0)").oneOrMore()
+        Pattern(up+)
         """
-        new = as_condition(condition, "The condition cannot be null.")
+        new = as_condition(condition, "The condition cannot be null.", self._name)
         self._condition = new if self._condition is None else RichAndCondition(self._condition, new)
         return self
 
@@ -124,7 +128,7 @@ class Pattern(Stage):
 
         ``where(A).or_(B).where(C)`` means (A or B) and C.
         """
-        new = as_condition(condition, "The condition cannot be null.")
+        new = as_condition(condition, "The condition cannot be null.", self._name)
         self._condition = new if self._condition is None else RichOrCondition(self._condition, new)
         return self
 
@@ -147,7 +151,7 @@ class Pattern(Stage):
         MalformedPatternException
             When the stage is no ``oneOrMore`` or ``timesOrMore``, or has an until already.
         """
-        new = as_condition(untilCondition, "The condition cannot be null")
+        new = as_condition(untilCondition, "The condition cannot be null", self._name)
         if self._untilCondition is not None:
             raise MalformedPatternException(
                 "Only one until condition can be applied.", "join the two conditions with or"

@@ -146,7 +146,11 @@ class SharedBufferEdge(Lockable):
         The node before; None at the beginning of a match.
     version : DeweyNumber
         The version of the run that took this step.
+    values : tuple or None
+        What match expressions accumulate on the way up to and with this step; None until it is
+        asked for. It follows from the events on the way, so it is no state to be stored.
     """
 
     target: SharedBufferNode | None
     version: DeweyNumber
+    values: tuple[Any, ...] | None = None
