@@ -15,7 +15,13 @@ from pyflinkcep.nfa.nfa_state import ComputationState
 from pyflinkcep.nfa.steps import Ask, Atom, Step
 from pyflinkcep.sharedbuffer import DeweyNumber, SharedBufferEdge, SharedBufferNode
 
-__all__ = ["EventEvaluation", "Expressions"]
+__all__ = [
+    "EventEvaluation",
+    "Expressions",
+    "as_bool",
+    "condition_failed",
+    "expression_failed",
+]
 
 Path = dict[str, list[Any]]
 """Stage name to events as the user knows them, oldest first."""
@@ -164,27 +170,10 @@ class EventEvaluation:
         except CepError:
             raise
         except Exception as cause:
-            raise ConditionError(
-                f"Failure happened in filter function. {type(cause).__name__}: {cause}",
-                f"the condition {atom.condition!r} must give True or False for every event",
-                stage=atom.stage,
-                timestamp_ms=self._timestamp,
-            ) from cause
+            raise condition_failed(atom, cause, self._timestamp) from cause
         if answer is True or answer is False:
             return answer
-        return self._as_bool(atom, answer)
-
-    def _as_bool(self, atom: Atom, answer: Any) -> bool:
-        """Take a boolean of numpy for one; raise for anything else."""
-        plain = answer.item() if hasattr(answer, "item") else answer
-        if isinstance(plain, bool):
-            return plain
-        raise ConditionError(
-            f"the condition {atom.condition!r} returned {_short(answer)}, which is no bool",
-            "return True or False, for example with bool(...) or 'is not None'",
-            stage=atom.stage,
-            timestamp_ms=self._timestamp,
-        )
+        return as_bool(atom, answer, self._timestamp)
 
     # --- match expressions
 
@@ -205,12 +194,7 @@ class EventEvaluation:
             assert slots is not None
             return functions.conditions[atom.expression](fields, slots)
         except ArithmeticError as cause:
-            raise ConditionError(
-                f"the condition {atom.condition!r} failed. {cause}",
-                "test for it in the condition, or set spark.sql.ansi.enabled to false",
-                stage=atom.stage,
-                timestamp_ms=self._timestamp,
-            ) from cause
+            raise expression_failed(atom, cause, self._timestamp) from cause
 
     def _accumulate(
         self, node: SharedBufferNode, edge: SharedBufferEdge, expressions: Expressions
@@ -302,6 +286,41 @@ class EventEvaluation:
         if self._processing_time is not None:
             return self._processing_time
         return time.time_ns() // 1_000_000
+
+
+def as_bool(atom: Atom, answer: Any, timestamp: int) -> bool:
+    """Take a boolean of numpy for one; raise ConditionError for anything else."""
+    plain = answer.item() if hasattr(answer, "item") else answer
+    if isinstance(plain, bool):
+        return plain
+    raise ConditionError(
+        f"the condition {atom.condition!r} returned {_short(answer)}, which is no bool",
+        "return True or False, for example with bool(...) or 'is not None'",
+        stage=atom.stage,
+        timestamp_ms=timestamp,
+    )
+
+
+def condition_failed(atom: Atom, cause: Exception, timestamp: int) -> CepError:
+    """Make the error of a condition that raised `cause`, unless that tells it all itself."""
+    if isinstance(cause, CepError):
+        return cause
+    return ConditionError(
+        f"Failure happened in filter function. {type(cause).__name__}: {cause}",
+        f"the condition {atom.condition!r} must give True or False for every event",
+        stage=atom.stage,
+        timestamp_ms=timestamp,
+    )
+
+
+def expression_failed(atom: Atom, cause: ArithmeticError, timestamp: int) -> ConditionError:
+    """Make the error of a match expression that has no value."""
+    return ConditionError(
+        f"the condition {atom.condition!r} failed. {cause}",
+        "test for it in the condition, or set spark.sql.ansi.enabled to false",
+        stage=atom.stage,
+        timestamp_ms=timestamp,
+    )
 
 
 def _short(value: Any) -> str:

@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import attrs
 
-from pyflinkcep.errors import CepRuntimeError, StateLimitError
-from pyflinkcep.nfa import NFA, EventEvaluation, EventMatch, NFAState, TimedOut
+from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.nfa import NFA, EventEvaluation, EventMatch, Expressions, NFAState, TimedOut
 from pyflinkcep.nfa.steps import Ask
-from pyflinkcep.operator.limit import PartialMatchLimit
+from pyflinkcep.operator.limit import PartialMatchLimit, too_many
 from pyflinkcep.sharedbuffer import SharedBuffer, SharedBufferAccessor
 
 __all__ = ["CepOperator", "KeyState", "Output", "is_late"]
@@ -92,6 +92,8 @@ class CepOperator:
         Whether the clock counts instead of the events' own times.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
+    expressions : Expressions or None
+        The pattern's match expressions, where the engine can evaluate them.
 
     Notes
     -----
@@ -104,6 +106,7 @@ class CepOperator:
     view: Callable[[Any], Any] | None = None
     processing_time: bool = False
     limit: PartialMatchLimit | None = None
+    expressions: Expressions | None = None
 
     def new_key(self) -> KeyState:
         """Make the state of a key that has seen nothing."""
@@ -169,7 +172,7 @@ class CepOperator:
         limit = self.limit
         situations = nfa.situations(known)
         situation = situations.of_state(nfa_state)
-        evaluation = EventEvaluation(self.view, known, processing_time)
+        evaluation = EventEvaluation(self.view, known, processing_time, self.expressions)
         now: int | None = None
         begun = timestamps[0] if nfa_state.isNewStartPartialMatch and len(timestamps) else None
         try:
@@ -214,12 +217,7 @@ class CepOperator:
         """Do what the limit says about a key that has too many partial matches."""
         surplus = len(nfa_state.partialMatches) - 1 - limit.most
         if limit.policy == "fail":
-            raise StateLimitError(
-                f"{limit.most + surplus} partial matches, maxPartialMatches is {limit.most}",
-                "give the pattern a window or a stricter condition, "
-                'or say onTooManyPartialMatches="dropOldest"',
-                timestamp_ms=timestamp,
-            )
+            raise too_many(limit, limit.most + surplus, timestamp)
         self.nfa.drop_oldest(accessor, nfa_state, surplus)
         output.dropped(key, surplus)
 

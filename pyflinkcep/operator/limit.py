@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import attrs
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError, StateLimitError
 
-__all__ = ["PartialMatchLimit"]
+__all__ = ["PartialMatchLimit", "too_many"]
 
 _POLICIES = ("fail", "dropOldest")
 
@@ -45,3 +45,13 @@ class PartialMatchLimit:
             raise InvalidArgumentError(
                 f"onTooManyPartialMatches={policy!r}", 'give "fail" or "dropOldest"'
             )
+
+
+def too_many(limit: PartialMatchLimit, count: int, timestamp: int) -> StateLimitError:
+    """Make the error of a key that has `count` partial matches, which are too many."""
+    return StateLimitError(
+        f"{count} partial matches, maxPartialMatches is {limit.most}",
+        "give the pattern a window or a stricter condition, "
+        'or say onTooManyPartialMatches="dropOldest"',
+        timestamp_ms=timestamp,
+    )

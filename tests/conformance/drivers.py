@@ -27,14 +27,14 @@ def disagreements(cases: Iterable[Case], check: Check) -> dict[str, str]:
     return {name: problem for name, problem in answers.items() if problem is not None}
 
 
-def check_nfa(case: Case) -> str | None:
+def check_nfa(case: Case, make: Callable[..., Any] = NFATestHarness) -> str | None:
     """Say how the automaton's answer to a case differs from Flink's; None when it does not."""
     matches: list[Any] = []
     timeouts: list[Any] = []
     harness = None
     error: Exception | None = None
     try:
-        harness = NFATestHarness(build_pattern(case), case["timeouts"])
+        harness = make(build_pattern(case), case["timeouts"])
         for at, row in enumerate(case["events"]):
             pending, expired = harness.advanceTime(row["ts"])
             matches += [{"at": at, "pending": True, "match": match_ids(m)} for m in pending]
@@ -57,14 +57,12 @@ def check_nfa(case: Case) -> str | None:
     )
 
 
-def check_operator(case: Case) -> str | None:
+def check_operator(case: Case, make: Callable[..., Any] = OperatorTestHarness) -> str | None:
     """Say how the operator's answer differs, with a snapshot and restore after every event."""
     harness = None
     error: Exception | None = None
     try:
-        harness = OperatorTestHarness(
-            build_pattern(case), case["timeouts"], lateDataOutput=case["lateOutput"]
-        )
+        harness = make(build_pattern(case), case["timeouts"], lateDataOutput=case["lateOutput"])
         for row in case["items"]:
             if "wm" in row:
                 harness.processWatermark(row["wm"])

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel leaves to Python: the tables' next entries, users' conditions, errors."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pyflinkcep.errors import MissingConditionError
+from pyflinkcep.nfa import NFA
+from pyflinkcep.nfa.evaluation import as_bool, condition_failed, expression_failed
+from pyflinkcep.nfa.steps import Ask, Move, Step
+from pyflinkcep.operator import PartialMatchLimit
+from pyflinkcep.operator.limit import too_many
+from pyflinkcep.operator.snapshot import stage_names
+
+__all__ = ["KernelHelper"]
+
+_OVERFLOW = 1
+_MOST_KEPT_EVENTS = 1_000_000
+
+Path = dict[str, list[Any]]
+"""Stage name to events as the user knows them, oldest first."""
+
+
+class KernelHelper:
+    """
+    Answers what a kernel asks; also the context of iterative conditions.
+
+    Parameters
+    ----------
+    nfa : NFA
+        The pattern.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        Who asks.
+    processing_time : int or None, epoch milliseconds
+        The clock that conditions see; the wall clock when None.
+    """
+
+    def __init__(self, nfa: NFA, limit: PartialMatchLimit | None) -> None:
+        self.kernel: Any = None
+        self.processing_time: int | None = None
+        self._nfa = nfa
+        self._limit = limit
+        self._atoms = list(nfa.atoms)
+        self._tables = list(nfa.tables.values())
+        self._stages = stage_names(nfa)
+        self._paths: dict[int, Path] = {}
+        self._paths_size = 0
+        self._path_edge = 0
+        self._path: Path = {}
+
+    # --- the tables
+
+    def first(self, state: int) -> tuple[Any, ...]:
+        """Give where the decision for an event begins in a state."""
+        return self._described(self._tables[state].first())
+
+    def following(self, ask: Ask, holds: bool) -> tuple[Any, ...]:
+        """Give what follows on an answer."""
+        return self._described(ask.following(holds))
+
+    def _described(self, node: Ask | Step) -> tuple[Any, ...]:
+        if isinstance(node, Ask):
+            return self._atoms.index(node.atom), node, None
+        return -1, None, tuple(self._move(move) for move in node.moves)
+
+    def _move(self, move: Move) -> tuple[Any, ...]:
+        return (
+            self._tables.index(move.target),
+            self._stages.index(move.stage) if move.takes else -1,
+            move.increase,
+            move.takes,
+            move.stays,
+            move.continues,
+            move.completes,
+            move.adds_stage,
+        )
+
+    # --- errors
+
+    def as_bool(self, atom: int, timestamp: int, answer: Any) -> bool:
+        """Take a boolean of numpy for one; raise for anything else."""
+        return as_bool(self._atoms[atom], answer, timestamp)
+
+    def failed(self, atom: int, timestamp: int, cause: Exception) -> None:
+        """Raise the error of a condition that raised one."""
+        raise condition_failed(self._atoms[atom], cause, timestamp) from cause
+
+    def expression_failed(self, atom: int, timestamp: int, error: int) -> None:
+        """Raise the error of a match expression that has no value."""
+        cause = ArithmeticError("overflow" if error == _OVERFLOW else "division by zero")
+        raise expression_failed(self._atoms[atom], cause, timestamp)
+
+    def skip_missed(self, path: list[tuple[int, int, int]]) -> None:
+        """Raise the error of a skip strategy that finds nothing to skip to."""
+        events: dict[str, list[tuple[int, int]]] = {}
+        for stage, timestamp, number in path:
+            events.setdefault(self._stages[stage], []).append((timestamp, number))
+        self._nfa.skip_strategy.pruning_id([events])
+
+    def too_many(self, count: int, timestamp: int) -> None:
+        """Raise the error of a key with too many partial matches."""
+        assert self._limit is not None
+        raise too_many(self._limit, count, timestamp)
+
+    # --- the context of iterative conditions
+
+    def getEventsForPattern(self, name: str) -> list[Any]:
+        """Give the events accepted for a stage, oldest first."""
+        if name is None:
+            raise MissingConditionError("getEventsForPattern(None)", "name a stage")
+        edge = self.kernel.asked_edge()
+        if edge == 0:
+            return []
+        if edge != self._path_edge:
+            self._path = self._paths.get(edge) or self._walk(edge)
+            self._path_edge = edge
+        events = self._path.get(name)
+        return events.copy() if events else []
+
+    def _walk(self, edge: int) -> Path:
+        """Give the way to an edge, as far as possible from the way to one before it."""
+        paths, view = self._paths, self.kernel.view
+        if self._paths_size > _MOST_KEPT_EVENTS:
+            paths.clear()
+            self._paths_size = 0
+        steps, known = self.kernel.asked_path(paths)
+        path = {stage: events.copy() for stage, events in paths[known].items()} if known else {}
+        for _, stage, handle in reversed(steps):
+            path.setdefault(self._stages[stage], []).append(view(handle))
+        self._paths_size += sum(map(len, path.values()))
+        paths[edge] = path
+        return path
+
+    def timestamp(self) -> int:
+        """Give the time of the event under test, epoch milliseconds."""
+        timestamp: int = self.kernel.timestamp
+        return timestamp
+
+    def currentProcessingTime(self) -> int:
+        """Give the clock, epoch milliseconds."""
+        if self.processing_time is not None:
+            return self.processing_time
+        return time.time_ns() // 1_000_000

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Many keys in one call: stretches of a sorted chunk, or the keys of a page of state. */
+#include "kernel.h"
+
+typedef struct {
+    Array times, handles, bits;
+    int64_t base;
+} Events;
+
+static void events_close(Events *events) {
+    array_close(&events->times);
+    array_close(&events->handles);
+    array_close(&events->bits);
+}
+
+static int events_open(Events *events, PyObject *times, PyObject *handles, PyObject *bits) {
+    if (array_of(times, 8, &events->times) < 0 || array_of(handles, 8, &events->handles) < 0 ||
+        array_of(bits, 8, &events->bits) < 0)
+        return -1;
+    Py_ssize_t size = events->times.size;
+    if ((events->handles.items != NULL && events->handles.size != size) ||
+        (events->bits.items != NULL && events->bits.size != size)) {
+        PyErr_SetString(PyExc_ValueError, "times, handles and bits differ in length");
+        return -1;
+    }
+    return 0;
+}
+
+static Py_ssize_t process(
+    Kernel *kernel, Key *key, const Events *events, int64_t start, int64_t end,
+    Py_ssize_t most_results) {
+    if (start < 0 || end < start || end > events->times.size) {
+        PyErr_SetString(PyExc_ValueError, "events that are not there");
+        return -1;
+    }
+    return key_process(kernel, key, events->times.items, events->handles.items, events->base,
+                       events->bits.items, start, end, most_results);
+}
+
+/*
+ * run(key, times, handles, base, bits, bounds, needed, stretch, row, most_results)
+ * -> (stretch, row, key)
+ *
+ * Match stretch after stretch of events, each of another key, from a row on. The key of the last
+ * one is given back, for its events may go on in the next chunk; others get the final watermark.
+ */
+PyObject *kernel_run(Kernel *kernel, PyObject *args) {
+    PyObject *key_or_none, *times, *handles, *bits, *bounds_array, *needed_array, *result = NULL;
+    Py_ssize_t stretch, row, most;
+    Events events = {0};
+    Array bounds = {0}, needed = {0};
+    long long base;
+    if (!PyArg_ParseTuple(args, "OOOLOOOnnn", &key_or_none, &times, &handles, &base, &bits,
+                          &bounds_array, &needed_array, &stretch, &row, &most))
+        return NULL;
+    KeyObject *open = key_or_none == Py_None ? NULL : (KeyObject *)Py_NewRef(key_or_none);
+    events.base = base;
+    if (events_open(&events, times, handles, bits) < 0 || array_of(bounds_array, 8, &bounds) < 0 ||
+        array_of(needed_array, 1, &needed) < 0)
+        goto end;
+    const int64_t *bound = bounds.items;
+    const bool *wanted = needed.items;
+    Py_ssize_t stretches = bounds.size - 1;
+    for (; stretch < stretches; stretch++) {
+        kernel->failed = stretch;
+        if (open == NULL && wanted[stretch]) {
+            open = key_object_new();
+            if (open == NULL) goto end;
+            key_begin(kernel, &open->key);
+        }
+        if (open != NULL) {
+            row = process(kernel, &open->key, &events, row, bound[stretch + 1], most);
+            if (row < 0) goto end;
+            if (row < bound[stretch + 1]) break;
+        }
+        if (stretch + 1 == stretches) {
+            stretch++;
+            break;
+        }
+        row = bound[stretch + 1];
+        if (open == NULL) continue;
+        if (key_advance_watermark(kernel, &open->key, INT64_MAX) < 0) goto end;
+        Py_CLEAR(open);
+        if (kernel->found.size >= most) {
+            stretch++;
+            break;
+        }
+    }
+    result = Py_BuildValue("nnO", stretch, row, open == NULL ? Py_None : (PyObject *)open);
+end:
+    Py_XDECREF(open);
+    events_close(&events);
+    array_close(&bounds);
+    array_close(&needed);
+    return result;
+}
+
+/* --- pages */
+
+typedef struct {
+    Array numbers, number_ends, event_ends;
+    int64_t first_held;
+} Stored;
+
+/* Read the state of a page's key; `position` is its place in the page. */
+static int read_stored(Kernel *kernel, Key *key, const Stored *stored, int64_t position) {
+    const int64_t *numbers = stored->numbers.items, *ends = stored->number_ends.items;
+    const int64_t *events = stored->event_ends.items;
+    Py_ssize_t keys = stored->number_ends.size - 1;
+    if (position >= keys || stored->event_ends.size != stored->number_ends.size ||
+        ends[position] < 0 || ends[position] > ends[position + 1] ||
+        ends[position + 1] > stored->numbers.size ||
+        key_read(kernel, key, numbers + ends[position], ends[position + 1] - ends[position],
+                 stored->first_held + events[position],
+                 events[position + 1] - events[position]) < 0) {
+        PyErr_SetString(PyExc_ValueError, "numbers that are no state");
+        return -1;
+    }
+    return 0;
+}
+
+typedef struct {
+    Numbers items, deadlines, lengths, counts, numbers, handles;
+} Written;
+
+static void write_key(Kernel *kernel, Key *key, Written *written, Py_ssize_t item) {
+    Py_ssize_t numbers = written->numbers.size, handles = written->handles.size;
+    key_write(kernel, key, &written->numbers, &written->handles);
+    numbers_put(&written->items, item);
+    numbers_put(&written->deadlines, key->timer_count ? key->timers[0] : INT64_MAX);
+    numbers_put(&written->lengths, written->numbers.size - numbers);
+    numbers_put(&written->counts, written->handles.size - handles);
+}
+
+static PyObject *written_result(Written *written) {
+    Numbers *all[] = {&written->items,  &written->deadlines, &written->lengths,
+                      &written->counts, &written->numbers,   &written->handles};
+    PyObject *result = PyTuple_New(6);
+    for (Py_ssize_t i = 0; i < 6; i++) {
+        PyObject *bytes =
+            result == NULL ? NULL : bytes_of(all[i]->items, all[i]->size, sizeof(int64_t));
+        if (bytes == NULL)
+            Py_CLEAR(result);
+        else
+            PyTuple_SET_ITEM(result, i, bytes);
+    }
+    return result;
+}
+
+static void written_free(Written *written) {
+    Numbers *all[] = {&written->items,  &written->deadlines, &written->lengths,
+                      &written->counts, &written->numbers,   &written->handles};
+    for (Py_ssize_t i = 0; i < 6; i++) release_memory(all[i]->items);
+}
+
+static int run_item(
+    Kernel *kernel, Key *key, const Stored *stored, const Events *events, int64_t position,
+    int64_t start, int64_t end, int64_t watermark) {
+    if (position < 0)
+        key_begin(kernel, key);
+    else if (read_stored(kernel, key, stored, position) < 0)
+        return -1;
+    if (start < end && process(kernel, key, events, start, end, PY_SSIZE_T_MAX) < 0) return -1;
+    return key_advance_watermark(kernel, key, watermark);
+}
+
+/*
+ * run_page(times, handles, base, bits, positions, starts, ends,
+ *          numbers, number_ends, event_ends, first_held, watermark)
+ * -> (items, deadlines, lengths, counts, numbers, handles) of the keys that go on, as bytes
+ *
+ * Show each item's events, which may be none, to the key at its position in the page, or to a new
+ * one where that is negative; then let time pass to the watermark.
+ */
+PyObject *kernel_run_page(Kernel *kernel, PyObject *args) {
+    PyObject *times, *handles, *bits, *objects[6], *result = NULL;
+    long long base, first_held, watermark;
+    Events events = {0};
+    Stored stored = {0};
+    Array positions = {0}, starts = {0}, ends = {0};
+    Written written = {0};
+    if (!PyArg_ParseTuple(args, "OOLOOOOOOOLL", &times, &handles, &base, &bits, &objects[0],
+                          &objects[1], &objects[2], &objects[3], &objects[4], &objects[5],
+                          &first_held, &watermark))
+        return NULL;
+    Array *arrays[] = {&positions,      &starts,             &ends,
+                       &stored.numbers, &stored.number_ends, &stored.event_ends};
+    events.base = base;
+    stored.first_held = first_held;
+    bool good = events_open(&events, times, handles, bits) == 0;
+    for (Py_ssize_t i = 0; i < 6 && good; i++) good = array_of(objects[i], 8, arrays[i]) == 0;
+    if (good && (starts.size != positions.size || ends.size != positions.size)) {
+        PyErr_SetString(PyExc_ValueError, "positions, starts and ends differ in length");
+        good = false;
+    }
+    for (Py_ssize_t i = 0; i < positions.size && good; i++) {
+        Key key = {0};
+        kernel->failed = i;
+        good = run_item(kernel, &key, &stored, &events, ((const int64_t *)positions.items)[i],
+                        ((const int64_t *)starts.items)[i], ((const int64_t *)ends.items)[i],
+                        watermark) == 0;
+        if (good && !key_is_idle(kernel, &key)) write_key(kernel, &key, &written, i);
+        key_clear(&key);
+    }
+    if (good) result = written_result(&written);
+    written_free(&written);
+    events_close(&events);
+    for (Py_ssize_t i = 0; i < 6; i++) array_close(arrays[i]);
+    return result;
+}
