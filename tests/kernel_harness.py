@@ -7,17 +7,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 
+from pyflinkcep import Pattern
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.kernel import Kernel, make_kernel
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, KeyState, PartialMatchLimit
 from pyflinkcep.operator.snapshot import StateReader, StateWriter, stage_names
-from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness
 
 MANY = 1 << 40
+
+needs_kernel = pytest.mark.skipif(
+    make_kernel(NFACompiler.compile(Pattern.begin("a").where(lambda _: True))) is None,
+    reason="built without a C compiler, or switched off",
+)
 
 Found = tuple[bool, int, dict[str, list[Any]]]
 """(is a match, else a timeout; its time; stage name to events)."""

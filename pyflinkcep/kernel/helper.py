@@ -6,13 +6,14 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from pyflinkcep.errors import MissingConditionError
+from pyflinkcep.errors import CepError, MissingConditionError
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.evaluation import as_bool, condition_failed, expression_failed
 from pyflinkcep.nfa.steps import Ask, Move, Step
 from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.operator.limit import too_many
 from pyflinkcep.operator.snapshot import stage_names
+from pyflinkcep.sharedbuffer import EventId
 
 __all__ = ["KernelHelper"]
 
@@ -90,6 +91,8 @@ class KernelHelper:
 
     def failed(self, atom: int, timestamp: int, cause: Exception) -> None:
         """Raise the error of a condition that raised one."""
+        if isinstance(cause, CepError):
+            raise cause
         raise condition_failed(self._atoms[atom], cause, timestamp) from cause
 
     def expression_failed(self, atom: int, timestamp: int, error: int) -> None:
@@ -99,9 +102,9 @@ class KernelHelper:
 
     def skip_missed(self, path: list[tuple[int, int, int]]) -> None:
         """Raise the error of a skip strategy that finds nothing to skip to."""
-        events: dict[str, list[tuple[int, int]]] = {}
+        events: dict[str, list[EventId]] = {}
         for stage, timestamp, number in path:
-            events.setdefault(self._stages[stage], []).append((timestamp, number))
+            events.setdefault(self._stages[stage], []).append(EventId(timestamp, number))
         self._nfa.skip_strategy.pruning_id([events])
 
     def too_many(self, count: int, timestamp: int) -> None:

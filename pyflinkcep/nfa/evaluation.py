@@ -301,10 +301,8 @@ def as_bool(atom: Atom, answer: Any, timestamp: int) -> bool:
     )
 
 
-def condition_failed(atom: Atom, cause: Exception, timestamp: int) -> CepError:
-    """Make the error of a condition that raised `cause`, unless that tells it all itself."""
-    if isinstance(cause, CepError):
-        return cause
+def condition_failed(atom: Atom, cause: Exception, timestamp: int) -> ConditionError:
+    """Make the error of a condition that raised `cause`."""
     return ConditionError(
         f"Failure happened in filter function. {type(cause).__name__}: {cause}",
         f"the condition {atom.condition!r} must give True or False for every event",

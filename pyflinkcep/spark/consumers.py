@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
@@ -23,7 +24,7 @@ from pyflinkcep.nfa import EventMatch
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.event_store import EventStore
 from pyflinkcep.spark.layout import key_values
-from pyflinkcep.spark.results import Result
+from pyflinkcep.spark.results import Found
 from pyflinkcep.spark.rows import RowWriter, arrow_schema, shortened
 from pyflinkcep.time import MAX_WATERMARK
 
@@ -57,7 +58,7 @@ class Consumer(Protocol):
     def open(self, context: RuntimeContext) -> None:
         """Prepare for work on a worker."""
 
-    def consume(self, results: Sequence[Result], events: EventStore) -> Outputs:
+    def consume(self, found: Found, events: EventStore) -> Outputs:
         """Make the rows of some results."""
 
     def close(self) -> None:
@@ -107,13 +108,12 @@ class FunctionConsumer:
         """Close the function."""
         self.function.close()
 
-    def consume(self, results: Sequence[Result], events: EventStore) -> Outputs:
+    def consume(self, found: Found, events: EventStore) -> Outputs:
         """Call the function for each result; give its rows."""
-        flat = [h for _, _, match in results for handles in match.values() for h in handles]
-        rows = iter(events.rows(flat) if flat else [])
+        rows = iter(events.rows(found.handles) if len(found) else [])
         context = _Context(self._writers)
         out = _Collector(context)
-        for is_match, timestamp, handles_by_stage in results:
+        for is_match, timestamp, handles_by_stage in found.results():
             match = {
                 stage: [next(rows) for _ in handles] for stage, handles in handles_by_stage.items()
             }
@@ -220,51 +220,44 @@ class ColumnConsumer:
     def close(self) -> None:
         """Do nothing."""
 
-    def consume(self, results: Sequence[Result], events: EventStore) -> Outputs:
+    def consume(self, found: Found, events: EventStore) -> Outputs:
         """Make the rows."""
         outputs = {}
-        for (name, schema), kind in zip(self.schemas.items(), (True, False), strict=False):
-            chosen = [result for result in results if result[0] is kind]
+        for (name, schema), kind in zip(self.schemas.items(), (1, 0), strict=False):
+            chosen = found if found.kinds.all() and kind else found.only(found.kinds == kind)
             outputs[name] = self._table(chosen, events, arrow_schema(schema))
         return outputs
 
-    def _table(self, results: list[Result], events: EventStore, schema: pa.Schema) -> pa.Table:
-        if not results:
+    def _table(self, found: Found, events: EventStore, schema: pa.Schema) -> pa.Table:
+        if not len(found):
             return schema.empty_table()
-        columns = self._keys(results, events)
-        columns.append(self._times([timestamp for _, timestamp, _ in results]))
-        columns += self._stages(results, events)
+        columns = self._keys(found, events)
+        columns.append(self._times(found.times))
+        columns += [self._stage(stage, found, events) for stage in self.stages]
         return pa.table(
             [column.cast(field.type) for column, field in zip(columns, schema, strict=True)],
             schema=schema,
         )
 
-    def _keys(self, results: list[Result], events: EventStore) -> list[pa.Array]:
+    def _keys(self, found: Found, events: EventStore) -> list[pa.Array]:
         if not self.key_columns:
             return []
-        first = events.take([next(iter(match.values()))[0] for _, _, match in results])
+        first = events.take(found.handles[found.firsts], self.key_columns)
         return [first.column(name) for name in self.key_columns]
 
-    def _times(self, timestamps: list[int]) -> pa.Array:
+    def _times(self, times: np.ndarray[Any, Any]) -> pa.Array:
         if self.time_unit is None:
-            return pa.array(timestamps, pa.int64())
-        unit = self.time_unit
+            return pa.array(times)
         # The end of input is no moment that a timestamp can tell.
-        return pa.array([None if t == MAX_WATERMARK else t * unit for t in timestamps], pa.int64())
+        at_the_end = times == MAX_WATERMARK
+        return pa.array(np.where(at_the_end, 0, times) * self.time_unit, mask=at_the_end)
 
-    def _stages(self, results: list[Result], events: EventStore) -> list[pa.Array]:
-        return [self._stage(stage, results, events) for stage in self.stages]
-
-    def _stage(self, stage: str, results: list[Result], events: EventStore) -> pa.Array:
-        handles: list[int] = []
-        begins = [0]
-        for _, _, match in results:
-            handles += match.get(stage, ())
-            begins.append(len(handles))
-        table = events.take(handles).select(list(self.event_columns)).combine_chunks()
+    def _stage(self, stage: str, found: Found, events: EventStore) -> pa.Array:
+        begins, handles = found.of_stage(stage)
+        table = events.take(handles, self.event_columns).combine_chunks()
         columns = [
             column.chunk(0) if column.num_chunks else pa.array([], column.type)
             for column in table.columns
         ]
         structs = pa.StructArray.from_arrays(columns, fields=list(table.schema))
-        return pa.ListArray.from_arrays(pa.array(begins, pa.int32()), structs)
+        return pa.ListArray.from_arrays(pa.array(begins.astype(np.int32)), structs)

@@ -10,48 +10,36 @@ import pyarrow as pa
 
 from pyflinkcep.spark.event_store import EventStore
 from pyflinkcep.spark.packing import read_table, write_table
-from pyflinkcep.spark.results import Result
+from pyflinkcep.spark.results import Found
 
 __all__ = ["pack_results", "unpack_results"]
 
 
-def pack_results(
-    results: Sequence[Result], stages: Sequence[str], events: EventStore
-) -> tuple[bytes, bytes]:
+def pack_results(found: Found, events: EventStore) -> tuple[bytes, bytes]:
     """
     Give results and their events as bytes.
 
     Parameters
     ----------
-    results : sequence of Result
+    found : Found
         Matches and timeouts.
-    stages : sequence of str
-        All names that a match can have.
     events : EventStore
-        Where the results' handles lead.
+        Where their handles lead.
 
     Returns
     -------
     tuple of bytes
         The results as integers, each event once as Arrow.
     """
-    number = {stage: position for position, stage in enumerate(stages)}
-    numbers: list[int] = []
-    handles: list[int] = []
-    for is_match, timestamp, match in results:
-        numbers += (is_match, timestamp, len(match))
-        for stage, taken in match.items():
-            numbers += (number[stage], len(taken))
-            handles += taken
-    unique, positions = np.unique(np.asarray(handles, np.int64), return_inverse=True)
-    head = np.asarray([len(numbers)], np.int64)
-    body = np.concatenate([head, np.asarray(numbers, np.int64), positions.astype(np.int64)])
-    return body.astype("<i8").tobytes(), write_table(events.take(unique))
+    unique, positions = np.unique(found.handles, return_inverse=True)
+    parts = [[len(found)], found.kinds, found.times, found.ends, found.stage_of, positions]
+    numbers = np.concatenate([np.asarray(part, "<i8") for part in parts])
+    return numbers.tobytes(), write_table(events.take(unique, events.shown))
 
 
 def unpack_results(
     numbers: bytes, events: bytes, stages: Sequence[str], base: int
-) -> tuple[list[Result], pa.Table]:
+) -> tuple[Found, pa.Table]:
     """
     Read what :func:`pack_results` gave.
 
@@ -60,27 +48,25 @@ def unpack_results(
     numbers, events : bytes
         The results and their events.
     stages : sequence of str
-        The names, as when they were packed.
+        The stages by their number, as when they were packed.
     base : int
         What to add to the events' positions to make handles of them.
 
     Returns
     -------
-    tuple of (list of Result, pyarrow.Table)
+    tuple of (Found, pyarrow.Table)
         The results, and the table that their handles lead into.
     """
-    values = np.frombuffer(numbers, "<i8")
+    values = np.frombuffer(numbers, "<i8").astype(np.int64, copy=False)
     size = int(values[0])
-    shape = iter(values[1 : size + 1].tolist())
-    handles = (values[size + 1 :] + base).tolist()
-    results: list[Result] = []
-    at = 0
-    for is_match in shape:
-        timestamp, count = next(shape), next(shape)
-        match = {}
-        for _ in range(count):
-            stage, taken = stages[next(shape)], next(shape)
-            match[stage] = handles[at : at + taken]
-            at += taken
-        results.append((bool(is_match), timestamp, match))
-    return results, read_table(events)
+    kinds, times, ends = values[1 : 1 + 3 * size].reshape(3, size)
+    stage_of, positions = values[1 + 3 * size :].reshape(2, -1)
+    found = Found(
+        stages,
+        kinds.astype(np.uint8),
+        times,
+        ends,
+        stage_of.astype(np.int32),
+        positions + base,
+    )
+    return found, read_table(events)

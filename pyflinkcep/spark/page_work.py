@@ -3,23 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pyflinkcep.operator import KeyState
-from pyflinkcep.operator.snapshot import StateReader, StateWriter, stage_names
 from pyflinkcep.spark.beginnings import stretches_that_begin
 from pyflinkcep.spark.event_store import EventStore
-from pyflinkcep.spark.layout import KeyText
+from pyflinkcep.spark.layout import HASH, KeyText
+from pyflinkcep.spark.matching import Events, Items, Written
 from pyflinkcep.spark.pages import NO_DEADLINE, Page
-from pyflinkcep.spark.results import Results
 from pyflinkcep.spark.stream_task import StreamTask
-from pyflinkcep.spark.ties import tie_order
+from pyflinkcep.spark.ties import in_final_order
 
 __all__ = ["PageWork"]
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class PageWork:
@@ -32,12 +32,12 @@ class PageWork:
         What is to be done.
     store : EventStore
         The events: those that pages hold, then the due ones.
-    results : Results
-        Receives matches and timeouts.
     due : pyarrow.Table
         The due events, sorted by page, key, time and arrival.
     times : array of int, epoch milliseconds
         Their times.
+    first_due : int
+        The handle of the first due event.
     watermark : int, epoch milliseconds
         The watermark; in processing time the clock.
     """
@@ -46,28 +46,34 @@ class PageWork:
         self,
         task: StreamTask,
         store: EventStore,
-        results: Results,
         due: pa.Table,
-        times: np.ndarray[Any, Any],
+        times: Ints,
+        first_due: int,
         watermark: int,
     ) -> None:
         self._task = task
         self._store = store
-        self._results = results
         self._due = due
-        self._times = times
         self._watermark = watermark
-        self._operator = task.operator(store.row)
+        self._firsts = np.r_[0, task.layout.key_changes(due)][: due.num_rows]
+        self._lasts = np.r_[self._firsts[1:], due.num_rows][: len(self._firsts)]
         bits = task.layout.bits(due)
-        self._given = bits
-        self._bits = None if bits is None else bits.tolist()
-        changes = np.zeros(due.num_rows + 1, bool)
-        changes[task.layout.key_changes(due)] = True
-        self._changes = changes
-        self._states = list(task.nfa.tables)
-        self._stages = stage_names(task.nfa)
+        self._needed = stretches_that_begin(
+            task.rules, bits, task.known, self._firsts, due.num_rows
+        )
+        events = Events(times, None, first_due, bits)
+        if task.order is not None:
+            events = in_final_order(
+                task.order, events, self._firsts, store, lambda run: self._due_key(run)
+            )
+        self._events = events
+        task.matcher.set_events(store)
 
-    def run(self, page: Page, first_held: int, start: int, end: int, first_due: int) -> Page | None:
+    def _due_key(self, run: int) -> KeyText | None:
+        layout = self._task.layout
+        return KeyText(layout, self._due, int(self._firsts[run])) if layout.key_columns else None
+
+    def run(self, page: Page, first_held: int, start: int, end: int) -> Page | None:
         """
         Process a page.
 
@@ -79,131 +85,101 @@ class PageWork:
             The handle of the page's first event.
         start, end : int
             Where the page's due events are.
-        first_due : int
-            The handle of the first of all due events.
 
         Returns
         -------
         Page or None
             The page as it is now, None when nothing changed.
         """
-        known = self._positions(page)
-        lengths = np.r_[0, np.cumsum(page.lengths)]
-        counts = np.r_[0, np.cumsum(page.counts)]
-        handles = range(first_held, first_held + int(counts[-1]))
-        reader = StateReader(self._task.nfa, (), handles, self._states, self._stages)
-        writer = _PageWriter(self._task)
+        runs = np.arange(*np.searchsorted(self._firsts, [start, end]))
+        positions = self._positions(page, runs)
+        wanted = (positions >= 0) | self._needed[runs]
+        runs, positions = runs[wanted], positions[wanted]
         untouched = np.ones(len(page.lengths), bool)
-
-        def take_out(position: int) -> KeyState:
-            untouched[position] = False
-            numbers = page.numbers[lengths[position] : lengths[position + 1]].tolist()
-            reader.seek(numbers, int(counts[position]))
-            return reader.read()
-
-        operator = self._operator
-        for key, first, last, begins in self._runs(start, end):
-            position = known.get(key)
-            if position is None and not begins:
-                continue
-            state = operator.new_key() if position is None else take_out(position)
-            self._process(state, first, last, first_due)
-            if not operator.is_idle(state):
-                writer.add(state, due_row=first)
+        untouched[positions[positions >= 0]] = False
         waiting = untouched & (page.deadlines <= self._watermark)
         waiting &= page.deadlines != NO_DEADLINE
-        for position in np.flatnonzero(waiting).tolist():
-            state = take_out(position)
-            text = KeyText(self._task.layout, page.events, int(counts[position]))
-            operator.advance_time(text, state, self._watermark, self._results)
-            if not operator.is_idle(state):
-                writer.add(state, page_row=position)
-        if untouched.all() and not writer.deadlines:
+        untouched[waiting] = False
+        late = np.flatnonzero(waiting)
+        nothing = np.zeros(len(late), np.int64)
+        if not len(runs) and not len(late):
             return None
-        return writer.page(page, untouched, self._due, self._store)
+        event_ends = np.r_[0, np.cumsum(page.counts)]
 
-    def _positions(self, page: Page) -> dict[tuple[Any, ...], int]:
-        columns = [column.to_pylist() for column in page.keys.columns]
-        return {key: row for row, key in enumerate(zip(*columns, strict=True))}
+        def key_of(item: int) -> KeyText | None:
+            if item < len(runs):
+                return self._due_key(runs[item])
+            row = int(event_ends[late[item - len(runs)]])
+            return KeyText(self._task.layout, page.events, row)
 
-    def _runs(self, start: int, end: int) -> Iterator[tuple[tuple[Any, ...], int, int, bool]]:
-        """Give each key's stretch of due events, and whether it may begin a match."""
-        if start == end:
-            return
-        inner = np.flatnonzero(self._changes[start + 1 : end]) + start + 1
-        firsts = np.r_[start, inner]
-        lasts = np.r_[inner, end].tolist()
-        keys = self._due.select(self._task.key_schema.names).take(pa.array(firsts))
-        columns = [column.to_pylist() for column in keys.columns]
-        bits = None if self._given is None else self._given[start:end]
-        begins = stretches_that_begin(
-            self._operator, bits, self._task.known, firsts - start, end - start
+        items = Items(
+            np.r_[positions, late],
+            np.r_[self._firsts[runs], nothing],
+            np.r_[self._lasts[runs], nothing],
+            key_of,
         )
-        rows = zip(*columns, strict=True)
-        yield from zip(rows, firsts.tolist(), lasts, begins.tolist(), strict=True)
-
-    def _process(self, state: KeyState, first: int, last: int, first_due: int) -> None:
-        task = self._task
-        times = self._times[first:last].tolist()
-        handles = list(range(first_due + first, first_due + last))
-        bits = None if self._bits is None else self._bits[first:last]
-        key = KeyText(task.layout, self._due, first) if task.layout.key_columns else None
-        if task.order is not None:
-            chosen = tie_order(task.order, times, handles, self._store, key)
-            handles = [handles[i] for i in chosen]
-            bits = None if bits is None else [bits[i] for i in chosen]
-        now = self._watermark if task.processing_time else None
-        self._operator.process_events(
-            key, state, times, handles, self._results, task.known, bits, now
+        written = self._task.matcher.run_page(
+            self._events, items, page, first_held, self._watermark
         )
-        self._operator.advance_time(key, state, self._watermark, self._results)
+        return self._page(page, untouched, written, runs, late)
 
+    def _positions(self, page: Page, runs: Ints) -> Ints:
+        """Give the position in the page of each run's key, -1 for one that is not there."""
+        if not len(page.lengths) or not len(runs):
+            return np.full(len(runs), -1, np.int64)
+        names = self._task.key_schema.names
+        wanted = self._due.select(names).take(pa.array(self._firsts[runs]))
+        held = page.keys.column(HASH).to_numpy()
+        order = np.argsort(held, kind="stable")
+        ranked = held[order]
+        hashes = wanted.column(HASH).to_numpy()
+        found = np.searchsorted(ranked, hashes)
+        positions = order[np.minimum(found, len(order) - 1)]
+        same = held[positions] == hashes
+        if (ranked[1:] == ranked[:-1]).any() or not _same_keys(page.keys, wanted, positions, same):
+            return _positions_by_value(page.keys, wanted)
+        return np.where(same, positions, -1)
 
-class _PageWriter:
-    """Collects the keys of a page that something happened to."""
-
-    def __init__(self, task: StreamTask) -> None:
-        self._task = task
-        self._writer = StateWriter(task.nfa)
-        self.deadlines: list[int] = []
-        self._lengths: list[int] = []
-        self._counts: list[int] = []
-        self._due_rows: list[int] = []
-        self._page_rows: list[int] = []
-
-    def add(self, state: KeyState, due_row: int | None = None, page_row: int | None = None) -> None:
-        """Add a key, whose columns are in a row of the due events or of the page."""
-        writer = self._writer
-        numbers, events = len(writer.numbers), len(writer.events)
-        writer.first_event = events
-        writer.write(state)
-        self.deadlines.append(min(state.timers, default=NO_DEADLINE))
-        self._lengths.append(len(writer.numbers) - numbers)
-        self._counts.append(len(writer.events) - events)
-        if due_row is not None:
-            self._due_rows.append(due_row)
-        elif page_row is not None:
-            self._page_rows.append(page_row)
-
-    def page(
-        self, old: Page, untouched: np.ndarray[Any, Any], due: pa.Table, store: EventStore
+    def _page(
+        self, old: Page, untouched: np.ndarray[Any, Any], written: Written, runs: Ints, late: Ints
     ) -> Page:
-        """Give the page: keys that nothing happened to, then those that were added."""
+        """Give the page: keys that nothing happened to, then those that go on."""
         kept = old.keep(untouched)
-        if not self.deadlines:
+        if not len(written.items):
             return kept
+        due_items = written.items[written.items < len(runs)]
+        late_items = written.items[written.items >= len(runs)] - len(runs)
         columns = self._task.key_schema.names
         changed = Page(
             pa.concat_tables(
                 [
-                    due.select(columns).take(pa.array(self._due_rows, pa.int64())),
-                    old.keys.take(pa.array(self._page_rows, pa.int64())),
+                    self._due.select(columns).take(pa.array(self._firsts[runs[due_items]])),
+                    old.keys.take(pa.array(late[late_items])),
                 ]
             ),
-            np.asarray(self.deadlines, np.int64),
-            np.asarray(self._lengths, np.int64),
-            np.asarray(self._counts, np.int64),
-            np.asarray(self._writer.numbers, np.int64),
-            store.take(self._writer.events),
+            written.deadlines,
+            written.lengths,
+            written.counts,
+            written.numbers,
+            self._store.take(written.handles),
         )
         return Page.concat([kept, changed])
+
+
+def _same_keys(held: pa.Table, wanted: pa.Table, positions: Ints, same: Any) -> bool:
+    """Say whether keys of one hash are one key."""
+    chosen = pa.array(np.flatnonzero(same))
+    held, wanted = held.take(pa.array(positions)).take(chosen), wanted.take(chosen)
+    for name in held.column_names:
+        left, right = held.column(name), wanted.column(name)
+        differ = pc.not_equal(left, right)
+        if pc.any(differ).as_py() or not left.is_null().equals(right.is_null()):
+            return False
+    return True
+
+
+def _positions_by_value(held: pa.Table, wanted: pa.Table) -> Ints:
+    """Find keys where two have one hash."""
+    rows = [zip(*(c.to_pylist() for c in table.columns), strict=True) for table in (held, wanted)]
+    known = {key: position for position, key in enumerate(rows[0])}
+    return np.asarray([known.get(key, -1) for key in rows[1]], np.int64)

@@ -3,50 +3,187 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from pyflinkcep.nfa import EventMatch
 
-__all__ = ["Result", "Results"]
+__all__ = ["Found", "Result", "Results"]
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 Result = tuple[bool, int, EventMatch]
 """(is a match, else a timeout; its time in epoch milliseconds; stage name to event handles)."""
 
+_ARRAYS = (np.uint8, np.int64, np.int64, np.int32, np.int64)
 
-@attrs.define(eq=False)
-class Results:
+
+@attrs.frozen(eq=False)
+class Found:
     """
-    Collects matches and timeouts in the order in which they come.
+    Matches and timeouts in the order in which they came, in columns.
 
     Attributes
     ----------
-    wants_timeouts : bool
-        Whether timeouts are collected at all.
-    found : list of Result
-        What came since the last :meth:`clear`.
-    dropped_count : int
+    stages : sequence of str
+        The stages by their number.
+    kinds : array of uint8
+        For each result 1 when it is a match, 0 when it is a timeout.
+    times : array of int64, epoch milliseconds
+        For each result its time.
+    ends : array of int64
+        For each result where its events end; they begin where those before it end.
+    stage_of : array of int32
+        For each event the number of its stage.
+    handles : array of int64
+        For each event its handle; those of a result from the oldest to the newest.
+    dropped : int
         How many partial matches were dropped because there were too many.
     """
 
-    wants_timeouts: bool
-    found: list[Result] = attrs.field(factory=list)
-    dropped_count: int = 0
+    stages: Sequence[str]
+    kinds: np.ndarray[Any, np.dtype[np.uint8]]
+    times: Ints
+    ends: Ints
+    stage_of: np.ndarray[Any, np.dtype[np.int32]]
+    handles: Ints
+    dropped: int = 0
+
+    @classmethod
+    def of(cls, stages: Sequence[str], arrays: Sequence[bytes], dropped: int = 0) -> Found:
+        """Make it of the bytes of its five arrays."""
+        read = [np.frombuffer(data, kind) for data, kind in zip(arrays, _ARRAYS, strict=True)]
+        return cls(stages, *read, dropped)
+
+    def __len__(self) -> int:
+        """Give the number of results."""
+        return len(self.kinds)
+
+    @property
+    def firsts(self) -> Ints:
+        """For each result where its events begin."""
+        firsts: Ints = np.r_[0, self.ends[:-1]][: len(self)]
+        return firsts
+
+    def parts(self, most: int) -> Iterator[Found]:
+        """Give the results in parts of at most so many."""
+        for at in range(0, len(self), most):
+            chosen = slice(at, at + most)
+            first, ends = int(self.ends[at - 1]) if at else 0, self.ends[chosen]
+            events = slice(first, int(ends[-1]))
+            yield Found(
+                self.stages,
+                self.kinds[chosen],
+                self.times[chosen],
+                ends - first,
+                self.stage_of[events],
+                self.handles[events],
+            )
+
+    def only(self, chosen: np.ndarray[Any, Any]) -> Found:
+        """Give the results that a mask chooses."""
+        counts = self.ends - self.firsts
+        events = np.repeat(chosen, counts)
+        return Found(
+            self.stages,
+            self.kinds[chosen],
+            self.times[chosen],
+            np.cumsum(counts[chosen]),
+            self.stage_of[events],
+            self.handles[events],
+        )
+
+    def of_stage(self, stage: str) -> tuple[Ints, Ints]:
+        """
+        Give the events that results have for a stage.
+
+        Returns
+        -------
+        tuple of array
+            Where each result's events begin and, last, where they end; and the handles.
+        """
+        if stage not in self.stages:
+            return np.zeros(len(self) + 1, np.int64), np.empty(0, np.int64)
+        is_of_stage = self.stage_of == self.stages.index(stage)
+        before: Ints = np.r_[0, np.cumsum(is_of_stage)]
+        return before[np.r_[0, self.ends]], self.handles[is_of_stage]
+
+    def results(self) -> Iterator[Result]:
+        """Give the results one by one."""
+        names = [self.stages[number] for number in self.stage_of.tolist()]
+        handles = self.handles.tolist()
+        start = 0
+        columns = (self.kinds.tolist(), self.times.tolist(), self.ends.tolist())
+        for kind, timestamp, end in zip(*columns, strict=True):
+            match: EventMatch = {}
+            for position in range(start, end):
+                stage = names[position]
+                if stage in match:
+                    match[stage].append(handles[position])
+                else:
+                    match[stage] = [handles[position]]
+            yield kind == 1, timestamp, match
+            start = end
+
+
+class Results:
+    """
+    Collects the results of the plain path.
+
+    Parameters
+    ----------
+    stages : sequence of str
+        The stages by their number.
+    wants_timeouts : bool
+        Whether timeouts are collected at all.
+    """
+
+    def __init__(self, stages: Sequence[str], wants_timeouts: bool) -> None:
+        self._stages = stages
+        self._numbers = {stage: number for number, stage in enumerate(stages)}
+        self._wants_timeouts = wants_timeouts
+        self._begin()
+
+    def _begin(self) -> None:
+        self._kinds: list[int] = []
+        self._times: list[int] = []
+        self._ends: list[int] = []
+        self._stage_of: list[int] = []
+        self._handles: list[int] = []
+        self._dropped = 0
+
+    def __len__(self) -> int:
+        """Give how many results came since the last :meth:`take`."""
+        return len(self._kinds)
 
     def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
         """Receive a match."""
-        self.found.append((True, timestamp, match))
+        self._add(1, timestamp, match)
 
     def timeout(self, key: Any, timestamp: int, match: EventMatch) -> None:
         """Receive a timed-out partial match."""
-        if self.wants_timeouts:
-            self.found.append((False, timestamp, match))
+        if self._wants_timeouts:
+            self._add(0, timestamp, match)
 
     def dropped(self, key: Any, count: int) -> None:
         """Receive how many partial matches were dropped because there were too many."""
-        self.dropped_count += count
+        self._dropped += count
 
-    def clear(self) -> None:
-        """Forget what was collected."""
-        self.found = []
+    def _add(self, kind: int, timestamp: int, match: EventMatch) -> None:
+        self._kinds.append(kind)
+        self._times.append(timestamp)
+        for stage, handles in match.items():
+            self._stage_of += [self._numbers[stage]] * len(handles)
+            self._handles += handles
+        self._ends.append(len(self._handles))
+
+    def take(self) -> Found:
+        """Give what was collected, and begin anew."""
+        lists = (self._kinds, self._times, self._ends, self._stage_of, self._handles)
+        arrays = [np.asarray(values, kind) for values, kind in zip(lists, _ARRAYS, strict=True)]
+        found = Found(self._stages, *arrays, self._dropped)
+        self._begin()
+        return found

@@ -12,8 +12,44 @@ from pyspark.sql import Row
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.spark.event_store import EventStore
+from pyflinkcep.spark.matching import Events
 
-__all__ = ["tie_order"]
+__all__ = ["in_final_order", "tie_order"]
+
+
+def in_final_order(
+    order: Callable[[Any], Any],
+    events: Events,
+    firsts: np.ndarray[Any, Any],
+    store: EventStore,
+    key_of: Callable[[int], Any],
+) -> Events:
+    """
+    Put events of equal key and time in the comparator's order.
+
+    Parameters
+    ----------
+    order : callable
+        The comparator as a sort key.
+    events : Events
+        The events, sorted by key, time and arrival.
+    firsts : array of int
+        Where another key begins.
+    store : EventStore
+        Where the handles lead.
+    key_of : callable
+        Gives the key of a stretch by its number, for errors.
+    """
+    size = len(events.times)
+    positions = np.arange(size)
+    for number, (start, end) in enumerate(pairwise([*firsts.tolist(), size])):
+        times = events.times[start:end]
+        if (times[1:] == times[:-1]).any():
+            handles = range(events.base + start, events.base + end)
+            chosen = tie_order(order, times.tolist(), handles, store, key_of(number))
+            positions[start:end] = start + np.asarray(chosen)
+    bits = None if events.bits is None else events.bits[positions]
+    return Events(events.times, events.base + positions, events.base, bits)
 
 
 def tie_order(
