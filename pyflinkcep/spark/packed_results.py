@@ -46,7 +46,7 @@ def pack_results(
     unique, positions = np.unique(np.asarray(handles, np.int64), return_inverse=True)
     head = np.asarray([len(numbers)], np.int64)
     body = np.concatenate([head, np.asarray(numbers, np.int64), positions.astype(np.int64)])
-    return body.astype("<i8").tobytes(), write_table(events.take(unique))
+    return body.astype("<i8").tobytes(), write_table(events.take(unique).select(events.shown))
 
 
 def unpack_results(

@@ -57,7 +57,7 @@ class PageWork:
         self._due = due
         self._times = times
         self._watermark = watermark
-        self._operator = task.operator(store.row)
+        self._operator = task.operator(store)
         bits = task.layout.bits(due)
         self._given = bits
         self._bits = None if bits is None else bits.tolist()

@@ -104,8 +104,11 @@ def _absence(c: Conditions) -> Pattern:
 _ABC = {"a": of_type(0), "b": of_type(1), "c": of_type(2)}
 _STOCK = {
     "a": ("volume > 1900", lambda e: e.volume > 1900),
-    "up": (AboveAverage(), AboveAverage()),
-    "b": (VolumeDrop(), VolumeDrop()),
+    "up": (
+        "price > (sum(a.price) + coalesce(sum(up.price), 0)) / (count(a) + count(up))",
+        AboveAverage(),
+    ),
+    "b": ("volume < 0.8 * last(up.volume)", VolumeDrop()),
 }
 
 WORKLOADS = {
