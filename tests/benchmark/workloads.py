@@ -22,9 +22,10 @@ class AboveAverage(IterativeCondition):
     """The price is above the average of what the match has so far."""
 
     def filter(self, value, ctx):
-        prices = [e.price for e in ctx.getEventsForPattern("a")]
-        prices += [e.price for e in ctx.getEventsForPattern("up")]
-        return value.price > sum(prices) / len(prices)
+        first = [e.price for e in ctx.getEventsForPattern("a")]
+        up = [e.price for e in ctx.getEventsForPattern("up")]
+        # Each stage's sum by itself, as in SQL: many prices are the average to the last bit.
+        return value.price > (sum(first) + sum(up)) / (len(first) + len(up))
 
 
 class VolumeDrop(IterativeCondition):
