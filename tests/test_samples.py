@@ -219,7 +219,7 @@ def test_readme_programs(spark, capsys):
         exec(program, names)
 
         assert capsys.readouterr().out.strip() == output.strip()
-    assert len(programs) == 2
+    assert len(programs) == 3
 
 
 def test_ci_runs_the_readme_command():

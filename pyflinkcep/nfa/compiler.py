@@ -213,7 +213,9 @@ def _check_expressions(atoms: Iterable[Atom], pattern: Pattern) -> None:
                 near = difflib.get_close_matches(name, stages, n=1)
                 raise MalformedPatternException(
                     f"{where} looks at stage {name!r}, the stages are {list(stages)[::-1]}",
-                    f"did you mean {near[0]!r}?" if near else "name a stage of the pattern",
+                    f"did you mean {near[0]!r}?"
+                    if near
+                    else "an aggregate is over the events taken for a stage, as in avg(up.price)",
                 )
             if stages[name] in absent:
                 raise MalformedPatternException(

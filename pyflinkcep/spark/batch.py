@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.nfa import NFA, NFACompiler
+from pyflinkcep.nfa import NFA, Expressions, NFACompiler
+from pyflinkcep.nfa.generated import generated
 from pyflinkcep.operator import (
     CepOperator,
     Comparator,
@@ -37,6 +38,7 @@ from pyflinkcep.spark.results import Results
 from pyflinkcep.spark.rows import RowReader
 from pyflinkcep.spark.source import PREFIX, EventSource, quoted
 from pyflinkcep.spark.ties import tie_order
+from pyflinkcep.spark.values import match_values, value_columns
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["batch_plan"]
@@ -79,8 +81,13 @@ def batch_plan(
     bits = bits_column(nfa)
     events = EventFilter.of(nfa, consumer, source.dataframe)
     source = events.before(source)
-    layout = Layout.of(source, bits is not None)
-    extra = {**key_hash(source), _POSITION: F.monotonically_increasing_id()}
+    values = match_values(nfa, source.dataframe)
+    layout = Layout.of(source, bits is not None, values=values)
+    extra = {
+        **key_hash(source),
+        **value_columns(values),
+        _POSITION: F.monotonically_increasing_id(),
+    }
     if bits is not None:
         extra[BITS] = bits
     prepared = events.after(source, source.prepare(extra))
@@ -181,7 +188,7 @@ class _Partition:
             events = table.select(list(self._layout.payload))
             if store is None:
                 store = EventStore(self._reader, events.schema)
-                self._operator = CepOperator(self._nfa, view=store.row, limit=self._limit)
+                self._operator = self._rules(store)
             self._process(table, events, store.add(events), store)
             yield from self._flush(store)
             store.keep(self._live())
@@ -190,6 +197,12 @@ class _Partition:
         if store is not None:
             self._end_key(store)
             yield from self._flush(store)
+
+    def _rules(self, store: EventStore) -> CepOperator:
+        values, expressions = self._layout.values, None
+        if values is not None:
+            expressions = Expressions(generated(values), store.fields)
+        return CepOperator(self._nfa, store.row, limit=self._limit, expressions=expressions)
 
     def _process(self, table: pa.Table, events: pa.Table, base: int, store: EventStore) -> None:
         layout = self._layout

@@ -84,7 +84,13 @@ class BucketWork:
         """Forget what another pattern left; events that still wait are this pattern's now."""
         for number in self.index.segments:
             old = read_table(self._storage.read_segment(number))
-            new = requeued(old, self._task.schema, self.index.fingerprint, self._task.nfa)
+            new = requeued(
+                old,
+                self._task.schema,
+                self.index.fingerprint,
+                self._task.nfa,
+                self._layout.values,
+            )
             self._storage.write_segment(number, write_table(new))
         for page in self.index.pages:
             self._storage.write_page(page, None)

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType, StructField
+from pyspark.sql.types import BooleanType
 
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.steps import Atom
 from pyflinkcep.pattern.conditions import ExpressionCondition, SubtypeCondition
-from pyflinkcep.spark.source import first_line
+from pyflinkcep.spark.analysis import analysed, where
+from pyflinkcep.spark.values import match_values
 
 __all__ = ["bits_column", "check_conditions", "condition_column", "spark_atoms"]
 
@@ -35,8 +35,8 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
     Raises
     ------
     InputError
-        When an expression names an unknown column or gives no boolean; when a subtype is
-        asked of Rows.
+        When an expression names an unknown column or gives no boolean, or the types in a match
+        expression do not go together; when a subtype is asked of Rows.
     NotSupportedError
         When the pattern has more expressions than a bit mask has bits.
     """
@@ -44,49 +44,29 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
         condition = atom.condition
         if isinstance(condition, SubtypeCondition) and not issubclass(Row, condition.subtype):
             raise InputError(
-                f"{_where(nfa, atom)}: subtype({condition.subtype.__name__}) holds for no event "
+                f"{where(nfa, atom)}: subtype({condition.subtype.__name__}) holds for no event "
                 "on Spark, where events are Rows",
                 "write a condition on a column that tells the kinds of events apart",
             )
+    match_values(nfa, dataframe)
     atoms = spark_atoms(nfa)
-    fields = _analysed(nfa, atoms, dataframe)
-    for atom, field in zip(atoms, fields, strict=True):
-        type_ = field.dataType.fields[0].dataType  # type: ignore[attr-defined]
+    types = analysed(nfa, [(atom, condition_column(atom)) for atom in atoms], dataframe)
+    for atom, type_ in zip(atoms, types, strict=True):
         if not isinstance(type_, BooleanType):
             raise InputError(
-                f"{_where(nfa, atom)}: the condition {_text(atom)} gives "
+                f"{where(nfa, atom)}: the condition {_text(atom)} gives "
                 f"{type_.simpleString()}, want boolean",
                 "compare it with something",
             )
         if atom.bit >> _MOST_BITS:
             raise NotSupportedError(
-                f"{_where(nfa, atom)}: more than {_MOST_BITS} conditions in one pattern",
+                f"{where(nfa, atom)}: more than {_MOST_BITS} conditions in one pattern",
                 "join conditions of a stage into one expression",
             )
 
 
-def _where(nfa: NFA, atom: Atom) -> str:
-    return f"pattern {nfa.description}, stage {atom.stage!r}"
-
-
 def _text(atom: Atom) -> str:
     return repr(repr(atom.condition))  # an expression's text, in quotes
-
-
-def _analysed(nfa: NFA, atoms: Sequence[Atom], dataframe: DataFrame) -> Sequence[StructField]:
-    """Give the conditions' fields, each in a struct; beside events, so that none aggregates."""
-    answers = [F.struct(condition_column(atom)) for atom in atoms]
-    try:
-        return dataframe.select("*", *answers).schema.fields[len(dataframe.columns) :]
-    except Exception as cause:
-        if len(atoms) > 1:  # find the one at fault
-            return [field for atom in atoms for field in _analysed(nfa, [atom], dataframe)]
-        atom = atoms[0]
-        raise InputError(
-            f"{_where(nfa, atom)}: the condition {_text(atom)} cannot be evaluated: "
-            f"{first_line(cause)}",
-            f"the columns are {dataframe.columns}",
-        ) from cause
 
 
 def bits_column(nfa: NFA) -> Column | None:

@@ -11,10 +11,12 @@ import pyarrow as pa
 from pyspark.sql import Row
 
 from pyflinkcep.spark.rows import RowReader
+from pyflinkcep.spark.values import VALUE, field_rows
 
 __all__ = ["EventStore"]
 
 _BLOCK = 256
+_MOST_BLOCKS = 256
 
 
 class EventStore:
@@ -39,12 +41,16 @@ class EventStore:
         self._old_handles = np.empty(0, np.int64)
         self._old = self._batch
         self._old_rows: dict[int, Row] = {}
+        self._fields = [name for name in schema.names if name.startswith(VALUE)]
+        self._field_blocks: dict[int, list[tuple[Any, ...]]] = {}
+        self._old_fields: dict[int, tuple[Any, ...]] = {}
 
     def add(self, batch: pa.Table) -> int:
         """Take in a batch; give the handle of its first event. Call :meth:`keep` before."""
         self._base += self._batch.num_rows
         self._batch = batch
         self._blocks = {}
+        self._field_blocks = {}
         return self._base
 
     def keep(self, handles: Iterable[int]) -> None:
@@ -54,9 +60,11 @@ class EventStore:
         cached = self._old_rows
         self._old_rows = {h: cached[h] for h in live.tolist() if h in cached} if cached else {}
         self._old_handles, self._old = live, table
+        self._old_fields = {}
         self._base += self._batch.num_rows
         self._batch = table.slice(0, 0)
         self._blocks = {}
+        self._field_blocks = {}
 
     def take(self, handles: Sequence[int] | np.ndarray[Any, Any]) -> pa.Table:
         """Give the events of these handles, in this order."""
@@ -69,6 +77,30 @@ class EventStore:
         assert (held | (wanted >= self._base)).all(), "an event is used that was not kept"
         positions = np.where(wanted < self._base, old, wanted - self._base + size)
         return pa.concat_tables([self._old, self._batch]).take(pa.array(positions))
+
+    def fields(self, handle: int) -> tuple[Any, ...]:
+        """Give what Spark computed of an event for match expressions."""
+        if handle < self._base:
+            if handle not in self._old_fields:
+                known = zip(self._old_handles.tolist(), self._field_rows(self._old), strict=True)
+                self._old_fields = dict(known)
+            return self._old_fields[handle]
+        block, offset = divmod(handle - self._base, _BLOCK)
+        rows = self._field_blocks.get(block)
+        if rows is None:
+            rows = self._field_rows(self._batch.slice(block * _BLOCK, _BLOCK))
+            if len(self._field_blocks) >= _MOST_BLOCKS:
+                del self._field_blocks[next(iter(self._field_blocks))]
+            self._field_blocks[block] = rows
+        return rows[offset]
+
+    def _field_rows(self, table: pa.Table) -> list[tuple[Any, ...]]:
+        return field_rows(table.select(self._fields))
+
+    @property
+    def shown(self) -> list[str]:
+        """The columns that are wanted of an event once it is matched."""
+        return [name for name in self._batch.column_names if not name.startswith(VALUE)]
 
     def rows(self, handles: Sequence[int]) -> list[Row]:
         """Give the events of these handles as Rows; one Row for a handle, however often asked."""

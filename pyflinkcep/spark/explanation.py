@@ -136,6 +136,8 @@ def _condition_rows(nfa: NFA) -> list[tuple[str, str, str]]:
     for atom in sorted(nfa.atoms, key=lambda atom: stages.index(atom.stage)):
         if atom in in_spark:
             where = "in Spark, before Python sees the event"
+        elif atom.expression is not None:
+            where = "per partial match, incremental, no walk"
         elif atom.bit:
             where = "in Python, at most once for an event"
         else:

@@ -11,7 +11,7 @@ from pyflinkcep.nfa import NFA
 from pyflinkcep.pattern.conditions import ExpressionCondition
 from pyflinkcep.spark.layout import Layout
 
-__all__ = ["LASTING", "answers", "changes", "fingerprint"]
+__all__ = ["LASTING", "answers", "changes", "fingerprint", "values"]
 
 LASTING = ("key", "time column", "columns", "key groups")
 """What queued events depend on, so that no restart can change it."""
@@ -52,6 +52,10 @@ def fingerprint(nfa: NFA, layout: Layout, key_groups: int) -> dict[str, str]:
     for number, atom in enumerate(nfa.atoms):
         if isinstance(atom.condition, ExpressionCondition):
             facts[f"condition {number} (stage {atom.stage})"] = atom.condition.text
+        elif atom.expression is not None:
+            facts[f"match expression {number} (stage {atom.stage})"] = atom.expression
+    for number, field in enumerate(layout.values.fields if layout.values is not None else ()):
+        facts[f"value {number}"] = field.sql
     return facts
 
 
@@ -59,6 +63,12 @@ def answers(stored: Mapping[str, str]) -> dict[str, int]:
     """Give the bit of each SQL condition, by its text, of the pattern of a fingerprint."""
     words = ((what.split(), text) for what, text in stored.items())
     return {text: 1 << int(what[1]) for what, text in words if what[0] == "condition"}
+
+
+def values(stored: Mapping[str, str]) -> dict[str, int]:
+    """Give the number of each field of match expressions, by its SQL, of a fingerprint."""
+    words = ((what.split(), text) for what, text in stored.items())
+    return {text: int(what[1]) for what, text in words if what[0] == "value"}
 
 
 def changes(stored: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:

@@ -15,7 +15,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegralType, StructType
 
 from pyflinkcep.errors import InputError
+from pyflinkcep.nfa.values import MatchValues
 from pyflinkcep.spark.source import PREFIX, EventSource, quoted
+from pyflinkcep.spark.values import value_columns
 
 __all__ = ["BITS", "HASH", "Layout", "key_values"]
 
@@ -37,7 +39,7 @@ class Layout:
     schema : StructType
         The events' own columns.
     payload : tuple of str
-        The columns kept of an event: its own, and computed keys.
+        The columns kept of an event: its own, computed keys, and fields of match expressions.
     key_names, key_columns, key_signature : tuple of str
         The key's names, its columns, and the columns that tell keys apart.
     time_column : str or None
@@ -46,6 +48,8 @@ class Layout:
         Units of the time column in a millisecond, None for bigint milliseconds.
     has_bits : bool
         Whether Spark evaluated conditions.
+    values : MatchValues or None
+        The match expressions; the columns of their fields are part of the payload.
     """
 
     pattern: str
@@ -57,9 +61,16 @@ class Layout:
     time_column: str | None
     time_unit: int | None
     has_bits: bool
+    values: MatchValues | None = None
 
     @classmethod
-    def of(cls, source: EventSource, has_bits: bool, always_hash: bool = False) -> Layout:
+    def of(
+        cls,
+        source: EventSource,
+        has_bits: bool,
+        always_hash: bool = False,
+        values: MatchValues | None = None,
+    ) -> Layout:
         """Describe what :func:`key_hash` and `source.prepare` give."""
         signature = [key.signature for key in source.keys]
         if always_hash or _needs_hash(source):
@@ -67,13 +78,14 @@ class Layout:
         return cls(
             pattern=source.pattern,
             schema=source.dataframe.schema,
-            payload=tuple(source.payload_columns),
+            payload=(*source.payload_columns, *value_columns(values)),
             key_names=tuple(key.name for key in source.keys),
             key_columns=tuple(key.column for key in source.keys),
             key_signature=tuple(signature),
             time_column=source.time_column,
             time_unit=source.time_unit,
             has_bits=has_bits,
+            values=values,
         )
 
     def times_ms(self, table: pa.Table) -> Ints:

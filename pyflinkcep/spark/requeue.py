@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queued events whose SQL conditions Spark evaluated for another pattern than the one at work."""
+"""Queued events that Spark was asked another pattern's SQL of than that of the one at work."""
 
 from __future__ import annotations
 
@@ -10,15 +10,21 @@ import pyarrow as pa
 
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.nfa import NFA
+from pyflinkcep.nfa.values import MatchValues
 from pyflinkcep.spark.conditions import spark_atoms
-from pyflinkcep.spark.fingerprint import answers
+from pyflinkcep.spark.fingerprint import answers, values
 from pyflinkcep.spark.layout import BITS
+from pyflinkcep.spark.values import VALUE
 
 __all__ = ["requeued"]
 
 
 def requeued(
-    table: pa.Table, schema: pa.Schema, fingerprint: Mapping[str, str], nfa: NFA
+    table: pa.Table,
+    schema: pa.Schema,
+    fingerprint: Mapping[str, str],
+    nfa: NFA,
+    expressions: MatchValues | None = None,
 ) -> pa.Table:
     """
     Give queued events as another pattern needs them.
@@ -33,26 +39,43 @@ def requeued(
         The fingerprint of the pattern they were queued for.
     nfa : NFA
         The pattern at work.
+    expressions : MatchValues, optional
+        Its match expressions.
 
     Raises
     ------
     PatternChangedError
         When the pattern at work has an SQL condition that the other had not.
     """
-    if BITS not in schema.names:
-        return table.select(schema.names)
-    known = answers(fingerprint)
+    asked = [name for name in schema.names if name == BITS or name.startswith(VALUE)]
+    others = [name for name in schema.names if name not in asked]
+    new = table.select(others)
+    if BITS in asked:
+        new = new.append_column(BITS, _bits(table, answers(fingerprint), nfa))
+    known = values(fingerprint)
+    for number, field in enumerate(expressions.fields if expressions is not None else ()):
+        if field.sql not in known:
+            raise _not_asked(table, f"{field.sql!r}, which a condition needs,")
+        column = table.column(f"{VALUE}{known[field.sql]}")
+        new = new.append_column(f"{VALUE}{number}", column)
+    return new.select(schema.names)
+
+
+def _bits(table: pa.Table, known: Mapping[str, int], nfa: NFA) -> pa.Array:
+    """Give the answers to the conditions of the pattern at work."""
     bits = np.zeros(table.num_rows, np.int64)
     for atom in spark_atoms(nfa):
         text = atom.condition.text  # type: ignore[attr-defined]
         if text not in known:
-            raise PatternChangedError(
-                f"{table.num_rows} events wait that Spark was not asked "
-                f"the condition {text!r} (stage {atom.stage!r}) of",
-                "write the new condition as a Python function, which can still be asked of them, "
-                "or begin a new checkpoint",
-            )
+            raise _not_asked(table, f"the condition {text!r} (stage {atom.stage!r})")
         held = table.column(BITS).to_numpy() & known[text] != 0
         bits |= np.where(held, np.int64(atom.bit), 0)
-    others = table.select([name for name in schema.names if name != BITS])
-    return others.append_column(BITS, pa.array(bits)).select(schema.names)
+    return pa.array(bits)
+
+
+def _not_asked(table: pa.Table, what: str) -> PatternChangedError:
+    return PatternChangedError(
+        f"{table.num_rows} events wait that Spark was not asked {what} of",
+        "write the new condition as a Python function, which can still be asked of them, "
+        "or begin a new checkpoint",
+    )

@@ -32,6 +32,7 @@ from pyflinkcep.spark.processor import RESULTS, CepProcessor
 from pyflinkcep.spark.rows import RowReader, arrow_schema
 from pyflinkcep.spark.source import EventSource, quoted
 from pyflinkcep.spark.stream_task import StreamPlan
+from pyflinkcep.spark.values import match_values, value_columns
 
 __all__ = ["StreamSettings", "UnpackTask", "make_plan", "stream_plan", "unpacked"]
 
@@ -69,8 +70,9 @@ def make_plan(
 ) -> tuple[StreamPlan, DataFrame]:
     """Give the settings of the operator, and the events with what it needs beside them."""
     bits = bits_column(nfa)
-    layout = Layout.of(source, bits is not None, always_hash=True)
-    extra = key_hash(source, always=True)
+    values = match_values(nfa, source.dataframe)
+    layout = Layout.of(source, bits is not None, always_hash=True, values=values)
+    extra = {**key_hash(source, always=True), **value_columns(values)}
     if bits is not None:
         extra[BITS] = bits
     prepared = source.prepare(extra)

@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any
 
 import attrs
 import pyarrow as pa
 
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.nfa import NFA, NFACompiler
+from pyflinkcep.nfa import NFA, Expressions, NFACompiler
+from pyflinkcep.nfa.generated import generated
 from pyflinkcep.operator import CepOperator, Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.conditions import spark_atoms
+from pyflinkcep.spark.event_store import EventStore
 from pyflinkcep.spark.key_groups import KeyGroups
 from pyflinkcep.spark.layout import Layout
 from pyflinkcep.spark.rows import RowReader
@@ -97,13 +97,18 @@ class StreamTask:
         except CepRuntimeError as error:
             raise error.in_pattern(plan.layout.pattern) from error.__cause__
         self.known = sum(atom.bit for atom in spark_atoms(self.nfa))
+        values = plan.layout.values
+        self._functions = None if values is None else generated(values)
         self.reader = RowReader(plan.layout.schema)
         self.event_schema = pa.schema([plan.schema.field(name) for name in plan.layout.payload])
         self.key_schema = pa.schema([plan.schema.field(name) for name in plan.layout.key_signature])
 
-    def operator(self, view: Callable[[int], Any]) -> CepOperator:
+    def operator(self, store: EventStore) -> CepOperator:
         """Give the rules, with a way to see events."""
-        return CepOperator(self.nfa, view, self.processing_time, self._limit)
+        expressions = None
+        if self._functions is not None:
+            expressions = Expressions(self._functions, store.fields)
+        return CepOperator(self.nfa, store.row, self.processing_time, self._limit, expressions)
 
     def close(self) -> None:
         """End the life of rich conditions."""

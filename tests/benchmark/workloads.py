@@ -22,9 +22,10 @@ class AboveAverage(IterativeCondition):
     """The price is above the average of what the match has so far."""
 
     def filter(self, value, ctx):
-        prices = [e.price for e in ctx.getEventsForPattern("a")]
-        prices += [e.price for e in ctx.getEventsForPattern("up")]
-        return value.price > sum(prices) / len(prices)
+        first = [e.price for e in ctx.getEventsForPattern("a")]
+        up = [e.price for e in ctx.getEventsForPattern("up")]
+        # Each stage's sum by itself, as in SQL: many prices are the average to the last bit.
+        return value.price > (sum(first) + sum(up)) / (len(first) + len(up))
 
 
 class VolumeDrop(IterativeCondition):
@@ -104,8 +105,11 @@ def _absence(c: Conditions) -> Pattern:
 _ABC = {"a": of_type(0), "b": of_type(1), "c": of_type(2)}
 _STOCK = {
     "a": ("volume > 1900", lambda e: e.volume > 1900),
-    "up": (AboveAverage(), AboveAverage()),
-    "b": (VolumeDrop(), VolumeDrop()),
+    "up": (
+        "price > (sum(a.price) + coalesce(sum(up.price), 0)) / (count(a) + count(up))",
+        AboveAverage(),
+    ),
+    "b": ("volume < 0.8 * last(up.volume)", VolumeDrop()),
 }
 
 WORKLOADS = {

@@ -122,9 +122,44 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
         "compare it with something",
     ),
     "aggregate condition": (
-        lambda df: on(df, a_then_b("count(name) > 1")),
-        "stage 'a': the condition 'count(name) > 1' cannot be evaluated: [MISSING_GROUP_BY]",
+        lambda df: on(df, a_then_b("any_value(name) > 'a'")),
+        "stage 'a': the condition \"any_value(name) > 'a'\" cannot be evaluated: [MISSING_GROUP_BY]",
         "the columns are",
+    ),
+    "column of a stage": (
+        lambda df: on(df, a_then_b(b="price > a.price")),
+        "stage 'b': the condition 'price > a.price' cannot be evaluated: [UNRESOLVED_COLUMN",
+        "'a' is a stage: say which of its events is meant, for example last(a.column)",
+    ),
+    "unknown column of a stage": (
+        lambda df: on(df, a_then_b(b="price > last(a.prize)")),
+        "stage 'b': the condition 'price > last(a.prize)' cannot be evaluated: [UNRESOLVED_COLUMN",
+        "the columns are",
+    ),
+    "decimal of a stage": (
+        lambda df: on(columns(df, d="cast(price as decimal(10,2))"), a_then_b(b="d > max(a.d)")),
+        "stage 'b': the condition 'd > max(a.d)': 'd' is decimal(10,2)",
+        "cast(d as double)",
+    ),
+    "array of a stage": (
+        lambda df: on(columns(df, xs="array(price)"), a_then_b(b="last(a.xs) is null")),
+        "stage 'b': the condition 'last(a.xs) is null': 'xs' is array<double>",
+        "take a number",
+    ),
+    "collated string of a stage": (
+        lambda df: on(df, a_then_b(b="last(a.name collate UTF8_LCASE) = 'A'")),
+        "is string collate UTF8_LCASE",
+        "use lower(",
+    ),
+    "types of a stage": (
+        lambda df: on(df, a_then_b(b="last(a.name) > price")),
+        "'last(a.name) > price' puts string and double together",
+        "cast one of them",
+    ),
+    "number over a stage": (
+        lambda df: on(df, a_then_b(b="avg(a.price)")),
+        "stage 'b': the condition 'avg(a.price)' gives double, want boolean",
+        "compare it with something",
     ),
     "condition of many rows": (
         lambda df: on(df, a_then_b("explode(array(true))")),

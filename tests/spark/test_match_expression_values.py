@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The values of SQL over earlier stages follow Spark's own rules: null, NaN, overflow, types."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pyflinkcep import Pattern
+from tests.spark.streams import settings
+from tests.spark.support import failure, ids, in_one_job, on
+
+A, B = "kind = 'a'", "kind = 'b'"
+NAN, BIG = math.nan, 2**62
+TAKEN: Mapping[str, tuple[list[tuple[float | None, int | None]], tuple[float | None, int | None]]] = {
+    "nothing": ([], (1.0, 1)),
+    "plain": ([(1.0, 1), (2.0, 2)], (1.5, 3)),
+    "nan": ([(NAN, 1), (1.0, None)], (NAN, None)),
+    "nan later": ([(1.0, 4), (NAN, 1)], (2.0, 2)),
+    "nulls": ([(None, None)], (0.0, 0)),
+    "some nulls": ([(None, 5), (-0.0, 7), (math.inf, -7)], (0.0, -3)),
+    "large": ([(0.1, BIG), (0.2, BIG)], (0.3, 2**63 - 1)),
+    "small": ([(1e308, -(2**63)), (1e308, 0)], (-math.inf, -1)),
+}  # fmt: skip
+RULES = (
+    "w > max(a.v)", "w >= max(a.v)", "w < min(a.v)", "w <= min(a.v)", "w = max(a.v)",
+    "w <=> max(a.v)", "w <> min(a.v)", "m > avg(a.n)", "sum(a.n) > m", "sum(a.v) <=> w",
+    "count(a.v) = 1", "count(a.n) + 1 > m", "w > avg(a.v)", "avg(a.n) / m > 0",
+    "sum(a.n) % m = 1", "max(a.n) % 3 = 1", "-3 % max(a.n) = -3", "w % max(a.v) = 0",
+    "min(a.n) / m < 0 or count(a.v) = 0", "max(a.n) is null", "coalesce(max(a.n), m) > 2",
+    "coalesce(avg(a.n), m, 0.5) < 2", "not (w > max(a.v))", "w > max(a.v) or m > 0",
+    "(w > max(a.v) and m > 0) is null", "(w > max(a.v) or m > 0) is not null",
+    "w between min(a.v) and max(a.v)", "m not between min(a.n) and 3", "-sum(a.n) < m",
+    "-min(a.n) < 0", "sum(a.n) + m > 0", "sum(a.n) - m > 0", "sum(a.n) * 2 > 0",
+    "max(a.n) * max(a.n) = 0", "0.1 + avg(a.v) > w", "sum(a.v) > 1e308", "max(a.v) / 0 is null",
+    "min(a.n) <=> null", "max(a.n) > w", "m / count(a.v) > 0", "max(a.v) = max(a.v)",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def taken(spark: SparkSession) -> DataFrame:
+    """Give a start, what is taken and the event that is tested, for each case."""
+    rows = []
+    for key, (before, tested) in TAKEN.items():
+        whole = [("s", None, None, None, None), *(("a", v, n, None, None) for v, n in before)]
+        whole.append(("b", None, None, *tested))
+        rows += [(key, ts, *row) for ts, row in enumerate(whole, 1)]
+    schema = "key string, ts bigint, kind string, v double, n bigint, w double, m bigint"
+    return spark.createDataFrame(rows, schema)
+
+
+def after_all(condition: str) -> Pattern:
+    """Give the pattern: a start, everything that is taken, and the event that is tested."""
+    a = Pattern.begin("s").where("kind = 's'").next("a").where(A).oneOrMore().consecutive()
+    return a.optional().next("b").where(B).where(condition)
+
+
+def test_values_follow_sparks_rules(spark: SparkSession, taken: DataFrame) -> None:
+    """Nulls, NaN, overflow and division by zero: as Spark SQL's own aggregates, without ANSI."""
+    with settings(spark, {"spark.sql.ansi.enabled": "false"}):
+        a = taken.where(A).select("key", "v", "n").alias("a")
+        tested = taken.where(B).select("key", "w", "m").alias("tested")
+        joined = tested.join(a, F.col("a.key") == F.col("tested.key"), "left")
+        answers = [F.expr(rule).alias(rule) for rule in RULES]
+        rows = joined.groupBy("tested.key", "w", "m").agg(*answers).collect()
+        expected = {rule: sorted(row["key"] for row in rows if row[rule]) for rule in RULES}
+        found = in_one_job(
+            {
+                rule: on(taken, after_all(rule), "key").select(lambda m: m["s"][0].key, "k string")
+                for rule in RULES
+            }
+        )
+
+    assert {rule: sorted(keys) for rule, keys in found.items()} == expected
+    assert sum(map(len, expected.values())) > 2 * len(RULES)
+
+
+@pytest.mark.parametrize(
+    ("condition", "key", "said"),
+    [
+        ("m / max(a.n) > 0", "zero", "division by zero"),
+        ("m % max(a.n) > 0", "zero", "division by zero"),
+        ("sum(a.n) > m", "large", "overflow: the result does not fit bigint"),
+        ("max(a.n) + m > 0", "large", "overflow: the result does not fit bigint"),
+    ],
+)
+def test_with_ansi_there_are_errors(
+    spark: SparkSession, taken: DataFrame, condition: str, key: str, said: str
+) -> None:
+    """As in Spark's default mode, in which the query itself would fail: stage and time are named."""
+    of_key = taken.where(F.col("key") == key)
+    if key == "zero":
+        row = spark.createDataFrame([("zero", 2, "a", 0.0, 0, None, None)], taken.schema)
+        of_key = taken.where("key = 'plain' and kind <> 'a'").unionAll(row)
+        of_key = of_key.withColumn("key", F.lit("zero"))
+    text = failure(on(of_key, after_all(condition), "key").select(ids, "text string"))
+
+    assert text.startswith(f"ConditionError: the condition {condition!r} failed. {said}")
+    assert f"stage 'b', key {{'key': '{key}'}}, event time" in text
+
+
+def test_other_types(spark: SparkSession) -> None:
+    """Strings, times, dates and booleans are compared and kept; narrow numbers are widened."""
+    rows = [(1, "x", True, 1.5), (2, "é", None, 2.5), (3, "z", False, 2.5)]
+    frame = spark.createDataFrame(rows, "ts bigint, s string, b boolean, f double").selectExpr(
+        "ts", "s", "b", "cast(f as float) f", "cast(ts as smallint) i", "timestamp_seconds(ts) t",
+        "to_timestamp_ntz(cast(timestamp_seconds(ts) as string)) z", "date_add(date'1969-12-31', cast(ts as int)) d",
+    )  # fmt: skip
+    holds = [
+        "s > max(a.s) or s = 'é'", "s < 'é' or last(a.s) < s", "t > last(a.t) and first(a.t) < t",
+        "z > max(a.z)", "d > last(a.d) and min(a.d) = date'1970-01-01'", "first(a.b)",
+        "last(a.b) is null or last(a.b)", "b <=> last(a.b) or not b or b is null",
+        "f >= max(a.f)", "i > sum(a.i) - 2 and i > last(a.i)", "count(a.s) = i - 1",
+        "t - interval 1 second <= last(a.t)", "last(a.t) < timestamp'2000-01-01'",
+    ]  # fmt: skip
+    found = in_one_job(
+        {
+            text: on(
+                frame,
+                Pattern.begin("a").where("ts = 1").next("a2").where(text),
+            ).select(ids, "text string")
+            for text in holds
+        }
+    )
+
+    assert found == {text: ["a=1 a2=2"] for text in holds}

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs and slots of match expressions, computed straight from their definition."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from pyflinkcep.nfa.values import ALL, Code, Function, MatchValues, Op, Slot, Type
+
+
+class Failed(Exception):
+    """Overflow or division by zero, where they are errors."""
+
+
+def order(a: Any, b: Any) -> int:
+    """Compare as Spark does: NaN is equal to itself and greater than all other numbers."""
+    if isinstance(a, float) and (math.isnan(a) or math.isnan(b)):
+        return math.isnan(a) - math.isnan(b)
+    return (a > b) - (a < b)
+
+
+COMPARED = {
+    Op.LT: operator.lt, Op.LE: operator.le, Op.GT: operator.gt, Op.GE: operator.ge,
+    Op.EQ: operator.eq, Op.NE: operator.ne,
+}  # fmt: skip
+
+
+def fitted(number: int, ansi: bool) -> int:
+    """Let an integer overflow."""
+    if -(2**63) <= number < 2**63:
+        return number
+    if ansi:
+        raise Failed
+    return (number + 2**63) % 2**64 - 2**63
+
+
+def computed(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
+    """Do arithmetic on two values that are not NULL."""
+    if op in (Op.DIV, Op.MOD):
+        if b == 0:
+            if ansi:
+                raise Failed
+            return None
+        if op is Op.DIV:
+            return a / b
+        if type_ == Type.FLOAT:
+            return math.nan if math.isinf(a) else math.fmod(a, b)
+        return abs(a) % abs(b) * (-1 if a < 0 else 1)
+    result = {Op.ADD: operator.add, Op.SUB: operator.sub, Op.MUL: operator.mul}[op](a, b)
+    return fitted(result, ansi) if type_ == Type.INT else result
+
+
+def run(code: Code, fields: Any, slots: Any, ansi: bool) -> bool:
+    """Run a program."""
+    stack: list[Any] = []
+    at = 0
+    while at < len(code):
+        op, arg = code[at]
+        at += 1
+        if op in (Op.FIELD, Op.SLOT):
+            stack.append((fields if op is Op.FIELD else slots)[arg])
+        elif op in (Op.INT, Op.FLOAT, Op.TEXT, Op.NULL):
+            stack.append(arg)
+        elif op is Op.JUMP_IF_FALSE:
+            at += arg if stack[-1] == 0 and stack[-1] is not None else 0
+        elif op is Op.JUMP_IF_TRUE:
+            at += arg if stack[-1] else 0
+        elif op is Op.JUMP_IF_NOT_NULL:
+            if stack[-1] is not None:
+                at += arg
+            else:
+                stack.pop()
+        else:
+            b = stack.pop()
+            if op is Op.IS_NULL:
+                stack.append(int(b is None))
+            elif op in (Op.INT_TO_FLOAT, Op.NEG, Op.NOT):
+                stack.append(None if b is None else unary(op, b, arg, ansi))
+            else:
+                stack.append(binary(op, stack.pop(), b, arg, ansi))
+    (result,) = stack
+    return bool(result)
+
+
+def unary(op: Op, a: Any, type_: Any, ansi: bool) -> Any:
+    if op is Op.INT_TO_FLOAT:
+        return float(a)
+    if op is Op.NOT:
+        return int(not a)
+    return fitted(-a, ansi) if type_ == Type.INT else -a
+
+
+def binary(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
+    if op in (Op.AND, Op.OR):
+        decisive = op is Op.OR
+        if any(v is not None and bool(v) is decisive for v in (a, b)):
+            return int(decisive)
+        return None if a is None or b is None else int(not decisive)
+    if op is Op.EQ_NULLSAFE:
+        return int(a is b) if a is None or b is None else int(order(a, b) == 0)
+    if a is None or b is None:
+        return None
+    if op in COMPARED:
+        return int(COMPARED[op](order(a, b), 0))
+    return computed(op, a, b, type_, ansi)
+
+
+def accumulated(values: MatchValues, events: Any) -> list[Any]:
+    """Compute every slot anew from all events (stage, fields)."""
+    return [_slot(values, slot, events) for slot in values.slots]
+
+
+def _slot(values: MatchValues, slot: Slot, events: Any) -> Any:
+    seen = [fields for stage, fields in events if stage == slot.stage]
+    if slot.field == ALL:
+        return len(seen)
+    given = [fields[slot.field] for fields in seen]
+    if slot.type == Type.FLOAT and values.fields[slot.field].kind.type == Type.INT:
+        given = [None if v is None else float(v) for v in given]
+    if slot.function in (Function.FIRST, Function.LAST):
+        return (given[0] if slot.function is Function.FIRST else given[-1]) if given else None
+    known = [v for v in given if v is not None]
+    if slot.function is Function.COUNT:
+        return len(known)
+    if not known:
+        return None
+    found = known[0]
+    for value in known[1:]:
+        if slot.function is Function.SUM:
+            found = found + value
+            found = fitted(found, values.ansi) if slot.type == Type.INT else found
+        else:
+            wanted = -1 if slot.function is Function.MIN else 1
+            found = value if order(value, found) == wanted else found
+    return found

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of match expressions, against an interpreter of their own definition."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyflinkcep.errors import ConditionError, InputError
+from pyflinkcep.nfa import Expressions, NFACompiler
+from pyflinkcep.nfa.generated import generated
+from pyflinkcep.nfa.programs import compiled
+from pyflinkcep.nfa.values import ALL, Function, Kind, MatchValues, Slot, Type
+from pyflinkcep.operator import CepOperator
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.pattern.sql import sql_condition
+from pyflinkcep.spark.results import Results
+from pyflinkcep.time import MAX_WATERMARK
+from tests.unit.nfa.interpreter import Failed, accumulated, run
+
+KINDS = {
+    "n": Kind.BIGINT, "m": Kind.BIGINT, "x": Kind.DOUBLE, "y": Kind.DOUBLE,
+    "b": Kind.BOOLEAN, "s": Kind.STRING, "t": Kind.TIMESTAMP, "d": Kind.DATE, "1 + 2": Kind.BIGINT,
+}  # fmt: skip
+
+
+def values_of(text: str, ansi: bool = True) -> MatchValues:
+    """Compile one expression."""
+    expression: Any = sql_condition(text)
+    return compiled([("here", expression)], KINDS, ansi)
+
+
+def program(text: str) -> str:
+    """Give a program as text."""
+    (code,) = values_of(text).programs.values()
+    return " ".join(op.name if arg is None else f"{op.name}:{_said(arg)}" for op, arg in code)
+
+
+def _said(argument: Any) -> str:
+    return argument.name if isinstance(argument, Type) else repr(argument)
+
+
+# --- the format
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x > max(a.x)", "FIELD:0 SLOT:0 GT:FLOAT"),
+        ("n > max(a.x)", "FIELD:0 INT_TO_FLOAT SLOT:0 GT:FLOAT"),
+        ("max(a.n) > 1 + 2", "SLOT:0 FIELD:1 GT:INT"),
+        ("max(a.x) > 1", "SLOT:0 FLOAT:1.0 GT:FLOAT"),
+        ("max(a.n) / 2 > 0.5", "SLOT:0 INT_TO_FLOAT FLOAT:2.0 DIV:FLOAT FLOAT:0.5 GT:FLOAT"),
+        ("avg(a.n) > 0", "SLOT:0 SLOT:1 INT_TO_FLOAT DIV:FLOAT FLOAT:0.0 GT:FLOAT"),
+        ("last(a.s) = 'q'", "SLOT:0 TEXT:'q' EQ:TEXT"),
+        ("last(a.t) < t", "SLOT:0 FIELD:0 LT:INT"),
+        ("b or last(a.b)", "FIELD:0 JUMP_IF_TRUE:2 SLOT:0 OR"),
+        ("not (last(a.b) and b)", "SLOT:0 JUMP_IF_FALSE:2 FIELD:0 AND NOT"),
+        ("last(a.n) is null", "SLOT:0 IS_NULL"),
+        ("-last(a.n) % 3 <=> null", "SLOT:0 NEG:INT INT:3 MOD:INT NULL EQ_NULLSAFE:INT"),
+        (
+            "coalesce(first(a.n), 0.5, n) > 1",
+            "SLOT:1 INT_TO_FLOAT JUMP_IF_NOT_NULL:4 FLOAT:0.5 JUMP_IF_NOT_NULL:2 "
+            "FIELD:0 INT_TO_FLOAT FLOAT:1.0 GT:FLOAT",
+        ),
+    ],
+)
+def test_programs(text: str, expected: str) -> None:
+    """Expressions become the instructions that the format says, numbers converted explicitly."""
+    assert program(text) == expected
+
+
+def test_fields_and_slots_are_shared() -> None:
+    """Equal SQL is one field, equal accumulators are one slot, across the pattern."""
+    texts = ["x > avg(a.x) and count(a) > 1", "sum(a.x) > first(a.n)", "x < count(a.x)"]
+    expressions: Any = [("here", sql_condition(text)) for text in texts]
+    values = compiled(expressions, KINDS, True)
+
+    assert [field.sql for field in values.fields] == ["x", "n"]
+    assert values.slots == (
+        Slot(Function.SUM, "a", 0, Type.FLOAT),
+        Slot(Function.COUNT, "a", 0, Type.INT),
+        Slot(Function.COUNT, "a", ALL, Type.INT),
+        Slot(Function.FIRST, "a", 1, Type.INT, 2),
+    )
+    assert (values.is_numeric, values_of("last(a.s) = s").is_numeric) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("avg(a.x)", "gives double, want boolean"),
+        ("sum(a.s) > 1", "'sum(a.s)' needs bigint or double, got string"),
+        ("avg(a.b) > 1", "needs bigint or double, got boolean"),
+        ("last(a.s) > 1", "puts string and bigint together"),
+        ("last(a.t) > d", "puts timestamp and date together"),
+        ("last(a.b) = 1", "puts boolean and bigint together"),
+        ("last(a.t) + n > t", "needs bigint or double, got timestamp"),
+        ("last(a.n) or b", "needs boolean, got bigint"),
+        ("not last(a.x)", "needs boolean, got double"),
+        ("coalesce(last(a.x), s) > 1", "puts double and string together"),
+        ("-last(a.s) > 1", "needs bigint or double, got string"),
+    ],
+)
+def test_types_that_do_not_go_together_are_refused(text: str, said: str) -> None:
+    """The message names the condition and the part."""
+    with pytest.raises(InputError, match=r"cast|compare") as caught:
+        values_of(text)
+
+    assert said in caught.value.message
+    assert caught.value.message.startswith(f"here: the condition {text!r}")
+
+
+# --- random expressions
+
+INTS = st.sampled_from([None, 0, 1, -1, 2, 3, 7, 2**63 - 1, -(2**63)])
+FLOATS = st.sampled_from([None, 0.0, -0.0, 0.5, -1.0, 3.0, math.nan, math.inf, -math.inf, 1e308])
+EVENTS = st.fixed_dictionaries(
+    {"n": INTS, "m": INTS, "x": FLOATS, "y": FLOATS, "b": st.sampled_from([None, 0, 1])}
+)
+
+
+@st.composite
+def numbers(draw: Any, depth: int = 2) -> str:
+    """Give an expression that is a number."""
+    kinds = ["aggregate", "aggregate", "column", "literal"]
+    match draw(st.sampled_from(kinds + ["operator"] * 3 * (depth > 0))):
+        case "aggregate":
+            function = draw(st.sampled_from(["first", "last", "count", "sum", "min", "max", "avg"]))
+            return f"{function}({draw(st.sampled_from('ac'))}.{draw(st.sampled_from('nmxy'))})"
+        case "column":
+            return str(draw(st.sampled_from("nmxy")))
+        case "literal":
+            return str(draw(st.sampled_from(["0", "1", "-2", "0.5", "null"])))
+    left, right = draw(numbers(depth - 1)), draw(numbers(depth - 1))
+    form = draw(st.sampled_from(["({} {op} {})"] * 5 + ["coalesce({}, {})", "-({})"]))
+    return str(form.format(left, right, op=draw(st.sampled_from("+-*/%"))))
+
+
+@st.composite
+def truths(draw: Any, depth: int = 2) -> str:
+    """Give an expression that is a boolean."""
+    if depth and draw(st.booleans()):
+        left, right = draw(truths(depth - 1)), draw(truths(depth - 1))
+        return str(draw(st.sampled_from([f"({left} and {right})", f"({left} or {right})",
+                                         f"(not {left})"])))  # fmt: skip
+    one, two, three = draw(numbers()), draw(numbers()), draw(numbers())
+    sign = draw(st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "<=>"]))
+    return str(draw(st.sampled_from([f"({one} {sign} {two})"] * 4 + [
+        f"({one} is null)", f"({one} between {two} and {three})", "b", "last(a.b)",
+    ])))  # fmt: skip
+
+
+@st.composite
+def compiled_expressions(draw: Any) -> tuple[MatchValues, list[str]]:
+    """Give a compiled expression whose parts about one event are plain columns."""
+    text = f"coalesce(max(a.n), 0) >= 0 and last(c.m) is null or {draw(truths())}"
+    expression: Any = sql_condition(text)
+    parts = [part for part in expression.event_parts() if part not in KINDS]
+    kinds = {**KINDS, **{part: _kind_of(part) for part in parts}}
+    return compiled([("here", expression)], kinds, draw(st.booleans())), parts
+
+
+def _kind_of(part: str) -> Kind:
+    """Guess the kind of a part about one event; any will do that goes with the rest."""
+    logical = any(word in part for word in ("=", "<", ">", "NOT", "AND", "OR", "NULL AS", " IS "))
+    return Kind.BOOLEAN if logical else Kind.DOUBLE
+
+
+@given(
+    compiled_expressions(),
+    st.lists(st.tuples(st.sampled_from("acz"), EVENTS), max_size=5),
+    EVENTS,
+)
+def test_generated_functions_do_what_the_programs_say(
+    given_: Any, taken: list[tuple[str, dict[str, Any]]], event: dict[str, Any]
+) -> None:
+    """Slots kept event by event and generated functions agree with the definition."""
+    values, parts = given_
+    more = {part: 1 if _kind_of(part) is Kind.BOOLEAN else 2.5 for part in parts}
+
+    def fields(row: dict[str, Any]) -> list[Any]:
+        return [{**row, **more}[field.sql] for field in values.fields]
+
+    (code,) = values.programs.values()
+    functions = generated(values)
+    (holds,) = functions.conditions.values()
+    events = [(stage, fields(row)) for stage, row in taken]
+
+    def incremental() -> bool:
+        slots = functions.initial
+        for stage, row in events:
+            update = functions.updates.get(stage)
+            slots = slots if update is None else update(slots, row)
+        return holds(fields(event), slots)
+
+    def anew() -> bool:
+        return run(code, fields(event), accumulated(values, events), values.ansi)
+
+    assert outcome(incremental) == outcome(anew)
+
+
+def outcome(function: Any) -> object:
+    """Give the result, or that there is an error."""
+    try:
+        return function()
+    except (ArithmeticError, Failed):
+        return "error"
+
+
+# --- in the automaton
+
+
+class Counted:
+    """The fields of events that are numbers, and how often they were asked for."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, event: Any) -> tuple[Any, ...]:
+        self.asked += 1
+        return (event,)
+
+
+def matches(
+    pattern: Pattern, values: MatchValues, events: list[Any], fields: Any
+) -> list[dict[str, list[Any]]]:
+    """Give the matches of a pattern over numbers."""
+    expressions = Expressions(generated(values), fields)
+    rules = CepOperator(NFACompiler.compile(pattern), expressions=expressions)
+    results, state = Results(False), rules.new_key()
+    rules.process_events(None, state, list(range(1, len(events) + 1)), events, results)
+    rules.advance_time(None, state, MAX_WATERMARK, results)
+    return [match for _, _, match in results.found]
+
+
+def loop_then(last: str) -> Pattern:
+    """Give the pattern: 0, ones directly after it, then a 2 of which an expression holds."""
+    ones = Pattern.begin("s").where(lambda n: n == 0).next("up").where(lambda n: n == 1)
+    return ones.oneOrMore().consecutive().next("b").where(lambda n: n == 2).where(last)
+
+
+def test_loops_are_not_walked() -> None:
+    """A condition asked at every step of a loop looks at each event twice: before and after."""
+    text = "n >= coalesce(max(up.n), 0)"
+    pattern = Pattern.begin("s").where(lambda n: n == -2).next("up").where(text)
+    fields = Counted()
+    found = matches(pattern.oneOrMore().consecutive(), values_of(text), [-2, *range(300)], fields)
+
+    assert len(found) == 300
+    assert fields.asked == 300 + 299
+
+
+def test_slots_are_made_without_recursion() -> None:
+    """The first question about a long way computes all of it."""
+    text = "n < count(up.n)"
+    size, fields = 20_000, Counted()
+    found = matches(loop_then(text), values_of(text), [0, *([1] * size), 2], fields)
+
+    assert [len(match["up"]) for match in found] == [size]
+    assert fields.asked == 1 + size
+
+
+def test_errors_name_stage_and_time() -> None:
+    """Overflow and division by zero are errors of the condition, where they are errors."""
+    text = "n / last(a.n) > 1"
+    pattern = Pattern.begin("a").next("b").where(text)
+
+    with pytest.raises(ConditionError) as caught:
+        matches(pattern, values_of(text), [0, 1], lambda n: (n,))
+    assert "the condition 'n / last(a.n) > 1' failed. division by zero" in str(caught.value)
+    assert (caught.value.stage, caught.value.timestamp_ms) == ("b", 2)
+    assert matches(pattern, values_of(text, ansi=False), [0, 1], lambda n: (n,)) == []

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL conditions are taken apart: what looks at one event, and what at the partial match."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from pyflinkcep import InvalidArgumentError, MalformedPatternException, NotSupportedError, Pattern
+from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.pattern.conditions import ExpressionCondition, RichAndCondition
+from pyflinkcep.pattern.expressions import MatchExpression
+from pyflinkcep.pattern.sql import column_owners, sql_condition
+from pyflinkcep.testing import match
+
+
+def taken_apart(text: str) -> tuple[str, str, list[str], list[str]]:
+    """Give (what Spark answers, the match expression, its parts about one event, its stages)."""
+    condition: Any = sql_condition(text)
+    answered = ""
+    if isinstance(condition, RichAndCondition):
+        own, condition = condition.nestedConditions
+        assert isinstance(own, ExpressionCondition)
+        answered = own.text
+    assert isinstance(condition, MatchExpression)
+    return answered, condition.text, list(condition.event_parts()), list(condition.stages())
+
+
+@pytest.mark.parametrize(
+    ("text", "answered", "rest", "parts", "stages"),
+    [
+        ("price > avg(up.price)", "", "price > avg(up.price)", ["price", "price"], ["up"]),
+        (
+            "type = 1 AND price > avg(up.price)",
+            "type = 1", "price > avg(up.price)", ["price", "price"], ["up"],
+        ),
+        (
+            "(a = 1 and (x or y)) and max(up.z) > 1 and (z or min(up.z) < 0)",
+            "a = 1 AND (x OR y)",
+            "max(up.z) > 1 AND (z OR min(up.z) < 0)", ["z", "z", "z"], ["up", "up"],
+        ),
+        ("a = 1 or max(up.z) > 1", "", "a = 1 or max(up.z) > 1", ["a = 1", "z"], ["up"]),
+        (
+            "abs(price - 3) * 2 > last(up.price * up.volume)",
+            "", "abs(price - 3) * 2 > last(up.price * up.volume)",
+            ["abs(price - 3) * 2", "price * volume"], ["up"],
+        ),
+        ("count(up) > 1 or count(up.*) > 1", "", None, [], ["up", "up"]),
+        ("COUNT(up.x) > 1", "", None, ["x"], ["up"]),
+        ("max(cast(up.x as double)) > 0.5", "", None, ["CAST(x AS DOUBLE)"], ["up"]),
+        ("max(`a b`.`c d`.e) > 1", "", None, ["`c d`.e"], ["a b"]),
+        ("max(up.a.b.c.d.e) > 1", "", None, ["a.b.c.d.e"], ["up"]),
+        ("x * 0.5 > max(up.x / .25)", "", None, ["x * 0.5D", "x / 0.25D"], ["up"]),
+        ("x between 1 and max(up.y)", "", None, ["x >= 1", "x", "y"], ["up"]),
+        ("x not between min(up.y) and 9", "", None, ["x", "y", "x <= 9"], ["up"]),
+        ("coalesce(last(up.y), x, -1) = 1", "", None, ["y", "x"], ["up"]),
+        ("last(up.y) is not null and not last(up.y) = 1", "", None, ["y", "y"], ["up", "up"]),
+        ("max(aggregate(up.xs, 0, (s, x) -> s + x)) > 1", "", None,
+         ["aggregate(xs, 0, (s, x) -> s + x)"], ["up"]),
+        ("exists(xs, x -> x.y > 3) <=> last(up.b)", "", None,
+         ["exists(xs, x -> x.y > 3)", "b"], ["up"]),
+        ("sum(x) over (order by ts) > max(up.y)", "", None,
+         ["sum(x) OVER (ORDER BY ts)", "y"], ["up"]),
+    ],
+)  # fmt: skip
+def test_conditions_are_split(
+    text: str, answered: str, rest: str | None, parts: list[str], stages: list[str]
+) -> None:
+    """A top-level AND is split; what looks at the event alone is computed as a whole by Spark."""
+    assert taken_apart(text) == (answered, rest or text, parts, stages)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "price > 3",
+        "first = 1 and count > 2",
+        "max_by(x, y) > 1",
+        "sum(x) over (partition by y) > 1",
+        "x > (select max(y) from t)",
+        "max(up.x > 1",
+        "max(up.x) > 1 as y",
+        "max(up.x) > 1; select 1",
+        "xs.max(1)[",
+    ],
+)
+def test_other_strings_stay_what_they_are(text: str) -> None:
+    """Without an aggregate over a stage, or where it cannot be read, the text is Spark's."""
+    condition = sql_condition(text)
+
+    assert (type(condition), repr(condition)) == (ExpressionCondition, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("max(price) > 1", "'max(price)' does not say which stage it is over"),
+        ("max(up.x + y) > 1", "does not say which stage it is over"),
+        ("sum(1) > 1", "does not say which stage it is over"),
+        ("count(*) > 1", "does not say which stage it is over"),
+        ("sum(up.*) > 1", "'sum(up.*)': * is for count"),
+        ("max(a.x + b.x) > 1", r"is over the stages ['a', 'b']"),
+        ("count(distinct up.x) > 1", "DISTINCT in 'count(DISTINCT up.x)'"),
+        ("first(up.x, true) > 1", "'first(up.x, TRUE)' has 2 arguments"),
+        ("sum() > 1", "has 0 arguments"),
+        ("max(min(up.x)) > 1", "has an aggregate or a query inside"),
+        ("max(lag(up.x) over (order by up.y)) > 1", "has an aggregate or a query inside"),
+        ("max(up.x) filter (where up.y) > 1", "FILTER(WHERE up.y)' around an aggregate"),
+        ("first(up.x) ignore nulls > 1", "IGNORE NULLS' around an aggregate"),
+        ("round(max(up.x)) > 1", "'round(max(up.x))' around an aggregate"),
+        ("max(up.x) in (1, 2)", "around an aggregate"),
+        ("case when max(up.x) > 1 then true end", "around an aggregate"),
+        ("cast(max(up.x) as int) > 1", "around an aggregate"),
+        ("max(up.x) is true", "around an aggregate"),
+    ],
+)
+def test_what_cannot_be_is_refused(text: str, said: str) -> None:
+    """The builder refuses it at once, naming stage, condition and what to write."""
+    with pytest.raises(InvalidArgumentError) as caught:
+        Pattern.begin("up").where(text)
+
+    assert str(caught.value).startswith(f"stage 'up': the condition {text!r}: ")
+    assert said in caught.value.message
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "hint"),
+    [
+        ("max(upp.x) > 1", "looks at stage 'upp', the stages are ['a', 'up', 'b']", "'up'?"),
+        ("max(n.x) > 1", "looks at stage 'n', which takes no events", "no NOT stage"),
+        ("max(a.x) > up.x", "has a column of stage 'up' outside of an aggregate", "last(up."),
+    ],
+)
+def test_stages_are_checked_when_the_pattern_is_compiled(text: str, said: str, hint: str) -> None:
+    """Only the whole pattern tells which stages there are; groups count."""
+    group = Pattern.begin("up").where(text).next("b")
+    pattern = Pattern.begin("a").notFollowedBy("n").followedBy(group)
+    if "n." not in text:
+        pattern = Pattern.begin("a").followedBy(group)
+
+    with pytest.raises(MalformedPatternException) as caught:
+        NFACompiler.compile(pattern)
+    assert said in caught.value.message.replace("'a', 'n', ", "'a', ")
+    assert hint in (caught.value.hint or "")
+
+
+def test_struct_columns_are_no_stages() -> None:
+    """A dot outside of an aggregate is no mistake where no stage has that name."""
+    pattern = Pattern.begin("a").where("address.zip = last(a.address.zip)")
+
+    assert [atom.expression for atom in NFACompiler.compile(pattern).atoms] == [
+        "address.zip = last(a.address.zip)"
+    ]
+    assert column_owners("x.y > 3 and f(z.w.v) and u") == {"x", "z"}
+
+
+def test_expressions_travel() -> None:
+    """They are pickled as data and look like their text."""
+    condition = sql_condition("price > avg(up.price)")
+    copy = pickle.loads(pickle.dumps(condition))
+
+    assert (repr(copy), copy.tree) == ("price > avg(up.price)", condition.tree)  # type: ignore[attr-defined]
+
+
+def test_only_spark_evaluates_them() -> None:
+    """Without Spark they are refused as other SQL is, with what to write instead."""
+    pattern = Pattern.begin("a").next("b").where("x > max(a.x)")
+
+    with pytest.raises(NotSupportedError, match=r"'x > max\(a.x\)' can only be evaluated on Spark"):
+        match(pattern, [1, 2])

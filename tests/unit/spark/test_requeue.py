@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queued events bring along what Spark computed for match expressions, by its SQL."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from pyflinkcep import Pattern
+from pyflinkcep.errors import PatternChangedError
+from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.nfa.values import Field, Kind, MatchValues
+from pyflinkcep.spark.requeue import requeued
+
+QUEUED = pa.table({"id": [1, 2], "__cep_value0": [0.5, None], "__cep_value1": [7, 8]})
+FINGERPRINT = {"value 0": "price", "value 1": "volume", "window": "5 ms"}
+NFA = NFACompiler.compile(Pattern.begin("a"))
+
+
+def expressions(*texts: str) -> MatchValues:
+    """Give match expressions that need these fields."""
+    return MatchValues(tuple(Field(text, Kind.BIGINT) for text in texts), (), {}, True)
+
+
+def test_fields_are_found_by_their_sql() -> None:
+    """The number of a field may change with the pattern; what is not needed is dropped."""
+    schema = pa.schema([("id", pa.int64()), ("__cep_value0", pa.int64())])
+    table = requeued(QUEUED, schema, FINGERPRINT, NFA, expressions("volume"))
+
+    assert table.to_pydict() == {"id": [1, 2], "__cep_value0": [7, 8]}
+    without = pa.schema([("id", pa.int64())])
+    assert requeued(QUEUED, without, FINGERPRINT, NFA).column_names == ["id"]
+
+
+def test_fields_that_were_not_computed_are_refused() -> None:
+    """Nothing can be made up for events that Spark was not asked about."""
+    schema = pa.schema([("id", pa.int64()), ("__cep_value0", pa.int64())])
+
+    with pytest.raises(PatternChangedError, match=r"2 events wait .* 'qty', which a condition"):
+        requeued(QUEUED, schema, FINGERPRINT, NFA, expressions("qty"))
