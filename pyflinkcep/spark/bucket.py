@@ -20,7 +20,7 @@ from pyflinkcep.spark.packing import read_table, write_table
 from pyflinkcep.spark.page_work import PageWork
 from pyflinkcep.spark.pages import NO_DEADLINE, Page
 from pyflinkcep.spark.requeue import requeued
-from pyflinkcep.spark.results import Results
+from pyflinkcep.spark.results import Found
 from pyflinkcep.spark.stream_task import StreamTask
 
 __all__ = ["BucketOutput", "BucketWork"]
@@ -36,7 +36,7 @@ class BucketOutput:
 
     Attributes
     ----------
-    results : Results
+    found : Found
         Matches and timeouts.
     events : EventStore
         Where their handles lead.
@@ -44,7 +44,7 @@ class BucketOutput:
         The events that came too late.
     """
 
-    results: Results
+    found: Found
     events: EventStore
     late: pa.Table | None
 
@@ -117,8 +117,8 @@ class BucketWork:
             late = self._queue(pa.concat_tables(tables), watermark) if tables else None
             due = self._take_due(watermark)
             times = self._layout.times_ms(due)
-        results, events = self._match(due, times, watermark)
-        return BucketOutput(results, events, late)
+        found, events = self._match(due, times, watermark)
+        return BucketOutput(found, events, late)
 
     # --- the queue
 
@@ -157,7 +157,7 @@ class BucketWork:
 
     def _match(
         self, due: pa.Table, times: np.ndarray[Any, Any], watermark: int
-    ) -> tuple[Results, EventStore]:
+    ) -> tuple[Found, EventStore]:
         """Show the due events to their keys' automata, and let time pass for keys that wait."""
         task = self._task
         page_ids = self._page_ids(due)
@@ -168,21 +168,20 @@ class BucketWork:
         held = [page.events for page in pages.values()]
         store = EventStore(task.reader, task.event_schema)
         base = store.add(pa.concat_tables([*held, due.select(task.event_schema.names)]))
-        results = Results(task.wants_timeouts)
-        work = PageWork(task, store, results, due, times, watermark)
         first_due = base + sum(table.num_rows for table in held)
+        work = PageWork(task, store, due, times, first_due, watermark)
         first_held = base
         bounds = self._bounds(page_ids, touched)
         for page_id, page in pages.items():
             start, end = bounds[page_id]
-            changed = work.run(page, first_held, start, end, first_due)
+            changed = work.run(page, first_held, start, end)
             first_held += page.events.num_rows
             if changed is not None:
                 self._save(page_id, changed)
         for group in self._to_split:
             self._split(group)
         self._to_split.clear()
-        return results, store
+        return task.matcher.take(), store
 
     def _page_ids(self, table: pa.Table) -> np.ndarray[Any, Any]:
         """Give each event's (key group, page) as a row of two."""

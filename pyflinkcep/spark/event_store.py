@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import Row
 
 from pyflinkcep.spark.rows import RowReader
-from pyflinkcep.spark.values import VALUE, field_rows
+from pyflinkcep.spark.values import VALUE, FieldArray, field_array, field_rows
 
 __all__ = ["EventStore"]
 
@@ -66,17 +66,28 @@ class EventStore:
         self._blocks = {}
         self._field_blocks = {}
 
-    def take(self, handles: Sequence[int] | np.ndarray[Any, Any]) -> pa.Table:
-        """Give the events of these handles, in this order."""
+    def take(
+        self,
+        handles: Sequence[int] | np.ndarray[Any, Any],
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Give the events of these handles, in this order; all of their columns, or some."""
+        names = self._batch.column_names if columns is None else list(columns)
+        old, batch = self._old.select(names), self._batch.select(names)
         wanted = np.asarray(handles, np.int64)
-        if not len(self._old_handles):
-            return self._batch.take(pa.array(wanted - self._base))
-        size = len(self._old_handles)
-        old = np.searchsorted(self._old_handles, wanted)
-        held = self._old_handles.take(old, mode="clip") == wanted
-        assert (held | (wanted >= self._base)).all(), "an event is used that was not kept"
-        positions = np.where(wanted < self._base, old, wanted - self._base + size)
-        return pa.concat_tables([self._old, self._batch]).take(pa.array(positions))
+        is_old = wanted < self._base
+        if not is_old.any():
+            return batch.take(pa.array(wanted - self._base))
+        assert np.isin(wanted[is_old], self._old_handles).all(), (
+            "an event is used that was not kept"
+        )
+        # Apart, and put together afterwards: taking from both at once would copy the whole batch.
+        taken = [
+            old.take(pa.array(np.searchsorted(self._old_handles, wanted[is_old]))),
+            batch.take(pa.array(wanted[~is_old] - self._base)),
+        ]
+        order = np.argsort(np.r_[np.flatnonzero(is_old), np.flatnonzero(~is_old)])
+        return pa.concat_tables(taken).take(pa.array(order))
 
     def fields(self, handle: int) -> tuple[Any, ...]:
         """Give what Spark computed of an event for match expressions."""
@@ -94,6 +105,11 @@ class EventStore:
             self._field_blocks[block] = rows
         return rows[offset]
 
+    def field_arrays(self) -> tuple[int, int, tuple[FieldArray, ...]]:
+        """Give the handle of the newest batch's first event, its size, and its fields."""
+        columns = self._batch.select(self._fields).columns
+        return self._base, self._batch.num_rows, tuple(map(field_array, columns))
+
     def _field_rows(self, table: pa.Table) -> list[tuple[Any, ...]]:
         return field_rows(table.select(self._fields))
 
@@ -102,7 +118,7 @@ class EventStore:
         """The columns that are wanted of an event once it is matched."""
         return [name for name in self._batch.column_names if not name.startswith(VALUE)]
 
-    def rows(self, handles: Sequence[int]) -> list[Row]:
+    def rows(self, handles: Sequence[int] | np.ndarray[Any, Any]) -> list[Row]:
         """Give the events of these handles as Rows; one Row for a handle, however often asked."""
         distinct, inverse = np.unique(np.asarray(handles, np.int64), return_inverse=True)
         rows = self._reader.rows(self.take(distinct))
@@ -119,5 +135,7 @@ class EventStore:
         rows = self._blocks.get(block)
         if rows is None:
             rows = self._reader.lazy_rows(self._batch.slice(block * _BLOCK, _BLOCK))
+            if len(self._blocks) >= _MOST_BLOCKS:  # in a large batch; made again if need be
+                del self._blocks[next(iter(self._blocks))]
             self._blocks[block] = rows
         return rows[offset]

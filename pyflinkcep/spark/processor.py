@@ -13,7 +13,6 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.operator.snapshot import stage_names
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.bucket import BucketOutput, BucketWork
 from pyflinkcep.spark.bucket_index import PageId
@@ -177,9 +176,8 @@ def result_row(
 ) -> dict[str, Any]:
     """Give what the work on a bucket gave as a row of :data:`RESULTS`."""
     numbers = events = late = None
-    if output.results.found:
-        stages = stage_names(task.nfa)
-        numbers, events = pack_results(output.results.found, stages, output.events)
+    if len(output.found):
+        numbers, events = pack_results(output.found, output.events)
     if output.late is not None and keeps_late:
         late = write_table(output.late.select(task.layout.schema.fieldNames()))
     return {
@@ -187,7 +185,7 @@ def result_row(
         "events": events,
         "late": late,
         "lateRecords": 0 if output.late is None else output.late.num_rows,
-        "droppedMatches": output.results.dropped_count,
+        "droppedMatches": output.found.dropped,
         "stateBytesRead": storage.read,
         "stateBytesWritten": storage.written,
     }

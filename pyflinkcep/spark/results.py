@@ -56,7 +56,7 @@ class Found:
     def of(cls, stages: Sequence[str], arrays: Sequence[bytes], dropped: int = 0) -> Found:
         """Make it of the bytes of its five arrays."""
         read = [np.frombuffer(data, kind) for data, kind in zip(arrays, _ARRAYS, strict=True)]
-        return cls(stages, *read, dropped)
+        return cls(stages, read[0], read[1], read[2], read[3], read[4], dropped)
 
     def __len__(self) -> int:
         """Give the number of results."""
@@ -184,6 +184,6 @@ class Results:
         """Give what was collected, and begin anew."""
         lists = (self._kinds, self._times, self._ends, self._stage_of, self._handles)
         arrays = [np.asarray(values, kind) for values, kind in zip(lists, _ARRAYS, strict=True)]
-        found = Found(self._stages, *arrays, self._dropped)
+        found = Found.of(self._stages, [array.tobytes() for array in arrays], self._dropped)
         self._begin()
         return found

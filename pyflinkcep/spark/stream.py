@@ -191,10 +191,10 @@ class UnpackTask:
 
     def _row(self, row: dict[str, Any], reader: RowReader) -> Iterator[pa.RecordBatch]:
         if row["numbers"] is not None:
-            results, table = unpack_results(row["numbers"], row["events"], self.stages, 0)
+            found, table = unpack_results(row["numbers"], row["events"], self.stages, 0)
             store = EventStore(reader, table.schema)
             store.add(table)
-            yield from to_batches(self.consumer, self.consumer.consume(results, store))
+            yield from to_batches(self.consumer, self.consumer.consume(found, store))
         if row["late"] is not None and self.late_output is not None:
             late = read_table(row["late"])
             schema = arrow_schema(self.consumer.schemas[self.late_output])

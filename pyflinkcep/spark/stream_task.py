@@ -9,15 +9,14 @@ import attrs
 import pyarrow as pa
 
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.nfa import NFA, Expressions, NFACompiler
-from pyflinkcep.nfa.generated import generated
+from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.conditions import spark_atoms
-from pyflinkcep.spark.event_store import EventStore
 from pyflinkcep.spark.key_groups import KeyGroups
 from pyflinkcep.spark.layout import Layout
+from pyflinkcep.spark.matchers import make_matcher
 from pyflinkcep.spark.rows import RowReader
 
 __all__ = ["StreamPlan", "StreamTask"]
@@ -88,7 +87,6 @@ class StreamTask:
         self.wants_timeouts = plan.wants_timeouts
         self.fingerprint = plan.fingerprint
         self.on_pattern_change = plan.on_pattern_change
-        self._limit = plan.limit
         self.order = comparator_key(plan.comparator)
         self.nfa: NFA = NFACompiler.compile(plan.pattern, plan.wants_timeouts)
         self._open = ExitStack()
@@ -97,18 +95,18 @@ class StreamTask:
         except CepRuntimeError as error:
             raise error.in_pattern(plan.layout.pattern) from error.__cause__
         self.known = sum(atom.bit for atom in spark_atoms(self.nfa))
-        values = plan.layout.values
-        self._functions = None if values is None else generated(values)
+        self.rules = CepOperator(self.nfa, None, plan.processing_time, plan.limit)
+        self.matcher = make_matcher(
+            self.nfa,
+            plan.wants_timeouts,
+            plan.limit,
+            plan.layout.values,
+            plan.processing_time,
+            is_stream=True,
+        )
         self.reader = RowReader(plan.layout.schema)
         self.event_schema = pa.schema([plan.schema.field(name) for name in plan.layout.payload])
         self.key_schema = pa.schema([plan.schema.field(name) for name in plan.layout.key_signature])
-
-    def operator(self, store: EventStore) -> CepOperator:
-        """Give the rules, with a way to see events."""
-        expressions = None
-        if self._functions is not None:
-            expressions = Expressions(self._functions, store.fields)
-        return CepOperator(self.nfa, store.row, self.processing_time, self._limit, expressions)
 
     def close(self) -> None:
         """End the life of rich conditions."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -29,7 +30,10 @@ from pyflinkcep.pattern.expressions import MatchExpression
 from pyflinkcep.spark.analysis import analysed, where
 from pyflinkcep.spark.source import PREFIX
 
-__all__ = ["VALUE", "field_rows", "match_values", "value_columns"]
+__all__ = ["VALUE", "FieldArray", "field_array", "field_rows", "match_values", "value_columns"]
+
+FieldArray = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None, bool]
+"""A field's values, as int64 or float64; which of them are not NULL; whether they are floats."""
 
 VALUE = f"{PREFIX}value"
 """What the names of the columns of fields begin with; the field's number follows."""
@@ -108,12 +112,25 @@ def field_rows(table: pa.Table) -> list[tuple[Any, ...]]:
     return list(zip(*map(_plain, table.columns), strict=True))
 
 
+def field_array(column: pa.ChunkedArray) -> FieldArray:
+    """Give a column of numbers or times as an array, with what is not null, and its type."""
+    is_float = pa.types.is_floating(column.type)
+    plain = column if is_float else column.cast(_integers(column.type)).cast(pa.int64())
+    valid = column.is_valid().to_numpy() if column.null_count else None
+    if valid is not None:
+        plain = plain.fill_null(0)
+    return plain.to_numpy(), valid, is_float
+
+
+def _integers(type_: pa.DataType) -> pa.DataType:
+    """Give the type of the integers that values of a type are."""
+    return pa.int32() if pa.types.is_date(type_) else pa.int64()
+
+
 def _plain(column: pa.ChunkedArray) -> list[Any]:
     """Give a column's values, times as integers."""
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.int64())
-    elif pa.types.is_date(column.type):
-        column = column.cast(pa.int32())
+    if pa.types.is_temporal(column.type):
+        column = column.cast(_integers(column.type))
     values: list[Any]
     if column.null_count or pa.types.is_string(column.type):
         values = column.to_pylist()

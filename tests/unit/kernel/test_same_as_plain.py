@@ -207,9 +207,12 @@ def test_damaged_state(cut: int, change: int, at: int) -> None:
         damaged[at % len(damaged)] = change
 
     try:
-        both.run.kernel.read(np.asarray(damaged, np.int64), 0, len(events))
-    except ValueError as error:
-        assert "no state" in str(error)
+        key = both.run.kernel.read(np.asarray(damaged, np.int64), 0, len(events))
+    except ValueError:
+        key = None
+    # Whatever was read has a start state at least, and can be written and freed.
+    assert key is None or key.partial_count > 0
+    assert key is None or both.run.kernel.write(key)
 
 
 def test_a_long_loop_needs_no_stack() -> None:

@@ -195,11 +195,11 @@ class Bucket:
         self.timer = work.deadline
         work.close(self.timer)
         stages = stage_names(self.task.nfa)
-        packed = pack_results(output.results.found, stages, output.events)
-        results, table = unpack_results(*packed, stages, 0)
+        packed = pack_results(output.found, output.events)
+        found, table = unpack_results(*packed, stages, 0)
         reader = RowReader(SCHEMA)
         rows = reader.rows(table)
-        for is_match, timestamp, handles in results:
+        for is_match, timestamp, handles in found.results():
             match = {stage: [rows[handle] for handle in taken] for stage, taken in handles.items()}
             key = next(iter(match.values()))[0].key
             (self.matches if is_match else self.timeouts).append((key, timestamp, match_ids(match)))
