@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded jobs: shuffle by key, sort by time, and match partition by partition."""
+"""Bounded jobs: shuffle by key; each worker sorts its partition and matches key by key."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import pairwise
 from typing import Any
 
@@ -36,15 +37,16 @@ from pyflinkcep.spark.layout import BITS, KeyText, Layout, key_hash
 from pyflinkcep.spark.outputs import output_schema, to_batches
 from pyflinkcep.spark.results import Results
 from pyflinkcep.spark.rows import RowReader
-from pyflinkcep.spark.source import PREFIX, EventSource, quoted
+from pyflinkcep.spark.sorting import BUDGET_BYTES, POSITION, sorted_chunks
+from pyflinkcep.spark.source import EventSource, quoted
 from pyflinkcep.spark.ties import tie_order
 from pyflinkcep.spark.values import match_values, value_columns
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["batch_plan"]
 
-_POSITION = f"{PREFIX}position"
 _RESULTS_AT_ONCE = 4096
+_EVENTS_AT_ONCE = 16384  # whose times and bits are Python objects at the same time
 
 
 def batch_plan(
@@ -86,25 +88,21 @@ def batch_plan(
     extra = {
         **key_hash(source),
         **value_columns(values),
-        _POSITION: F.monotonically_increasing_id(),
+        POSITION: F.monotonically_increasing_id(),
     }
     if bits is not None:
         extra[BITS] = bits
     prepared = events.after(source, source.prepare(extra))
     signature = [F.col(quoted(name)) for name in layout.key_signature]
     shuffled = prepared.repartition(signature[0]) if signature else prepared.coalesce(1)
-    assert layout.time_column is not None
-    ordered = shuffled.sortWithinPartitions(
-        *signature, F.col(quoted(layout.time_column)), F.col(_POSITION)
-    ).drop(_POSITION)
     task = BatchTask(pattern, layout, comparator, consumer, limit)
-    return map_in_arrow(ordered, task.run, output_schema(consumer), f"CEP: {layout.pattern}")
+    return map_in_arrow(shuffled, task.run, output_schema(consumer), f"CEP: {layout.pattern}")
 
 
 @attrs.frozen(eq=False)
 class BatchTask:
     """
-    The work on one sorted partition.
+    The work on one partition.
 
     Attributes
     ----------
@@ -118,6 +116,8 @@ class BatchTask:
         What becomes of the matches.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
+    sort_bytes : int
+        How many bytes of events to sort in memory.
     """
 
     pattern: Pattern
@@ -125,6 +125,7 @@ class BatchTask:
     comparator: Comparator | None
     consumer: Consumer
     limit: PartialMatchLimit | None = None
+    sort_bytes: int = BUDGET_BYTES
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the events of a partition; give its output."""
@@ -134,31 +135,23 @@ class BatchTask:
         )
         nfa = NFACompiler.compile(self.pattern, self.consumer.wants_timeouts)
         try:
-            with opened(nfa, context, "a condition"), opened(self.consumer, context, "a function"):
-                yield from _Partition(self, nfa).run(batches)
+            with (
+                opened(nfa, context, "a condition"),
+                opened(self.consumer, context, "a function"),
+                closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks,
+            ):
+                yield from _Partition(self, nfa).run(chunks)
         except CepRuntimeError as error:
             raise error.in_pattern(self.layout.pattern) from error.__cause__
 
 
-@attrs.define(eq=False)
+@attrs.frozen(eq=False)
 class _Run:
     """A stretch of events of one key in order: their handles, times and bits."""
 
     handles: list[int]
     times: list[int]
     bits: list[int] | None
-
-    def cut(self, at: int) -> _Run:
-        """Split; keep what is before `at` and give the rest."""
-        rest = _Run(self.handles[at:], self.times[at:], self.bits and self.bits[at:])
-        self.handles, self.times = self.handles[:at], self.times[:at]
-        self.bits = self.bits and self.bits[:at]
-        return rest
-
-    def prepend(self, other: _Run) -> None:
-        self.handles = other.handles + self.handles
-        self.times = other.times + self.times
-        self.bits = self.bits and (other.bits or []) + self.bits
 
 
 class _Partition:
@@ -176,26 +169,28 @@ class _Partition:
         self._nfa = nfa
         self._state: KeyState | None = None
         self._key: Any = None
-        self._held: _Run | None = None
         self._last: pa.Table | None = None
 
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(self, chunks: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
+        """Match the events of sorted chunks, which never part events of equal key and time."""
         store: EventStore | None = None
-        for batch in batches:
-            if not batch.num_rows:
-                continue
-            table = pa.Table.from_batches([batch])
-            events = table.select(list(self._layout.payload))
+        for chunk in chunks:
+            events = chunk.select(list(self._layout.payload))
             if store is None:
                 store = EventStore(self._reader, events.schema)
                 self._operator = self._rules(store)
-            self._process(table, events, store.add(events), store)
+            base = store.add(events)
+            for start, end in _portions(chunk, self._layout):
+                self._process(chunk.slice(start, end - start), base + start, store)
+                if len(self._results.found) >= _RESULTS_AT_ONCE:
+                    yield from self._flush(store)
             yield from self._flush(store)
-            store.keep(self._live())
-            if self._state is not None:
-                self._state.timers.clear()  # nothing waits for a watermark here
+            store.keep([] if self._state is None else self._state.buffer.live_events())
+            if self._layout.key_columns:
+                self._key = KeyText(self._layout, self._last, 0)  # holds nothing of the chunk
+            del chunk, events  # or they would be there while the next ones are made
         if store is not None:
-            self._end_key(store)
+            self._end_key()
             yield from self._flush(store)
 
     def _rules(self, store: EventStore) -> CepOperator:
@@ -204,7 +199,8 @@ class _Partition:
             expressions = Expressions(generated(values), store.fields)
         return CepOperator(self._nfa, store.row, limit=self._limit, expressions=expressions)
 
-    def _process(self, table: pa.Table, events: pa.Table, base: int, store: EventStore) -> None:
+    def _process(self, table: pa.Table, base: int, store: EventStore) -> None:
+        """Match some events in order; `base` is the first one's handle."""
         layout = self._layout
         times = layout.times_ms(table).tolist()
         bits = layout.bits(table)
@@ -215,43 +211,28 @@ class _Partition:
         bounds = [*firsts.tolist(), table.num_rows]
         for (start, end), begins in zip(pairwise(bounds), needed.tolist(), strict=True):
             if start or not continues:
-                self._end_key(store)
+                self._end_key()
             if self._state is None:
                 if not begins:
                     continue
                 self._state = self._operator.new_key()
-                self._key = KeyText(layout, events, start) if layout.key_columns else None
+                self._key = KeyText(layout, table, start) if layout.key_columns else None
             run = _Run(
                 list(range(base + start, base + end)),
                 times[start:end],
                 None if values is None else values[start:end],
             )
-            self._match(run, store)
-        self._last = table.slice(table.num_rows - 1)
+            self._match(run if self._order is None else self._sorted(run, store))
+        if self._state is not None:
+            self._state.timers.clear()  # nothing waits for a watermark here
+        self._last = table.take([table.num_rows - 1])
 
     def _continues(self, table: pa.Table) -> bool:
-        """Say whether a batch begins with the key that the one before ended with."""
+        """Say whether events begin with the key that the ones before ended with."""
         if self._last is None:
             return False
         both = pa.concat_tables([self._last, table.slice(0, 1)])
         return not len(self._layout.key_changes(both))
-
-    def _match(self, run: _Run, store: EventStore) -> None:
-        if self._order is not None:
-            run = self._ordered(run, store)
-        if run.handles:
-            assert self._state is not None
-            self._operator.process_events(
-                self._key, self._state, run.times, run.handles, self._results, self._known, run.bits
-            )
-
-    def _ordered(self, run: _Run, store: EventStore) -> _Run:
-        """Order events of equal time; hold the last ones back, for more may come."""
-        if self._held is not None:
-            run.prepend(self._held)
-        times = run.times
-        self._held = run.cut(times.index(times[-1]))
-        return self._sorted(run, store)
 
     def _sorted(self, run: _Run, store: EventStore) -> _Run:
         """Put events of equal time in the comparator's order."""
@@ -263,29 +244,17 @@ class _Partition:
             None if run.bits is None else [run.bits[i] for i in positions],
         )
 
-    def _end_key(self, store: EventStore) -> None:
-        """Give the key at work its final watermark."""
-        if self._state is None:
-            return
-        if self._held is not None:
-            held, self._held = self._sorted(self._held, store), None
-            self._operator.process_events(
-                self._key,
-                self._state,
-                held.times,
-                held.handles,
-                self._results,
-                self._known,
-                held.bits,
-            )
-        self._operator.advance_time(self._key, self._state, MAX_WATERMARK, self._results)
-        self._state = None
+    def _match(self, run: _Run) -> None:
+        assert self._state is not None
+        self._operator.process_events(
+            self._key, self._state, run.times, run.handles, self._results, self._known, run.bits
+        )
 
-    def _live(self) -> list[int]:
-        live = [] if self._held is None else list(self._held.handles)
+    def _end_key(self) -> None:
+        """Give the key at work its final watermark."""
         if self._state is not None:
-            live += self._state.buffer.live_events()
-        return live
+            self._operator.advance_time(self._key, self._state, MAX_WATERMARK, self._results)
+            self._state = None
 
     def _flush(self, store: EventStore) -> Iterator[pa.RecordBatch]:
         found = self._results.found
@@ -293,3 +262,21 @@ class _Partition:
         for at in range(0, len(found), _RESULTS_AT_ONCE):
             part = found[at : at + _RESULTS_AT_ONCE]
             yield from to_batches(self._consumer, self._consumer.consume(part, store))
+
+
+def _portions(chunk: pa.Table, layout: Layout) -> Iterator[tuple[int, int]]:
+    """Cut a chunk where key or time changes; a portion's values are Python objects for a while."""
+    begins = _new_key_or_time(chunk, layout)
+    start, size = 0, chunk.num_rows
+    while start < size:
+        rest = begins[start + _EVENTS_AT_ONCE :]
+        end = start + _EVENTS_AT_ONCE + int(rest.argmax()) if rest.any() else size
+        yield start, end
+        start = end
+
+
+def _new_key_or_time(chunk: pa.Table, layout: Layout) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    times = layout.times_ms(chunk)
+    begins: np.ndarray[Any, np.dtype[np.bool_]] = np.r_[True, times[1:] != times[:-1]]
+    begins[layout.key_changes(chunk)] = True
+    return begins

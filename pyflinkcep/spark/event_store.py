@@ -69,14 +69,19 @@ class EventStore:
     def take(self, handles: Sequence[int] | np.ndarray[Any, Any]) -> pa.Table:
         """Give the events of these handles, in this order."""
         wanted = np.asarray(handles, np.int64)
-        if not len(self._old_handles):
+        is_old = wanted < self._base
+        if not is_old.any():
             return self._batch.take(pa.array(wanted - self._base))
-        size = len(self._old_handles)
-        old = np.searchsorted(self._old_handles, wanted)
-        held = self._old_handles.take(old, mode="clip") == wanted
-        assert (held | (wanted >= self._base)).all(), "an event is used that was not kept"
-        positions = np.where(wanted < self._base, old, wanted - self._base + size)
-        return pa.concat_tables([self._old, self._batch]).take(pa.array(positions))
+        assert np.isin(wanted[is_old], self._old_handles).all(), (
+            "an event is used that was not kept"
+        )
+        # Apart, and put together afterwards: taking from both at once would copy the whole batch.
+        taken = [
+            self._old.take(pa.array(np.searchsorted(self._old_handles, wanted[is_old]))),
+            self._batch.take(pa.array(wanted[~is_old] - self._base)),
+        ]
+        order = np.argsort(np.r_[np.flatnonzero(is_old), np.flatnonzero(~is_old)])
+        return pa.concat_tables(taken).take(pa.array(order))
 
     def fields(self, handle: int) -> tuple[Any, ...]:
         """Give what Spark computed of an event for match expressions."""
@@ -119,5 +124,7 @@ class EventStore:
         rows = self._blocks.get(block)
         if rows is None:
             rows = self._reader.lazy_rows(self._batch.slice(block * _BLOCK, _BLOCK))
+            if len(self._blocks) >= _MOST_BLOCKS:  # in a large batch; made again if need be
+                del self._blocks[next(iter(self._blocks))]
             self._blocks[block] = rows
         return rows[offset]
