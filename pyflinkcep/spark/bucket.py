@@ -19,7 +19,7 @@ from pyflinkcep.spark.layout import HASH, Layout
 from pyflinkcep.spark.packing import read_table, write_table
 from pyflinkcep.spark.page_work import PageWork
 from pyflinkcep.spark.pages import NO_DEADLINE, Page
-from pyflinkcep.spark.requeue import requeued
+from pyflinkcep.spark.requeue import requeued, still_droppable
 from pyflinkcep.spark.results import Found
 from pyflinkcep.spark.stream_task import StreamTask
 
@@ -82,6 +82,10 @@ class BucketWork:
 
     def _restart(self) -> None:
         """Forget what another pattern left; events that still wait are this pattern's now."""
+        for number, bits in self.index.dropped.items():
+            self.index.dropped[number] = still_droppable(
+                bits, self.index.fingerprint, self._task.nfa, self._task.droppable
+            )
         for number in self.index.segments:
             old = read_table(self._storage.read_segment(number))
             new = requeued(
@@ -130,9 +134,8 @@ class BucketWork:
         if not late.all():
             if late_events is not None:
                 table, times = table.filter(pa.array(~late)), times[~late]
-            number = max(self.index.segments, default=-1) + 1
+            number = self.index.add_segment(int(times.min()), self._task.dropped)
             self._storage.write_segment(number, write_table(table))
-            self.index.segments[number] = int(times.min())
         return late_events
 
     def _take_due(self, watermark: int) -> pa.Table:
@@ -146,7 +149,7 @@ class BucketWork:
             reached = is_late(times, watermark)
             due.append(table.filter(pa.array(reached)))
             if reached.all():
-                del self.index.segments[number]
+                self.index.remove_segment(number)
                 self._storage.write_segment(number, None)
             else:
                 self._storage.write_segment(number, write_table(table.filter(pa.array(~reached))))

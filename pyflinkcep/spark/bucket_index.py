@@ -57,6 +57,8 @@ class BucketIndex:
         Each segment of the queue in order of arrival, with the earliest time in it.
     timer : int or None, epoch milliseconds
         The timer that is registered.
+    dropped : dict of int to list of int
+        Segments that came without some events, with those events' bits.
     """
 
     fingerprint: dict[str, Any]
@@ -64,6 +66,7 @@ class BucketIndex:
     depths: dict[int, int] = attrs.field(factory=dict)
     segments: dict[int, int] = attrs.field(factory=dict)
     timer: int | None = None
+    dropped: dict[int, list[int]] = attrs.field(factory=dict)
 
     @classmethod
     def load(cls, data: bytes | None, fingerprint: dict[str, str], on_change: str) -> BucketIndex:
@@ -94,6 +97,7 @@ class BucketIndex:
             dict(header["depths"]),
             dict(header["segments"]),
             header["timer"],
+            dict(header.get("dropped", ())),
         )
         differences = changes(index.fingerprint, fingerprint)
         if differences and on_change != "restart":
@@ -123,9 +127,23 @@ class BucketIndex:
                 "depths": list(self.depths.items()),
                 "segments": list(self.segments.items()),
                 "timer": self.timer,
+                "dropped": list(self.dropped.items()),
             },
             [],
         )
+
+    def add_segment(self, earliest: int, dropped: frozenset[int]) -> int:
+        """Take in a segment, the last in order of arrival; give its number."""
+        number = max(self.segments, default=-1) + 1
+        self.segments[number] = earliest
+        if dropped:
+            self.dropped[number] = sorted(dropped)
+        return number
+
+    def remove_segment(self, number: int) -> None:
+        """Forget a segment."""
+        del self.segments[number]
+        self.dropped.pop(number, None)
 
     @property
     def deadline(self) -> int:

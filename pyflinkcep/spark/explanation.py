@@ -32,7 +32,11 @@ _MOST_SHOWN = 8
 
 
 def explanation(
-    pattern: Pattern, dataframe: DataFrame, keys: Sequence[str | Column], time: str | None
+    pattern: Pattern,
+    dataframe: DataFrame,
+    keys: Sequence[str | Column],
+    time: str | None,
+    unfiltered: str = "",
 ) -> str:
     """
     Explain how a pattern is going to run.
@@ -47,6 +51,8 @@ def explanation(
         The key as it was given.
     time : str or None
         What events are ordered by; None where the watermark's column tells.
+    unfiltered : str
+        Why no event is dropped, whatever the pattern; empty where there is no such reason.
 
     Returns
     -------
@@ -60,14 +66,15 @@ def explanation(
     """
     nfas = {wanted: NFACompiler.compile(pattern, wanted) for wanted in (False, True)}
     nfa = nfas[False]
-    if dataframe.isStreaming:
-        filtered = ["no event: an unbounded input is not filtered"]
-    else:
-        decided = {
-            how: relevance_of(nfas[timeouts], shows_time)
-            for how, (timeouts, shows_time) in _RESULTS.items()
-        }
-        filtered = list(_filter_lines(nfa, decided))
+    decided = {
+        how: Relevance(frozenset(), unfiltered)
+        if unfiltered
+        else relevance_of(nfas[timeouts], shows_time)
+        for how, (timeouts, shows_time) in _RESULTS.items()
+    }
+    filtered = list(_filter_lines(nfa, decided))
+    if dataframe.isStreaming and any(found.droppable for found in decided.values()):
+        filtered.append("in Python, once the watermark has seen them; late ones are counted")
     sections = {
         f"CEP: {nfa.description}": [
             _input(dataframe, keys, time),

@@ -19,7 +19,7 @@ from pyflinkcep.spark.consumers import Consumer
 from pyflinkcep.spark.layout import BITS
 from pyflinkcep.spark.source import EventSource, quoted
 
-__all__ = ["EventFilter"]
+__all__ = ["EventFilter", "relevance_of", "why_unfiltered"]
 
 
 @attrs.frozen(eq=False)
@@ -70,6 +70,33 @@ class EventFilter:
 def relevance_of(nfa: NFA, shows_time: bool) -> Relevance:
     """Decide what may be dropped before the shuffle, where Spark's conditions are known."""
     return Relevance.of(nfa, sum(atom.bit for atom in spark_atoms(nfa)), shows_time)
+
+
+def why_unfiltered(processing_time: bool, limited: bool, late_output: bool) -> str:
+    """
+    Say why a stream is not filtered, whatever its pattern.
+
+    Parameters
+    ----------
+    processing_time : bool
+        Whether the clock counts.
+    limited : bool
+        Whether a key may have only so many partial matches.
+    late_output : bool
+        Whether late events go to an output of their own.
+
+    Returns
+    -------
+    str
+        The reason, empty where there is none.
+    """
+    if processing_time:
+        return "in processing time the arrival of any event may end a window"
+    if limited:
+        return "maxPartialMatches counts partial matches that any event may split"
+    if late_output:
+        return "sideOutputLateData() gives late events whole, whatever they are"
+    return ""
 
 
 def _no_time(source: EventSource) -> Column:

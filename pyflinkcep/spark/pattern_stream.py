@@ -21,6 +21,7 @@ from pyflinkcep.spark.batch import batch_plan
 from pyflinkcep.spark.conditions import check_conditions
 from pyflinkcep.spark.consumers import MAIN, ColumnConsumer, Consumer, FunctionConsumer
 from pyflinkcep.spark.explanation import explanation
+from pyflinkcep.spark.filtering import why_unfiltered
 from pyflinkcep.spark.flush import flush_plan
 from pyflinkcep.spark.outputs import TAG
 from pyflinkcep.spark.result import CepDataFrame
@@ -122,7 +123,11 @@ class PatternStream:
               memory may grow without bound: write .within(timedelta(...)) on the pattern, …
         """
         time = "processing time" if self._processing_time else self._time_column
-        print(explanation(self._pattern, self._dataframe, self._keys, time))
+        unfiltered = ""
+        if self._dataframe.isStreaming:
+            limited, late_output = self._settings.limit is not None, self._late_tag is not None
+            unfiltered = why_unfiltered(self._processing_time, limited, late_output)
+        print(explanation(self._pattern, self._dataframe, self._keys, time, unfiltered))
 
     # --- results
 
@@ -277,10 +282,10 @@ class PatternStream:
             limit = self._settings.limit
             table = batch_plan(source, self._pattern, nfa, self._comparator, consumer, limit)
             return CepDataFrame(table, consumer.schemas, description)
-        plan, prepared = make_plan(
-            source, self._pattern, nfa, self._comparator, consumer, self._settings
-        )
         late = None if self._late_tag is None else self._late_tag.name
+        plan, prepared = make_plan(
+            source, self._pattern, nfa, self._comparator, consumer, self._settings, late
+        )
         table = stream_plan(plan, prepared, consumer, late)
 
         def flush(checkpoint: str, operator_id: int) -> CepDataFrame:

@@ -17,7 +17,7 @@ from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.bucket import BucketOutput, BucketWork
 from pyflinkcep.spark.bucket_index import PageId
 from pyflinkcep.spark.packed_results import pack_results
-from pyflinkcep.spark.packing import read_table, write_table
+from pyflinkcep.spark.packing import count_late, read_table, write_table
 from pyflinkcep.spark.stream_task import StreamPlan, StreamTask
 from pyflinkcep.time import MIN_WATERMARK
 
@@ -125,27 +125,33 @@ class CepProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         """Take in a bucket's new events."""
         packed = [
-            (partition, position, data)
+            row
             for frame in rows
-            for partition, position, data in zip(
-                frame["partition"], frame["position"], frame["data"], strict=True
+            for row in zip(
+                frame["partition"],
+                frame["position"],
+                frame["data"],
+                frame["dropped"],
+                strict=True,
             )
         ]
         packed.sort(key=lambda row: row[:2])
-        yield self._run([read_table(data) for _, _, data in packed], timerValues, False)
+        tables = [read_table(data) for _, _, data, _ in packed if data is not None]
+        now = self._now(timerValues)
+        late = sum(count_late(times, now) for *_, times in packed if times is not None)
+        yield self._run(tables, late, now, False)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[pd.DataFrame]:
         """Let time pass for a bucket."""
-        yield self._run([], timerValues, True)
+        yield self._run([], 0, self._now(timerValues), True)
 
     def close(self) -> None:
         """End a task."""
         self._task.close()
 
-    def _run(self, tables: list[pa.Table], timer_values: Any, expired: bool) -> pd.DataFrame:
-        now = self._now(timer_values)
+    def _run(self, tables: list[pa.Table], late: int, now: int, expired: bool) -> pd.DataFrame:
         self._storage.read = self._storage.written = 0
         work = BucketWork(self._task, self._storage)
         try:
@@ -162,7 +168,9 @@ class CepProcessor(StatefulProcessor):
             if wanted is not None:
                 self._handle.registerTimer(wanted)
         work.close(wanted)
-        return pd.DataFrame([result_row(self._task, output, self._keeps_late, self._storage)])
+        row = result_row(self._task, output, self._keeps_late, self._storage)
+        row["lateRecords"] += late
+        return pd.DataFrame([row])
 
     def _now(self, timer_values: Any) -> int:
         if self._plan.processing_time:

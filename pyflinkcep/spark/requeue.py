@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from pyflinkcep.spark.fingerprint import answers, values
 from pyflinkcep.spark.layout import BITS
 from pyflinkcep.spark.values import VALUE
 
-__all__ = ["requeued"]
+__all__ = ["requeued", "still_droppable"]
 
 
 def requeued(
@@ -79,3 +79,38 @@ def _not_asked(table: pa.Table, what: str) -> PatternChangedError:
         "write the new condition as a Python function, which can still be asked of them, "
         "or begin a new checkpoint",
     )
+
+
+def still_droppable(
+    dropped: Iterable[int], fingerprint: Mapping[str, str], nfa: NFA, droppable: frozenset[int]
+) -> list[int]:
+    """
+    Give the bits of events that were dropped, as another pattern counts conditions.
+
+    Parameters
+    ----------
+    dropped : iterable of int
+        The bits of the events that did not come.
+    fingerprint : mapping of str to str
+        The fingerprint of the pattern that could do without them.
+    nfa : NFA
+        The pattern at work.
+    droppable : frozenset of int
+        What it can do without.
+
+    Raises
+    ------
+    PatternChangedError
+        When the pattern at work could use such events.
+    """
+    known = answers(fingerprint)
+    atoms = [(atom.bit, known.get(atom.condition.text, 0)) for atom in spark_atoms(nfa)]  # type: ignore[attr-defined]
+    counted = {sum(new for new, old in atoms if bits & old) for bits in dropped}
+    if not counted <= droppable:
+        raise PatternChangedError(
+            "events wait that came without those that the old pattern had no use for, "
+            "and the new one has",
+            "let the old pattern run with sideOutputLateData(), which keeps every event, until "
+            "the watermark has passed those that wait; or begin a new checkpoint",
+        )
+    return sorted(counted)

@@ -22,6 +22,7 @@ from pyflinkcep.spark.arrow_map import map_in_arrow
 from pyflinkcep.spark.conditions import bits_column
 from pyflinkcep.spark.consumers import Consumer
 from pyflinkcep.spark.event_store import EventStore
+from pyflinkcep.spark.filtering import relevance_of, why_unfiltered
 from pyflinkcep.spark.fingerprint import fingerprint
 from pyflinkcep.spark.key_groups import KeyGroups
 from pyflinkcep.spark.layout import BITS, HASH, Layout, key_hash
@@ -67,6 +68,7 @@ def make_plan(
     comparator: Comparator | None,
     consumer: Consumer,
     settings: StreamSettings,
+    late_output: str | None,
 ) -> tuple[StreamPlan, DataFrame]:
     """Give the settings of the operator, and the events with what it needs beside them."""
     bits = bits_column(nfa)
@@ -79,17 +81,23 @@ def make_plan(
     columns = list(dict.fromkeys([*layout.payload, *layout.key_signature, HASH]))
     if layout.has_bits:
         columns.append(BITS)
+    processing_time, limited = source.time_column is None, settings.limit is not None
+    droppable: frozenset[int] = frozenset()
+    if not why_unfiltered(processing_time, limited, late_output=False):
+        droppable = relevance_of(nfa, consumer.shows_time).droppable
     plan = StreamPlan(
         pattern=pattern,
         layout=layout,
         schema=_nullable(arrow_schema(prepared.select(*map(quoted, columns)).schema)),
         key_groups=KeyGroups(settings.key_groups),
         comparator=comparator,
-        processing_time=source.time_column is None,
+        processing_time=processing_time,
         wants_timeouts=consumer.wants_timeouts,
         fingerprint=fingerprint(nfa, layout, settings.key_groups),
         on_pattern_change=settings.on_pattern_change,
         limit=settings.limit,
+        droppable=droppable,
+        dropped=droppable if late_output is None else frozenset(),
     )
     return plan, prepared
 
@@ -120,7 +128,7 @@ def stream_plan(
     """
     choose_state_store(prepared.sparkSession)
     name = f"CEP: {plan.layout.pattern}"
-    task = PackTask(plan.layout, plan.schema, plan.key_groups)
+    task = PackTask(plan.layout, plan.schema, plan.key_groups, plan.dropped)
 
     results = (
         map_in_arrow(prepared, task.run, PACKED, f"{name} (pack)")

@@ -49,6 +49,9 @@ class StreamPlan:
         What to do with the state of another pattern.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
+    droppable, dropped : frozenset of int
+        Events that matching can do without, and those of them that it does not get, by the bits
+        of the conditions that Spark evaluated.
     """
 
     pattern: Pattern
@@ -61,6 +64,8 @@ class StreamPlan:
     fingerprint: dict[str, str]
     on_pattern_change: str
     limit: PartialMatchLimit | None = None
+    droppable: frozenset[int] = frozenset()
+    dropped: frozenset[int] = frozenset()
 
 
 class StreamTask:
@@ -87,6 +92,8 @@ class StreamTask:
         self.wants_timeouts = plan.wants_timeouts
         self.fingerprint = plan.fingerprint
         self.on_pattern_change = plan.on_pattern_change
+        self.droppable = plan.droppable
+        self.dropped = plan.dropped
         self.order = comparator_key(plan.comparator)
         self.nfa: NFA = NFACompiler.compile(plan.pattern, plan.wants_timeouts)
         self._open = ExitStack()

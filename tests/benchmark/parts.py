@@ -10,8 +10,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pyflinkcep.spark.layout import BITS, Layout
+from pyflinkcep.spark.sorting import POSITION, sorted_chunks
+from pyflinkcep.spark.source import EventSource
 from tests.benchmark.batch import job
-from tests.benchmark.events import EventSource
+from tests.benchmark.events import EventSource as BenchmarkEvents
 from tests.benchmark.measurement import Measurement
 from tests.benchmark.workloads import Workload
 
@@ -19,7 +22,7 @@ _COUNT = "n bigint"
 
 
 def measure_parts(
-    events: DataFrame, source: EventSource, keys: int, workload: Workload, variant: str
+    events: DataFrame, source: BenchmarkEvents, keys: int, workload: Workload, variant: str
 ) -> Measurement:
     """
     Time each step on the way to a job's answer.
@@ -53,16 +56,29 @@ def measure_parts(
 
 
 def _plans(events: DataFrame) -> dict[str, DataFrame]:
-    shuffled = events.repartition("key")
-    ordered = shuffled.sortWithinPartitions("key", "ts")
+    source = EventSource.of(events, ["key"], "ts", False, "parts")
+    position = F.monotonically_increasing_id()
+    prepared = source.prepare({BITS: F.lit(0).cast("bigint"), POSITION: position})
+    shuffled = prepared.repartition("key")
+    sort = _Sort(Layout.of(source, has_bits=True))
     return {
         "read": events,
         "shuffle": shuffled,
-        "sort": ordered,
-        "to Python": ordered.withColumn("bits", F.lit(0).cast("bigint")).mapInArrow(_count, _COUNT),
+        "to Python": shuffled.mapInArrow(_count, _COUNT),
+        "sort": shuffled.mapInArrow(sort.count, _COUNT),
     }
 
 
-def _count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _count(batches: Iterator[pa.RecordBatch | pa.Table]) -> Iterator[pa.RecordBatch]:
     total = sum(batch.num_rows for batch in batches)
     yield pa.RecordBatch.from_pydict({"n": [total]})
+
+
+class _Sort:
+    """Sorts the events of a partition as a job does, and counts them."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+
+    def count(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return _count(sorted_chunks(batches, self._layout))

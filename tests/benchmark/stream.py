@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-from pyflinkcep import CEP, OutputTag, keyBy
+from pyflinkcep import CEP, keyBy
 from tests.benchmark.events import SCHEMA, EventSource, write_events
 from tests.benchmark.measurement import Measurement
 from tests.benchmark.memory import PeakMemory
@@ -145,8 +145,7 @@ def _read(spark: SparkSession, folder: Path, files: int) -> DataFrame:
 
 def _matches(events: DataFrame, workload: Workload, variant: str) -> Any:
     """Give the matches, as a result that can be flushed; no event is late here."""
-    stream = CEP.pattern(keyBy(events, "key"), workload.pattern(variant))
-    return stream.sideOutputLateData(OutputTag("late")).toDF()
+    return CEP.pattern(keyBy(events, "key"), workload.pattern(variant)).toDF()
 
 
 def _start(writer: Any, checkpoint: str) -> StreamingQuery:

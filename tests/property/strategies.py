@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -84,9 +85,9 @@ class PatternSpec:
         """Give the names each stage takes, by stage."""
         return dict(_conditions(self.stages, ""))
 
-    def build(self) -> Pattern:
-        """Build the pattern; raise what the builder raises."""
-        pattern = _build(self.stages, self.skip, "")
+    def build(self, condition: Callable[[frozenset[str]], Any] = NameIn) -> Pattern:
+        """Build the pattern, its conditions on names as told; raise what the builder raises."""
+        pattern = _build(self.stages, self.skip, "", condition)
         if self.window is not None:
             length, kind = self.window
             pattern.within(timedelta(milliseconds=length), WithinType[kind])
@@ -103,20 +104,24 @@ def _conditions(stages: tuple[StageSpec, ...], prefix: str) -> Any:
 
 
 def _build(
-    stages: tuple[StageSpec, ...], skip: AfterMatchSkipStrategy | None, prefix: str
+    stages: tuple[StageSpec, ...],
+    skip: AfterMatchSkipStrategy | None,
+    prefix: str,
+    condition: Callable[[frozenset[str]], Any],
 ) -> Pattern:
     pattern: Any = Pattern
     for number, stage in enumerate(stages):
         name = f"{prefix}s{number}"
-        what = _build(stage.group, None, f"{name}_") if stage.group else name
+        what = _build(stage.group, None, f"{name}_", condition) if stage.group else name
         first = [skip] if number == 0 and skip is not None else []
         pattern = getattr(pattern, stage.op)(what, *first)
         if not stage.group:
-            pattern.where(NameIn(stage.names))
+            pattern.where(condition(stage.names))
             if stage.rising:
                 pattern.where(Rising(name))
         for method, arguments in stage.calls:
-            getattr(pattern, method)(*arguments)
+            given = (condition(a.names) if isinstance(a, NameIn) else a for a in arguments)
+            getattr(pattern, method)(*given)
     assert isinstance(pattern, Pattern)
     return pattern
 

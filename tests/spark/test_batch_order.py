@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import Pattern
+from pyflinkcep.spark.batch import BatchTask
 from tests.spark.support import configured, events, ids, in_one_job, on
 
 
@@ -61,6 +65,35 @@ def test_time_is_told_to_the_microsecond(spark: SparkSession) -> None:
     )
 
     assert found.collect() == [Row(at=999000, names="cba")]
+
+
+def ids_and_files(match: Any) -> tuple[int, int, int]:
+    """Give a match, and how many files the sorts of these workers have at the moment."""
+    folders = os.environ["SPARK_LOCAL_DIRS"].split(",")
+    files = [file for folder in folders for file in Path(folder).glob("pyflinkcep-*/*")]
+    return match["a"][0].id, match["b"][0].id, len(files)
+
+
+def test_partitions_that_are_sorted_on_disk(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where memory does not do, the matches and their order are the same, ties and all."""
+    frame = spark.range(5000, numPartitions=3).selectExpr(
+        "'u' || id * 7919 % 20 AS user", "id", "id * 104729 % 500 AS ts", "id % 7 AS kind"
+    )
+    pattern = Pattern.begin("a").where("kind = 1").followedBy("b").where(lambda e: e.kind == 5)
+    stream = on(frame, pattern, "user", comparator=lambda e: -e.kind)
+    schema = "a bigint, b bigint, files int"
+    in_memory = stream.select(ids_and_files, schema).collect()
+    small = partial(BatchTask, sort_bytes=10_000)
+    monkeypatch.setattr("pyflinkcep.spark.batch.BatchTask", small)
+    with configured(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": "100"}):
+        on_disk = stream.select(ids_and_files, schema).collect()
+
+    assert [(row.a, row.b) for row in on_disk] == [(row.a, row.b) for row in in_memory]
+    assert len(in_memory) > 500
+    assert {row.files for row in in_memory} == {0}
+    assert max(row.files for row in on_disk) > 3
 
 
 def rank(event: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +21,9 @@ from pyflinkcep.spark.batch import BatchTask
 from pyflinkcep.spark.consumers import FunctionConsumer
 from pyflinkcep.spark.event_store import EventStore
 from pyflinkcep.spark.layout import Layout
+from pyflinkcep.spark.results import Results
 from pyflinkcep.spark.rows import RowReader
+from pyflinkcep.spark.sorting import BUDGET_BYTES, POSITION
 from pyflinkcep.testing import OperatorTestHarness
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 
@@ -72,11 +75,20 @@ def layout(pattern: str = "p", keyed: bool = True) -> Layout:
     return Layout(pattern, _schema(FIELDS), tuple(ARROW.names), key, key, key, "ts", None, False)
 
 
-def batches(rows: list[tuple[Any, ...]], size: int) -> Iterator[pa.RecordBatch]:
-    """Give rows as Arrow batches of a size."""
+def table(rows: list[tuple[Any, ...]]) -> pa.Table:
+    """Give rows as an Arrow table."""
     columns = list(zip(*rows, strict=True)) or [()] * len(ARROW)
-    table = pa.table([pa.array(c, f.type) for c, f in zip(columns, ARROW, strict=True)], ARROW)
-    return iter(table.to_batches(size))
+    return pa.table([pa.array(c, f.type) for c, f in zip(columns, ARROW, strict=True)], ARROW)
+
+
+def batches(
+    rows: list[tuple[Any, ...]], size: int, order: list[int] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Give rows as Arrow batches of a size, with their positions, in an order of arrival."""
+    events = table(rows).append_column(POSITION, pa.array(range(len(rows)), pa.int64()))
+    return iter(
+        (events if order is None else events.take(pa.array(order, pa.int64()))).to_batches(size)
+    )
 
 
 def by_price(event: Any) -> int:
@@ -101,19 +113,30 @@ keyed_events = st.lists(timed_events(), min_size=1, max_size=3)
 comparators = st.sampled_from([None, by_price, descending, ByName()])
 
 
-@given(patterns(), keyed_events, st.integers(1, 5), comparators)
+budgets = st.sampled_from([1, 100, 300, BUDGET_BYTES])
+
+
+@given(patterns(), keyed_events, st.integers(1, 5), comparators, budgets, st.randoms())
 def test_a_partition_gives_what_the_operator_gives(
-    spec: PatternSpec, keys: list[list[tuple[Event, int]]], size: int, comparator: Any
+    spec: PatternSpec,
+    keys: list[list[tuple[Event, int]]],
+    size: int,
+    comparator: Any,
+    sort_bytes: int,
+    random: Random,
 ) -> None:
-    """Whatever the pattern, however batches cut keys and equal times, whatever the comparator."""
+    """Whatever the pattern and the comparator, however events come and chunks cut keys."""
     rows = [
         (key, ts, event.name, event.number, event.price)
         for key, timed in enumerate(keys)
         for event, ts in timed
     ]
     recording = Recording()
-    task = BatchTask(spec.build(), layout(), comparator, recording)
-    list(task.run(batches(rows, size)))
+    task = BatchTask(spec.build(), layout(), comparator, recording, sort_bytes=sort_bytes)
+    arrival = random.sample(range(len(rows)), len(rows))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pyflinkcep.spark.sorting._BLOCKS", 2)  # few events a chunk
+        list(task.run(batches(rows, size, arrival)))
     matches, timeouts = [], []
     for key, timed in enumerate(keys):  # as in batch, one key after another
         harness = OperatorTestHarness(spec.build(), True, comparator=comparator)
@@ -135,14 +158,16 @@ def _numbers(match: Any) -> dict[str, list[int]]:
 
 
 class Watched(EventStore):
-    """An event store that notes the most events it held from older batches."""
+    """An event store that notes the most events it held from older chunks, and how many came."""
 
     most = 0
+    chunks = 0
 
     def keep(self, handles: Any) -> None:
         """Note how many are kept."""
         kept = set(handles)
         Watched.most = max(Watched.most, len(kept))
+        Watched.chunks += 1
         super().keep(kept)
 
 
@@ -152,18 +177,21 @@ def many_rows(count: int) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("comparator", [None, by_price])
-def test_only_live_events_outlast_their_batch(
+def test_only_live_events_outlast_their_chunk(
     comparator: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of older batches a worker holds the events of partial matches and nothing else."""
+    """Of older chunks a worker holds the events of partial matches and nothing else."""
     monkeypatch.setattr("pyflinkcep.spark.batch.EventStore", Watched)
     monkeypatch.setattr(Watched, "most", 0)
+    monkeypatch.setattr(Watched, "chunks", 0)
     waiting = Pattern.begin("a").where(_is_a).followedBy("b").where(lambda e: e.name == "b")
     waiting.within(timedelta(milliseconds=150))
     recording = Recording()
-    list(BatchTask(waiting, layout(), comparator, recording).run(batches(many_rows(5000), 50)))
+    task = BatchTask(waiting, layout(), comparator, recording, sort_bytes=20_000)
+    list(task.run(batches(many_rows(5000), 50)))
 
     assert (len(recording.matches), len(recording.timeouts)) == (0, 50)
+    assert Watched.chunks > 10
     assert 1 <= Watched.most <= 3
 
 
@@ -186,9 +214,8 @@ def test_timers_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_row_is_made_once_however_many_matches_hold_it() -> None:
     """An event in several matches is one object, as in Flink."""
-    table = pa.Table.from_batches(batches(many_rows(3), 3))
-    store = EventStore(RowReader(_schema(FIELDS)), table.schema)
-    base = store.add(table)
+    store = EventStore(RowReader(_schema(FIELDS)), ARROW)
+    base = store.add(table(many_rows(3)))
     first, second, again = store.rows([base, base + 1, base])
 
     assert first is again
@@ -197,9 +224,8 @@ def test_a_row_is_made_once_however_many_matches_hold_it() -> None:
 
 def test_an_event_that_was_not_kept_is_never_taken_for_another() -> None:
     """A handle whose event is gone is an error of ours, not some other event."""
-    table = pa.Table.from_batches(batches(many_rows(3), 3))
-    store = EventStore(RowReader(_schema(FIELDS)), table.schema)
-    base = store.add(table)
+    store = EventStore(RowReader(_schema(FIELDS)), ARROW)
+    base = store.add(table(many_rows(3)))
     store.keep([base + 1])
 
     assert store.take([base + 1]).column("number").to_pylist() == [1]
@@ -207,23 +233,65 @@ def test_an_event_that_was_not_kept_is_never_taken_for_another() -> None:
         store.take([base])
 
 
-def test_results_become_rows_in_portions() -> None:
-    """A batch with very many matches makes the rows of some at a time."""
-    portions = []
+def test_results_become_rows_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chunk with very many matches makes the rows of some at a time, and soon."""
+    portions, waiting = [], []
+    to_match = Results.match
+
+    def match(self: Results, *found: Any) -> None:
+        to_match(self, *found)
+        waiting.append(len(self.found))
 
     class Counting(Recording):
         def consume(self, results: Any, events: EventStore) -> dict[str, pa.Table]:
             portions.append(len(results))
             return super().consume([], events)
 
-    list(
-        BatchTask(Pattern.begin("x"), layout(), None, Counting()).run(
-            batches(many_rows(9000), 9000)
-        )
-    )
+    monkeypatch.setattr(Results, "match", match)
+    task = BatchTask(Pattern.begin("x"), layout(), None, Counting())
+    list(task.run(batches(many_rows(50_000), 9000)))
 
-    assert sum(portions) == 9000
+    assert sum(portions) == 50_000
     assert max(portions) <= 4096
+    assert max(waiting) <= 16384 + 4096
+
+
+@pytest.mark.parametrize("at", [99, 100, 101])
+def test_a_comparator_sees_all_ties_however_many(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events are matched in portions, and none of them ends between equal times."""
+    monkeypatch.setattr("pyflinkcep.spark.batch._EVENTS_AT_ONCE", at)
+    rows = [(1, number // 150, "x", number, -number) for number in range(450)]
+    pattern = Pattern.begin("first").next("second")
+    recording = Recording()
+    list(BatchTask(pattern, layout(), by_price, recording).run(batches(rows, 60)))
+    found = [match["first"][0] for _, _, match in recording.matches]
+
+    assert found == [*range(149, -1, -1), *range(299, 149, -1), *range(449, 300, -1)]
+
+
+def test_old_and_new_events_are_taken_in_any_order() -> None:
+    """Whether an event was kept or is of the newest batch makes no difference to who asks."""
+    store = EventStore(RowReader(_schema(FIELDS)), ARROW)
+    base = store.add(table(many_rows(6)))
+    store.keep([base + 4, base + 1])
+    later = store.add(table(many_rows(3)))
+    wanted = [later + 2, base + 4, later, base + 1, base + 4]
+
+    assert store.take(wanted).column("number").to_pylist() == [2, 4, 0, 1, 4]
+    assert [row.number for row in store.rows(wanted)] == [2, 4, 0, 1, 4]
+    assert store.take([]).num_rows == 0
+
+
+def test_rows_of_a_large_batch_are_not_all_held() -> None:
+    """A row that was not asked for in a long time is made again."""
+    store = EventStore(RowReader(_schema(FIELDS)), ARROW)
+    base = store.add(table(many_rows(70_000)))
+    row = store.row(base)
+
+    assert store.row(base) is row
+    assert [store.row(base + at).number for at in range(0, 70_000, 256)][-1] == 69_888
+    assert store.row(base) is not row
+    assert store.row(base) == row
 
 
 def test_the_life_of_functions() -> None:

@@ -15,6 +15,7 @@ from pyflinkcep import (
     CEP,
     IterativeCondition,
     MalformedPatternException,
+    OutputTag,
     Pattern,
     PatternStream,
     keyBy,
@@ -164,9 +165,34 @@ def test_streams(spark: SparkSession, capsys: Any) -> None:
     lines = capsys.readouterr().out.splitlines()
 
     assert lines[1] == "  input: unbounded, no key, ordered by timestamp"
-    assert "Dropped before the shuffle" in lines
     CEP.pattern(stream, Pattern.begin("a")).inProcessingTime().explain()
     assert "ordered by processing time" in capsys.readouterr().out
+
+
+def test_what_streams_drop_and_why_not(spark: SparkSession, capsys: Any) -> None:
+    """A stream drops what a bounded job does, unless late events, a bound or the clock need all."""
+    frame = spark.readStream.format("rate").load().withWatermark("timestamp", "1 second")
+    pattern = Pattern.begin("a").where("value = 1").followedBy("b").where("value = 2")
+    stream = CEP.pattern(frame, pattern.within(WINDOW))
+
+    def dropped(stream: PatternStream) -> list[str]:
+        stream.explain()
+        text = capsys.readouterr().out.split("Dropped before the shuffle\n")[1]
+        return [line.strip() for line in text.split("Warnings")[0].splitlines()]
+
+    assert dropped(stream) == [
+        "events for which no condition in Spark holds",
+        "in Python, once the watermark has seen them; late ones are counted",
+    ]
+    assert dropped(stream.sideOutputLateData(OutputTag("late"))) == [
+        "no event: sideOutputLateData() gives late events whole, whatever they are"
+    ]
+    assert dropped(stream.inProcessingTime()) == [
+        "no event: in processing time the arrival of any event may end a window"
+    ]
+    assert dropped(CEP.pattern(frame, pattern, maxPartialMatches=9)) == [
+        "no event: maxPartialMatches counts partial matches that any event may split"
+    ]
 
 
 def test_a_pattern_that_cannot_run(explained: Any) -> None:

@@ -195,7 +195,7 @@ def test_late_events_are_counted_or_given(
     """An event at or before the watermark is late: counted without a tag, and a row with one."""
     source.add(
         [("u", 10, "a", 1), ("u", 30, "c", 2)],
-        [("u", 25, "b", 3), ("u", 24, "b", 4), ("v", 26, "a", 5)],
+        [("u", 25, "b", 3), ("u", 24, "b", 4), ("v", 26, "a", 5), ("w", 25, "c", 7)],
         [("u", 90, "c", 6)],
     )
     late = OutputTag("late")
@@ -204,9 +204,33 @@ def test_late_events_are_counted_or_given(
     given = run(pairs(stream.sideOutputLateData(late)).getSideOutput(late), tmp_path / "given")
 
     assert counted.watermarks[1:] == [25, 25, 85]
-    assert counted.metrics("numLateRecordsDropped") == [0, 2, 0, 0]
+    assert counted.metrics("numLateRecordsDropped") == [0, 3, 0, 0]
     assert given.metrics("numLateRecordsDropped") == [0, 0, 0, 0]
-    assert [(row.user, row.ts, row.id) for row in given.rows] == [("u", 25, 3), ("u", 24, 4)]
+    assert sorted((row.user, row.ts, row.id) for row in given.rows) == [
+        ("u", 24, 4), ("u", 25, 3), ("w", 25, 7),
+    ]  # fmt: skip
+
+
+def test_a_filtered_stream_counts_and_keeps_less(
+    spark: SparkSession, source: FileSource, tmp_path: Path
+) -> None:
+    """Events that no stage can use count for the watermark and for lateness, and are not kept."""
+    rows = [("u", 10 * n, "abcc"[n % 4], n) for n in range(1, 200)]
+    source.add(rows[:100], rows[100:], [("v", 1500, "c", 0), ("u", 5000, "c", 0)])
+    late = OutputTag("late")
+    stream = on(source.stream(spark), a_to_b())
+    filtered = run(pairs(stream), tmp_path / "filtered")
+    whole = run(pairs(stream.sideOutputLateData(late)).tagged(), tmp_path / "whole")
+
+    assert filtered.watermarks == whole.watermarks
+    assert filtered.watermarks[-1] == 4995
+    assert plain(filtered.rows) == [tuple(row.main) for row in whole.rows if row.tag == "main"]
+    assert len(filtered.rows) == 49
+    assert sum(filtered.metrics("numLateRecordsDropped")) == 1
+    assert [row.late.user for row in whole.rows if row.tag == "late"] == ["v"]
+    assert max(filtered.metrics("stateBytesWritten")) < 0.8 * max(
+        whole.metrics("stateBytesWritten")
+    )
 
 
 def test_order_is_by_microsecond_then_position(

@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 
 from pyflinkcep import Pattern
 from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.nfa.relevance import Relevance
 from pyflinkcep.operator.snapshot import stage_names
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.bucket import BucketWork
@@ -32,6 +33,7 @@ from pyflinkcep.spark.flush import MemoryStorage
 from pyflinkcep.spark.key_groups import KeyGroups
 from pyflinkcep.spark.layout import BITS, HASH, Layout
 from pyflinkcep.spark.packed_results import pack_results, unpack_results
+from pyflinkcep.spark.packing import PackTask, count_late, read_table, read_times
 from pyflinkcep.spark.pages import Page
 from pyflinkcep.spark.rows import RowReader, arrow_schema
 from pyflinkcep.spark.stream_task import StreamPlan, StreamTask
@@ -104,6 +106,12 @@ class Bucket:
         The results so far.
     late : list of (key, id)
         The late events so far.
+    filtered : bool
+        Whether events that matching can do without are dropped, as before a stream's shuffle.
+    shows_time : bool
+        Whether it can do so only where the times of matches stay the same.
+    dropped_count, dropped_late : int
+        How many events were dropped, and how many of them were late.
     """
 
     pattern: Pattern
@@ -120,6 +128,10 @@ class Bucket:
     matches: list[Found] = attrs.field(factory=list)
     timeouts: list[Found] = attrs.field(factory=list)
     late: list[tuple[str | None, int]] = attrs.field(factory=list)
+    filtered: bool = False
+    shows_time: bool = True
+    dropped_count: int = 0
+    dropped_late: int = 0
     task: StreamTask = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -139,6 +151,8 @@ class Bucket:
         schema = arrow_schema(SCHEMA).append(pa.field(HASH, pa.int64()))
         if has_bits:
             schema = schema.append(pa.field(BITS, pa.int64()))
+        known = sum(atom.bit for atom in spark_atoms(nfa))
+        droppable = Relevance.of(nfa, known, self.shows_time).droppable
         plan = StreamPlan(
             pattern=self.pattern,
             layout=layout,
@@ -149,6 +163,8 @@ class Bucket:
             wants_timeouts=self.timeouts_wanted,
             fingerprint=fingerprint(nfa, layout, self.key_groups),
             on_pattern_change=self.on_change,
+            droppable=droppable,
+            dropped=droppable if self.filtered else frozenset(),
         )
         self.task = StreamTask(plan, RuntimeContext("test", 0))
 
@@ -172,9 +188,19 @@ class Bucket:
         if watermark is not None:
             self.watermark = max(self.watermark, watermark)
         if rows:
-            self._run([self.events(rows)], expired=False)
+            self._run(self._packed(self.events(rows)), expired=False)
         elif self.timer is not None and self.timer <= self.watermark:
             self._run([], expired=True)
+
+    def _packed(self, table: pa.Table) -> list[pa.Table]:
+        """Give events as they come out of the shuffle; count those that do not."""
+        task = self.task
+        pack = PackTask(task.layout, task.schema, task.key_groups, task.dropped)
+        rows = [row for packed in pack.run(iter(table.to_batches(3))) for row in packed.to_pylist()]
+        dropped = [row["dropped"] for row in rows if row["dropped"] is not None]
+        self.dropped_count += sum(len(read_times(times)) for times in dropped)
+        self.dropped_late += sum(count_late(times, self.watermark) for times in dropped)
+        return [read_table(row["data"]) for row in rows if row["data"] is not None]
 
     def close(self) -> None:
         """Give the final watermark, as a flush does."""

@@ -42,14 +42,14 @@ def condition(spec: Any) -> Any:
     return (lambda event: event.sub) if spec == ["sub"] else pushed_down(spec)
 
 
-def check_bucket(case: Case) -> str | None:
+def check_bucket(case: Case, filtered: bool = False) -> str | None:
     """Say how a bucket's answer differs from Flink's; None when it does not."""
     bucket: Any = None
     error: Exception | None = None
     keyed = case["keyed"]
     try:
         pattern = build_pattern(rows_for_subtypes(case), condition)
-        bucket = Bucket(pattern, case["timeouts"], keyed)
+        bucket = Bucket(pattern, case["timeouts"], keyed, filtered=filtered)
         waiting: list[Any] = []
         for item in case["items"]:
             if "wm" in item:
@@ -70,6 +70,11 @@ def check_bucket(case: Case) -> str | None:
         "timeout": by_key(bucket.timeouts),
         "late": by_key(bucket.late) if case["lateOutput"] else {},
     }
+    if filtered and case["lateOutput"]:
+        kept, expected = actual.pop("late"), expected_rows(case, "late")
+        count = sum(map(len, kept.values())) + bucket.dropped_late
+        if count != sum(map(len, expected.values())):
+            return f"{count} late events, expected {expected}"
     problems = (difference(kind, actual[kind], expected_rows(case, kind)) for kind in actual)
     return next((problem for problem in problems if problem is not None), None)
 

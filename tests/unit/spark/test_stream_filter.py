@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stream that drops events before the shuffle gives what it gives with all of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from pyflinkcep import Pattern
+from pyflinkcep.errors import InputError, PatternChangedError
+from pyflinkcep.spark import packing
+from pyflinkcep.spark.packing import PackTask, count_late, read_table, read_times, write_times
+from tests.conformance.cases import OPERATOR_FILES, Case, by_key, chunks
+from tests.conformance.drivers import disagreements
+from tests.property.strategies import PatternSpec, patterns
+from tests.property.test_relevance import relaxed_patterns
+from tests.shorthand import ms
+from tests.unit.spark.buckets import Bucket, name_is
+from tests.unit.spark.test_bucket_conformance import check_bucket
+
+Rows = list[dict[str, Any]]
+MANY = settings.default.max_examples * 3
+A_TO_B = Pattern.begin("a").where(name_is("a")).followedBy("b").where(name_is("b"))
+
+
+def event(ts: int, name: str, key: str = "k") -> dict[str, Any]:
+    """Give an event that is told by its time."""
+    return {"key": key, "ts": ts, "id": ts, "name": name}
+
+
+def names_are(names: frozenset[str]) -> str:
+    """Give the condition, as a text, that an event has one of some names."""
+    return json.dumps(["or", *(["name", name] for name in sorted(names))])
+
+
+@st.composite
+def micro_batches(draw: st.DrawFn) -> list[tuple[Rows, int]]:
+    """Give micro-batches of two keys' events in any order, each with its watermark."""
+    names = st.sampled_from("abcxyz")  # no stage takes x, y or z
+    events = draw(st.lists(st.tuples(names, st.integers(1, 4), st.integers(0, 12)), max_size=24))
+    found, watermark, at = [], 0, 0
+    while at < len(events):
+        size = draw(st.integers(1, 8))
+        rows = [
+            {"key": f"k{price % 2}", "ts": ts, "id": number, "name": name, "price": float(price)}
+            for number, (name, price, ts) in enumerate(events[at : at + size], at)
+        ]
+        found.append((rows, watermark))
+        watermark += draw(st.integers(0, 4))
+        at += size
+    return found
+
+
+def seen(bucket: Bucket) -> tuple[Any, ...]:
+    """Give what can be seen: where time is hidden, a trailing NOT's matches have no order."""
+    matches = [(key, ts if bucket.shows_time else 0, m) for key, ts, m in bucket.matches]
+    if any(table.is_pending for table in bucket.task.nfa.tables.values()):
+        matches.sort(key=repr)
+    return by_key(matches), by_key(bucket.timeouts), len(bucket.late) + bucket.dropped_late
+
+
+def check(
+    spec: PatternSpec, batches: list[tuple[Rows, int]], timeouts: bool, shows_time: bool
+) -> int:
+    """Compare with and without the filter; give how many events were dropped."""
+    pattern = spec.build(names_are)
+    filtered, whole = (
+        Bucket(pattern, timeouts, filtered=on, shows_time=shows_time, key_groups=2)
+        for on in (True, False)
+    )
+    for bucket in (filtered, whole):
+        for rows, watermark in batches:
+            bucket.batch(rows, watermark)
+            bucket.batch([])
+        bucket.close()
+
+    assert seen(filtered) == seen(whole)
+    assert whole.dropped_count == 0
+    return filtered.dropped_count
+
+
+@settings(max_examples=MANY)
+@given(relaxed_patterns(), micro_batches(), st.booleans(), st.booleans())
+def test_the_filter_changes_nothing_of_relaxed_patterns(
+    spec: PatternSpec, batches: Any, timeouts: bool, shows_time: bool
+) -> None:
+    """The same where half of the patterns let something be dropped."""
+    assume(check(spec, batches, timeouts, shows_time) > 0)
+
+
+@settings(max_examples=MANY)
+@given(patterns(), micro_batches(), st.booleans(), st.booleans())
+def test_the_filter_changes_nothing(
+    spec: PatternSpec, batches: Any, timeouts: bool, shows_time: bool
+) -> None:
+    """Matches, timeouts and the number of late events are the same, in order for each key."""
+    assume(check(spec, batches, timeouts, shows_time) > 0)
+
+
+_CASES = chunks(OPERATOR_FILES, 50)
+
+
+@pytest.mark.parametrize("cases", [part for _, part in _CASES], ids=[name for name, _ in _CASES])
+def test_operator_cases(cases: tuple[Case, ...]) -> None:
+    """Flink's recorded matches, timeouts and number of late events are a filtered stream's too."""
+
+    def check_filtered(case: Case) -> str | None:
+        return check_bucket(case, filtered=True)
+
+    assert disagreements(cases, check_filtered) == {}
+
+
+# --- packed rows
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1), st.integers(-(2**63), 2**63 - 1))
+def test_times_survive_packing(times: list[int], watermark: int) -> None:
+    """Any times come back as they were, and those at or before the watermark are counted."""
+    data = write_times(np.asarray(times, np.int64))
+
+    assert read_times(data).tolist() == times
+    assert count_late(data, watermark) == sum(ts <= watermark for ts in times)
+
+
+def test_near_times_are_small() -> None:
+    """Times within a minute take two bytes each."""
+    assert len(write_times(np.arange(1_700_000_000_000, 1_700_000_050_000, 1000))) == 16 + 50 * 2
+
+
+def packed(bucket: Bucket, rows: Rows, size: int) -> list[dict[str, Any]]:
+    """Give the packed rows of events that come in Arrow batches of a size."""
+    task = bucket.task
+    pack = PackTask(task.layout, task.schema, task.key_groups, task.dropped)
+    batches = bucket.events(rows).to_batches(size)
+    return [row for batch in pack.run(iter(batches)) for row in batch.to_pylist()]
+
+
+def ids(data: bytes | None) -> list[int]:
+    """Give the ids of packed events."""
+    return [] if data is None else read_table(data).column("id").to_pylist()
+
+
+def test_small_batches_are_packed_together() -> None:
+    """Many Arrow batches become one row for a bucket, in the order of arrival."""
+    rows = [event(10 * n, "abx"[n % 3]) for n in range(12)]
+    (row,) = packed(Bucket(A_TO_B), rows, 2)
+
+    assert ids(row["data"]) == [10 * n for n in range(12)]
+    assert row["dropped"] is None
+
+
+def test_much_is_packed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packing does not wait for the end of a partition: parts are numbered as they come."""
+    monkeypatch.setattr(packing, "_PACKED_BYTES", 200)
+    rows = packed(Bucket(A_TO_B), [event(n, "ab"[n % 2]) for n in range(100)], 2)
+
+    assert [row["position"] for row in rows] == list(range(len(rows)))
+    assert len(rows) > 5
+    assert [n for row in rows for n in ids(row["data"])] == list(range(100))
+
+
+def test_dropped_events_leave_their_times() -> None:
+    """Of events that no stage can use only the times are shipped, even when there are no others."""
+    bucket = Bucket(A_TO_B, filtered=True)
+    (mixed,) = packed(bucket, [event(5, "x"), event(6, "a"), event(9, "x", "j")], 2)
+    (alone,) = packed(bucket, [event(5, "x")], 2)
+
+    assert (ids(mixed["data"]), read_times(mixed["dropped"]).tolist()) == ([6], [5, 9])
+    assert (alone["data"], read_times(alone["dropped"]).tolist()) == (None, [5])
+    assert packed(bucket, [], 2) == []
+
+
+def test_dropped_events_are_checked() -> None:
+    """A null key or time is refused whether or not a stage could use the event."""
+    bucket = Bucket(A_TO_B, filtered=True)
+    task = bucket.task
+    pack = PackTask(task.layout, task.schema, task.key_groups, task.dropped)
+    (batch,) = bucket.events([event(5, "x")]).to_batches()
+    for name, said in (("ts", "null event time"), ("key", "null key")):
+        at = batch.schema.get_field_index(name)
+        broken = batch.set_column(at, batch.schema.field(at), pa.nulls(1, batch.column(at).type))
+        with pytest.raises(InputError, match=said):
+            list(pack.run(iter([broken])))
+
+
+# --- another pattern on the queue of a filtered stream
+
+
+def waiting(pattern: Pattern = A_TO_B, filtered: bool = True) -> Bucket:
+    """Give a bucket where an a and a b wait, and a c came between them."""
+    bucket = Bucket(pattern, filtered=filtered)
+    bucket.batch([event(10, "a"), event(11, "c"), event(12, "b")], 5)
+    return bucket
+
+
+def changed(before: Bucket, pattern: Pattern, filtered: bool = True) -> Bucket:
+    """Give the bucket as another pattern finds it."""
+    return Bucket(
+        pattern,
+        storage=before.storage,
+        on_change="restart",
+        timer=before.timer,
+        watermark=before.watermark,
+        filtered=filtered,
+    )
+
+
+STRICT = Pattern.begin("a").where(name_is("a")).next("b").where(name_is("b"))
+
+
+@pytest.mark.parametrize(
+    "pattern", [STRICT, Pattern.begin("a").where(lambda e: e.name == "c")], ids=["strict", "python"]
+)
+def test_a_pattern_that_needs_what_was_dropped_is_refused(pattern: Pattern) -> None:
+    """A restart that would match without events that the new pattern could use is refused."""
+    before = waiting()
+    bucket = changed(before, pattern)
+
+    with pytest.raises(PatternChangedError, match="came without those"):
+        bucket.batch([], 100)
+    assert before.storage.segments_kept == 1
+
+
+def test_a_pattern_that_needs_no_more_goes_on() -> None:
+    """A restart that can do without the same events matches those that wait, time and again."""
+    first = changed(waiting(), A_TO_B.within(ms(5)))
+    first.batch([event(13, "a"), event(14, "c"), event(15, "b")], 12)
+    second = changed(first, A_TO_B.within(ms(9)))
+    second.batch([], 100)
+
+    assert first.matches == [("k", 12, [["a", 10], ["b", 12]])]
+    assert second.matches == [("k", 15, [["a", 13], ["b", 15]])]
+    with pytest.raises(PatternChangedError, match="came without those"):
+        changed(changed_once(), STRICT).batch([], 100)
+
+
+def changed_once() -> Bucket:
+    """Give a bucket whose queue an older pattern filtered, and which has been restarted since."""
+    bucket = changed(waiting(), A_TO_B.within(ms(5)))
+    bucket.batch([], 6)
+    return bucket
+
+
+def test_a_filtered_queue_can_be_left_behind() -> None:
+    """The way that the refusal names: the old pattern unfiltered until its queue has passed."""
+    old = waiting()
+    old = Bucket(A_TO_B, storage=old.storage, timer=old.timer, watermark=old.watermark)
+    old.batch([event(20, "a"), event(21, "c"), event(22, "b")], 12)
+    bucket = changed(old, STRICT)
+    bucket.batch([event(30, "a"), event(31, "b")], 25)
+    bucket.batch([], 100)
+
+    assert old.matches == [("k", 12, [["a", 10], ["b", 12]])]
+    assert bucket.matches == [("k", 31, [["a", 30], ["b", 31]])]
