@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("dev", max_examples=60, deadline=None, derandomize=True)
+_FIXTURES = HealthCheck.function_scoped_fixture  # that which path runs is set for all examples
 settings.register_profile(
-    "ci", max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "dev", max_examples=60, deadline=None, derandomize=True, suppress_health_check=[_FIXTURES]
+)
+settings.register_profile(
+    "ci", max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, _FIXTURES]
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
@@ -25,6 +28,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _SPARK_TESTS in item.path.parents:
             item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(params=["kernel", "plain"])
+def each_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a test with the compiled kernel and without."""
+    from tests.kernel_harness import HAS_KERNEL
+
+    if request.param == "kernel" and not HAS_KERNEL:
+        pytest.skip("built without a C compiler, or switched off")
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", "1" if request.param == "kernel" else "0")
 
 
 @pytest.fixture(scope="session")

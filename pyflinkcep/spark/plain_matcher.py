@@ -21,7 +21,7 @@ from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["PlainMatcher"]
 
-_EVENTS_AT_ONCE = 65_536
+_EVENTS_AT_ONCE = 16_384
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 

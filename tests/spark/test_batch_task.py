@@ -21,11 +21,13 @@ from pyflinkcep.spark.batch import BatchTask
 from pyflinkcep.spark.consumers import FunctionConsumer
 from pyflinkcep.spark.event_store import EventStore
 from pyflinkcep.spark.layout import Layout
-from pyflinkcep.spark.results import Results
+from pyflinkcep.spark.results import Found
 from pyflinkcep.spark.rows import RowReader
 from pyflinkcep.spark.sorting import BUDGET_BYTES, POSITION
 from pyflinkcep.testing import OperatorTestHarness
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
+
+pytestmark = pytest.mark.usefixtures("each_path")
 
 FIELDS = "key bigint, ts bigint, name string, number int, price int"
 ARROW = pa.schema(
@@ -50,13 +52,13 @@ class Recording:
     def close(self) -> None:
         """Do nothing."""
 
-    def consume(self, results: Any, events: EventStore) -> dict[str, pa.Table]:
+    def consume(self, found: Found, events: EventStore) -> dict[str, pa.Table]:
         """Keep the results."""
-        for is_match, timestamp, match in results:
+        for is_match, timestamp, match in found.results():
             rows = {stage: events.rows(handles) for stage, handles in match.items()}
             key = next(iter(rows.values()))[0].key
-            found = {stage: [row.number for row in taken] for stage, taken in rows.items()}
-            (self.matches if is_match else self.timeouts).append((key, timestamp, found))
+            numbers = {stage: [row.number for row in taken] for stage, taken in rows.items()}
+            (self.matches if is_match else self.timeouts).append((key, timestamp, numbers))
         return {"main": pa.table({"x": pa.array([], pa.int32())})}
 
 
@@ -201,6 +203,7 @@ def _is_a(event: Any) -> bool:
 
 def test_timers_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """A window opened at every event leaves nothing behind when it is over."""
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", "0")  # the kernel sets none for bounded jobs
     states = []
     new_key = CepOperator.new_key
     monkeypatch.setattr(
@@ -236,18 +239,18 @@ def test_an_event_that_was_not_kept_is_never_taken_for_another() -> None:
 def test_results_become_rows_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chunk with very many matches makes the rows of some at a time, and soon."""
     portions, waiting = [], []
-    to_match = Results.match
+    to_parts = Found.parts
 
-    def match(self: Results, *found: Any) -> None:
-        to_match(self, *found)
-        waiting.append(len(self.found))
+    def parts(self: Found, most: int) -> Iterator[Found]:
+        waiting.append(len(self))
+        return to_parts(self, most)
 
     class Counting(Recording):
-        def consume(self, results: Any, events: EventStore) -> dict[str, pa.Table]:
-            portions.append(len(results))
-            return super().consume([], events)
+        def consume(self, found: Found, events: EventStore) -> dict[str, pa.Table]:
+            portions.append(len(found))
+            return {"main": pa.table({"x": pa.array([], pa.int32())})}
 
-    monkeypatch.setattr(Results, "match", match)
+    monkeypatch.setattr(Found, "parts", parts)
     task = BatchTask(Pattern.begin("x"), layout(), None, Counting())
     list(task.run(batches(many_rows(50_000), 9000)))
 
@@ -259,7 +262,7 @@ def test_results_become_rows_in_portions(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("at", [99, 100, 101])
 def test_a_comparator_sees_all_ties_however_many(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Events are matched in portions, and none of them ends between equal times."""
-    monkeypatch.setattr("pyflinkcep.spark.batch._EVENTS_AT_ONCE", at)
+    monkeypatch.setattr("pyflinkcep.spark.plain_matcher._EVENTS_AT_ONCE", at)
     rows = [(1, number // 150, "x", number, -number) for number in range(450)]
     pattern = Pattern.begin("first").next("second")
     recording = Recording()

@@ -16,6 +16,7 @@ from pyflinkcep.nfa.generated import generated
 from pyflinkcep.nfa.programs import compiled
 from pyflinkcep.nfa.values import ALL, Function, Kind, MatchValues, Slot, Type
 from pyflinkcep.operator import CepOperator
+from pyflinkcep.operator.snapshot import stage_names
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.sql import sql_condition
 from pyflinkcep.spark.results import Results
@@ -232,10 +233,10 @@ def matches(
     """Give the matches of a pattern over numbers."""
     expressions = Expressions(generated(values), fields)
     rules = CepOperator(NFACompiler.compile(pattern), expressions=expressions)
-    results, state = Results(False), rules.new_key()
+    results, state = Results(stage_names(rules.nfa), False), rules.new_key()
     rules.process_events(None, state, list(range(1, len(events) + 1)), events, results)
     rules.advance_time(None, state, MAX_WATERMARK, results)
-    return [match for _, _, match in results.found]
+    return [match for _, _, match in results.take().results()]
 
 
 def loop_then(last: str) -> Pattern:

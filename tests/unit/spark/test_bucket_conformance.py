@@ -22,6 +22,8 @@ from tests.conformance.cases import (
 from tests.conformance.drivers import disagreements
 from tests.unit.spark.buckets import Bucket, pushed_down
 
+pytestmark = pytest.mark.usefixtures("each_path")
+
 _CASES = chunks(OPERATOR_FILES, 50)
 
 

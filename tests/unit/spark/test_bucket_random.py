@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,8 @@ from pyflinkcep.testing import OperatorTestHarness
 from tests.conformance.cases import by_key
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 from tests.unit.spark.buckets import Bucket
+
+pytestmark = pytest.mark.usefixtures("each_path")
 
 Batch = tuple[list[tuple[str, Event, int]], int]
 

@@ -17,6 +17,8 @@ from pyflinkcep.testing import OperatorTestHarness
 from tests.conformance.cases import by_key, make_event, match_ids
 from tests.unit.spark.buckets import Bucket, SpyStorage, name_is
 
+pytestmark = pytest.mark.usefixtures("each_path")
+
 
 def named(name: str) -> Any:
     """Give a Python condition for the name of an event."""
