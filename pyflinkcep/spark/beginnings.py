@@ -11,6 +11,8 @@ from pyflinkcep.operator import CepOperator
 
 __all__ = ["stretches_that_begin"]
 
+_TABLE = 1 << 16
+
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
@@ -35,7 +37,17 @@ def stretches_that_begin(
     """
     if bits is None or not size or not len(firsts):
         return np.ones(len(firsts), bool)
-    kinds, inverse = np.unique(bits, return_inverse=True)
-    may = np.asarray([operator.may_begin(kind, known) for kind in kinds.tolist()])
-    begins: np.ndarray[Any, np.dtype[np.bool_]] = np.logical_or.reduceat(may[inverse], firsts)
+    if _is_small(bits):  # by far the most frequent case: a table instead of a sort
+        may = np.zeros(int(bits.max()) + 1, bool)
+        for kind in np.flatnonzero(np.bincount(bits)).tolist():
+            may[kind] = operator.may_begin(kind, known)
+        answers = may[bits]
+    else:
+        kinds, inverse = np.unique(bits, return_inverse=True)
+        answers = np.asarray([operator.may_begin(kind, known) for kind in kinds.tolist()])[inverse]
+    begins: np.ndarray[Any, np.dtype[np.bool_]] = np.logical_or.reduceat(answers, firsts)
     return begins
+
+
+def _is_small(bits: Ints) -> bool:
+    return int(bits.min()) >= 0 and int(bits.max()) < _TABLE
