@@ -51,7 +51,7 @@ static int ask(Kernel *kernel, int32_t number) {
     PyObject *answer =
         atom->kind == ATOM_OF_EVENT
             ? PyObject_CallOneArg(atom->function, kernel->row)
-            : PyObject_CallFunctionObjArgs(atom->function, kernel->row, kernel->helper, NULL);
+            : PyObject_CallFunctionObjArgs(atom->function, kernel->row, (PyObject *)kernel, NULL);
     return truth(kernel, number, answer);
 }
 

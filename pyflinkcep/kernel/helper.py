@@ -18,15 +18,11 @@ from pyflinkcep.sharedbuffer import EventId
 __all__ = ["KernelHelper"]
 
 _OVERFLOW = 1
-_MOST_KEPT_EVENTS = 1_000_000
-
-Path = dict[str, list[Any]]
-"""Stage name to events as the user knows them, oldest first."""
 
 
 class KernelHelper:
     """
-    Answers what a kernel asks; also the context of iterative conditions.
+    Answers what a kernel asks.
 
     Parameters
     ----------
@@ -37,24 +33,17 @@ class KernelHelper:
 
     Attributes
     ----------
-    kernel : Kernel
-        Who asks.
     processing_time : int or None, epoch milliseconds
         The clock that conditions see; the wall clock when None.
     """
 
     def __init__(self, nfa: NFA, limit: PartialMatchLimit | None) -> None:
-        self.kernel: Any = None
         self.processing_time: int | None = None
         self._nfa = nfa
         self._limit = limit
         self._atoms = list(nfa.atoms)
         self._tables = list(nfa.tables.values())
         self._stages = stage_names(nfa)
-        self._paths: dict[int, Path] = {}
-        self._paths_size = 0
-        self._path_edge = 0
-        self._path: Path = {}
 
     # --- the tables
 
@@ -112,41 +101,13 @@ class KernelHelper:
         assert self._limit is not None
         raise too_many(self._limit, count, timestamp)
 
-    # --- the context of iterative conditions
+    # --- for the context of iterative conditions, which the kernel is
 
-    def getEventsForPattern(self, name: str) -> list[Any]:
-        """Give the events accepted for a stage, oldest first."""
-        if name is None:
-            raise MissingConditionError("getEventsForPattern(None)", "name a stage")
-        edge = self.kernel.asked_edge()
-        if edge == 0:
-            return []
-        if edge != self._path_edge:
-            self._path = self._paths.get(edge) or self._walk(edge)
-            self._path_edge = edge
-        events = self._path.get(name)
-        return events.copy() if events else []
+    def no_stage(self) -> None:
+        """Raise the error of a condition that names no stage."""
+        raise MissingConditionError("getEventsForPattern(None)", "name a stage")
 
-    def _walk(self, edge: int) -> Path:
-        """Give the way to an edge, as far as possible from the way to one before it."""
-        paths, view = self._paths, self.kernel.view
-        if self._paths_size > _MOST_KEPT_EVENTS:
-            paths.clear()
-            self._paths_size = 0
-        steps, known = self.kernel.asked_path(paths)
-        path = {stage: events.copy() for stage, events in paths[known].items()} if known else {}
-        for _, stage, handle in reversed(steps):
-            path.setdefault(self._stages[stage], []).append(view(handle))
-        self._paths_size += sum(map(len, path.values()))
-        paths[edge] = path
-        return path
-
-    def timestamp(self) -> int:
-        """Give the time of the event under test, epoch milliseconds."""
-        timestamp: int = self.kernel.timestamp
-        return timestamp
-
-    def currentProcessingTime(self) -> int:
+    def now(self) -> int:
         """Give the clock, epoch milliseconds."""
         if self.processing_time is not None:
             return self.processing_time

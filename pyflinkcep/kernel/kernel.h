@@ -284,6 +284,7 @@ enum { SKIP_NONE, SKIP_TO_NEXT, SKIP_PAST_LAST, SKIP_TO_FIRST, SKIP_TO_LAST };
 typedef struct {
     PyObject_HEAD
     PyObject *helper; /* kernel/helper.py's, for everything that needs Python */
+    PyObject *stage_names;
     PyObject *view; /* from a handle to the event as users' conditions see it */
     State *states;
     Atom *atoms;
@@ -305,6 +306,8 @@ typedef struct {
     Py_ssize_t failed; /* the stretch or item that an error came from */
     Node *asked_node;
     Version *asked_version;
+    PyObject *paths; /* by edge, what conditions saw of the way to it: stage to list of events */
+    Py_ssize_t paths_size; /* the events in them */
     /* room that events share */
     Decision **by_state;
     bool *stamps;
@@ -328,6 +331,11 @@ void evaluation_end(Kernel *kernel);
 Decision *evaluation_of_event(Kernel *kernel, int32_t state);
 Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decision);
 int evaluation_values_error(Kernel *kernel, ValuesError error, int32_t atom);
+
+/* context.c */
+PyObject *context_events(Kernel *kernel, PyObject *stage);
+PyObject *context_timestamp(Kernel *kernel, PyObject *unused);
+PyObject *context_now(Kernel *kernel, PyObject *unused);
 
 /* nfa.c */
 void key_begin(Kernel *kernel, Key *key);

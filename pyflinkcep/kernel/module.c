@@ -89,7 +89,6 @@ PyTypeObject KeyType = {
 
 static PyMemberDef kernel_members[] = {
     {"helper", T_OBJECT_EX, offsetof(Kernel, helper), READONLY, "kernel/helper.py's"},
-    {"view", T_OBJECT_EX, offsetof(Kernel, view), READONLY, "from a handle to its event"},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -97,6 +96,7 @@ static int kernel_traverse(Kernel *kernel, visitproc visit, void *arg) {
     Py_VISIT(kernel->helper);
     Py_VISIT(kernel->view);
     Py_VISIT(kernel->row);
+    Py_VISIT(kernel->paths);
     return 0;
 }
 
@@ -104,6 +104,8 @@ static int kernel_clear(Kernel *kernel) {
     Py_CLEAR(kernel->helper);
     Py_CLEAR(kernel->view);
     Py_CLEAR(kernel->row);
+    Py_CLEAR(kernel->paths);
+    Py_CLEAR(kernel->stage_names);
     return 0;
 }
 
@@ -147,10 +149,11 @@ static void kernel_dealloc(Kernel *kernel) {
 
 static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
     static char *names[] = {"helper",          "states",      "atoms",       "slots",
-                            "start",           "final",       "window_time", "handle_timeout",
+                            "stage_names",     "start",       "final",       "window_time",
+                            "handle_timeout",
                             "processing_time", "skip",        "known",       "limit",
                             "drop_oldest",     "sets_timers", "ansi",        NULL};
-    PyObject *helper, *states, *atoms, *slots;
+    PyObject *helper, *states, *atoms, *slots, *stages;
     unsigned long long known;
     long long window_time, limit;
     int handle_timeout, processing_time, skip_throws, drop_oldest, sets_timers, ansi;
@@ -159,12 +162,15 @@ static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
         return -1;
     }
     if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "OO!O!O!iiLpp(iip)KLppp", names, &helper, &PyTuple_Type, &states,
-            &PyTuple_Type, &atoms, &PyTuple_Type, &slots, &kernel->start, &kernel->final,
+            args, keywords, "OO!O!O!O!iiLpp(iip)KLppp", names, &helper, &PyTuple_Type, &states,
+            &PyTuple_Type, &atoms, &PyTuple_Type, &slots, &PyTuple_Type, &stages, &kernel->start, &kernel->final,
             &window_time, &handle_timeout, &processing_time, &kernel->skip_kind,
             &kernel->skip_stage, &skip_throws, &known, &limit, &drop_oldest, &sets_timers, &ansi))
         return -1;
     kernel->helper = Py_NewRef(helper);
+    kernel->stage_names = Py_NewRef(stages);
+    kernel->paths = PyDict_New();
+    if (kernel->paths == NULL) return -1;
     kernel->window_time = window_time;
     kernel->handle_timeout = handle_timeout;
     kernel->processing_time = processing_time;
@@ -269,53 +275,6 @@ static PyObject *kernel_failed(Kernel *kernel, void *unused) {
     return PyLong_FromSsize_t(kernel->failed);
 }
 
-/* --- for conditions that are asked about a partial match */
-
-static PyObject *kernel_timestamp(Kernel *kernel, void *unused) {
-    (void)unused;
-    return PyLong_FromLongLong(kernel->timestamp);
-}
-
-/* asked_edge() -> a number that tells the way of the partial match at hand from all others. */
-static PyObject *kernel_asked_edge(Kernel *kernel, PyObject *unused) {
-    (void)unused;
-    Py_ssize_t ways = 0;
-    if (kernel->asked_node == NULL) return PyLong_FromLong(0);
-    Edge *edge = node_edge(kernel->asked_node, kernel->asked_version, &ways);
-    return PyLong_FromUnsignedLongLong(ways == 1 ? edge->serial : UINT64_MAX);
-}
-
-/* asked_path(known) -> ([(edge, stage, handle), ...], edge): the way to the partial match at hand,
- * newest event first, up to the first edge that is in `known`, which comes second, else 0. */
-static PyObject *kernel_asked_path(Kernel *kernel, PyObject *known) {
-    Node *node = kernel->asked_node;
-    Version *version = kernel->asked_version;
-    PyObject *steps = PyList_New(0);
-    uint64_t met = 0;
-    while (steps != NULL && node != NULL && met == 0) {
-        Py_ssize_t ways;
-        Edge *edge = node_edge(node, version, &ways);
-        PyObject *serial = ways != 1 ? NULL : PyLong_FromUnsignedLongLong(edge->serial);
-        int contains = serial == NULL ? 0 : PyDict_Contains(known, serial);
-        if (contains > 0) {
-            met = edge->serial;
-        } else if (serial != NULL && contains == 0) {
-            PyObject *step = Py_BuildValue(
-                "OiL", serial, node->stage, (long long)node->entry->handle);
-            if (step == NULL || PyList_Append(steps, step) < 0) Py_CLEAR(steps);
-            Py_XDECREF(step);
-            version = edge->version;
-            node = edge->target;
-        } else {
-            Py_CLEAR(steps);
-            if (!PyErr_Occurred()) PyErr_SetString(PyExc_LookupError, "a partial match has no, or several, ways to its events");
-        }
-        Py_XDECREF(serial);
-    }
-    if (steps == NULL) return NULL;
-    return Py_BuildValue("NK", steps, (unsigned long long)met);
-}
-
 /* read(numbers, first_handle, handle_count) -> Key */
 static PyObject *kernel_read(Kernel *kernel, PyObject *args) {
     PyObject *object;
@@ -336,7 +295,6 @@ static PyObject *kernel_read(Kernel *kernel, PyObject *args) {
 static PyGetSetDef kernel_properties[] = {
     {"found_count", (getter)kernel_found_count, NULL, "results not yet taken", NULL},
     {"failed", (getter)kernel_failed, NULL, "the stretch or item that an error came from", NULL},
-    {"timestamp", (getter)kernel_timestamp, NULL, "the time of the event at work", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -350,8 +308,9 @@ static PyMethodDef kernel_methods[] = {
     {"write", (PyCFunction)kernel_write, METH_VARARGS, "give a key's state"},
     {"read", (PyCFunction)kernel_read, METH_VARARGS, "make a key of its state"},
     {"take_found", (PyCFunction)kernel_take_found, METH_NOARGS, "take the results so far"},
-    {"asked_edge", (PyCFunction)kernel_asked_edge, METH_NOARGS, "the asked match's last edge"},
-    {"asked_path", (PyCFunction)kernel_asked_path, METH_O, "the asked match's events"},
+    {"getEventsForPattern", (PyCFunction)context_events, METH_O, "the events taken for a stage"},
+    {"timestamp", (PyCFunction)context_timestamp, METH_NOARGS, "the time of the event at work"},
+    {"currentProcessingTime", (PyCFunction)context_now, METH_NOARGS, "the clock"},
     {NULL, NULL, 0, NULL},
 };
 

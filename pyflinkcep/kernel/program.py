@@ -45,21 +45,15 @@ class Kernel(Protocol):
     ----------
     helper : KernelHelper
         What it asks.
-    view : callable
-        Gives the event of a handle as users' conditions see it.
     found_count : int
         How many results wait for :meth:`take_found`.
     failed : int
         The stretch, or the item of a page, that the last error came from.
-    timestamp : int, epoch milliseconds
-        The time of the event at work.
     """
 
     helper: KernelHelper
-    view: Any
     found_count: int
     failed: int
-    timestamp: int
 
     def set_events(self, view: Any, base: int, rows: int, fields: tuple[Any, ...]) -> None:
         """
@@ -175,12 +169,6 @@ class Kernel(Protocol):
     def take_found(self) -> tuple[bytes, bytes, bytes, bytes, bytes, int]:
         """Take the results: is it a match, time, end of events; stages, handles; dropped."""
 
-    def asked_edge(self) -> int:
-        """Tell the way of the partial match that is asked from all others; 0 for none."""
-
-    def asked_path(self, known: dict[int, Any]) -> tuple[list[tuple[int, int, int]], int]:
-        """Give that way, newest (edge, stage, handle) first, up to an edge that is known."""
-
 
 def _compiled() -> Any:
     """Give the compiled module, None without one or where it is switched off."""
@@ -241,6 +229,7 @@ def make_kernel(
         tuple((t.gap_ms, stages[t.state.stage], t.is_pending, t.is_final) for t in tables),
         tuple(_atom(atom, values) for atom in atoms),
         () if values is None else tuple(_slot(slot, stages) for slot in values.slots),
+        tuple(stages),
         start=tables.index(nfa.start),
         final=tables.index(nfa.final),
         window_time=nfa.window_time,
@@ -253,7 +242,6 @@ def make_kernel(
         sets_timers=sets_timers,
         ansi=values is not None and values.ansi,
     )
-    helper.kernel = kernel
     return kernel
 
 

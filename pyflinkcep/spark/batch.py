@@ -17,7 +17,7 @@ from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import RuntimeContext, opened
+from pyflinkcep.runtime import RuntimeContext, fewer_collections, opened
 from pyflinkcep.spark.arrow_map import map_in_arrow
 from pyflinkcep.spark.beginnings import stretches_that_begin
 from pyflinkcep.spark.conditions import bits_column, spark_atoms
@@ -125,6 +125,7 @@ class BatchTask:
         nfa = NFACompiler.compile(self.pattern, self.consumer.wants_timeouts)
         try:
             with (
+                fewer_collections(),
                 opened(nfa, context, "a condition"),
                 opened(self.consumer, context, "a function"),
                 closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks,

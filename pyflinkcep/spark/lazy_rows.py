@@ -1,17 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows whose fields are made when they are first asked for: conditions look at few of them."""
+"""Rows whose costly fields are made when they are first asked for: conditions look at few."""
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.conversion import ArrowTableToRowsConversion
-from pyspark.sql.types import StructType
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DecimalType,
+    FractionalType,
+    IntegralType,
+    StringType,
+    StructType,
+)
 
 __all__ = ["LazyRows"]
+
+_PLAIN = (BooleanType, FractionalType, IntegralType, StringType)
+_MOST_AT_ONCE = 16
 
 _new = tuple.__new__
 _item = tuple.__getitem__
@@ -39,26 +52,44 @@ def _values(block: _Block, position: int) -> list[Any]:
     return block.load(position) if values is None else values
 
 
+def _at_once(column: pa.ChunkedArray) -> list[Any]:
+    """Convert a column whose values are the same in Arrow, Python and Spark."""
+    is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+    values: list[Any]
+    if is_number and not column.null_count:
+        values = column.to_numpy().tolist()
+    else:
+        values = column.to_pylist()
+    return values
+
+
 class _LazyRow(Row):
     """
-    A Row that knows where its values are: as a tuple it holds its block and its place there.
+    A Row that knows where its values are.
 
-    Whatever is done with it beyond asking for a field is done with an ordinary Row of all its
-    values, so that nobody can tell the difference.
+    As a tuple it holds the values of the plain columns, then its block and its place there,
+    where the others are made. Whatever is done with it beyond asking for a field is done with an
+    ordinary Row of all its values, so that nobody can tell the difference.
     """
 
     __slots__ = ()
     __fields__: list[str] = []  # noqa: RUF012 - PySpark's name; set once for each schema
     _plain: type[Row] = Row
+    _places: tuple[int | None, ...] = ()  # where in the tuple a field is, None for in the block
 
     def _all(self) -> Any:
-        block, at = _item(self, 0), _item(self, 1)
-        values = [_values(block, position)[at] for position in range(len(self.__fields__))]
+        values = [self._value(position) for position in range(len(self.__fields__))]
         return _new(self._plain, values)
+
+    def _value(self, position: int) -> Any:
+        place = self._places[position]
+        if place is not None:
+            return _item(self, place)
+        return _values(_item(self, -2), position)[_item(self, -1)]
 
     def __getitem__(self, item: Any) -> Any:
         if isinstance(item, str) and item in self.__fields__:
-            return _values(_item(self, 0), self.__fields__.index(item))[_item(self, 1)]
+            return self._value(self.__fields__.index(item))
         return self._all()[item]
 
     def __getattr__(self, name: str) -> Any:
@@ -87,13 +118,22 @@ for _name in (
     setattr(_LazyRow, _name, _delegated(_name))
 
 
+def _is_plain(type_: DataType) -> bool:
+    return isinstance(type_, _PLAIN) and not isinstance(type_, DecimalType)
+
+
 def _field(position: int) -> property:
     def get(self: Any) -> Any:
-        block = _item(self, 0)
-        values = block.columns[position]
-        return (values if values is not None else block.load(position))[_item(self, 1)]
+        return _values(_item(self, -2), position)[_item(self, -1)]
 
     return property(get)
+
+
+def _item_getters(count: int) -> list[Any]:
+    """Give descriptors of a tuple's items, whatever its class makes of an index: fast ones."""
+    names = [f"item{number}" for number in range(count)]
+    items = vars(namedtuple("Items", names))
+    return [items[name] for name in names]
 
 
 class LazyRows:
@@ -111,13 +151,25 @@ class LazyRows:
     def __init__(self, schema: StructType, plain: type[Row]) -> None:
         self._schema = schema
         names = schema.fieldNames()
-        fields: dict[str, Any] = {"__slots__": (), "__fields__": list(names), "_plain": plain}
+        own = [p for p, field in enumerate(schema.fields) if _is_plain(field.dataType)]
+        self._at_once = own[:_MOST_AT_ONCE]
+        places = {position: place for place, position in enumerate(self._at_once)}
+        getters = _item_getters(len(places))
+        fields: dict[str, Any] = {
+            "__slots__": (),
+            "__fields__": list(names),
+            "_plain": plain,
+            "_places": tuple(places.get(position) for position in range(len(names))),
+        }
         for position, name in enumerate(names):
-            if not hasattr(Row, name) and name not in ("_all", "_plain"):
-                fields[name] = _field(position)
+            if not hasattr(_LazyRow, name):
+                place = places.get(position)
+                fields[name] = _field(position) if place is None else getters[place]
         self._row: type[Row] = type("Row", (_LazyRow,), fields)
 
     def rows(self, table: pa.Table) -> Sequence[Row]:
         """Make a lazy Row of each row of a table."""
         block, row = _Block(table, self._schema), self._row
-        return [_new(row, (block, at)) for at in range(table.num_rows)]
+        columns = [_at_once(table.column(position)) for position in self._at_once]
+        places = range(table.num_rows)
+        return [_new(row, items) for items in zip(*columns, repeat(block), places, strict=False)]

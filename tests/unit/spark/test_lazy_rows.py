@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,12 @@ import pytest
 from pyspark.sql import Row
 from pyspark.sql.types import (
     ArrayType,
+    BooleanType,
+    DecimalType,
+    DoubleType,
+    FloatType,
     IntegerType,
+    LongType,
     StringType,
     StructField,
     StructType,
@@ -29,10 +35,27 @@ _SCHEMA = StructType(
         StructField("tags", ArrayType(StringType())),
         StructField("a b", IntegerType()),
         StructField("empty", StringType()),
+        StructField("price", DoubleType()),
+        StructField("ratio", FloatType()),
+        StructField("volume", LongType()),
+        StructField("is_last", BooleanType()),
+        StructField("amount", DecimalType(10, 2)),
     ]
 )
 _TABLE = pa.table(
-    [["x", "y"], [1, 2], [0, 5_000_000], [["p"], []], [7, None], [None, None]],
+    [
+        ["x", "y"],
+        [1, 2],
+        [0, 5_000_000],
+        [["p"], []],
+        [7, None],
+        [None, None],
+        [0.1, None],
+        [0.5, 0.1],
+        [1 << 40, -1],
+        [None, True],
+        [Decimal("1.50"), Decimal("-2.00")],
+    ],
     schema=arrow_schema(_SCHEMA),
 )
 
@@ -50,6 +73,7 @@ def both() -> tuple[Row, Row]:
         lambda r: r.ts,
         lambda r: r.tags,
         lambda r: r.empty,
+        lambda r: (r.price, type(r.ratio), r.ratio, type(r.volume), r.volume, r.is_last, r.amount),
         lambda r: r["a b"],
         lambda r: r["name"],
         lambda r: r[0],
@@ -91,7 +115,7 @@ def test_equal_to_what_it_stands_for() -> None:
     assert plain == tuple(lazy)
 
 
-@pytest.mark.parametrize("use", [lambda r: r["other"], lambda r: r.other, lambda r: r[9]])
+@pytest.mark.parametrize("use", [lambda r: r["other"], lambda r: r.other, lambda r: r[99]])
 def test_what_is_not_there(use: Callable[[Any], Any]) -> None:
     """What a Row does not have raises the same as on an ordinary Row."""
     lazy, plain = both()
@@ -102,9 +126,10 @@ def test_what_is_not_there(use: Callable[[Any], Any]) -> None:
 
 
 def test_only_what_is_asked_for_is_converted() -> None:
-    """A field that nobody asks for stays as Arrow has it."""
+    """A field that is costly to convert and that nobody asks for stays as Arrow has it."""
     lazy, _ = both()
-    block = tuple.__getitem__(lazy, 0)
+    block = tuple.__getitem__(lazy, -2)
 
-    assert lazy.name == "y"
-    assert [values is not None for values in block.columns] == [True] + [False] * 5
+    assert lazy.ts.second == 5
+    loaded = [values is not None for values in block.columns]
+    assert loaded == [name == "ts" for name in _SCHEMA.fieldNames()]
