@@ -9,7 +9,6 @@ from functools import reduce
 from typing import Any
 
 import attrs
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
@@ -37,7 +36,6 @@ from tests.conformance.cases import (
     match_ids,
     python_condition,
 )
-from tests.property import strategies
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
 
@@ -252,9 +250,8 @@ def _random_job(name: str, spec: PatternSpec, arrivals: list[tuple[str, Event, i
     rows = [
         (name, key, ts, event.number, event.name, float(event.price)) for key, event, ts in arrivals
     ]
-    with pytest.MonkeyPatch.context() as patch:  # the same conditions, in SQL
-        patch.setattr(strategies, "NameIn", lambda names: f"name IN {(*sorted(names), '')}")
-        return Job(name, spec.build(), rows)
+    pattern = spec.build(lambda names: f"name IN {(*sorted(names), '')}")
+    return Job(name, pattern, rows)
 
 
 def _harness_answer(spec: PatternSpec, arrivals: list[tuple[str, Event, int]]) -> dict[str, Any]:
