@@ -66,7 +66,7 @@ typedef struct {
 } Program;
 
 typedef struct {
-    int32_t stage;
+    int32_t stage; /* negative for all stages */
     int32_t function;
     int32_t field; /* -1 to count events whatever they hold */
     int32_t count; /* of FIRST: the slot that counts the stage's events */

@@ -22,6 +22,7 @@ from pyflinkcep.pattern.aftermatch import (
     SkipToLastStrategy,
     SkipToNextStrategy,
 )
+from pyflinkcep.pattern.expressions import WHOLE
 
 __all__ = ["Kernel", "make_kernel"]
 
@@ -254,7 +255,8 @@ def _atom(atom: Atom, values: MatchValues | None) -> tuple[Any, ...]:
 
 def _slot(slot: Slot, stages: dict[str, int]) -> tuple[Any, ...]:
     is_float = slot.type is Type.FLOAT
-    return int(slot.function), stages[slot.stage], slot.field, slot.count, is_float
+    stage = -1 if slot.stage == WHOLE else stages[slot.stage]
+    return int(slot.function), stage, slot.field, slot.count, is_float
 
 
 def _skip(strategy: AfterMatchSkipStrategy, stages: dict[str, int]) -> tuple[int, int, bool]:

@@ -96,7 +96,7 @@ void values_update(
     }
     for (Py_ssize_t i = values->slot_count - 1; i >= 0; i--) {
         const Slot *slot = &values->slots[i];
-        if (slot->stage != stage) continue;
+        if (slot->stage >= 0 && slot->stage != stage) continue;
         Value value = slot->field < 0 ? integer(1) : values_field(values, slot->field, handle);
         if (slot->function == COUNT)
             after[i].as.i += value.kind != VALUE_NULL;

@@ -26,7 +26,7 @@ from pyflinkcep.pattern.conditions import (
     RichOrCondition,
     SimpleCondition,
 )
-from pyflinkcep.pattern.expressions import MatchExpression
+from pyflinkcep.pattern.expressions import WHOLE, MatchExpression
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import ConsumingStrategy
 
@@ -209,6 +209,13 @@ def _check_expressions(atoms: Iterable[Atom], pattern: Pattern) -> None:
             continue
         where = f"stage {atom.stage!r}: the condition {expression.text!r}"
         for name in expression.stages():
+            if name == WHOLE:
+                if name in stages:
+                    raise MalformedPatternException(
+                        f"{where} looks at {name!r}, which is a stage and means the whole match",
+                        "give the stage another name",
+                    )
+                continue
             if name not in stages:
                 near = difflib.get_close_matches(name, stages, n=1)
                 raise MalformedPatternException(

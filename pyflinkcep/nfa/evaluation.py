@@ -204,19 +204,20 @@ class EventEvaluation:
 
         An edge is the way of one run, so what it leads to never changes.
         """
-        updates, fields = expressions.functions.updates, expressions.fields
+        functions, fields = expressions.functions, expressions.fields
+        updates, other = functions.updates, functions.other
         missing = []
         slots = edge.values
         while slots is None:
             missing.append((node, edge))
             if edge.target is None:
-                slots = expressions.functions.initial
+                slots = functions.initial
             else:
                 node = edge.target
                 edge = self._edge(node, edge.version)
                 slots = edge.values
         for node, edge in reversed(missing):
-            update = updates.get(node.pageName)
+            update = updates.get(node.pageName, other)
             if update is not None:
                 slots = update(slots, fields(node.entry.event))
             edge.values = slots

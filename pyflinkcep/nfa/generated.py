@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from pyflinkcep.nfa.values import ALL, Code, Function, MatchValues, Op, Slot, Type
+from pyflinkcep.pattern.expressions import WHOLE
 
 __all__ = ["MatchFunctions", "generated"]
 
@@ -28,7 +29,9 @@ class MatchFunctions:
         The slots of a partial match that has taken nothing.
     updates : dict of str to callable
         By stage, what makes new slots of the slots and the fields of an event that is taken;
-        stages that no expression looks at are absent.
+        stages that no expression names are absent.
+    other : callable or None
+        The same for the stages that are absent; None when nothing changes.
     conditions : dict of str to callable
         By text, what says of the fields of the event at hand and the slots whether the
         expression holds. Raises ArithmeticError on overflow and division by zero, where they
@@ -37,15 +40,19 @@ class MatchFunctions:
 
     initial: Slots
     updates: dict[str, Callable[[Slots, Fields], Slots]]
+    other: Callable[[Slots, Fields], Slots] | None
     conditions: dict[str, Callable[[Fields, Slots], bool]]
 
 
 def generated(values: MatchValues) -> MatchFunctions:
     """Make the functions of a pattern's match expressions."""
     stages = dict.fromkeys(slot.stage for slot in values.slots)
+    has_whole = WHOLE in stages
+    stages.pop(WHOLE, None)
     return MatchFunctions(
         tuple(0 if slot.function is Function.COUNT else None for slot in values.slots),
         {stage: _update(values, stage) for stage in stages},
+        _update(values, WHOLE) if has_whole else None,
         {text: _condition(values, code) for text, code in values.programs.items()},
     )
 
@@ -171,7 +178,7 @@ def _update(values: MatchValues, stage: str) -> Any:
     source.line(f"{', '.join(names)}, = slots")
     after = list(names)
     for number, slot in enumerate(values.slots):
-        if slot.stage == stage:
+        if slot.stage in (stage, WHOLE):
             after[number] = _slot(source, values, slot, names[number])
     source.line(f"return {', '.join(after)},")
     return source.function()

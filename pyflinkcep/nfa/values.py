@@ -22,7 +22,7 @@ string                               TEXT     a str; compared code point by code
 
 **Slots** are what is known of a partial match: accumulators over the events it took for a stage,
 all of one tuple. Before the first event a COUNT is 0 and every other slot is NULL. When the match
-takes an event for a stage, each slot of that stage, and no other, becomes
+takes an event for a stage, each slot of that stage or of the whole match, and no other, becomes
 
 ========  ====================================================================================
 COUNT     one more, if `field` is ALL or not NULL
@@ -195,7 +195,7 @@ class Slot:
     function : Function
         What it accumulates.
     stage : str
-        The stage whose events it sees, by the name that matches use.
+        The stage whose events it sees, by the name that matches use; ``match`` for all stages.
     field : int
         The field of those events, or :data:`ALL`.
     type : Type

@@ -13,6 +13,7 @@ from pyflinkcep.pattern.conditions import IterativeCondition
 
 __all__ = [
     "AGGREGATES",
+    "WHOLE",
     "Aggregate",
     "Constant",
     "EventPart",
@@ -20,6 +21,9 @@ __all__ = [
     "Operation",
     "Part",
 ]
+
+WHOLE = "match"
+"""In place of a stage: all events that the partial match has taken, in their order."""
 
 AGGREGATES = ("first", "last", "count", "sum", "min", "max", "avg")
 """The functions over the events that a partial match has taken for a stage."""
@@ -50,7 +54,7 @@ class Aggregate:
     function : str
         One of :data:`AGGREGATES`.
     stage : str
-        The stage, as it was written.
+        The stage, as it was written, or :data:`WHOLE`.
     argument : str or None
         SQL over the columns of those events; None to count the events themselves.
     text : str
@@ -92,8 +96,9 @@ class MatchExpression(IterativeCondition):
 
     Written as ``where("price > avg(up.price)")``: inside ``first``, ``last``, ``count``, ``sum``,
     ``min``, ``max`` and ``avg`` a stage's name before a column means the events that the partial
-    match has taken for that stage. Spark computes what looks at one event only; the aggregates
-    are kept up to date with each event that is taken. NULL counts as false.
+    match has taken for that stage, and ``match`` all that it has taken. Spark computes what looks
+    at one event only; the aggregates are kept up to date with each event that is taken. NULL
+    counts as false.
 
     Attributes
     ----------

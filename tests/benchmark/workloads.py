@@ -22,10 +22,9 @@ class AboveAverage(IterativeCondition):
     """The price is above the average of what the match has so far."""
 
     def filter(self, value, ctx):
-        first = [e.price for e in ctx.getEventsForPattern("a")]
-        up = [e.price for e in ctx.getEventsForPattern("up")]
-        # Each stage's sum by itself, as in SQL: many prices are the average to the last bit.
-        return value.price > (sum(first) + sum(up)) / (len(first) + len(up))
+        prices = [e.price for e in ctx.getEventsForPattern("a")]
+        prices += [e.price for e in ctx.getEventsForPattern("up")]
+        return value.price > sum(prices) / len(prices)
 
 
 class VolumeDrop(IterativeCondition):
@@ -106,7 +105,7 @@ _ABC = {"a": of_type(0), "b": of_type(1), "c": of_type(2)}
 _STOCK = {
     "a": ("volume > 1900", lambda e: e.volume > 1900),
     "up": (
-        "price > (sum(a.price) + coalesce(sum(up.price), 0)) / (count(a) + count(up))",
+        "price > avg(match.price)",
         AboveAverage(),
     ),
     "b": ("volume < 0.8 * last(up.volume)", VolumeDrop()),

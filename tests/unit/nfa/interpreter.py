@@ -8,6 +8,7 @@ import operator
 from typing import Any
 
 from pyflinkcep.nfa.values import ALL, Code, Function, MatchValues, Op, Slot, Type
+from pyflinkcep.pattern.expressions import WHOLE
 
 
 class Failed(Exception):
@@ -113,7 +114,7 @@ def accumulated(values: MatchValues, events: Any) -> list[Any]:
 
 
 def _slot(values: MatchValues, slot: Slot, events: Any) -> Any:
-    seen = [fields for stage, fields in events if stage == slot.stage]
+    seen = [fields for stage, fields in events if slot.stage in (stage, WHOLE)]
     if slot.field == ALL:
         return len(seen)
     given = [fields[slot.field] for fields in seen]

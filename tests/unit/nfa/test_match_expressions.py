@@ -132,7 +132,8 @@ def numbers(draw: Any, depth: int = 2) -> str:
     match draw(st.sampled_from(kinds + ["operator"] * 3 * (depth > 0))):
         case "aggregate":
             function = draw(st.sampled_from(["first", "last", "count", "sum", "min", "max", "avg"]))
-            return f"{function}({draw(st.sampled_from('ac'))}.{draw(st.sampled_from('nmxy'))})"
+            stage = draw(st.sampled_from(["a", "c", "match"]))
+            return f"{function}({stage}.{draw(st.sampled_from('nmxy'))})"
         case "column":
             return str(draw(st.sampled_from("nmxy")))
         case "literal":
@@ -195,7 +196,7 @@ def test_generated_functions_do_what_the_programs_say(
     def incremental() -> bool:
         slots = functions.initial
         for stage, row in events:
-            update = functions.updates.get(stage)
+            update = functions.updates.get(stage, functions.other)
             slots = slots if update is None else update(slots, row)
         return holds(fields(event), slots)
 

@@ -147,6 +147,15 @@ def test_stages_are_checked_when_the_pattern_is_compiled(text: str, said: str, h
     assert hint in (caught.value.hint or "")
 
 
+def test_the_whole_match_is_no_stage() -> None:
+    """``match`` stands for all stages, so none can have that name where it is used."""
+    pattern = Pattern.begin("a").next("b").where("x > avg(match.x)")
+    assert NFACompiler.compile(pattern).atoms
+
+    with pytest.raises(MalformedPatternException, match="means the whole match"):
+        NFACompiler.compile(Pattern.begin("match").next("b").where("x > avg(match.x)"))
+
+
 def test_struct_columns_are_no_stages() -> None:
     """A dot outside of an aggregate is no mistake where no stage has that name."""
     pattern = Pattern.begin("a").where("address.zip = last(a.address.zip)")
