@@ -20,7 +20,6 @@ from pyflinkcep.functions import (
     PatternProcessFunction,
     TimedOutPartialMatchHandler,
 )
-from pyflinkcep.nfa import EventMatch
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.event_store import EventStore
 from pyflinkcep.spark.layout import key_values
@@ -110,13 +109,10 @@ class FunctionConsumer:
 
     def consume(self, found: Found, events: EventStore) -> Outputs:
         """Call the function for each result; give its rows."""
-        rows = iter(events.rows(found.handles) if len(found) else [])
+        rows = events.rows(found.handles) if len(found) else []
         context = _Context(self._writers)
         out = _Collector(context)
-        for is_match, timestamp, handles_by_stage in found.results():
-            match = {
-                stage: [next(rows) for _ in handles] for stage, handles in handles_by_stage.items()
-            }
+        for number, (is_match, timestamp, match) in enumerate(found.results(rows)):
             context.now = timestamp
             try:
                 if is_match:
@@ -125,7 +121,7 @@ class FunctionConsumer:
                     self.function.processTimedOutMatch(match, context)  # type: ignore[attr-defined]
             except Exception as cause:
                 error = self._failure(cause, "match" if is_match else "timeout", match)
-                key = self._key(handles_by_stage, events)
+                key = self._key(found, number, events)
                 raise error.at_time(timestamp).at_key(key) from error.__cause__
         return {name: self._writers[name].table(rows) for name, rows in context.rows.items()}
 
@@ -139,9 +135,10 @@ class FunctionConsumer:
         error.__cause__ = cause
         return error
 
-    def _key(self, match: EventMatch, events: EventStore) -> dict[str, Any] | None:
-        """Give the key, which all events of a match have."""
-        return key_values(self.keys, events.take([next(iter(match.values()))[0]]), 0)
+    def _key(self, found: Found, number: int, events: EventStore) -> dict[str, Any] | None:
+        """Give the key of a result, which all of its events have."""
+        first = found.handles[found.firsts[number]]
+        return key_values(self.keys, events.take([first]), 0)
 
     def _source(self, output: str) -> str:
         where = "" if output == MAIN else f" for side output {output!r}"

@@ -111,10 +111,10 @@ class Found:
         before: Ints = np.r_[0, np.cumsum(is_of_stage)]
         return before[np.r_[0, self.ends]], self.handles[is_of_stage]
 
-    def results(self) -> Iterator[Result]:
-        """Give the results one by one."""
+    def results(self, events: Sequence[Any] | None = None) -> Iterator[Result]:
+        """Give the results one by one: with handles, or with `events`, one for each handle."""
         names = [self.stages[number] for number in self.stage_of.tolist()]
-        handles = self.handles.tolist()
+        taken = self.handles.tolist() if events is None else events
         start = 0
         columns = (self.kinds.tolist(), self.times.tolist(), self.ends.tolist())
         for kind, timestamp, end in zip(*columns, strict=True):
@@ -122,9 +122,9 @@ class Found:
             for position in range(start, end):
                 stage = names[position]
                 if stage in match:
-                    match[stage].append(handles[position])
+                    match[stage].append(taken[position])
                 else:
-                    match[stage] = [handles[position]]
+                    match[stage] = [taken[position]]
             yield kind == 1, timestamp, match
             start = end
 
