@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from pyflinkcep.spark.source import PREFIX, quoted
+from pyflinkcep.spark.worker import prepare_worker
 
 __all__ = ["map_in_arrow"]
 
@@ -47,6 +48,7 @@ def map_in_arrow(
     renamed = safe != names
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        prepare_worker()
         return function(batch.rename_columns(names) if renamed else batch for batch in batches)
 
     run.__name__ = run.__qualname__ = name

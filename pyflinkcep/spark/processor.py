@@ -19,6 +19,7 @@ from pyflinkcep.spark.bucket_index import PageId
 from pyflinkcep.spark.packed_results import pack_results
 from pyflinkcep.spark.packing import count_late, read_table, write_table
 from pyflinkcep.spark.stream_task import StreamPlan, StreamTask
+from pyflinkcep.spark.worker import prepare_worker
 from pyflinkcep.time import MIN_WATERMARK
 
 __all__ = ["INDEX", "PAGES", "RESULTS", "SEGMENTS", "CepProcessor", "result_row"]
@@ -119,6 +120,7 @@ class CepProcessor(StatefulProcessor):
         number = partition.partitionId() if partition else 0
         context = RuntimeContext(f"CEP: {self._plan.layout.pattern}", number)
         self._task = StreamTask(self._plan, context)
+        prepare_worker()
 
     def handleInputRows(
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
