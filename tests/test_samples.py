@@ -224,7 +224,7 @@ def test_readme_programs(spark, capsys):
 
 def test_ci_runs_the_readme_command():
     """The command that the README names for the tests is the one that CI runs."""
-    command = "pip install '.[test]' && pytest"
+    command = "pip install -e '.[test]' && pytest"
 
     assert f"\n{command}\n" in (ROOT / "README.md").read_text(encoding="utf-8")
     assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

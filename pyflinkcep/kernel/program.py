@@ -24,7 +24,7 @@ from pyflinkcep.pattern.aftermatch import (
 )
 from pyflinkcep.pattern.expressions import WHOLE
 
-__all__ = ["Kernel", "make_kernel"]
+__all__ = ["Kernel", "make_kernel", "why_plain"]
 
 _SWITCH = "PYFLINKCEP_KERNEL"
 _MOST_BITS = 63
@@ -181,6 +181,20 @@ def _compiled() -> Any:
         return None
 
 
+def why_plain(nfa: NFA, values: MatchValues | None) -> str:
+    """Say why a pattern must do without the kernel; empty where it need not."""
+    if _compiled() is None:
+        switched_off = os.environ.get(_SWITCH, "1") == "0"
+        return f"{_SWITCH} is 0" if switched_off else "the package was built without a C compiler"
+    if type(nfa.skip_strategy) not in _SKIPS:
+        return f"the skip strategy {type(nfa.skip_strategy).__name__} is in Python"
+    if values is not None and not values.is_numeric:
+        return "a condition over earlier stages has strings"
+    if any(atom.bit >> _MOST_BITS for atom in nfa.atoms):
+        return f"there are more than {_MOST_BITS} conditions"
+    return ""
+
+
 def make_kernel(
     nfa: NFA,
     known: int = 0,
@@ -215,12 +229,7 @@ def make_kernel(
     """
     atoms = list(nfa.atoms)
     module = _compiled()
-    if (
-        module is None
-        or type(nfa.skip_strategy) not in _SKIPS
-        or (values is not None and not values.is_numeric)
-        or any(atom.bit >> _MOST_BITS for atom in atoms)
-    ):
+    if module is None or why_plain(nfa, values):
         return None
     helper = KernelHelper(nfa, limit)
     tables = list(nfa.tables.values())

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from pyspark.sql import Column, DataFrame
 
+from pyflinkcep.kernel import why_plain
 from pyflinkcep.nfa import NFA, NFACompiler, State, StateTransitionAction, StateType
 from pyflinkcep.nfa.names import original_name
 from pyflinkcep.nfa.relevance import Relevance
@@ -15,6 +16,7 @@ from pyflinkcep.nfa.steps import Atom
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.conditions import spark_atoms
 from pyflinkcep.spark.filtering import relevance_of
+from pyflinkcep.spark.values import match_values
 
 __all__ = ["explanation"]
 
@@ -80,6 +82,7 @@ def explanation(
             _input(dataframe, keys, time),
             f"window: {', '.join(_windows(nfa))}",
             f"after a match: {_plain(repr(nfa.skip_strategy))}",
+            f"matched {_matched_by(nfa, dataframe)}",
         ],
         "States (T takes the event, I passes it by, P tries it on the next state too)": [
             _plain(str(table.state))
@@ -112,6 +115,12 @@ def _input(dataframe: DataFrame, keys: Sequence[str | Column], time: str | None)
         fields = dataframe.schema.fields
         time = next((f.name for f in fields if "spark.watermarkDelayMs" in f.metadata), None)
     return f"input: {kind}, {key}, ordered by {time or 'nothing yet: say inEventTime(...)'}"
+
+
+def _matched_by(nfa: NFA, dataframe: DataFrame) -> str:
+    """Say what matches; on the workers it is the same if they are installed as the driver is."""
+    reason = why_plain(nfa, match_values(nfa, dataframe))
+    return f"in Python: {reason}" if reason else "by the compiled kernel"
 
 
 # --- windows

@@ -105,6 +105,7 @@ class PatternStream:
               input: bounded, key user, ordered by ts
               window: none
               after a match: NoSkipStrategy()
+              matched by the compiled kernel
             States (T takes the event, I passes it by, P tries it on the next state too)
               a(start): T→b:1[type = 0]
               b:1: T→b[type = 1] I→b:1[not type = 1]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import textwrap
 from typing import Any
 
@@ -20,6 +21,7 @@ from pyflinkcep import (
     PatternStream,
     keyBy,
 )
+from pyflinkcep.pattern.aftermatch import SkipToNextStrategy
 from tests.shorthand import ms
 from tests.spark.support import SCHEMA
 
@@ -37,6 +39,21 @@ class Rising(IterativeCondition):
 def cheap(event: Any) -> bool:
     """Say whether an event is cheap."""
     return event.price < 1
+
+
+class Own(SkipToNextStrategy):
+    """A strategy of a user's own."""
+
+
+@pytest.fixture(autouse=True)
+def with_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let explain() see a kernel, also where the package was built without a compiler."""
+    monkeypatch.setattr("pyflinkcep.kernel.program._compiled", lambda: not_zero())
+
+
+def not_zero() -> object:
+    """Give what stands for the compiled module unless that is switched off."""
+    return None if os.environ.get("PYFLINKCEP_KERNEL") == "0" else object()
 
 
 @pytest.fixture
@@ -97,7 +114,36 @@ def test_input_and_windows(spark: SparkSession, explained: Any) -> None:
         "input: bounded, key user, name, ordered by nothing yet: say inEventTime(...)",
         "window: 1 min from the first event to the last, 500 ms since the event before at b:0",
         "after a match: NoSkipStrategy()",
+        "matched by the compiled kernel",
     ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (Pattern.begin("a"), "by the compiled kernel"),
+        (Pattern.begin("a").next("b").where("type = last(a.type)"), "by the compiled kernel"),
+        (
+            Pattern.begin("a").next("b").where("name = last(a.name)"),
+            "in Python: a condition over earlier stages has strings",
+        ),
+        (Pattern.begin("a", Own()).next("b"), "in Python: the skip strategy Own is in Python"),
+    ],
+    ids=["any", "numbers", "texts", "own strategy"],
+)
+def test_what_matches(pattern: Pattern, expected: str, spark: SparkSession, capsys: Any) -> None:
+    """The kernel matches where it can; else the reason is named."""
+    frame = spark.createDataFrame([], "name string, ts bigint, type int")
+    CEP.pattern(frame, pattern).explain()
+
+    assert f"  matched {expected}\n" in capsys.readouterr().out
+
+
+def test_a_kernel_that_is_switched_off(explained: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable that switches it off is named."""
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", "0")
+
+    assert "matched in Python: PYFLINKCEP_KERNEL is 0" in explained(Pattern.begin("a"))["CEP: a"]
 
 
 def test_what_is_dropped_and_why_not(explained: Any) -> None:
