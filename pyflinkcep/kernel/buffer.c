@@ -16,7 +16,7 @@ static void edge_free(Edge *edge) {
     if (edge->values != NULL) release_memory(edge->values);
 }
 
-void entry_drop(Entry *entry) {
+static void entry_drop(Entry *entry) {
     if (--entry->memory == 0) release_memory(entry);
 }
 
@@ -53,17 +53,24 @@ static void entry_forget_nodes(Entry *entry) {
 
 /* --- parts */
 
+static bool comes_after(const Entry *entry, int64_t timestamp, int64_t id) {
+    return timestamp > entry->timestamp || (timestamp == entry->timestamp && id > entry->id);
+}
+
 Entry *buffer_append(
     Buffer *buffer, int64_t timestamp, int64_t id, int64_t handle, int64_t locks) {
     Entry *entry = must_alloc(sizeof(Entry));
     *entry = (Entry){.timestamp = timestamp, .id = id, .handle = handle, .locks = locks,
                      .memory = 1, .listed = true, .before = buffer->last};
-    if (buffer->last != NULL)
+    if (buffer->last != NULL) {
+        if (!comes_after(buffer->last, timestamp, id)) buffer->unsorted = true;
         buffer->last->after = entry;
-    else
+    } else {
         buffer->first = entry;
+        buffer->unsorted = false;
+    }
     buffer->last = entry;
-    if (buffer->entries++ == 0 || timestamp > buffer->latest) buffer->latest = timestamp;
+    buffer->entries++;
     return entry;
 }
 
@@ -130,16 +137,15 @@ static bool buffer_has(const Buffer *buffer, int64_t timestamp, int64_t id) {
 
 /* Store an event under a new id, with one lock that the caller must release. */
 Entry *buffer_register(Buffer *buffer, int64_t handle, int64_t timestamp) {
-    bool other_time = !buffer->has_timestamp || timestamp != buffer->timestamp;
-    if (other_time) {
+    if (!buffer->has_timestamp || timestamp != buffer->timestamp) {
         buffer->timestamp = timestamp;
         buffer->has_timestamp = true;
         buffer->event_count = 0;
     }
     int64_t number = buffer->event_count;
     /* Only a clock that stepped back can come upon an id in use. */
-    if (buffer->entries > 0 &&
-        (timestamp < buffer->latest || (other_time && timestamp == buffer->latest)))
+    if (buffer->last != NULL &&
+        (buffer->unsorted || !comes_after(buffer->last, timestamp, number)))
         while (buffer_has(buffer, timestamp, number)) number++;
     buffer->event_count = number + 1;
     return buffer_append(buffer, timestamp, number, handle, 1);

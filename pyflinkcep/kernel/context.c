@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel as the context of iterative conditions: what a partial match has taken, and times. */
+/* The context of iterative conditions: what a partial match has taken, and times. */
 #include "kernel.h"
 
 static const Py_ssize_t MOST_KEPT_EVENTS = 1000000;
@@ -34,12 +34,22 @@ static int add_event(Kernel *kernel, PyObject *path, const PathStep *step) {
     return status;
 }
 
+/* Raise for a partial match whose versions do not tell its way; gives -1. */
+int context_ambiguous(Kernel *kernel, const Node *node, Py_ssize_t ways) {
+    PyObject *none = PyObject_CallMethod(
+        kernel->helper, "ambiguous", "niLLL", ways, node->stage,
+        (long long)node->entry->timestamp, (long long)node->entry->id,
+        (long long)kernel->timestamp);
+    Py_XDECREF(none);
+    return -1;
+}
+
 /* Give the edge that a run came by; raise where there is not just one. */
-static Edge *only_edge(Node *node, const Version *version) {
+static Edge *only_edge(Kernel *kernel, Node *node, const Version *version) {
     Py_ssize_t ways;
     Edge *edge = node_edge(node, version, &ways);
     if (ways == 1) return edge;
-    PyErr_Format(PyExc_LookupError, "a partial match has %zd ways to an event", ways);
+    context_ambiguous(kernel, node, ways);
     return NULL;
 }
 
@@ -59,7 +69,7 @@ static PyObject *walked(Kernel *kernel, Node *node, Edge *edge) {
         path_push(&missing, node->stage, node->entry);
         if (edge->target == NULL) break;
         node = edge->target;
-        edge = only_edge(node, edge->version);
+        edge = only_edge(kernel, node, edge->version);
     }
     if (PyErr_Occurred()) goto end;
     path = known == NULL ? PyDict_New() : copied(known);
@@ -99,11 +109,23 @@ static PyObject *path_to(Kernel *kernel, Node *node, Edge *edge) {
     return path;
 }
 
-/* getEventsForPattern(stage): the events that the partial match took for a stage, oldest first. */
-PyObject *context_events(Kernel *kernel, PyObject *stage) {
+/* Forget what conditions saw: a key is done, or handles mean other events. */
+void context_forget(Kernel *kernel) {
+    if (kernel->paths_size > 0) PyDict_Clear(kernel->paths);
+    kernel->paths_size = 0;
+}
+
+/* --- the object that conditions get: it can ask, and do nothing else */
+
+typedef struct {
+    PyObject_HEAD
+    Kernel *kernel;
+} Context;
+
+static PyObject *events_for_stage(Kernel *kernel, PyObject *stage) {
     if (stage == Py_None) return PyObject_CallMethod(kernel->helper, "no_stage", NULL);
     if (kernel->asked_node == NULL) return PyList_New(0);
-    Edge *edge = only_edge(kernel->asked_node, kernel->asked_version);
+    Edge *edge = only_edge(kernel, kernel->asked_node, kernel->asked_version);
     PyObject *path = edge == NULL ? NULL : path_to(kernel, kernel->asked_node, edge);
     if (path == NULL) return NULL;
     PyObject *events = PyDict_GetItemWithError(path, stage), *result = NULL;
@@ -115,12 +137,62 @@ PyObject *context_events(Kernel *kernel, PyObject *stage) {
     return result;
 }
 
-PyObject *context_timestamp(Kernel *kernel, PyObject *unused) {
-    (void)unused;
-    return PyLong_FromLongLong(kernel->timestamp);
+/* getEventsForPattern(name): the events that the partial match took for a stage, oldest first. */
+static PyObject *context_events(
+    Context *context, PyObject *const *args, Py_ssize_t positional, PyObject *keywords) {
+    Py_ssize_t named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
+    if (positional + named != 1 ||
+        (named == 1 &&
+         PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "name") != 0)) {
+        PyErr_SetString(PyExc_TypeError, "getEventsForPattern() takes one argument, name");
+        return NULL;
+    }
+    return events_for_stage(context->kernel, args[0]);
 }
 
-PyObject *context_now(Kernel *kernel, PyObject *unused) {
+static PyObject *context_timestamp(Context *context, PyObject *unused) {
     (void)unused;
-    return PyObject_CallMethod(kernel->helper, "now", NULL);
+    return PyLong_FromLongLong(context->kernel->timestamp);
+}
+
+static PyObject *context_now(Context *context, PyObject *unused) {
+    (void)unused;
+    return PyObject_CallMethod(context->kernel->helper, "now", NULL);
+}
+
+static int context_traverse(Context *context, visitproc visit, void *arg) {
+    Py_VISIT((PyObject *)context->kernel);
+    return 0;
+}
+
+static void context_dealloc(Context *context) {
+    PyObject_GC_UnTrack(context);
+    Py_XDECREF((PyObject *)context->kernel);
+    PyObject_GC_Del(context);
+}
+
+static PyMethodDef context_methods[] = {
+    {"getEventsForPattern", (PyCFunction)(void (*)(void))context_events,
+     METH_FASTCALL | METH_KEYWORDS, "the events taken for a stage"},
+    {"timestamp", (PyCFunction)context_timestamp, METH_NOARGS, "the time of the event at work"},
+    {"currentProcessingTime", (PyCFunction)context_now, METH_NOARGS, "the clock"},
+    {NULL, NULL, 0, NULL},
+};
+
+PyTypeObject ContextType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "pyflinkcep.kernel._kernel.Context",
+    .tp_basicsize = sizeof(Context),
+    .tp_dealloc = (destructor)context_dealloc,
+    .tp_traverse = (traverseproc)context_traverse,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_doc = "What an iterative condition may know besides the event.",
+    .tp_methods = context_methods,
+};
+
+PyObject *context_new(Kernel *kernel) {
+    Context *context = PyObject_GC_New(Context, &ContextType);
+    if (context == NULL) return NULL;
+    context->kernel = (Kernel *)Py_NewRef((PyObject *)kernel);
+    PyObject_GC_Track(context);
+    return (PyObject *)context;
 }

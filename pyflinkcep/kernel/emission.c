@@ -174,26 +174,42 @@ static void consider(Pruning *pruning, const Entry *entry, bool smallest) {
     pruning->id = entry->id;
 }
 
+/* Consider the first, or last, event of each stage of a way. */
+static void consider_stages(Pruning *pruning, const Path *path, bool firsts) {
+    bool *seen = pruning->kernel->stage_stamps;
+    for (Py_ssize_t i = 0; i < path->size; i++) {
+        const PathStep *step = &path->steps[firsts ? i : path->size - 1 - i];
+        if (!seen[step->stage]) consider(pruning, step->entry, firsts);
+        seen[step->stage] = true;
+    }
+    for (Py_ssize_t i = 0; i < path->size; i++) seen[path->steps[i].stage] = false;
+}
+
+static const Entry *element_of(const Kernel *kernel, const Path *path) {
+    const Entry *element = NULL;
+    for (Py_ssize_t i = 0; i < path->size; i++)
+        if (path->steps[i].stage == kernel->skip_stage &&
+            (kernel->skip_kind == SKIP_TO_LAST || element == NULL))
+            element = path->steps[i].entry;
+    return element;
+}
+
 /* Take a way of a match into account; give whether to look at more. */
 static bool consider_path(void *context, const Path *path) {
     Pruning *pruning = context;
-    int32_t kind = pruning->kernel->skip_kind, wanted = pruning->kernel->skip_stage;
-    const Entry *element = NULL, *first = path->steps[0].entry;
-    for (Py_ssize_t i = 0; i < path->size; i++) {
-        const PathStep *step = &path->steps[i];
-        if (compared(step->entry->timestamp, step->entry->id, first->timestamp, first->id) < 0)
-            first = step->entry;
-        if (kind == SKIP_PAST_LAST) consider(pruning, step->entry, false);
-        if (step->stage == wanted && (kind == SKIP_TO_LAST || element == NULL))
-            element = step->entry;
+    const Kernel *kernel = pruning->kernel;
+    if (kernel->skip_kind == SKIP_TO_NEXT || kernel->skip_kind == SKIP_PAST_LAST) {
+        consider_stages(pruning, path, kernel->skip_kind == SKIP_TO_NEXT);
+        return true;
     }
-    if (kind == SKIP_TO_NEXT) consider(pruning, first, true);
-    if (kind == SKIP_PAST_LAST || kind == SKIP_TO_NEXT) return true;
+    const Entry *element = element_of(kernel, path);
     if (element != NULL) consider(pruning, element, false);
-    pruning->missed =
-        pruning->kernel->skip_throws &&
-        (element == NULL || compared(pruning->timestamp, pruning->id, first->timestamp,
-                                     first->id) == 0);
+    if (kernel->skip_throws) {
+        Pruning first = {.kernel = kernel};
+        consider_stages(&first, path, true);
+        pruning->missed = element == NULL || compared(pruning->timestamp, pruning->id,
+                                                      first.timestamp, first.id) == 0;
+    }
     return !pruning->missed;
 }
 
@@ -222,22 +238,27 @@ static Py_ssize_t drop_superfluous(const Pruning *pruning, Key *key, Partials *p
     return dropped;
 }
 
-/* Let Python raise the error of a strategy that found nothing to skip to. */
-static int raise_miss(Kernel *kernel, const Partial *match) {
-    Path path = {0};
-    path_of_run(&path, match->node, match->version);
-    PyObject *steps = PyList_New(0);
-    for (Py_ssize_t i = 0; steps != NULL && i < path.size; i++) {
-        const PathStep *step = &path.steps[i];
+static bool add_way(void *context, const Path *path) {
+    PyObject *ways = context, *steps = PyList_New(0);
+    for (Py_ssize_t i = 0; steps != NULL && i < path->size; i++) {
+        const PathStep *step = &path->steps[i];
         PyObject *item = Py_BuildValue(
             "(iLL)", step->stage, (long long)step->entry->timestamp, (long long)step->entry->id);
         if (item == NULL || PyList_Append(steps, item) < 0) Py_CLEAR(steps);
         Py_XDECREF(item);
     }
-    release_memory(path.steps);
-    if (steps != NULL)
-        Py_XDECREF(PyObject_CallMethod(kernel->helper, "skip_missed", "O", steps));
+    bool good = steps != NULL && PyList_Append(ways, steps) == 0;
     Py_XDECREF(steps);
+    return good;
+}
+
+/* Let Python raise the error of a strategy that found nothing to skip to. */
+static int raise_miss(Kernel *kernel, const Partial *match) {
+    PyObject *ways = PyList_New(0);
+    if (ways != NULL && paths_of_run(match->node, match->version, add_way, ways))
+        Py_XDECREF(PyObject_CallMethod(kernel->helper, "skip_missed", "O", ways));
+    Py_XDECREF(ways);
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "a skip strategy missed nothing");
     return -1;
 }
 

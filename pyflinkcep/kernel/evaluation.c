@@ -19,6 +19,7 @@ static int truth(Kernel *kernel, int32_t atom, PyObject *answer) {
         return answer == Py_True;
     }
     PyObject *checked;
+    if (answer == NULL && !PyErr_ExceptionMatches(PyExc_Exception)) return -1; /* an interrupt */
     if (answer != NULL) {
         checked = PyObject_CallMethod(
             kernel->helper, "as_bool", "iLO", atom, kernel->timestamp, answer);
@@ -51,7 +52,7 @@ static int ask(Kernel *kernel, int32_t number) {
     PyObject *answer =
         atom->kind == ATOM_OF_EVENT
             ? PyObject_CallOneArg(atom->function, kernel->row)
-            : PyObject_CallFunctionObjArgs(atom->function, kernel->row, (PyObject *)kernel, NULL);
+            : PyObject_CallFunctionObjArgs(atom->function, kernel->row, kernel->context, NULL);
     return truth(kernel, number, answer);
 }
 
@@ -65,7 +66,7 @@ static int holds_of_event(Kernel *kernel, int32_t number) {
     return holds;
 }
 
-int evaluation_values_error(Kernel *kernel, ValuesError error, int32_t atom) {
+static int values_failed(Kernel *kernel, ValuesError error, int32_t atom) {
     PyObject *none = PyObject_CallMethod(
         kernel->helper, "expression_failed", "iLi", atom, kernel->timestamp, (int)error);
     Py_XDECREF(none);
@@ -77,12 +78,13 @@ static int holds_of_expression(Kernel *kernel, int32_t number) {
     if (kernel->asked_node != NULL) {
         Py_ssize_t ways;
         edge = node_edge(kernel->asked_node, kernel->asked_version, &ways);
+        if (ways != 1) return context_ambiguous(kernel, kernel->asked_node, ways);
     }
     bool holds = false;
     ValuesError error = values_holds(
         &kernel->values, &kernel->atoms[number].program, edge == NULL ? NULL : edge->values,
         kernel->handle, &holds);
-    return error == VALUES_OK ? holds : evaluation_values_error(kernel, error, number);
+    return error == VALUES_OK ? holds : values_failed(kernel, error, number);
 }
 
 /* Decide for all partial matches in a state: a Step, or where a partial match must be asked. */

@@ -8,12 +8,13 @@ from typing import Any
 
 from pyflinkcep.errors import CepError, MissingConditionError
 from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.evaluation import as_bool, condition_failed, expression_failed
+from pyflinkcep.nfa.evaluation import ambiguous, as_bool, condition_failed, expression_failed
+from pyflinkcep.nfa.generated import BY_ZERO, OVERFLOW
 from pyflinkcep.nfa.steps import Ask, Move, Step
 from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.operator.limit import too_many
-from pyflinkcep.operator.snapshot import stage_names
-from pyflinkcep.sharedbuffer import EventId
+from pyflinkcep.operator.snapshot import damaged_state, stage_names
+from pyflinkcep.sharedbuffer import EventId, NodeId
 
 __all__ = ["KernelHelper"]
 
@@ -86,15 +87,26 @@ class KernelHelper:
 
     def expression_failed(self, atom: int, timestamp: int, error: int) -> None:
         """Raise the error of a match expression that has no value."""
-        cause = ArithmeticError("overflow" if error == _OVERFLOW else "division by zero")
-        raise expression_failed(self._atoms[atom], cause, timestamp)
+        cause = ArithmeticError(OVERFLOW if error == _OVERFLOW else BY_ZERO)
+        raise expression_failed(self._atoms[atom], cause, timestamp) from cause
 
-    def skip_missed(self, path: list[tuple[int, int, int]]) -> None:
+    def ambiguous(self, ways: int, stage: int, at: int, number: int, timestamp: int) -> None:
+        """Raise the error of a partial match whose versions do not tell its way."""
+        raise ambiguous(ways, NodeId(EventId(at, number), self._stages[stage]), timestamp)
+
+    def damaged(self) -> None:
+        """Raise the error of state that cannot be read."""
+        raise damaged_state("numbers that are no state")
+
+    def skip_missed(self, ways: list[list[tuple[int, int, int]]]) -> None:
         """Raise the error of a skip strategy that finds nothing to skip to."""
-        events: dict[str, list[EventId]] = {}
-        for stage, timestamp, number in path:
-            events.setdefault(self._stages[stage], []).append(EventId(timestamp, number))
-        self._nfa.skip_strategy.pruning_id([events])
+        paths: list[dict[str, list[EventId]]] = []
+        for way in ways:
+            events: dict[str, list[EventId]] = {}
+            for stage, timestamp, number in way:
+                events.setdefault(self._stages[stage], []).append(EventId(timestamp, number))
+            paths.append(events)
+        self._nfa.skip_strategy.pruning_id(paths)
 
     def too_many(self, count: int, timestamp: int) -> None:
         """Raise the error of a key with too many partial matches."""

@@ -93,7 +93,6 @@ void values_update(
     const Values *values, const Value *before, int32_t stage, int64_t handle, Value *after);
 ValuesError values_holds(
     const Values *values, const Program *program, const Value *slots, int64_t handle, bool *holds);
-Value values_field(const Values *values, Py_ssize_t field, int64_t handle);
 
 /* arrays.c: arrays of numbers that Python hands over, and bytes that it gets */
 typedef struct {
@@ -147,8 +146,8 @@ typedef struct {
     Entry *first, *last;
     int64_t entries;
     int64_t timestamp, event_count;
-    int64_t latest;
     bool has_timestamp;
+    bool unsorted; /* ids do not rise in order of registration: a clock stepped back */
 } Buffer;
 
 typedef struct {
@@ -165,7 +164,6 @@ extern uint64_t buffer_serials;
 
 Node *node_keep(Node *node);
 void node_drop(Node *node);
-void entry_drop(Entry *entry);
 Entry *buffer_append(Buffer *buffer, int64_t timestamp, int64_t id, int64_t handle, int64_t locks);
 Node *entry_append(Entry *entry, int32_t stage, int64_t locks, bool alive);
 Edge *node_append(Node *node, int64_t locks, Node *target, Version *version);
@@ -221,7 +219,7 @@ typedef struct {
 typedef struct {
     int64_t gap_ms;
     int32_t stage;
-    bool is_pending, is_final;
+    bool is_pending;
     Decision *first;
 } State;
 
@@ -285,6 +283,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *helper; /* kernel/helper.py's, for everything that needs Python */
     PyObject *stage_names;
+    PyObject *context; /* what users' conditions get */
     PyObject *view; /* from a handle to the event as users' conditions see it */
     State *states;
     Atom *atoms;
@@ -310,7 +309,7 @@ typedef struct {
     Py_ssize_t paths_size; /* the events in them */
     /* room that events share */
     Decision **by_state;
-    bool *stamps;
+    bool *stamps, *stage_stamps;
     Decision **steps;
     Py_ssize_t step_room;
     Partials following, done;
@@ -321,6 +320,8 @@ typedef struct {
 int kernel_read_states(Kernel *kernel, PyObject *states);
 int kernel_read_atoms(Kernel *kernel, PyObject *atoms);
 int kernel_read_slots(Kernel *kernel, PyObject *slots);
+int kernel_visit_tables(Kernel *kernel, visitproc visit, void *arg);
+void kernel_clear_functions(Kernel *kernel);
 void kernel_free_tables(Kernel *kernel);
 Decision *decision_first(Kernel *kernel, int32_t state);
 Decision *decision_following(Kernel *kernel, Decision *decision, bool holds);
@@ -330,12 +331,12 @@ void evaluation_begin(Kernel *kernel, int64_t handle, int64_t timestamp, uint64_
 void evaluation_end(Kernel *kernel);
 Decision *evaluation_of_event(Kernel *kernel, int32_t state);
 Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decision);
-int evaluation_values_error(Kernel *kernel, ValuesError error, int32_t atom);
 
 /* context.c */
-PyObject *context_events(Kernel *kernel, PyObject *stage);
-PyObject *context_timestamp(Kernel *kernel, PyObject *unused);
-PyObject *context_now(Kernel *kernel, PyObject *unused);
+extern PyTypeObject ContextType;
+PyObject *context_new(Kernel *kernel);
+void context_forget(Kernel *kernel);
+int context_ambiguous(Kernel *kernel, const Node *node, Py_ssize_t ways);
 
 /* nfa.c */
 void key_begin(Kernel *kernel, Key *key);
@@ -345,7 +346,6 @@ void key_first_deadline(Kernel *kernel, Key *key);
 int key_advance(Kernel *kernel, Key *key, int64_t timestamp);
 int key_apply(Kernel *kernel, Key *key);
 void key_drop_oldest(Kernel *kernel, Key *key, Py_ssize_t count);
-void key_present(Kernel *kernel, Key *key);
 
 /* emission.c */
 void matches_add(
@@ -367,7 +367,7 @@ typedef struct {
 } Numbers;
 
 void numbers_put(Numbers *numbers, int64_t number);
-void key_write(const Kernel *kernel, const Key *key, Numbers *numbers, Numbers *handles);
+void key_write(const Key *key, Numbers *numbers, Numbers *handles);
 int key_read(
     Kernel *kernel, Key *key, const int64_t *numbers, Py_ssize_t size, int64_t first_handle,
     int64_t handle_count);
@@ -376,7 +376,7 @@ int key_read(
 PyObject *kernel_run(Kernel *kernel, PyObject *args);
 PyObject *kernel_run_page(Kernel *kernel, PyObject *args);
 
-/* keys.c */
+/* module.c */
 typedef struct {
     PyObject_HEAD
     Key key;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel as Python sees it; kernel/operator.py is its user. */
+/* The kernel as Python sees it; spark/kernel_matcher.py is its user. */
 #include "kernel.h"
 
 #include <stddef.h>
@@ -21,11 +21,6 @@ static void key_object_dealloc(KeyObject *object) {
 static PyObject *key_partial_count(KeyObject *object, void *unused) {
     (void)unused;
     return PyLong_FromSsize_t(object->key.partials.size);
-}
-
-static PyObject *key_timers(KeyObject *object, void *unused) {
-    (void)unused;
-    return bytes_of(object->key.timers, object->key.timer_count, sizeof(int64_t));
 }
 
 static PyObject *key_live_handles(KeyObject *object, PyObject *unused) {
@@ -66,7 +61,6 @@ static PyGetSetDef key_properties[] = {
     {"is_new_start", (getter)key_get_is_new, (setter)key_set_is_new,
      "whether a partial match began since time last passed", NULL},
     {"node_count", (getter)key_node_count, NULL, "nodes of the buffer", NULL},
-    {"timers", (getter)key_timers, NULL, "when the key wants to be looked at, as int64", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -97,7 +91,8 @@ static int kernel_traverse(Kernel *kernel, visitproc visit, void *arg) {
     Py_VISIT(kernel->view);
     Py_VISIT(kernel->row);
     Py_VISIT(kernel->paths);
-    return 0;
+    Py_VISIT(kernel->context);
+    return kernel_visit_tables(kernel, visit, arg);
 }
 
 static int kernel_clear(Kernel *kernel) {
@@ -106,6 +101,8 @@ static int kernel_clear(Kernel *kernel) {
     Py_CLEAR(kernel->row);
     Py_CLEAR(kernel->paths);
     Py_CLEAR(kernel->stage_names);
+    Py_CLEAR(kernel->context);
+    kernel_clear_functions(kernel);
     return 0;
 }
 
@@ -170,7 +167,8 @@ static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
     kernel->helper = Py_NewRef(helper);
     kernel->stage_names = Py_NewRef(stages);
     kernel->paths = PyDict_New();
-    if (kernel->paths == NULL) return -1;
+    kernel->context = context_new(kernel);
+    if (kernel->paths == NULL || kernel->context == NULL) return -1;
     kernel->window_time = window_time;
     kernel->handle_timeout = handle_timeout;
     kernel->processing_time = processing_time;
@@ -193,6 +191,7 @@ static PyObject *kernel_set_events(Kernel *kernel, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OLLO!", &view, &base, &rows, &PyTuple_Type, &fields)) return NULL;
     Py_XSETREF(kernel->view, Py_NewRef(view));
     Py_CLEAR(kernel->row);
+    context_forget(kernel);
     fields_close(kernel);
     Py_ssize_t count = PyTuple_GET_SIZE(fields);
     kernel->values.columns = must_alloc((size_t)(count + 1) * sizeof(Field));
@@ -229,21 +228,18 @@ static PyObject *kernel_advance(Kernel *kernel, PyObject *args) {
     KeyObject *object;
     long long timestamp;
     if (!PyArg_ParseTuple(args, "O!L", &KeyType, &object, &timestamp)) return NULL;
-    if (key_advance_watermark(kernel, &object->key, timestamp) < 0) return NULL;
+    int status = key_advance_watermark(kernel, &object->key, timestamp);
+    context_forget(kernel);
+    if (status < 0) return NULL;
     Py_RETURN_NONE;
 }
 
-static PyObject *kernel_is_idle(Kernel *kernel, PyObject *args) {
-    KeyObject *object;
-    if (!PyArg_ParseTuple(args, "O!", &KeyType, &object)) return NULL;
-    return PyBool_FromLong(key_is_idle(kernel, &object->key));
-}
-
 static PyObject *kernel_write(Kernel *kernel, PyObject *args) {
+    (void)kernel;
     KeyObject *object;
     Numbers numbers = {0}, handles = {0};
     if (!PyArg_ParseTuple(args, "O!", &KeyType, &object)) return NULL;
-    key_write(kernel, &object->key, &numbers, &handles);
+    key_write(&object->key, &numbers, &handles);
     PyObject *result =
         Py_BuildValue("NN", bytes_of(numbers.items, numbers.size, sizeof(int64_t)),
                       bytes_of(handles.items, handles.size, sizeof(int64_t)));
@@ -263,11 +259,6 @@ static PyObject *kernel_take_found(Kernel *kernel, PyObject *unused) {
     found->size = found->events = 0;
     found->dropped = 0;
     return result;
-}
-
-static PyObject *kernel_found_count(Kernel *kernel, void *unused) {
-    (void)unused;
-    return PyLong_FromSsize_t(kernel->found.size);
 }
 
 static PyObject *kernel_failed(Kernel *kernel, void *unused) {
@@ -293,7 +284,6 @@ static PyObject *kernel_read(Kernel *kernel, PyObject *args) {
 }
 
 static PyGetSetDef kernel_properties[] = {
-    {"found_count", (getter)kernel_found_count, NULL, "results not yet taken", NULL},
     {"failed", (getter)kernel_failed, NULL, "the stretch or item that an error came from", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -304,13 +294,9 @@ static PyMethodDef kernel_methods[] = {
     {"run", (PyCFunction)kernel_run, METH_VARARGS, "match stretches of events"},
     {"run_page", (PyCFunction)kernel_run_page, METH_VARARGS, "match the keys of a page"},
     {"advance", (PyCFunction)kernel_advance, METH_VARARGS, "let time pass for a key"},
-    {"is_idle", (PyCFunction)kernel_is_idle, METH_VARARGS, "whether a key needs no state"},
     {"write", (PyCFunction)kernel_write, METH_VARARGS, "give a key's state"},
     {"read", (PyCFunction)kernel_read, METH_VARARGS, "make a key of its state"},
     {"take_found", (PyCFunction)kernel_take_found, METH_NOARGS, "take the results so far"},
-    {"getEventsForPattern", (PyCFunction)context_events, METH_O, "the events taken for a stage"},
-    {"timestamp", (PyCFunction)context_timestamp, METH_NOARGS, "the time of the event at work"},
-    {"currentProcessingTime", (PyCFunction)context_now, METH_NOARGS, "the clock"},
     {NULL, NULL, 0, NULL},
 };
 
@@ -334,7 +320,8 @@ static struct PyModuleDef module = {
     .m_size = -1};
 
 PyMODINIT_FUNC PyInit__kernel(void) {
-    if (PyType_Ready(&KernelType) < 0 || PyType_Ready(&KeyType) < 0) return NULL;
+    if (PyType_Ready(&KernelType) < 0 || PyType_Ready(&KeyType) < 0 ||
+        PyType_Ready(&ContextType) < 0) return NULL;
     PyObject *object = PyModule_Create(&module);
     if (object == NULL) return NULL;
     if (PyModule_AddObjectRef(object, "Kernel", (PyObject *)&KernelType) < 0 ||

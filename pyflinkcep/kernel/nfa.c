@@ -47,7 +47,7 @@ void key_clear(Key *key) {
 }
 
 /* Find the states that partial matches are in, in the order of the tables. */
-void key_present(Kernel *kernel, Key *key) {
+static void find_present(Kernel *kernel, Key *key) {
     key->present_count = 0;
     for (Py_ssize_t i = 0; i < key->partials.size; i++) {
         int32_t state = key->partials.items[i].state;
@@ -347,7 +347,7 @@ static int take_steps(Kernel *kernel, Key *key) {
 /* Show the event at work to every partial match of a key. */
 int key_apply(Kernel *kernel, Key *key) {
     bool changing = false, asks = false, others = false;
-    if (!key->present_known) key_present(kernel, key);
+    if (!key->present_known) find_present(kernel, key);
     for (int32_t i = 0; i < key->present_count; i++) {
         int32_t state = key->present[i];
         Decision *decision = evaluation_of_event(kernel, state);

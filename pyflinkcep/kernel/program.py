@@ -28,6 +28,7 @@ __all__ = ["Kernel", "make_kernel", "why_plain"]
 
 _SWITCH = "PYFLINKCEP_KERNEL"
 _MOST_BITS = 63
+_MOST_PARTIALS = 1 << 62
 _SKIPS: dict[type[AfterMatchSkipStrategy], int] = {
     NoSkipStrategy: 0,
     SkipToNextStrategy: 1,
@@ -46,14 +47,11 @@ class Kernel(Protocol):
     ----------
     helper : KernelHelper
         What it asks.
-    found_count : int
-        How many results wait for :meth:`take_found`.
     failed : int
         The stretch, or the item of a page, that the last error came from.
     """
 
     helper: KernelHelper
-    found_count: int
     failed: int
 
     def set_events(self, view: Any, base: int, rows: int, fields: tuple[Any, ...]) -> None:
@@ -158,9 +156,6 @@ class Kernel(Protocol):
     def advance(self, key: Any, timestamp: int) -> None:
         """Let time pass for a key."""
 
-    def is_idle(self, key: Any) -> bool:
-        """Say whether nothing is pending, so that a key needs no state."""
-
     def write(self, key: Any) -> tuple[bytes, bytes]:
         """Give a key's state as numbers, and the handles of its events."""
 
@@ -236,7 +231,7 @@ def make_kernel(
     stages = {name: number for number, name in enumerate(stage_names(nfa))}
     kernel: Kernel = module.Kernel(
         helper,
-        tuple((t.gap_ms, stages[t.state.stage], t.is_pending, t.is_final) for t in tables),
+        tuple((t.gap_ms, stages[t.state.stage], t.is_pending) for t in tables),
         tuple(_atom(atom, values) for atom in atoms),
         () if values is None else tuple(_slot(slot, stages) for slot in values.slots),
         tuple(stages),
@@ -247,7 +242,7 @@ def make_kernel(
         processing_time=processing_time,
         skip=_skip(nfa.skip_strategy, stages),
         known=known,
-        limit=0 if limit is None else limit.most,
+        limit=0 if limit is None else min(limit.most, _MOST_PARTIALS),
         drop_oldest=limit is not None and limit.policy == "dropOldest",
         sets_timers=sets_timers,
         ansi=values is not None and values.ansi,

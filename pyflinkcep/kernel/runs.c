@@ -53,11 +53,19 @@ PyObject *kernel_run(Kernel *kernel, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOOLOOOnnn", &key_or_none, &times, &handles, &base, &bits,
                           &bounds_array, &needed_array, &stretch, &row, &most))
         return NULL;
+    if (key_or_none != Py_None && !PyObject_TypeCheck(key_or_none, &KeyType)) {
+        PyErr_SetString(PyExc_TypeError, "key must be a Key or None");
+        return NULL;
+    }
     KeyObject *open = key_or_none == Py_None ? NULL : (KeyObject *)Py_NewRef(key_or_none);
     events.base = base;
     if (events_open(&events, times, handles, bits) < 0 || array_of(bounds_array, 8, &bounds) < 0 ||
         array_of(needed_array, 1, &needed) < 0)
         goto end;
+    if (stretch < 0 || bounds.size < 1 || needed.size != bounds.size - 1) {
+        PyErr_SetString(PyExc_ValueError, "bounds, needed and stretch do not go together");
+        goto end;
+    }
     const int64_t *bound = bounds.items;
     const bool *wanted = needed.items;
     Py_ssize_t stretches = bounds.size - 1;
@@ -81,6 +89,7 @@ PyObject *kernel_run(Kernel *kernel, PyObject *args) {
         if (open == NULL) continue;
         if (key_advance_watermark(kernel, &open->key, INT64_MAX) < 0) goto end;
         Py_CLEAR(open);
+        context_forget(kernel);
         if (kernel->found.size >= most) {
             stretch++;
             break;
@@ -113,7 +122,7 @@ static int read_stored(Kernel *kernel, Key *key, const Stored *stored, int64_t p
         key_read(kernel, key, numbers + ends[position], ends[position + 1] - ends[position],
                  stored->first_held + events[position],
                  events[position + 1] - events[position]) < 0) {
-        PyErr_SetString(PyExc_ValueError, "numbers that are no state");
+        Py_XDECREF(PyObject_CallMethod(kernel->helper, "damaged", NULL));
         return -1;
     }
     return 0;
@@ -123,9 +132,9 @@ typedef struct {
     Numbers items, deadlines, lengths, counts, numbers, handles;
 } Written;
 
-static void write_key(Kernel *kernel, Key *key, Written *written, Py_ssize_t item) {
+static void write_key(const Key *key, Written *written, Py_ssize_t item) {
     Py_ssize_t numbers = written->numbers.size, handles = written->handles.size;
-    key_write(kernel, key, &written->numbers, &written->handles);
+    key_write(key, &written->numbers, &written->handles);
     numbers_put(&written->items, item);
     numbers_put(&written->deadlines, key->timer_count ? key->timers[0] : INT64_MAX);
     numbers_put(&written->lengths, written->numbers.size - numbers);
@@ -161,7 +170,9 @@ static int run_item(
     else if (read_stored(kernel, key, stored, position) < 0)
         return -1;
     if (start < end && process(kernel, key, events, start, end, PY_SSIZE_T_MAX) < 0) return -1;
-    return key_advance_watermark(kernel, key, watermark);
+    int status = key_advance_watermark(kernel, key, watermark);
+    context_forget(kernel);
+    return status;
 }
 
 /*
@@ -199,7 +210,7 @@ PyObject *kernel_run_page(Kernel *kernel, PyObject *args) {
         good = run_item(kernel, &key, &stored, &events, ((const int64_t *)positions.items)[i],
                         ((const int64_t *)starts.items)[i], ((const int64_t *)ends.items)[i],
                         watermark) == 0;
-        if (good && !key_is_idle(kernel, &key)) write_key(kernel, &key, &written, i);
+        if (good && !key_is_idle(kernel, &key)) write_key(&key, &written, i);
         key_clear(&key);
     }
     if (good) result = written_result(&written);

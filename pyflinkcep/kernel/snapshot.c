@@ -153,8 +153,7 @@ static void write_partials(const Partials *partials, const Versions *versions, N
 }
 
 /* Write a key's state; the handles of its events go beside it. */
-void key_write(const Kernel *kernel, const Key *key, Numbers *numbers, Numbers *handles) {
-    (void)kernel;
+void key_write(const Key *key, Numbers *numbers, Numbers *handles) {
     Py_ssize_t first = handles->size;
     numbers_put(numbers, key->timer_count);
     for (Py_ssize_t i = 0; i < key->timer_count; i++) numbers_put(numbers, key->timers[i]);
@@ -242,9 +241,12 @@ static void read_events(Reader *reader) {
     }
 }
 
-/* Give a node by its number, with a count of memory; one that is gone is made anew. */
-static Node *read_node(Reader *reader) {
-    int64_t number = bounded(reader, GONE, reader->node_count);
+/*
+ * Give a node by its number, which must be below `end`, with a count of memory; one that is gone
+ * is made anew.
+ */
+static Node *read_node(Reader *reader, int64_t end) {
+    int64_t number = bounded(reader, GONE, end);
     if (reader->damaged || number == NO_STATE) return NULL;
     if (number != GONE) return node_keep(reader->nodes[number]);
     Buffer nowhere = {0};
@@ -260,7 +262,7 @@ static void read_edges(Reader *reader) {
         Node *node = reader->nodes[i];
         int64_t edges = count_of(reader, 3);
         for (int64_t j = 0; j < edges && !reader->damaged; j++) {
-            Node *target = read_node(reader);
+            Node *target = read_node(reader, i); /* an earlier one: ways have no circles */
             int64_t locks = next(reader);
             Version *version = read_version_number(reader);
             if (version != NULL) node_append(node, locks, target, version);
@@ -276,12 +278,26 @@ static void read_partials(Reader *reader, Partials *partials) {
         partial.version = read_version_number(reader);
         if (partial.version == NULL) return;
         version_keep(partial.version);
-        partial.node = read_node(reader);
+        partial.node = read_node(reader, reader->node_count);
         partial.start_timestamp = next(reader);
         partial.start_id = next(reader);
         partial.has_start = partial.start_id != NO_STATE;
         partial_push(partials, partial);
+        if (partial.has_start != (partial.node != NULL)) reader->damaged = true;
     }
+}
+
+/* Whether the start state is the last partial match and no other, and no match that waits. */
+static bool has_one_start(const Kernel *kernel, const Key *key) {
+    for (Py_ssize_t i = 0; i < key->partials.size; i++) {
+        const Partial *partial = &key->partials.items[i];
+        bool is_start = partial->state == kernel->start;
+        if (is_start != (i == key->partials.size - 1) || is_start == partial->has_start)
+            return false;
+    }
+    for (Py_ssize_t i = 0; i < key->completed.size; i++)
+        if (!key->completed.items[i].has_start) return false;
+    return key->partials.size > 0;
 }
 
 /* What runs have counted is not written: it follows from the events, oldest first. */
@@ -327,7 +343,7 @@ int key_read(
     for (int64_t i = 0; i < reader.version_count; i++) version_drop(reader.versions[i]);
     release_memory(reader.versions);
     release_memory(reader.nodes);
-    if (!reader.damaged && reader.at == size && key->partials.size > 0) return 0;
+    if (!reader.damaged && reader.at == size && has_one_start(kernel, key)) return 0;
     key_clear(key);
     return -1;
 }

@@ -7,13 +7,12 @@ int kernel_read_states(Kernel *kernel, PyObject *states) {
     kernel->states = must_alloc((size_t)count * sizeof(State));
     for (Py_ssize_t i = 0; i < count; i++) {
         State *state = &kernel->states[i];
-        int pending, final;
+        int pending;
         *state = (State){0};
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(states, i), "Lipp", &state->gap_ms, &state->stage,
-                              &pending, &final))
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(states, i), "Lip", &state->gap_ms, &state->stage,
+                              &pending))
             return -1;
         state->is_pending = pending;
-        state->is_final = final;
         if (state->gap_ms > 0) kernel->has_gaps = true;
         if (state->stage >= kernel->stage_count) kernel->stage_count = state->stage + 1;
         kernel->state_count = i + 1;
@@ -21,6 +20,8 @@ int kernel_read_states(Kernel *kernel, PyObject *states) {
     kernel->by_state = must_alloc((size_t)count * sizeof(Decision *));
     kernel->stamps = must_alloc((size_t)count * sizeof(bool));
     for (Py_ssize_t i = 0; i < count; i++) kernel->stamps[i] = false;
+    kernel->stage_stamps = must_alloc((size_t)(kernel->stage_count + 1) * sizeof(bool));
+    for (Py_ssize_t i = 0; i < kernel->stage_count; i++) kernel->stage_stamps[i] = false;
     return 0;
 }
 
@@ -106,6 +107,31 @@ static void decision_free(Decision *decision) {
     release_memory(decision);
 }
 
+static int decision_visit(Decision *decision, visitproc visit, void *arg) {
+    if (decision == NULL) return 0;
+    Py_VISIT(decision->ask);
+    int status = decision_visit(decision->yes, visit, arg);
+    return status ? status : decision_visit(decision->no, visit, arg);
+}
+
+/* Show the cycle collector what the tables refer to. */
+int kernel_visit_tables(Kernel *kernel, visitproc visit, void *arg) {
+    int status = 0;
+    for (Py_ssize_t i = 0; i < kernel->atom_count; i++) Py_VISIT(kernel->atoms[i].function);
+    for (Py_ssize_t i = 0; i < kernel->state_count && status == 0; i++)
+        status = decision_visit(kernel->states[i].first, visit, arg);
+    return status;
+}
+
+/* Forget what may refer to the kernel itself: users' functions. */
+void kernel_clear_functions(Kernel *kernel) {
+    for (Py_ssize_t i = 0; i < kernel->atom_count; i++) Py_CLEAR(kernel->atoms[i].function);
+    for (Py_ssize_t i = 0; i < kernel->state_count; i++) {
+        decision_free(kernel->states[i].first);
+        kernel->states[i].first = NULL;
+    }
+}
+
 static int read_step(Decision *step, PyObject *moves) {
     step->is_step = true;
     step->size = PyTuple_GET_SIZE(moves);
@@ -169,4 +195,5 @@ void kernel_free_tables(Kernel *kernel) {
     release_memory(kernel->values.slots);
     release_memory(kernel->by_state);
     release_memory(kernel->stamps);
+    release_memory(kernel->stage_stamps);
 }

@@ -55,7 +55,7 @@ static int compared(Value a, Value b) {
 
 /* --- fields and slots */
 
-Value values_field(const Values *values, Py_ssize_t field, int64_t handle) {
+static Value values_field(const Values *values, Py_ssize_t field, int64_t handle) {
     const Field *column = &values->columns[field];
     int64_t row = handle - values->base;
     if (row < 0 || row >= values->rows) return NOTHING;
@@ -94,7 +94,7 @@ void values_update(
         else
             after[i] = slot->function == COUNT ? integer(0) : NOTHING;
     }
-    for (Py_ssize_t i = values->slot_count - 1; i >= 0; i--) {
+    for (Py_ssize_t i = 0; i < values->slot_count; i++) {
         const Slot *slot = &values->slots[i];
         if (slot->stage >= 0 && slot->stage != stage) continue;
         Value value = slot->field < 0 ? integer(1) : values_field(values, slot->field, handle);
@@ -196,13 +196,19 @@ static ValuesError unary(const Values *values, int32_t opcode, Value *top) {
     return VALUES_OK;
 }
 
+static bool any_overflowed(const Values *values, const Value *slots) {
+    for (Py_ssize_t i = 0; slots != NULL && i < values->slot_count; i++)
+        if (slots[i].kind == VALUE_OVERFLOWED) return true;
+    return false;
+}
+
 /* Say whether an expression holds; `slots` is NULL for a partial match without events. */
 ValuesError values_holds(
     const Values *values, const Program *program, const Value *slots, int64_t handle,
     bool *holds) {
     Value *stack = program->stack;
     Py_ssize_t size = 0;
-    ValuesError error = VALUES_OK;
+    ValuesError error = any_overflowed(values, slots) ? VALUES_OVERFLOW : VALUES_OK;
     for (Py_ssize_t at = 0; at < program->size && error == VALUES_OK; at++) {
         const Instruction *now = &program->code[at];
         int64_t operand = now->operand.as.i;
@@ -214,7 +220,6 @@ ValuesError values_holds(
             else
                 stack[size++] =
                     values->slots[operand].function == COUNT ? integer(0) : NOTHING;
-            if (stack[size - 1].kind == VALUE_OVERFLOWED) error = VALUES_OVERFLOW;
             break;
         case OP_INT:
         case OP_FLOAT: stack[size++] = now->operand; break;

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -13,11 +14,12 @@ from pyflinkcep.errors import CepError, ConditionError, MissingConditionError
 from pyflinkcep.nfa.generated import MatchFunctions
 from pyflinkcep.nfa.nfa_state import ComputationState
 from pyflinkcep.nfa.steps import Ask, Atom, Step
-from pyflinkcep.sharedbuffer import DeweyNumber, SharedBufferEdge, SharedBufferNode
+from pyflinkcep.sharedbuffer import DeweyNumber, NodeId, SharedBufferEdge, SharedBufferNode
 
 __all__ = [
     "EventEvaluation",
     "Expressions",
+    "ambiguous",
     "as_bool",
     "condition_failed",
     "expression_failed",
@@ -272,10 +274,7 @@ class EventEvaluation:
         if len(edges) > 1:
             edges = [edge for edge in edges if version.is_compatible_with(edge.version)]
         if len(edges) != 1:
-            raise ConditionError(
-                f"a partial match has {len(edges)} ways to {node.nodeId}",
-                timestamp_ms=self._timestamp,
-            )
+            raise ambiguous(len(edges), node.nodeId, self._timestamp)
         return edges[0]
 
     def timestamp(self) -> int:
@@ -291,7 +290,9 @@ class EventEvaluation:
 
 def as_bool(atom: Atom, answer: Any, timestamp: int) -> bool:
     """Take a boolean of numpy for one; raise ConditionError for anything else."""
-    plain = answer.item() if hasattr(answer, "item") else answer
+    plain = answer
+    with suppress(Exception):  # an array of many, say, which is refused below
+        plain = answer.item()
     if isinstance(plain, bool):
         return plain
     raise ConditionError(
@@ -320,6 +321,11 @@ def expression_failed(atom: Atom, cause: ArithmeticError, timestamp: int) -> Con
         stage=atom.stage,
         timestamp_ms=timestamp,
     )
+
+
+def ambiguous(ways: int, node: NodeId, timestamp: int) -> ConditionError:
+    """Make the error of a partial match whose versions do not tell the way to its events."""
+    return ConditionError(f"a partial match has {ways} ways to {node}", timestamp_ms=timestamp)
 
 
 def _short(value: Any) -> str:

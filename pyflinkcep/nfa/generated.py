@@ -12,7 +12,10 @@ import attrs
 from pyflinkcep.nfa.values import ALL, Code, Function, MatchValues, Op, Slot, Type
 from pyflinkcep.pattern.expressions import WHOLE
 
-__all__ = ["MatchFunctions", "generated"]
+__all__ = ["BY_ZERO", "OVERFLOW", "MatchFunctions", "generated"]
+
+OVERFLOW = "overflow: the result does not fit bigint"
+BY_ZERO = "division by zero"
 
 Slots = tuple[Any, ...]
 Fields = Sequence[Any]
@@ -65,12 +68,12 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 def _helpers(ansi: bool) -> dict[str, Any]:
     def overflow(number: int) -> int:
         if ansi:
-            raise ArithmeticError("overflow: the result does not fit bigint")
+            raise ArithmeticError(OVERFLOW)
         return (number - _LEAST) % (1 << 64) + _LEAST
 
     def by_zero() -> None:
         if ansi:
-            raise ArithmeticError("division by zero")
+            raise ArithmeticError(BY_ZERO)
 
     return {"overflow": overflow, "by_zero": by_zero, "int_mod": _int_mod, "fmod": _float_mod}
 

@@ -62,7 +62,8 @@ JUMP_IF_NOT_NULL n          skip the next `n` if the top is not NULL, and leave 
 Arithmetic and comparisons (but EQ_NULLSAFE) with NULL give NULL, and nothing else happens then:
 ``NULL / 0`` is NULL. Else, with `ansi`, an INT result out of range is an error ("overflow") and so
 is DIV or MOD by zero ("division by zero"), of INT and of FLOAT; without it INT results wrap around
-in two's complement, and what is divided by zero is NULL. FLOAT arithmetic is IEEE's and gives
+in two's complement, and what is divided by zero is NULL. A SUM that overflowed is an error in every
+expression that the partial match is asked then. FLOAT arithmetic is IEEE's and gives
 infinities and NaN; -(-2⁶³) is an overflow, -2⁶³ MOD -1 is 0.
 
 Jumps only go forward and are nested as the expression is: ``a AND b`` is *a*, JUMP_IF_FALSE, *b*,

@@ -14,6 +14,7 @@ from pyflinkcep.nfa import NFA, EventEvaluation, EventMatch, Expressions, NFASta
 from pyflinkcep.nfa.steps import Ask
 from pyflinkcep.operator.limit import PartialMatchLimit, too_many
 from pyflinkcep.sharedbuffer import SharedBuffer, SharedBufferAccessor
+from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["CepOperator", "KeyState", "Output", "is_late"]
 
@@ -235,13 +236,16 @@ class CepOperator:
         partials = state.nfa_state.partialMatches
         earliest = partials[0].startEventID
         if self.nfa.window_times or (earliest is not None and earliest.timestamp <= 0):
-            timers.update(self.timer_after(time + window) for time in timestamps if time >= begun)
+            later = (self.timer_after(time + window) for time in timestamps if time >= begun)
+            timers.update(timer for timer in later if timer <= MAX_WATERMARK)
             return
         new: set[int] = set()
         for partial in reversed(partials):
             start = partial.startEventID
             if start is not None:
                 timer = self.timer_after(start.timestamp + window)
+                if timer > MAX_WATERMARK:
+                    continue  # no watermark gets there
                 if timer in timers:
                     break  # those of earlier starts were set before
                 new.add(timer)

@@ -95,6 +95,11 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
     return header, sections
 
 
+def damaged_state(what: str) -> StateFormatError:
+    """Make the error of state that cannot be read."""
+    return StateFormatError(f"the state is damaged: {what}", _DAMAGED)
+
+
 @contextmanager
 def refuse_damage() -> Iterator[None]:
     """Turn whatever goes wrong while state is read into a StateFormatError."""
@@ -103,9 +108,7 @@ def refuse_damage() -> Iterator[None]:
     except CepError:
         raise
     except Exception as cause:
-        raise StateFormatError(
-            f"the state is damaged: {type(cause).__name__} {cause}".rstrip(), _DAMAGED
-        ) from cause
+        raise damaged_state(f"{type(cause).__name__} {cause}".rstrip()) from cause
 
 
 def ints_to_bytes(numbers: Sequence[int]) -> bytes:

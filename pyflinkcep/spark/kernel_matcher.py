@@ -10,7 +10,6 @@ import numpy as np
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.kernel import Kernel
-from pyflinkcep.operator.snapshot import refuse_damage
 from pyflinkcep.spark.event_store import EventStore
 from pyflinkcep.spark.matching import MOST_RESULTS, Events, Items, Stretches, Written
 from pyflinkcep.spark.pages import Page
@@ -81,21 +80,20 @@ class KernelMatcher:
         if self._processing_time:
             self._kernel.helper.processing_time = watermark
         try:
-            with refuse_damage():
-                written = self._kernel.run_page(
-                    events.times,
-                    events.handles,
-                    events.base,
-                    events.bits,
-                    items.positions,
-                    items.starts,
-                    items.ends,
-                    page.numbers,
-                    np.r_[0, np.cumsum(page.lengths)],
-                    np.r_[0, np.cumsum(page.counts)],
-                    first_held,
-                    watermark,
-                )
+            written = self._kernel.run_page(
+                events.times,
+                events.handles,
+                events.base,
+                events.bits,
+                items.positions,
+                items.starts,
+                items.ends,
+                page.numbers,
+                np.r_[0, np.cumsum(page.lengths)],
+                np.r_[0, np.cumsum(page.counts)],
+                first_held,
+                watermark,
+            )
         except CepRuntimeError as error:
             raise error.at_key(items.key_of(self._kernel.failed)) from error.__cause__
         return Written(*(np.frombuffer(data, np.int64) for data in written))

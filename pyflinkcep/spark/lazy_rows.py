@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from itertools import repeat
@@ -132,8 +133,8 @@ def _field(position: int) -> property:
 def _item_getters(count: int) -> list[Any]:
     """Give descriptors of a tuple's items, whatever its class makes of an index: fast ones."""
     names = [f"item{number}" for number in range(count)]
-    items = vars(namedtuple("Items", names))
-    return [items[name] for name in names]
+    items: Any = namedtuple("Items", names)  # type: ignore[misc] # which PySpark may have replaced by a subclass
+    return [inspect.getattr_static(items, name) for name in names]
 
 
 class LazyRows:

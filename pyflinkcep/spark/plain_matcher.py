@@ -12,7 +12,7 @@ import numpy as np
 from pyflinkcep.nfa import NFA, Expressions
 from pyflinkcep.nfa.generated import MatchFunctions
 from pyflinkcep.operator import CepOperator, KeyState
-from pyflinkcep.operator.snapshot import StateReader, StateWriter, stage_names
+from pyflinkcep.operator.snapshot import StateReader, StateWriter, refuse_damage, stage_names
 from pyflinkcep.spark.event_store import EventStore
 from pyflinkcep.spark.matching import MOST_RESULTS, Events, Items, Stretches, Written
 from pyflinkcep.spark.pages import NO_DEADLINE, Page
@@ -157,8 +157,9 @@ class _StoredStates:
     def state(self, position: int) -> KeyState:
         """Read the state of a key."""
         numbers = self._numbers[self._lengths[position] : self._lengths[position + 1]]
-        self._reader.seek(numbers.tolist(), int(self._counts[position]))
-        return self._reader.read()
+        with refuse_damage():
+            self._reader.seek(numbers.tolist(), int(self._counts[position]))
+            return self._reader.read()
 
 
 class _PageWriter:

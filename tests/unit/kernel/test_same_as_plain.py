@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -84,12 +86,12 @@ class Both:
 
 @st.composite
 def steps(draw: st.DrawFn) -> list[tuple[int, list[tuple[int, Event]], bool]]:
-    """Draw what happens: watermarks after events of rising times, and when to exchange states."""
+    """Draw what happens: watermarks after some events, and when to exchange states."""
     time, number, drawn = draw(st.sampled_from([-5, 0, 1, 100])), 0, []
     for _ in range(draw(st.integers(1, 6))):
         events = []
         for _ in range(draw(st.integers(0, 5))):
-            time += draw(st.integers(0, 3))
+            time += draw(st.sampled_from([0, 1, 2, 3, 0, 1, -2]))  # a clock may step back
             number += 1
             price = draw(st.integers(0, 5))
             events.append((time, Event(draw(st.sampled_from("abcx")), number, price)))
@@ -145,6 +147,7 @@ _THROWING = AfterMatchSkipStrategy.skipToFirst("b").throwExceptionOnMiss()
     [
         (parse("a").followedBy("b").where(_raises), None),
         (parse("a").followedBy("b").where(lambda event: "yes"), None),
+        (parse("a").followedBy("b").where(lambda event: np.asarray([True, False])), None),
         (parse("a").followedBy("b").where(lambda event, ctx: event.nothing), None),
         (parse("a").followedBy("b").where(lambda event, ctx: None), None),
         (parse("a").followedBy("b").where(lambda e, ctx: ctx.getEventsForPattern(None)), None),
@@ -160,7 +163,16 @@ _THROWING = AfterMatchSkipStrategy.skipToFirst("b").throwExceptionOnMiss()
         ),
         (parse("a -> b"), PartialMatchLimit(1)),
     ],
-    ids=["raises", "no bool", "no attribute", "None", "no stage", "nothing to skip to", "limit"],
+    ids=[
+        "raises",
+        "no bool",
+        "many bools",
+        "no attribute",
+        "None",
+        "no stage",
+        "nothing to skip to",
+        "limit",
+    ],
 )
 def test_errors(pattern: Pattern, limit: PartialMatchLimit | None) -> None:
     """What goes wrong is said in the same words: stage, key, time, hint and cause."""
@@ -210,9 +222,12 @@ def test_damaged_state(cut: int, change: int, at: int) -> None:
         key = both.run.kernel.read(np.asarray(damaged, np.int64), 0, len(events))
     except ValueError:
         key = None
-    # Whatever was read has a start state at least, and can be written and freed.
+    # Whatever was read can go on.
     assert key is None or key.partial_count > 0
-    assert key is None or both.run.kernel.write(key)
+    if key is not None:
+        both.run.process(key, [5, 6], ["b3", "c"])
+        both.run.kernel.advance(key, (1 << 63) - 1)
+        assert both.run.kernel.write(key)
 
 
 def test_a_long_loop_needs_no_stack() -> None:
@@ -228,3 +243,73 @@ def test_a_long_loop_needs_no_stack() -> None:
 
     (_, _, match), *_ = run.results()
     assert len(match["b"]) == size
+
+
+def test_an_interrupt_is_no_failed_condition() -> None:
+    """What is no ordinary exception comes through as it is."""
+
+    def interrupted(event: Any) -> bool:
+        raise KeyboardInterrupt
+
+    for harness in (OperatorTestHarness, KernelOperatorHarness):
+        with pytest.raises(KeyboardInterrupt):
+            feed(harness(parse("a").followedBy("b").where(interrupted)))
+
+
+def test_the_context_can_ask_and_do_nothing_else() -> None:
+    """Conditions name the stage as an argument or by its keyword; they get no way to the kernel."""
+    contexts = []
+
+    def look(event: Any, ctx: Any) -> bool:
+        contexts.append(ctx)
+        with pytest.raises(TypeError):
+            ctx.getEventsForPattern(stage="a")
+        with pytest.raises(TypeError):
+            ctx.getEventsForPattern()
+        return ctx.getEventsForPattern(name="a") == ctx.getEventsForPattern("a") == ["a2"]
+
+    harness = KernelOperatorHarness(parse("a").followedBy("b").where(look))
+    feed(harness)
+
+    assert [match["a"] for _, _, match in harness.matches] == [["a2"]]
+    public = {name for name in dir(contexts[0]) if not name.startswith("_")}
+    assert public == {"getEventsForPattern", "timestamp", "currentProcessingTime"}
+
+
+class Tracked:
+    """An event that can be watched."""
+
+
+def test_events_that_conditions_saw_are_not_kept() -> None:
+    """Once a key is done, or handles mean other events, nothing holds on to what was shown."""
+    pattern = Pattern.begin("a").next("b").where(lambda e, ctx: bool(ctx.getEventsForPattern("a")))
+    for ends in (True, False):
+        run = KernelRun(NFACompiler.compile(pattern))
+        key = run.kernel.new_key()
+        run.process(key, [1, 2, 3], [Tracked(), Tracked(), Tracked()])
+        seen = weakref.ref(run.events[0])
+        run.events.clear()
+        if ends:
+            run.kernel.advance(key, (1 << 63) - 1)
+        else:
+            run.kernel.set_events(run.events.__getitem__, 0, 0, ())
+        run.kernel.take_found()
+
+        assert seen() is None
+
+
+def test_a_condition_that_keeps_its_context_is_collected() -> None:
+    """A circle through a user's function is garbage like any other."""
+
+    def used() -> weakref.ref[Any]:
+        contexts: list[Any] = []
+        keeps = Pattern.begin("a").where(lambda e, ctx: contexts.append(ctx) is None)
+        run = KernelRun(NFACompiler.compile(keeps))
+        run.process(run.kernel.new_key(), [1], ["x"])
+        assert len(contexts) == 1
+        return weakref.ref(run.kernel.helper)
+
+    helper = used()
+    gc.collect()
+
+    assert helper() is None
