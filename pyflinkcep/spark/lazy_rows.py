@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from itertools import repeat
@@ -133,8 +132,9 @@ def _field(position: int) -> property:
 def _item_getters(count: int) -> list[Any]:
     """Give descriptors of a tuple's items, whatever its class makes of an index: fast ones."""
     names = [f"item{number}" for number in range(count)]
-    items: Any = namedtuple("Items", names)  # type: ignore[misc] # which PySpark may have replaced by a subclass
-    return [inspect.getattr_static(items, name) for name in names]
+    # Held on to: a collection of garbage would empty the dict of a class that is not.
+    items = namedtuple("Items", names)  # type: ignore[misc]
+    return [vars(items)[name] for name in names]
 
 
 class LazyRows:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 from collections.abc import Callable
 from decimal import Decimal
@@ -25,6 +26,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from pyflinkcep.spark import lazy_rows
 from pyflinkcep.spark.rows import RowReader, arrow_schema
 
 _SCHEMA = StructType(
@@ -133,3 +135,20 @@ def test_only_what_is_asked_for_is_converted() -> None:
     assert lazy.ts.second == 5
     loaded = [values is not None for values in block.columns]
     assert loaded == [name == "ts" for name in _SCHEMA.fieldNames()]
+
+
+def test_a_collection_of_garbage_in_between_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever Python collects garbage while a class of Rows is made, the class is whole."""
+
+    class Collecting:
+        def __init__(self, class_: type) -> None:
+            self.items = vars(class_)
+
+        def __getitem__(self, name: str) -> Any:
+            gc.collect()
+            return self.items[name]
+
+    monkeypatch.setattr(lazy_rows, "vars", Collecting, raising=False)
+    (row, _) = RowReader(_SCHEMA).lazy_rows(_TABLE)
+
+    assert (row.name, row.price) == ("x", 0.1)
