@@ -7,8 +7,8 @@ static bool timer_after(const Kernel *kernel, int64_t time, int64_t *timer) {
     return !kernel->processing_time || !__builtin_add_overflow(*timer, 1, timer);
 }
 
-/* Add a timer to the others, which rise; say whether it was not there. */
-static bool add_timer(Key *key, int64_t timer) {
+/* Give the place of a timer among the others, which rise. */
+static Py_ssize_t timer_place(const Key *key, int64_t timer) {
     Py_ssize_t low = 0, high = key->timer_count;
     if (high > 0 && key->timers[high - 1] < timer) low = high;
     while (low < high) {
@@ -18,16 +18,25 @@ static bool add_timer(Key *key, int64_t timer) {
         else
             high = middle;
     }
-    if (low < key->timer_count && key->timers[low] == timer) return false;
+    return low;
+}
+
+static bool has_timer(const Key *key, int64_t timer) {
+    Py_ssize_t place = timer_place(key, timer);
+    return place < key->timer_count && key->timers[place] == timer;
+}
+
+static void add_timer(Key *key, int64_t timer) {
+    if (has_timer(key, timer)) return;
+    Py_ssize_t place = timer_place(key, timer);
     if (key->timer_count == key->timer_room) {
         key->timer_room = key->timer_room ? key->timer_room * 2 : 4;
         key->timers = must_grow(key->timers, (size_t)key->timer_room * sizeof(int64_t));
     }
-    memmove(key->timers + low + 1, key->timers + low,
-            (size_t)(key->timer_count - low) * sizeof(int64_t));
-    key->timers[low] = timer;
+    memmove(key->timers + place + 1, key->timers + place,
+            (size_t)(key->timer_count - place) * sizeof(int64_t));
+    key->timers[place] = timer;
     key->timer_count++;
-    return true;
 }
 
 /*
@@ -46,16 +55,18 @@ static void set_timers(
             if (times[i] >= begun && timer_after(kernel, times[i], &timer)) add_timer(key, timer);
         return;
     }
-    int64_t added = 0;
-    bool any = false;
-    for (Py_ssize_t i = partials->size - 1; i >= 0; i--) {
-        const Partial *partial = &partials->items[i];
-        if (!partial->has_start || !timer_after(kernel, partial->start_timestamp, &timer)) continue;
-        if (any && timer == added) continue;
-        if (!add_timer(key, timer)) break; /* those of earlier starts were set before */
-        added = timer;
-        any = true;
+    Py_ssize_t first = partials->size;
+    while (first > 0) { /* timers of earlier starts were set before */
+        const Partial *partial = &partials->items[first - 1];
+        if (partial->has_start && timer_after(kernel, partial->start_timestamp, &timer) &&
+            has_timer(key, timer))
+            break;
+        first--;
     }
+    for (Py_ssize_t i = first; i < partials->size; i++)
+        if (partials->items[i].has_start &&
+            timer_after(kernel, partials->items[i].start_timestamp, &timer))
+            add_timer(key, timer);
 }
 
 static int enforce_limit(Kernel *kernel, Key *key) {
