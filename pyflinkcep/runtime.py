@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from pyflinkcep.errors import CepError, CepRuntimeError, NotSupportedError
 
-__all__ = ["RichFunction", "RuntimeContext", "fewer_collections", "opened"]
+__all__ = ["RichFunction", "RuntimeContext", "opened"]
 
 
 class RuntimeContext:
@@ -83,25 +82,6 @@ class RichFunction:
 
     def close(self) -> None:
         """Give back what ``open`` took; nothing by default."""
-
-
-_COLLECTIONS = (200_000, 20, 100)
-
-
-@contextmanager
-def fewer_collections() -> Iterator[None]:
-    """
-    Let Python look for circular garbage less often, for the length of a ``with``.
-
-    A worker holds very many rows that are in no circle. With Python's own thresholds, looking
-    through them takes a third of the time of conditions in Python.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(*_COLLECTIONS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 class _Openable(Protocol):

@@ -17,7 +17,7 @@ from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import RuntimeContext, fewer_collections, opened
+from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.arrow_map import map_in_arrow
 from pyflinkcep.spark.beginnings import stretches_that_begin
 from pyflinkcep.spark.conditions import bits_column, spark_atoms
@@ -34,6 +34,7 @@ from pyflinkcep.spark.sorting import BUDGET_BYTES, POSITION, sorted_chunks
 from pyflinkcep.spark.source import EventSource, quoted
 from pyflinkcep.spark.ties import in_final_order
 from pyflinkcep.spark.values import match_values, value_columns
+from pyflinkcep.spark.worker import fewer_collections
 
 __all__ = ["batch_plan"]
 

@@ -170,7 +170,8 @@ class BucketWork:
         pages = {page: self._load(page) for page in touched}
         held = [page.events for page in pages.values()]
         store = EventStore(task.reader, task.event_schema)
-        base = store.add(pa.concat_tables([*held, due.select(task.event_schema.names)]))
+        all_events = pa.concat_tables([*held, due.select(task.event_schema.names)])
+        base = store.add(all_events.combine_chunks())  # each page takes some: from one piece
         first_due = base + sum(table.num_rows for table in held)
         work = PageWork(task, store, due, times, first_due, watermark)
         first_held = base

@@ -19,7 +19,7 @@ from pyflinkcep.spark.bucket_index import PageId
 from pyflinkcep.spark.packed_results import pack_results
 from pyflinkcep.spark.packing import count_late, read_table, write_table
 from pyflinkcep.spark.stream_task import StreamPlan, StreamTask
-from pyflinkcep.spark.worker import prepare_worker
+from pyflinkcep.spark.worker import fewer_collections, prepare_worker
 from pyflinkcep.time import MIN_WATERMARK
 
 __all__ = ["INDEX", "PAGES", "RESULTS", "SEGMENTS", "CepProcessor", "result_row"]
@@ -157,7 +157,8 @@ class CepProcessor(StatefulProcessor):
         self._storage.read = self._storage.written = 0
         work = BucketWork(self._task, self._storage)
         try:
-            output = work.run(tables, now)
+            with fewer_collections():
+                output = work.run(tables, now)
         except CepRuntimeError as error:
             raise error.in_pattern(self._plan.layout.pattern) from error.__cause__
         before = None if expired else work.index.timer

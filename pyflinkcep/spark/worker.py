@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Python worker of Spark does once, before its first task."""
+"""How Python collects garbage in a worker of Spark."""
 
 from __future__ import annotations
 
 import functools
 import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-__all__ = ["prepare_worker"]
+__all__ = ["fewer_collections", "prepare_worker"]
+
+_COLLECTIONS = (200_000, 20, 100)
 
 
 @functools.cache
@@ -18,3 +22,19 @@ def prepare_worker() -> None:
     which takes longer than the tasks of a small micro-batch; and modules are never garbage.
     """
     gc.freeze()
+
+
+@contextmanager
+def fewer_collections() -> Iterator[None]:
+    """
+    Let Python look for circular garbage less often, for the length of a ``with``.
+
+    A worker holds very many rows that are in no circle. With Python's own thresholds, looking
+    through them takes a third of the time of conditions in Python.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(*_COLLECTIONS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
