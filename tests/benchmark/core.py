@@ -8,6 +8,7 @@ sorted by key and time, as integer handles. Variants:
 known      conditions of one event are bits, computed beforehand; the default
 filtered   as known, without the events that match no condition (relaxed patterns only)
 callables  conditions are Python functions of a Row-like tuple
+kernel     as known, matched by the compiled kernel instead of the plain path
 
 usage: python -m tests.benchmark.core [--events N] [--keys N] [--workloads W ...]
 """
@@ -24,12 +25,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyflinkcep import IterativeCondition, Pattern
-from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.kernel import make_kernel
+from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator
 
 WORKLOADS = ("strict", "relaxed", "any", "kleene", "stock", "absence")
 FILTERED = ("relaxed", "any", "kleene", "absence")
-VARIANTS = ("known", "filtered", "callables")
+VARIANTS = ("known", "filtered", "callables", "kernel")
 FINAL_WATERMARK = (1 << 63) - 1
 
 
@@ -171,6 +173,8 @@ def measure(workload: str, variant: str, stream: Stream) -> Result:
         bits = {atom.stage: atom.bit for atom in nfa.atoms if atom.bit}
         known = sum(bits.values())
         values = sum(holds[stage] * bit for stage, bit in bits.items()).tolist()
+    if variant == "kernel":
+        return measure_kernel(nfa, known, stream, np.asarray(values))
     rows = stream.rows() if workload == "stock" or variant == "callables" else None
     operator = CepOperator(nfa, None if rows is None else rows.__getitem__)
     times = stream.ts.tolist()
@@ -191,6 +195,32 @@ def measure(workload: str, variant: str, stream: Stream) -> Result:
         checksum += sum(times[i] for match in found.matches for s in match.values() for i in s)
     gc.unfreeze()
     return Result(events, seconds, matches, checksum)
+
+
+def measure_kernel(nfa: NFA, known: int, stream: Stream, values: np.ndarray) -> Result:
+    """Run a workload on the compiled kernel."""
+    kernel = make_kernel(nfa, known, sets_timers=False)
+    if kernel is None:
+        raise SystemExit("there is no compiled kernel here")
+    rows = stream.rows()
+    kernel.set_events(rows.__getitem__, 0, 0, ())
+    bounds = np.r_[np.flatnonzero(np.diff(stream.key, prepend=-1)), len(stream.key)]
+    needed = np.ones(len(bounds) - 1, bool)
+    key, at, row, seconds, matches, checksum = None, 0, 0, 0.0, 0, 0
+    while at < len(needed) or key is not None:
+        begin = time.process_time()
+        if at < len(needed):
+            at, row, key = kernel.run(
+                key, stream.ts, None, 0, values, bounds, needed, at, row, 4096
+            )
+        else:
+            kernel.advance(key, FINAL_WATERMARK)
+            key = None
+        kinds, _, _, _, handles, _ = kernel.take_found()
+        seconds += time.process_time() - begin
+        matches += len(kinds)
+        checksum += int(stream.ts[np.frombuffer(handles, np.int64)].sum())
+    return Result(len(stream.key), seconds, matches, checksum)
 
 
 def batches(runs: Iterable[Run], size: int) -> Iterator[list[Run]]:

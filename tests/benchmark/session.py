@@ -27,6 +27,7 @@ def spark_session(cores: int, memory: str) -> Iterator[SparkSession]:
         .config("spark.sql.streaming.numRecentProgressUpdates", 100_000)
         .config("spark.sql.streaming.stateStore.providerClass", _ROCKSDB)
         .config("spark.sql.execution.arrow.maxBytesPerBatch", 2**31 - 1)
+        .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", True)
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
