@@ -9,8 +9,8 @@ setup(
     ext_modules=[
         Extension(
             "pyflinkcep.kernel._kernel",
-            sorted(glob("pyflinkcep/kernel/*.c")),
-            depends=["pyflinkcep/kernel/kernel.h"],
+            sorted(glob("pyflinkcep/kernel/src/*.c")),
+            depends=["pyflinkcep/kernel/src/kernel.h"],
             extra_compile_args=["-std=c11", "-fvisibility=hidden"],
             optional=True,  # without a compiler the package runs on the plain path
         )

@@ -14,7 +14,7 @@ from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.kernel import Kernel, make_kernel
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, KeyState, PartialMatchLimit
-from pyflinkcep.operator.snapshot import StateReader, StateWriter, stage_names
+from pyflinkcep.operator.state_format import StateReader, StateWriter, stage_names
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness
 

@@ -6,6 +6,6 @@ It is built with the package where there is a C compiler. Where there is none, o
 environment variable ``PYFLINKCEP_KERNEL`` is ``0``, everything runs on the plain path in Python.
 """
 
-from pyflinkcep.kernel.program import Kernel, make_kernel, why_plain
+from pyflinkcep.kernel.bridge import Kernel, make_kernel, why_plain
 
 __all__ = ["Kernel", "make_kernel", "why_plain"]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The automaton: compiled from a pattern, run over the events of a key."""
 
-from pyflinkcep.nfa.compiler import NFACompiler
+from pyflinkcep.nfa.compiler.nfa_compiler import NFACompiler
 from pyflinkcep.nfa.emission import EventMatch
 from pyflinkcep.nfa.evaluation import EventEvaluation, Expressions
 from pyflinkcep.nfa.nfa import NFA, TimedOut

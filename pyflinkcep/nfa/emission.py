@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from pyflinkcep.nfa.heap import heap_add, heap_poll, heap_remove_if
+from pyflinkcep.nfa.java_heap import heap_add, heap_poll, heap_remove_if
 from pyflinkcep.nfa.nfa_state import ComputationState, NFAState, start_event_id
 from pyflinkcep.sharedbuffer import EventId, SharedBufferAccessor
 

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import CepError, ConditionError, MissingConditionError
-from pyflinkcep.nfa.generated import MatchFunctions
+from pyflinkcep.expressions.codegen import MatchFunctions
 from pyflinkcep.nfa.nfa_state import ComputationState
 from pyflinkcep.nfa.steps import Ask, Atom, Step
 from pyflinkcep.sharedbuffer import DeweyNumber, NodeId, SharedBufferEdge, SharedBufferNode

@@ -10,7 +10,7 @@ import attrs
 from pyflinkcep.nfa.emission import EventMatch, FoundMatch, emit, emit_at_once
 from pyflinkcep.nfa.evaluation import EventEvaluation
 from pyflinkcep.nfa.nfa_state import NEVER, ComputationState, NFAState
-from pyflinkcep.nfa.situations import Plan, Situations
+from pyflinkcep.nfa.state_sets import Plan, Situations
 from pyflinkcep.nfa.steps import Ask, Atom, Move, StateTable, Step
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.runtime import RichFunction, RuntimeContext

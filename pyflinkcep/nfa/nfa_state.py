@@ -11,7 +11,7 @@ from pyflinkcep.nfa.steps import StateTable
 from pyflinkcep.sharedbuffer import DeweyNumber, EventId, SharedBufferNode
 
 if TYPE_CHECKING:
-    from pyflinkcep.nfa.situations import Situation
+    from pyflinkcep.nfa.state_sets import Situation
 
 __all__ = ["ALWAYS", "NEVER", "ComputationState", "NFAState", "start_event_id"]
 

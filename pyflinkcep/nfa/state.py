@@ -7,8 +7,8 @@ from enum import Enum
 
 import attrs
 
+from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.errors import MalformedPatternException
-from pyflinkcep.pattern.conditions import IterativeCondition
 
 __all__ = ["State", "StateTransition", "StateTransitionAction", "StateType", "endless_loop"]
 

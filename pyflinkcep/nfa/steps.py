@@ -8,14 +8,7 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.nfa.state import (
-    State,
-    StateTransition,
-    StateTransitionAction,
-    StateType,
-    endless_loop,
-)
-from pyflinkcep.pattern.conditions import (
+from pyflinkcep.conditions import (
     FUNCTION_CONDITIONS,
     BooleanConditions,
     IterativeCondition,
@@ -24,7 +17,14 @@ from pyflinkcep.pattern.conditions import (
     RichOrCondition,
     SimpleCondition,
 )
-from pyflinkcep.pattern.expressions import MatchExpression
+from pyflinkcep.expressions.tree import MatchExpression
+from pyflinkcep.nfa.state import (
+    State,
+    StateTransition,
+    StateTransitionAction,
+    StateType,
+    endless_loop,
+)
 
 __all__ = ["Ask", "Atom", "Atoms", "Move", "StateTable", "Step"]
 

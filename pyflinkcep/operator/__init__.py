@@ -4,9 +4,9 @@
 from pyflinkcep.operator.cep_operator import CepOperator, KeyState, Output, is_late
 from pyflinkcep.operator.comparator import Comparator, comparator_key
 from pyflinkcep.operator.keyed_operator import KeyedCepOperator, KeyedOutput
-from pyflinkcep.operator.keyed_snapshot import restore, snapshot
 from pyflinkcep.operator.limit import PartialMatchLimit
-from pyflinkcep.operator.snapshot import STATE_FORMAT, Serializer
+from pyflinkcep.operator.snapshot import restore, snapshot
+from pyflinkcep.operator.state_format import STATE_FORMAT, Serializer
 
 __all__ = [
     "STATE_FORMAT",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import attrs
@@ -35,14 +35,6 @@ def is_late(timestamp: Any, watermark: Any) -> Any:
     Ports ``CepOperator.processElement`` (Flink 2.3.0): equal is late, whatever the docs say.
     """
     return timestamp <= watermark
-
-
-def _bits(values: Any) -> Iterable[int]:
-    """Give plain integers: those of an array are slow to look up one by one."""
-    if values is None:
-        return itertools.repeat(0)
-    plain: Iterable[int] = values.tolist() if hasattr(values, "tolist") else values
-    return plain
 
 
 class Output(Protocol):
@@ -174,10 +166,11 @@ class CepOperator:
         situations = nfa.situations(known)
         situation = situations.of_state(nfa_state)
         evaluation = EventEvaluation(self.view, known, processing_time, self.expressions)
+        answers = itertools.repeat(0) if values is None else values
         now: int | None = None
         begun = timestamps[0] if nfa_state.isNewStartPartialMatch and len(timestamps) else None
         try:
-            for timestamp, event, bits in zip(timestamps, events, _bits(values), strict=False):
+            for timestamp, event, bits in zip(timestamps, events, answers, strict=False):
                 # Once for a time: its first event may move a partial match to a state with a
                 # gap that is over already, and Flink lets the second event still have it.
                 if timestamp >= nfa_state.deadline and timestamp != now:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the user writes: patterns, quantifiers, conditions and skip strategies, as pure data."""
 
-from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
-from pyflinkcep.pattern.conditions import (
+from pyflinkcep.conditions import (
     IterativeCondition,
     RichIterativeCondition,
     SimpleCondition,
 )
+from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import Quantifier, Times, WithinType
 

@@ -6,6 +6,12 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any, overload
 
+from pyflinkcep.conditions import (
+    RichAndCondition,
+    RichOrCondition,
+    SubtypeCondition,
+    as_condition,
+)
 from pyflinkcep.errors import (
     InvalidArgumentError,
     MalformedPatternException,
@@ -13,12 +19,6 @@ from pyflinkcep.errors import (
     NotSupportedError,
 )
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
-from pyflinkcep.pattern.conditions import (
-    RichAndCondition,
-    RichOrCondition,
-    SubtypeCondition,
-    as_condition,
-)
 from pyflinkcep.pattern.quantifier import (
     ConsumingStrategy,
     Quantifier,

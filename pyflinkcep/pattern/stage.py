@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyflinkcep.conditions import BooleanConditions, IterativeCondition
 from pyflinkcep.errors import MalformedPatternException
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
-from pyflinkcep.pattern.conditions import BooleanConditions, IterativeCondition
 from pyflinkcep.pattern.quantifier import (
     ConsumingStrategy,
     Quantifier,

@@ -8,11 +8,11 @@ from pyspark.sql import Column, DataFrame
 from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
 from pyflinkcep.operator import Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.spark.key_groups import KeyGroups
+from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.pattern_stream import PatternStream
-from pyflinkcep.spark.result import CepDataFrame
-from pyflinkcep.spark.source import KeyedDataFrame
-from pyflinkcep.spark.stream import StreamSettings
+from pyflinkcep.spark.plan.source import KeyedDataFrame
+from pyflinkcep.spark.plan.stream import StreamSettings
+from pyflinkcep.spark.state.key_groups import KeyGroups
 
 __all__ = ["CEP", "keyBy"]
 

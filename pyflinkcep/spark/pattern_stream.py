@@ -14,19 +14,19 @@ from pyflinkcep.adapters import as_process_function, flat_select_adapter, select
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.nfa import NFA, NFACompiler, StateTransitionAction, StateType
-from pyflinkcep.nfa.names import original_name
+from pyflinkcep.nfa.compiler.state_names import original_name
 from pyflinkcep.operator import Comparator
 from pyflinkcep.pattern import GroupPattern, Pattern
-from pyflinkcep.spark.batch import batch_plan
-from pyflinkcep.spark.conditions import check_conditions
-from pyflinkcep.spark.consumers import MAIN, ColumnConsumer, Consumer, FunctionConsumer
-from pyflinkcep.spark.explanation import explanation
-from pyflinkcep.spark.filtering import why_unfiltered
-from pyflinkcep.spark.flush import flush_plan
-from pyflinkcep.spark.outputs import TAG
-from pyflinkcep.spark.result import CepDataFrame
-from pyflinkcep.spark.source import EventSource, first_line
-from pyflinkcep.spark.stream import StreamSettings, make_plan, stream_plan, unpacked
+from pyflinkcep.spark.cep_dataframe import CepDataFrame
+from pyflinkcep.spark.explain import explanation
+from pyflinkcep.spark.plan.batch import batch_plan
+from pyflinkcep.spark.plan.conditions import check_conditions
+from pyflinkcep.spark.plan.flush import flush_plan
+from pyflinkcep.spark.plan.outputs import TAG
+from pyflinkcep.spark.plan.prefilter import why_unfiltered
+from pyflinkcep.spark.plan.source import EventSource, first_line
+from pyflinkcep.spark.plan.stream import StreamSettings, make_plan, stream_plan, unpacked
+from pyflinkcep.spark.worker.consumers import MAIN, ColumnConsumer, Consumer, FunctionConsumer
 
 __all__ = ["PatternStream"]
 

@@ -2,6 +2,6 @@
 """Try a pattern without Spark: harnesses for tests, and :func:`match` for lists."""
 
 from pyflinkcep.testing.harness import NFATestHarness, OperatorTestHarness
-from pyflinkcep.testing.matching import match
+from pyflinkcep.testing.match import match
 
 __all__ = ["NFATestHarness", "OperatorTestHarness", "match"]

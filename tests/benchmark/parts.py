@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pyflinkcep.spark.layout import BITS, Layout
-from pyflinkcep.spark.sorting import POSITION, sorted_chunks
-from pyflinkcep.spark.source import EventSource
+from pyflinkcep.spark.arrow.layout import BITS, Layout
+from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.worker.sorting import POSITION, sorted_chunks
 from tests.benchmark.batch import job
 from tests.benchmark.events import EventSource as BenchmarkEvents
 from tests.benchmark.measurement import Measurement

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyflinkcep.errors import CepError
 from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.nfa.relevance import Relevance
+from pyflinkcep.nfa.droppable import Relevance
 from pyflinkcep.testing import NFATestHarness
 from tests.conformance.cases import Case, build_pattern, load, make_event, match_ids
 

@@ -11,8 +11,8 @@ import attrs
 from hypothesis import strategies as st
 
 from pyflinkcep import AfterMatchSkipStrategy, CepError, Pattern, SimpleCondition, WithinType
+from pyflinkcep.conditions import ConditionContext
 from pyflinkcep.nfa import NFACompiler, State, StateTransitionAction
-from pyflinkcep.pattern.conditions import ConditionContext
 
 NAMES = "abc"
 

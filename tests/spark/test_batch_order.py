@@ -13,7 +13,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import Pattern
-from pyflinkcep.spark.batch import BatchTask
+from pyflinkcep.spark.plan.batch import BatchTask
 from tests.spark.support import configured, events, ids, in_one_job, on
 
 
@@ -86,7 +86,7 @@ def test_partitions_that_are_sorted_on_disk(
     schema = "a bigint, b bigint, files int"
     in_memory = stream.select(ids_and_files, schema).collect()
     small = partial(BatchTask, sort_bytes=10_000)
-    monkeypatch.setattr("pyflinkcep.spark.batch.BatchTask", small)
+    monkeypatch.setattr("pyflinkcep.spark.plan.batch.BatchTask", small)
     with configured(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": "100"}):
         on_disk = stream.select(ids_and_files, schema).collect()
 

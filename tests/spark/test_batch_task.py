@@ -17,13 +17,13 @@ from pyspark.sql.types import StructType
 from pyflinkcep import Pattern, RichPatternSelectFunction
 from pyflinkcep.adapters import select_adapter
 from pyflinkcep.operator import CepOperator
-from pyflinkcep.spark.batch import BatchTask
-from pyflinkcep.spark.consumers import FunctionConsumer
-from pyflinkcep.spark.event_store import EventStore
-from pyflinkcep.spark.layout import Layout
-from pyflinkcep.spark.results import Found
-from pyflinkcep.spark.rows import RowReader
-from pyflinkcep.spark.sorting import BUDGET_BYTES, POSITION
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.arrow.rows import RowReader
+from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.results import Found
+from pyflinkcep.spark.plan.batch import BatchTask
+from pyflinkcep.spark.worker.consumers import FunctionConsumer
+from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, POSITION
 from pyflinkcep.testing import OperatorTestHarness
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 
@@ -137,7 +137,7 @@ def test_a_partition_gives_what_the_operator_gives(
     task = BatchTask(spec.build(), layout(), comparator, recording, sort_bytes=sort_bytes)
     arrival = random.sample(range(len(rows)), len(rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pyflinkcep.spark.sorting._BLOCKS", 2)  # few events a chunk
+        patch.setattr("pyflinkcep.spark.worker.sorting._BLOCKS", 2)  # few events a chunk
         list(task.run(batches(rows, size, arrival)))
     matches, timeouts = [], []
     for key, timed in enumerate(keys):  # as in batch, one key after another
@@ -183,7 +183,7 @@ def test_only_live_events_outlast_their_chunk(
     comparator: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of older chunks a worker holds the events of partial matches and nothing else."""
-    monkeypatch.setattr("pyflinkcep.spark.batch.EventStore", Watched)
+    monkeypatch.setattr("pyflinkcep.spark.plan.batch.EventStore", Watched)
     monkeypatch.setattr(Watched, "most", 0)
     monkeypatch.setattr(Watched, "chunks", 0)
     waiting = Pattern.begin("a").where(_is_a).followedBy("b").where(lambda e: e.name == "b")
@@ -262,7 +262,7 @@ def test_results_become_rows_in_portions(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("at", [99, 100, 101])
 def test_a_comparator_sees_all_ties_however_many(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Events are matched in portions, and none of them ends between equal times."""
-    monkeypatch.setattr("pyflinkcep.spark.plain_matcher._EVENTS_AT_ONCE", at)
+    monkeypatch.setattr("pyflinkcep.spark.matching.python_matcher._EVENTS_AT_ONCE", at)
     rows = [(1, number // 150, "x", number, -number) for number in range(450)]
     pattern = Pattern.begin("first").next("second")
     recording = Recording()

@@ -33,7 +33,7 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.errors import FunctionError
-from pyflinkcep.spark.rows import RowWriter
+from pyflinkcep.spark.arrow.rows import RowWriter
 
 NOON = datetime(2024, 1, 1, 12)
 POINT = StructType([StructField("x", IntegerType()), StructField("y", StringType(), False)])

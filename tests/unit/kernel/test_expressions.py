@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep import Pattern
+from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.errors import ConditionError
+from pyflinkcep.expressions.parser import sql_condition
+from pyflinkcep.expressions.program import Kind, MatchValues
+from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.kernel import make_kernel
 from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.nfa.values import Kind, MatchValues
-from pyflinkcep.pattern.conditions import IterativeCondition
-from pyflinkcep.pattern.expressions import MatchExpression
-from pyflinkcep.pattern.sql import sql_condition
 from tests.kernel_harness import MANY, needs_kernel
 from tests.unit.nfa.interpreter import accumulated, run
 from tests.unit.nfa.test_match_expressions import (

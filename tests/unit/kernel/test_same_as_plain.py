@@ -16,7 +16,7 @@ from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.errors import CepError
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, PartialMatchLimit
-from pyflinkcep.operator.snapshot import StateWriter
+from pyflinkcep.operator.state_format import StateWriter
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness
 from tests.kernel_harness import Found, KernelOperatorHarness, KernelRun, needs_kernel

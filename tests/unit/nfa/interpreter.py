@@ -7,8 +7,8 @@ import math
 import operator
 from typing import Any
 
-from pyflinkcep.nfa.values import ALL, Code, Function, MatchValues, Op, Slot, Type
-from pyflinkcep.pattern.expressions import WHOLE
+from pyflinkcep.expressions.program import ALL, Code, Function, MatchValues, Op, Slot, Type
+from pyflinkcep.expressions.tree import WHOLE
 
 
 class Failed(Exception):

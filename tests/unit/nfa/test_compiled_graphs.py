@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from pyflinkcep.conditions import RichAndCondition, RichNotCondition
 from pyflinkcep.nfa import NFACompiler, StateType
-from pyflinkcep.pattern.conditions import RichAndCondition, RichNotCondition
 from tests.shorthand import parse
 
 # Flink 2.3.0's graphs. T take, I ignore, P proceed, F the final state; states in creation order,

@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyflinkcep.errors import ConditionError, InputError
+from pyflinkcep.expressions.codegen import generated
+from pyflinkcep.expressions.compiler import compiled
+from pyflinkcep.expressions.parser import sql_condition
+from pyflinkcep.expressions.program import ALL, Function, Kind, MatchValues, Slot, Type
 from pyflinkcep.nfa import Expressions, NFACompiler
-from pyflinkcep.nfa.generated import generated
-from pyflinkcep.nfa.programs import compiled
-from pyflinkcep.nfa.values import ALL, Function, Kind, MatchValues, Slot, Type
 from pyflinkcep.operator import CepOperator
-from pyflinkcep.operator.snapshot import stage_names
+from pyflinkcep.operator.state_format import stage_names
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.pattern.sql import sql_condition
-from pyflinkcep.spark.results import Results
+from pyflinkcep.spark.matching.results import Results
 from pyflinkcep.time import MAX_WATERMARK
 from tests.unit.nfa.interpreter import Failed, accumulated, run
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pyflinkcep import MalformedPatternException
-from pyflinkcep.nfa.names import NFAStateNameHandler, original_name
+from pyflinkcep.nfa.compiler.state_names import NFAStateNameHandler, original_name
 
 
 def test_counters_begin_at_the_second_use() -> None:

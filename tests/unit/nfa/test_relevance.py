@@ -7,7 +7,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.nfa.relevance import Relevance
+from pyflinkcep.nfa.droppable import Relevance
 from tests.shorthand import parse
 
 SKIP = AfterMatchSkipStrategy.skipPastLastEvent()

@@ -19,7 +19,7 @@ from pyflinkcep.operator import (
     restore,
     snapshot,
 )
-from pyflinkcep.operator.snapshot import pack, unpack
+from pyflinkcep.operator.state_format import pack, unpack
 from pyflinkcep.time import MAX_WATERMARK
 from tests.shorthand import braces, parse
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, GroupPattern, Pattern, Time, WithinType
-from pyflinkcep.pattern.conditions import (
+from pyflinkcep.conditions import (
     BooleanConditions,
     RichAndCondition,
     RichOrCondition,

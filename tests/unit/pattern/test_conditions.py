@@ -11,13 +11,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep import IterativeCondition, Pattern, RichIterativeCondition, SimpleCondition
-from pyflinkcep.errors import (
-    CepRuntimeError,
-    InvalidArgumentError,
-    MissingConditionError,
-    NotSupportedError,
-)
-from pyflinkcep.pattern.conditions import (
+from pyflinkcep.conditions import (
     BooleanConditions,
     ExpressionCondition,
     RichAndCondition,
@@ -26,6 +20,12 @@ from pyflinkcep.pattern.conditions import (
     RichOrCondition,
     SubtypeCondition,
     as_condition,
+)
+from pyflinkcep.errors import (
+    CepRuntimeError,
+    InvalidArgumentError,
+    MissingConditionError,
+    NotSupportedError,
 )
 from pyflinkcep.runtime import RuntimeContext
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from pyflinkcep import InvalidArgumentError, MalformedPatternException, NotSupportedError, Pattern
+from pyflinkcep.conditions import ExpressionCondition, RichAndCondition
+from pyflinkcep.expressions.parser import column_owners, sql_condition
+from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.pattern.conditions import ExpressionCondition, RichAndCondition
-from pyflinkcep.pattern.expressions import MatchExpression
-from pyflinkcep.pattern.sql import column_owners, sql_condition
 from pyflinkcep.testing import match
 
 

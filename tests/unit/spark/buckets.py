@@ -22,21 +22,21 @@ from pyspark.sql.types import (
 
 from pyflinkcep import Pattern
 from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.nfa.relevance import Relevance
-from pyflinkcep.operator.snapshot import stage_names
+from pyflinkcep.nfa.droppable import Relevance
+from pyflinkcep.operator.state_format import stage_names
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.bucket import BucketWork
-from pyflinkcep.spark.bucket_index import BucketIndex, PageId
-from pyflinkcep.spark.conditions import spark_atoms
-from pyflinkcep.spark.fingerprint import fingerprint
-from pyflinkcep.spark.flush import MemoryStorage
-from pyflinkcep.spark.key_groups import KeyGroups
-from pyflinkcep.spark.layout import BITS, HASH, Layout
-from pyflinkcep.spark.packed_results import pack_results, unpack_results
-from pyflinkcep.spark.packing import PackTask, count_late, read_table, read_times
-from pyflinkcep.spark.pages import Page
-from pyflinkcep.spark.rows import RowReader, arrow_schema
-from pyflinkcep.spark.stream_task import StreamPlan, StreamTask
+from pyflinkcep.spark.arrow.layout import BITS, HASH, Layout
+from pyflinkcep.spark.arrow.rows import RowReader, arrow_schema
+from pyflinkcep.spark.plan.conditions import spark_atoms
+from pyflinkcep.spark.plan.flush import MemoryStorage
+from pyflinkcep.spark.state.fingerprint import fingerprint
+from pyflinkcep.spark.state.index import BucketIndex, PageId
+from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.state.pages import Page
+from pyflinkcep.spark.worker.bucket import BucketWork
+from pyflinkcep.spark.worker.pack import PackTask, count_late, read_table, read_times
+from pyflinkcep.spark.worker.stream_worker import StreamPlan, StreamTask
+from pyflinkcep.spark.worker.unpack import pack_results, unpack_results
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.conformance.cases import Spec, holds, is_iterative, match_ids, python_condition
 

@@ -12,7 +12,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.errors import CepRuntimeError, PatternChangedError, StateFormatError
-from pyflinkcep.spark import bucket as bucket_module
+from pyflinkcep.spark.worker import bucket as bucket_module
 from pyflinkcep.testing import OperatorTestHarness
 from tests.conformance.cases import by_key, make_event, match_ids
 from tests.unit.spark.buckets import Bucket, SpyStorage, name_is

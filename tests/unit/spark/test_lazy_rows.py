@@ -26,8 +26,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pyflinkcep.spark import lazy_rows
-from pyflinkcep.spark.rows import RowReader, arrow_schema
+from pyflinkcep.spark.arrow import lazy_rows
+from pyflinkcep.spark.arrow.rows import RowReader, arrow_schema
 
 _SCHEMA = StructType(
     [

@@ -8,9 +8,9 @@ import pytest
 
 from pyflinkcep import Pattern
 from pyflinkcep.errors import PatternChangedError
+from pyflinkcep.expressions.program import Field, Kind, MatchValues
 from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.nfa.values import Field, Kind, MatchValues
-from pyflinkcep.spark.requeue import requeued
+from pyflinkcep.spark.state.pattern_change import requeued
 
 QUEUED = pa.table({"id": [1, 2], "__cep_value0": [0.5, None], "__cep_value1": [7, 8]})
 FINGERPRINT = {"value 0": "price", "value 1": "volume", "window": "5 ms"}

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.spark import sorting
-from pyflinkcep.spark.layout import HASH, Layout
-from pyflinkcep.spark.sorting import BUDGET_BYTES, POSITION, sorted_chunks
+from pyflinkcep.spark.arrow.layout import HASH, Layout
+from pyflinkcep.spark.worker import sorting
+from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, POSITION, sorted_chunks
 
 EARLY, LATE = -(10**15), 10**15  # microseconds: decades before and after 1970
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gc
 
-from pyflinkcep.spark.worker import prepare_worker
+from pyflinkcep.spark.worker.runtime import prepare_worker
 
 
 def test_what_is_loaded_is_left_alone_once() -> None:

@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions: what an event must fulfil to be taken by a stage."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Any, Protocol
+
+from pyflinkcep.errors import InvalidArgumentError, MissingConditionError, NotSupportedError
+from pyflinkcep.runtime import RichFunction, RuntimeContext
+
+__all__ = [
+    "FUNCTION_CONDITIONS",
+    "BooleanConditions",
+    "ConditionContext",
+    "ExpressionCondition",
+    "IterativeCondition",
+    "RichAndCondition",
+    "RichCompositeIterativeCondition",
+    "RichIterativeCondition",
+    "RichNotCondition",
+    "RichOrCondition",
+    "SimpleCondition",
+    "SubtypeCondition",
+    "as_condition",
+]
+
+
+class ConditionContext(Protocol):
+    """
+    What an iterative condition may ask about the partial match it is evaluated for.
+
+    Notes
+    -----
+    Ports ``IterativeCondition.Context`` and ``TimeContext`` (Flink 2.3.0).
+    """
+
+    def getEventsForPattern(self, name: str) -> Iterable[Any]:
+        """
+        Give the events that this partial match has accepted for a stage, oldest first.
+
+        The event under test is not among them. An unknown stage gives nothing.
+
+        Notes
+        -----
+        Cost: the first call for a partial match walks its path through the shared buffer.
+        """
+
+    def timestamp(self) -> int:
+        """Give the time of the event under test, epoch milliseconds."""
+
+    def currentProcessingTime(self) -> int:
+        """Give the wall clock, epoch milliseconds."""
+
+
+class IterativeCondition(ABC):
+    """
+    A condition that may look at the events the partial match accepted so far.
+
+    It must be pure: it is evaluated as often, or as seldom, as matching needs it.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.pattern.conditions.IterativeCondition`` (Flink 2.3.0).
+
+    Examples
+    --------
+    >>> class Rising(IterativeCondition):
+    ...     def filter(self, value, ctx):
+    ...         return all(value > earlier for earlier in ctx.getEventsForPattern("up"))
+    """
+
+    @abstractmethod
+    def filter(self, value: Any, ctx: ConditionContext) -> bool:
+        """
+        Say whether the event fulfils the condition.
+
+        Parameters
+        ----------
+        value : object
+            The event; a ``pyspark.sql.Row`` on Spark.
+        ctx : ConditionContext
+            The partial match and the time.
+
+        Returns
+        -------
+        bool
+            A real bool; anything else is an error at run time.
+        """
+
+
+class SimpleCondition(IterativeCondition):
+    """
+    A condition on one event alone; evaluated at most once for an event.
+
+    Subclass it and override ``filter(self, value)``, or wrap a function with :meth:`of`.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.pattern.conditions.SimpleCondition`` (Flink 2.3.0).
+
+    Examples
+    --------
+    >>> SimpleCondition.of(lambda e: e > 3).filter(5)
+    True
+    """
+
+    @abstractmethod
+    def filter(self, value: Any, ctx: ConditionContext | None = None) -> bool:
+        """Say whether the event fulfils the condition; see the class."""
+
+    @staticmethod
+    def of(function: Callable[[Any], bool]) -> SimpleCondition:
+        """Make a condition of a function of one event."""
+        return _FunctionCondition(function)
+
+
+class _FunctionCondition(SimpleCondition):
+    def __init__(self, function: Callable[[Any], bool]) -> None:
+        self.function = function
+
+    def filter(self, value: Any, ctx: ConditionContext | None = None) -> bool:
+        return self.function(value)
+
+    def __repr__(self) -> str:
+        return _name(self.function)
+
+
+class _ContextFunctionCondition(IterativeCondition):
+    def __init__(self, function: Callable[[Any, ConditionContext], bool]) -> None:
+        self.function = function
+
+    def filter(self, value: Any, ctx: ConditionContext) -> bool:
+        return self.function(value, ctx)
+
+    def __repr__(self) -> str:
+        return _name(self.function)
+
+
+FUNCTION_CONDITIONS = (_FunctionCondition, _ContextFunctionCondition)
+"""The conditions that are nothing but a plain function, the same for every use of it."""
+
+
+class RichIterativeCondition(RichFunction, IterativeCondition):
+    """
+    An iterative condition with a life cycle: ``open``, ``close`` and a runtime context.
+
+    Notes
+    -----
+    Ports ``RichIterativeCondition`` (Flink 2.3.0). As in Flink, ``open`` is called once for
+    every transition of the compiled pattern that carries the condition.
+    """
+
+
+class RichCompositeIterativeCondition(RichIterativeCondition):
+    """
+    A condition made of others, whose life cycle it forwards.
+
+    Parameters
+    ----------
+    *nestedConditions : IterativeCondition
+        The parts, none of them None.
+    """
+
+    def __init__(self, *nestedConditions: IterativeCondition) -> None:
+        for condition in nestedConditions:
+            if condition is None:
+                raise MissingConditionError("The condition cannot be null.", "give every part")
+        self.nestedConditions = nestedConditions
+
+    def getNestedConditions(self) -> tuple[IterativeCondition, ...]:
+        """Give the parts, in order."""
+        return self.nestedConditions
+
+    def setRuntimeContext(self, context: RuntimeContext) -> None:
+        """Hand the context to every part that wants one."""
+        super().setRuntimeContext(context)
+        for condition in self.nestedConditions:
+            if isinstance(condition, RichFunction):
+                condition.setRuntimeContext(context)
+
+    def open(self, context: RuntimeContext | None = None) -> None:
+        """Open every part that has a life cycle."""
+        for condition in self.nestedConditions:
+            if isinstance(condition, RichFunction):
+                condition.open(context)
+
+    def close(self) -> None:
+        """Close every part that has a life cycle."""
+        for condition in self.nestedConditions:
+            if isinstance(condition, RichFunction):
+                condition.close()
+
+
+class RichAndCondition(RichCompositeIterativeCondition):
+    """Both parts hold; the right one is not asked when the left one does not."""
+
+    def __init__(self, left: IterativeCondition, right: IterativeCondition) -> None:
+        super().__init__(left, right)
+
+    def filter(self, value: Any, ctx: ConditionContext) -> bool:
+        """Say whether both parts hold."""
+        left, right = self.nestedConditions
+        return left.filter(value, ctx) and right.filter(value, ctx)
+
+    def __repr__(self) -> str:
+        return "({!r} and {!r})".format(*self.nestedConditions)
+
+
+class RichOrCondition(RichCompositeIterativeCondition):
+    """One part holds; the right one is not asked when the left one does."""
+
+    def __init__(self, left: IterativeCondition, right: IterativeCondition) -> None:
+        super().__init__(left, right)
+
+    def filter(self, value: Any, ctx: ConditionContext) -> bool:
+        """Say whether one of the parts holds."""
+        left, right = self.nestedConditions
+        return left.filter(value, ctx) or right.filter(value, ctx)
+
+    def __repr__(self) -> str:
+        return "({!r} or {!r})".format(*self.nestedConditions)
+
+
+class RichNotCondition(RichCompositeIterativeCondition):
+    """The part does not hold."""
+
+    def __init__(self, original: IterativeCondition) -> None:
+        super().__init__(original)
+
+    def filter(self, value: Any, ctx: ConditionContext) -> bool:
+        """Say whether the part does not hold."""
+        return not self.nestedConditions[0].filter(value, ctx)
+
+    def __repr__(self) -> str:
+        return f"not {self.nestedConditions[0]!r}"
+
+
+class SubtypeCondition(SimpleCondition):
+    """The event is an instance of a class."""
+
+    def __init__(self, subtype: type) -> None:
+        self.subtype = subtype
+
+    def filter(self, value: Any, ctx: ConditionContext | None = None) -> bool:
+        """Say whether the event is an instance of the class."""
+        return isinstance(value, self.subtype)
+
+    def __repr__(self) -> str:
+        return f"is {self.subtype.__name__}"
+
+
+class BooleanConditions(SimpleCondition):
+    """A condition that always, or never, holds."""
+
+    def __init__(self, value: bool) -> None:
+        self.value = value
+
+    @staticmethod
+    def trueFunction() -> BooleanConditions:
+        """Give the condition that always holds."""
+        return BooleanConditions(True)
+
+    @staticmethod
+    def falseFunction() -> BooleanConditions:
+        """Give the condition that never holds."""
+        return BooleanConditions(False)
+
+    def filter(self, value: Any, ctx: ConditionContext | None = None) -> bool:
+        """Give the constant."""
+        return self.value
+
+    def __repr__(self) -> str:
+        return str(self.value).lower()
+
+
+class ExpressionCondition(SimpleCondition):
+    """
+    A Spark expression over the event's columns: a SQL string or a ``Column``.
+
+    Spark evaluates it before Python sees the event; as in ``DataFrame.where``, a result of
+    NULL counts as false.
+
+    Attributes
+    ----------
+    expression : str or pyspark.sql.Column
+        The expression as it was given.
+    """
+
+    def __init__(self, expression: Any) -> None:
+        self.expression = expression
+        self.text = expression if isinstance(expression, str) else str(expression)
+
+    def filter(self, value: Any, ctx: ConditionContext | None = None) -> bool:
+        """Raise: only Spark can evaluate the expression."""
+        raise NotSupportedError(
+            f"the condition {self.text!r} can only be evaluated by Spark",
+            "run the pattern on a DataFrame with CEP.pattern(...), "
+            "or write the condition as a function of the event",
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"text": self.text}  # a Column holds on to the driver's JVM
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.text = self.expression = state["text"]
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def as_condition(condition: Any, null_message: str, stage: str = "") -> IterativeCondition:
+    """
+    Turn whatever a user may write as a condition into an :class:`IterativeCondition`.
+
+    Parameters
+    ----------
+    condition : object
+        A condition, a function of (event) or (event, ctx), a SQL string or a Spark Column.
+    null_message : str
+        Flink's text for a missing condition.
+    stage : str, optional
+        The stage that the condition is for, for errors.
+
+    Raises
+    ------
+    MissingConditionError
+        When `condition` is None.
+    InvalidArgumentError
+        When it is none of the above, or SQL over stages that is wrong in itself.
+    """
+    if condition is None:
+        raise MissingConditionError(null_message, "give a function, an expression or a condition")
+    if isinstance(condition, IterativeCondition):
+        return condition
+    if isinstance(condition, str):
+        from pyflinkcep.expressions.parser import sql_condition  # imports this module
+
+        return sql_condition(condition, stage)
+    if _is_column(condition):
+        return ExpressionCondition(condition)
+    if not callable(condition) or isinstance(condition, type):
+        raise InvalidArgumentError(
+            f"{condition!r} is no condition",
+            "give a function of the event, a SQL string, a Column or an IterativeCondition object",
+        )
+    match _positional_parameters(condition):
+        case 1:
+            return SimpleCondition.of(condition)
+        case 2:
+            return _ContextFunctionCondition(condition)
+        case count:
+            raise InvalidArgumentError(
+                f"{condition!r} takes {count} arguments",
+                "a condition is a function of (event) or of (event, ctx)",
+            )
+
+
+def _is_column(value: Any) -> bool:
+    """Recognise a Spark Column, classic or Connect, without importing pyspark."""
+    return any(
+        c.__name__ == "Column" and c.__module__.startswith("pyspark.sql")
+        for c in type(value).__mro__
+    )
+
+
+def _positional_parameters(function: Callable[..., Any]) -> int:
+    """Count the arguments that a call must give; builtins without a signature take one."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = sum(1 for p in positional if p.default is p.empty)
+    if required == 0 and (positional or any(p.kind == p.VAR_POSITIONAL for p in parameters)):
+        return 1
+    return required
+
+
+def _name(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__qualname__", type(function).__name__)
+    return str(name).rsplit("<locals>.", 1)[-1]

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Match expressions as Python functions, generated from their programs; no user's text in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import attrs
+
+from pyflinkcep.expressions.program import ALL, Code, Function, MatchValues, Op, Slot, Type
+from pyflinkcep.expressions.tree import WHOLE
+
+__all__ = ["BY_ZERO", "OVERFLOW", "MatchFunctions", "generated"]
+
+OVERFLOW = "overflow: the result does not fit bigint"
+BY_ZERO = "division by zero"
+
+Slots = tuple[Any, ...]
+Fields = Sequence[Any]
+
+
+@attrs.frozen(eq=False)
+class MatchFunctions:
+    """
+    A pattern's match expressions, ready to run.
+
+    Attributes
+    ----------
+    initial : tuple
+        The slots of a partial match that has taken nothing.
+    updates : dict of str to callable
+        By stage, what makes new slots of the slots and the fields of an event that is taken;
+        stages that no expression names are absent.
+    other : callable or None
+        The same for the stages that are absent; None when nothing changes.
+    conditions : dict of str to callable
+        By text, what says of the fields of the event at hand and the slots whether the
+        expression holds. Raises ArithmeticError on overflow and division by zero, where they
+        are errors, as an update does.
+    """
+
+    initial: Slots
+    updates: dict[str, Callable[[Slots, Fields], Slots]]
+    other: Callable[[Slots, Fields], Slots] | None
+    conditions: dict[str, Callable[[Fields, Slots], bool]]
+
+
+def generated(values: MatchValues) -> MatchFunctions:
+    """Make the functions of a pattern's match expressions."""
+    stages = dict.fromkeys(slot.stage for slot in values.slots)
+    has_whole = WHOLE in stages
+    stages.pop(WHOLE, None)
+    return MatchFunctions(
+        tuple(0 if slot.function is Function.COUNT else None for slot in values.slots),
+        {stage: _update(values, stage) for stage in stages},
+        _update(values, WHOLE) if has_whole else None,
+        {text: _condition(values, code) for text, code in values.programs.items()},
+    )
+
+
+# --- arithmetic
+
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
+
+def _helpers(ansi: bool) -> dict[str, Any]:
+    def overflow(number: int) -> int:
+        if ansi:
+            raise ArithmeticError(OVERFLOW)
+        return (number - _LEAST) % (1 << 64) + _LEAST
+
+    def by_zero() -> None:
+        if ansi:
+            raise ArithmeticError(BY_ZERO)
+
+    return {"overflow": overflow, "by_zero": by_zero, "int_mod": _int_mod, "fmod": _float_mod}
+
+
+def _int_mod(a: int, b: int) -> int:
+    remainder = abs(a) % abs(b)
+    return -remainder if a < 0 else remainder
+
+
+def _float_mod(a: float, b: float) -> float:
+    return math.nan if math.isinf(a) else math.fmod(a, b)
+
+
+_EQUAL = "({a} == {b} or ({a} != {a} and {b} != {b}))"
+_LESS = "({a} < {b} or ({b} != {b} and {a} == {a}))"
+_NOT_MORE = "({a} <= {b} or {b} != {b})"
+_FLOAT_COMPARISONS = {
+    Op.EQ: _EQUAL,
+    Op.NE: f"(not {_EQUAL})",
+    Op.LT: _LESS,
+    Op.LE: _NOT_MORE,
+    Op.GT: _LESS.replace("{a}", "{c}").replace("{b}", "{a}").replace("{c}", "{b}"),
+    Op.GE: _NOT_MORE.replace("{a}", "{c}").replace("{b}", "{a}").replace("{c}", "{b}"),
+}
+_SIGNS = {
+    Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">=",
+    Op.ADD: "+", Op.SUB: "-", Op.MUL: "*",
+}  # fmt: skip
+
+
+def _compared(op: Op, a: str, b: str, type_: Any) -> str:
+    if type_ == Type.FLOAT:
+        return _FLOAT_COMPARISONS[op].format(a=a, b=b)
+    return f"({a} {_SIGNS[op]} {b})"
+
+
+def _computed(op: Op, a: str, b: str, type_: Any) -> str:
+    if op is Op.DIV:
+        return f"({a} / {b} if {b} else by_zero())"
+    if op is Op.MOD:
+        name = "fmod" if type_ == Type.FLOAT else "int_mod"
+        return f"({name}({a}, {b}) if {b} else by_zero())"
+    return f"({a} {_SIGNS[op]} {b})"
+
+
+# --- writing
+
+
+class _Value(NamedTuple):
+    """A value on the machine's stack: a name in the function, and whether it may be None."""
+
+    name: str
+    nullable: bool
+
+
+class _Source:
+    """The lines of a function."""
+
+    def __init__(self, parameters: str, helpers: dict[str, Any]) -> None:
+        self._lines = [f"def function({parameters}):"]
+        self._indent = 1
+        self._count = 0
+        self._names = dict(helpers)
+
+    def line(self, text: str) -> None:
+        self._lines.append("    " * self._indent + text)
+
+    def begin(self, text: str) -> None:
+        self.line(text)
+        self._indent += 1
+
+    def end(self) -> None:
+        self._indent -= 1
+
+    def new(self, expression: str) -> str:
+        """Give a new name for the value of an expression."""
+        self._count += 1
+        name = f"v{self._count}"
+        self.line(f"{name} = {expression}")
+        return name
+
+    def constant(self, value: Any) -> str:
+        """Give a name for a constant, whose text never becomes part of the source."""
+        name = f"c{len(self._names)}"
+        self._names[name] = value
+        return name
+
+    def in_range(self, name: str, nullable: bool) -> None:
+        """Let an integer that has too many bits overflow."""
+        guard = f"{name} is not None and " if nullable else ""
+        self.line(f"if {guard}not {_LEAST} <= {name} <= {_MOST}: {name} = overflow({name})")
+
+    def function(self) -> Any:
+        exec("\n".join(self._lines), self._names)
+        return self._names["function"]
+
+
+# --- slots
+
+
+def _update(values: MatchValues, stage: str) -> Any:
+    """Make the function that shows an event to the slots of a stage."""
+    source = _Source("slots, fields", _helpers(values.ansi))
+    names = [f"s{number}" for number in range(len(values.slots))]
+    source.line(f"{', '.join(names)}, = slots")
+    after = list(names)
+    for number, slot in enumerate(values.slots):
+        if slot.stage in (stage, WHOLE):
+            after[number] = _slot(source, values, slot, names[number])
+    source.line(f"return {', '.join(after)},")
+    return source.function()
+
+
+def _slot(source: _Source, values: MatchValues, slot: Slot, old: str) -> str:
+    """Write what a slot becomes; give its name."""
+    if slot.field == ALL:
+        return source.new(f"{old} + 1")
+    new = source.new(f"fields[{slot.field}]")
+    if values.fields[slot.field].kind.type == Type.INT and slot.type == Type.FLOAT:
+        new = source.new(f"None if {new} is None else float({new})")
+    if slot.function is Function.COUNT:
+        return source.new(f"{old} if {new} is None else {old} + 1")
+    if slot.function is Function.FIRST:
+        return source.new(f"{old} if s{slot.count} else {new}")
+    if slot.function is Function.LAST:
+        return new
+    if slot.function is Function.SUM:
+        joined = f"{new} if {old} is None else {old} + {new}"
+        total = source.new(f"{old} if {new} is None else {joined}")
+        if slot.type == Type.INT:
+            source.in_range(total, nullable=True)
+        return total
+    op = Op.LT if slot.function is Function.MIN else Op.GT
+    better = _compared(op, new, old, slot.type)
+    return source.new(f"{old} if {new} is None or ({old} is not None and not {better}) else {new}")
+
+
+# --- programs
+
+
+def _condition(values: MatchValues, code: Code) -> Any:
+    """Make the function of a program."""
+    source = _Source("fields, slots", _helpers(values.ansi))
+    writer = _Program(source, values)
+    for op, operand in code:
+        writer.instruction(op, operand)
+    source.line(f"return bool({writer.result()})")
+    return source.function()
+
+
+class _Program:
+    """Writes a program as statements; a jump becomes an ``if``."""
+
+    def __init__(self, source: _Source, values: MatchValues) -> None:
+        self._source = source
+        self._values = values
+        self._stack: list[_Value] = []
+        self._blocks: list[tuple[int, _Value]] = []
+        self._at = 0
+
+    def instruction(self, op: Op, operand: Any) -> None:
+        """Write one instruction."""
+        self._end_blocks()
+        self._at += 1
+        if op in (Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, Op.JUMP_IF_NOT_NULL):
+            self._jump(op, operand)
+        else:
+            self._stack.append(self._value(op, operand))
+
+    def result(self) -> str:
+        """Give the name of the value that is left."""
+        self._end_blocks()
+        return self._stack.pop().name
+
+    def _value(self, op: Op, operand: Any) -> _Value:
+        new = self._source.new
+        if op is Op.FIELD:
+            return _Value(new(f"fields[{operand}]"), True)
+        if op is Op.SLOT:
+            counts = self._values.slots[operand].function is Function.COUNT
+            return _Value(new(f"slots[{operand}]"), not counts)
+        if op in (Op.INT, Op.FLOAT, Op.TEXT):
+            return _Value(self._source.constant(operand), False)
+        if op is Op.NULL:
+            return _Value(new("None"), True)
+        b = self._stack.pop()
+        if op in (Op.INT_TO_FLOAT, Op.NEG, Op.NOT, Op.IS_NULL):
+            return self._unary(op, b, operand)
+        return self._binary(op, self._stack.pop(), b, operand)
+
+    def _unary(self, op: Op, a: _Value, type_: Any) -> _Value:
+        if op is Op.IS_NULL:
+            return _Value(self._source.new(f"{a.name} is None"), False)
+        form = {Op.INT_TO_FLOAT: "float({})", Op.NEG: "-{}", Op.NOT: "not {}"}[op]
+        guard = f"None if {a.name} is None else " if a.nullable else ""
+        name = self._source.new(guard + form.format(a.name))
+        if op is Op.NEG and type_ == Type.INT:
+            self._source.in_range(name, a.nullable)
+        return _Value(name, a.nullable)
+
+    def _binary(self, op: Op, left: _Value, right: _Value, type_: Any) -> _Value:
+        new, a, b = self._source.new, left.name, right.name
+        nullable = left.nullable or right.nullable
+        if op is Op.AND:
+            unknown = f"False if {a} is not None or ({b} is not None and not {b}) else None"
+            return _Value(new(f"{b} if {a} else ({unknown})"), nullable)
+        if op is Op.OR:
+            unknown = f"{b} if {a} is not None else (True if {b} else None)"
+            return _Value(new(f"True if {a} else ({unknown})"), nullable)
+        null = " or ".join(f"{v.name} is None" for v in (left, right) if v.nullable)
+        if op is Op.EQ_NULLSAFE:
+            equal = _compared(Op.EQ, a, b, type_)
+            both = f"{a} is None and {b} is None"
+            return _Value(new(f"{both} if {null} else {equal}" if null else equal), False)
+        compares = op in _FLOAT_COMPARISONS
+        value = (_compared if compares else _computed)(op, a, b, type_)
+        name = new(f"None if {null} else {value}" if null else value)
+        if type_ == Type.INT and not compares and op is not Op.MOD:
+            self._source.in_range(name, nullable)
+        return _Value(name, nullable or op in (Op.DIV, Op.MOD))
+
+    # --- jumps
+
+    def _jump(self, op: Op, count: int) -> None:
+        """Begin an ``if`` around the instructions that may be skipped."""
+        top = self._stack[-1]
+        kept = _Value(self._source.new(top.name), top.nullable)
+        if op is Op.JUMP_IF_NOT_NULL:
+            self._stack.pop()
+            kept = _Value(kept.name, False)
+        goes_on = {
+            Op.JUMP_IF_FALSE: f"if {kept.name} or {kept.name} is None:",
+            Op.JUMP_IF_TRUE: f"if not {kept.name}:",
+            Op.JUMP_IF_NOT_NULL: f"if {kept.name} is None:",
+        }
+        self._source.begin(goes_on[op])
+        self._blocks.append((self._at + count, kept))
+
+    def _end_blocks(self) -> None:
+        """End every ``if`` whose instructions are written; both ways leave their value."""
+        while self._blocks and self._blocks[-1][0] == self._at:
+            _, kept = self._blocks.pop()
+            value = self._stack.pop()
+            self._source.line(f"{kept.name} = {value.name}")
+            self._source.end()
+            self._stack.append(_Value(kept.name, kept.nullable or value.nullable))

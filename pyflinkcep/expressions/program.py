@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Match expressions as data: fields of events, accumulators of partial matches, and programs.
+
+A pattern's match expressions (:class:`~pyflinkcep.expressions.tree.MatchExpression`) share one
+:class:`MatchValues`. It has three parts.
+
+**Fields** are what is known of one event: field ``i`` is a SQL expression over the event's columns
+that Spark has computed. In the matching core a value is an INT (64 bits, signed), a FLOAT (64
+bits) or a TEXT, or it is NULL; which of the three it is, is known beforehand:
+
+===================================  =======  ==========================================
+kind of the field, as Spark has it   type     value
+===================================  =======  ==========================================
+bigint (every integral type)         INT      the number
+boolean                              INT      0 or 1
+timestamp, timestamp_ntz             INT      microseconds since the epoch
+date                                 INT      days since the epoch
+double (float too)                   FLOAT    the number
+string                               TEXT     a str; compared code point by code point
+===================================  =======  ==========================================
+
+**Slots** are what is known of a partial match: accumulators over the events it took for a stage,
+all of one tuple. Before the first event a COUNT is 0 and every other slot is NULL. When the match
+takes an event for a stage, each slot of that stage or of the whole match, and no other, becomes
+
+========  ====================================================================================
+COUNT     one more, if `field` is ALL or not NULL
+FIRST     the field's value, NULL too, if slot `count` was 0 *before* the event; else as it was
+LAST      the field's value, NULL too
+SUM       the field's value if it was NULL, else their sum; as it was where the value is NULL.
+          An INT field of a FLOAT slot is converted first. INT sums overflow as ADD does.
+MIN, MAX  the field's value if it was NULL or the value is less (greater), by the order that LT
+          and GT have; as it was where the value is NULL
+========  ====================================================================================
+
+**Programs** compute an expression from the fields of the event at hand and the slots of the
+partial match. A program is a tuple of (opcode, operand) for a machine with a stack; it leaves one
+INT, and holds where that is not 0 and not NULL. The operand `type` is a :class:`Type`: the type of
+all operands, which never differ. NULL has no type and stands where any type does.
+
+==========================  ===================================================================
+FIELD i, SLOT i             push field `i` of the event, slot `i` of the match
+INT n, FLOAT x, TEXT s      push a constant
+NULL                        push NULL
+INT_TO_FLOAT                convert the top; NULL stays NULL
+NEG type                    pop a, push -a (INT, FLOAT)
+ADD, SUB, MUL type          pop b, pop a, push a + b, a - b, a * b (INT, FLOAT)
+DIV FLOAT                   pop b, pop a, push a / b (FLOAT only)
+MOD type                    pop b, pop a, push the remainder with the sign of a (INT, FLOAT: fmod)
+LT, LE, GT, GE, EQ, NE      pop b, pop a, push INT 1 or 0 (INT, FLOAT, TEXT). NaN equals itself
+and type                    and is greater than every other number; -0.0 equals 0.0.
+EQ_NULLSAFE type            as EQ, but 1 where both are NULL and 0 where one is; never NULL
+NOT, AND, OR                of INT, where every number but 0 is true; three-valued: 0 AND NULL is
+                            0, 1 OR NULL is 1, NOT NULL is NULL
+IS_NULL                     pop a, push INT 1 or 0
+JUMP_IF_FALSE n             skip the next `n` instructions if the top is 0; it stays
+JUMP_IF_TRUE n              skip the next `n` if the top is neither 0 nor NULL; it stays
+JUMP_IF_NOT_NULL n          skip the next `n` if the top is not NULL, and leave it; else pop it
+==========================  ===================================================================
+
+Arithmetic and comparisons (but EQ_NULLSAFE) with NULL give NULL, and nothing else happens then:
+``NULL / 0`` is NULL. Else, with `ansi`, an INT result out of range is an error ("overflow") and so
+is DIV or MOD by zero ("division by zero"), of INT and of FLOAT; without it INT results wrap around
+in two's complement, and what is divided by zero is NULL. A SUM that overflowed is an error in every
+expression that the partial match is asked then. FLOAT arithmetic is IEEE's and gives
+infinities and NaN; -(-2⁶³) is an overflow, -2⁶³ MOD -1 is 0.
+
+Jumps only go forward and are nested as the expression is: ``a AND b`` is *a*, JUMP_IF_FALSE, *b*,
+AND; ``a OR b`` is *a*, JUMP_IF_TRUE, *b*, OR; ``coalesce(a, b)`` is *a*, JUMP_IF_NOT_NULL, *b*.
+``avg(x)`` is a FLOAT SUM, a COUNT, INT_TO_FLOAT, DIV, and NULL where the count is 0 for then the
+sum is.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+
+import attrs
+
+__all__ = [
+    "ALL",
+    "Code",
+    "Field",
+    "Function",
+    "Instruction",
+    "Kind",
+    "MatchValues",
+    "Op",
+    "Slot",
+    "Type",
+]
+
+ALL = -1
+"""In place of a field: count events, whatever they hold."""
+
+
+class Type(IntEnum):
+    """What a value is for the machine."""
+
+    INT = 0
+    FLOAT = 1
+    TEXT = 2
+
+
+class Kind(Enum):
+    """What a value is in SQL."""
+
+    BIGINT = "bigint"
+    DOUBLE = "double"
+    BOOLEAN = "boolean"
+    STRING = "string"
+    TIMESTAMP = "timestamp"
+    TIMESTAMP_NTZ = "timestamp_ntz"
+    DATE = "date"
+
+    @property
+    def type(self) -> Type:
+        """The type that stands for it."""
+        if self is Kind.DOUBLE:
+            return Type.FLOAT
+        return Type.TEXT if self is Kind.STRING else Type.INT
+
+
+class Function(IntEnum):
+    """What a slot accumulates."""
+
+    COUNT = 0
+    FIRST = 1
+    LAST = 2
+    SUM = 3
+    MIN = 4
+    MAX = 5
+
+
+class Op(IntEnum):
+    """The opcodes of programs."""
+
+    FIELD = 0
+    SLOT = 1
+    INT = 2
+    FLOAT = 3
+    TEXT = 4
+    NULL = 5
+    INT_TO_FLOAT = 6
+    NEG = 10
+    ADD = 11
+    SUB = 12
+    MUL = 13
+    DIV = 14
+    MOD = 15
+    LT = 20
+    LE = 21
+    GT = 22
+    GE = 23
+    EQ = 24
+    NE = 25
+    EQ_NULLSAFE = 26
+    NOT = 30
+    AND = 31
+    OR = 32
+    IS_NULL = 33
+    JUMP_IF_FALSE = 40
+    JUMP_IF_TRUE = 41
+    JUMP_IF_NOT_NULL = 42
+
+
+Instruction = tuple[Op, int | float | str | None]
+Code = tuple[Instruction, ...]
+
+
+@attrs.frozen
+class Field:
+    """
+    A value of an event.
+
+    Attributes
+    ----------
+    sql : str
+        The expression over the event's columns.
+    kind : Kind
+        What it gives.
+    """
+
+    sql: str
+    kind: Kind
+
+
+@attrs.frozen
+class Slot:
+    """
+    An accumulator of a partial match.
+
+    Attributes
+    ----------
+    function : Function
+        What it accumulates.
+    stage : str
+        The stage whose events it sees, by the name that matches use; ``match`` for all stages.
+    field : int
+        The field of those events, or :data:`ALL`.
+    type : Type
+        What the slot holds.
+    count : int
+        For FIRST: the slot that counts all events of the stage. Else -1.
+    """
+
+    function: Function
+    stage: str
+    field: int
+    type: Type
+    count: int = -1
+
+
+@attrs.frozen
+class MatchValues:
+    """
+    All match expressions of a pattern, as the module says.
+
+    Attributes
+    ----------
+    fields : tuple of Field
+        What is known of an event.
+    slots : tuple of Slot
+        What is known of a partial match.
+    programs : dict of str to Code
+        The program of each match expression, by its text.
+    ansi : bool
+        Whether overflow and division by zero are errors.
+    """
+
+    fields: tuple[Field, ...]
+    slots: tuple[Slot, ...]
+    programs: dict[str, Code]
+    ansi: bool
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether no program and no slot meets a TEXT."""
+        texts = any(field.kind is Kind.STRING for field in self.fields)
+        return not texts and not any(
+            op is Op.TEXT for code in self.programs.values() for op, _ in code
+        )

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel leaves to Python: the tables' next entries, users' conditions, errors."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from pyflinkcep.errors import CepError, MissingConditionError
+from pyflinkcep.expressions.codegen import BY_ZERO, OVERFLOW
+from pyflinkcep.nfa import NFA
+from pyflinkcep.nfa.evaluation import ambiguous, as_bool, condition_failed, expression_failed
+from pyflinkcep.nfa.steps import Ask, Move, Step
+from pyflinkcep.operator import PartialMatchLimit
+from pyflinkcep.operator.limit import too_many
+from pyflinkcep.operator.state_format import damaged_state, stage_names
+from pyflinkcep.sharedbuffer import EventId, NodeId
+
+__all__ = ["KernelHelper"]
+
+_OVERFLOW = 1
+
+
+class KernelHelper:
+    """
+    Answers what a kernel asks.
+
+    Parameters
+    ----------
+    nfa : NFA
+        The pattern.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
+
+    Attributes
+    ----------
+    processing_time : int or None, epoch milliseconds
+        The clock that conditions see; the wall clock when None.
+    """
+
+    def __init__(self, nfa: NFA, limit: PartialMatchLimit | None) -> None:
+        self.processing_time: int | None = None
+        self._nfa = nfa
+        self._limit = limit
+        self._atoms = list(nfa.atoms)
+        self._tables = list(nfa.tables.values())
+        self._stages = stage_names(nfa)
+
+    # --- the tables
+
+    def first(self, state: int) -> tuple[Any, ...]:
+        """Give where the decision for an event begins in a state."""
+        return self._described(self._tables[state].first())
+
+    def following(self, ask: Ask, holds: bool) -> tuple[Any, ...]:
+        """Give what follows on an answer."""
+        return self._described(ask.following(holds))
+
+    def _described(self, node: Ask | Step) -> tuple[Any, ...]:
+        if isinstance(node, Ask):
+            return self._atoms.index(node.atom), node, None
+        return -1, None, tuple(self._move(move) for move in node.moves)
+
+    def _move(self, move: Move) -> tuple[Any, ...]:
+        return (
+            self._tables.index(move.target),
+            self._stages.index(move.stage) if move.takes else -1,
+            move.increase,
+            move.takes,
+            move.stays,
+            move.continues,
+            move.completes,
+            move.adds_stage,
+        )
+
+    # --- errors
+
+    def as_bool(self, atom: int, timestamp: int, answer: Any) -> bool:
+        """Take a boolean of numpy for one; raise for anything else."""
+        return as_bool(self._atoms[atom], answer, timestamp)
+
+    def failed(self, atom: int, timestamp: int, cause: Exception) -> None:
+        """Raise the error of a condition that raised one."""
+        if isinstance(cause, CepError):
+            raise cause
+        raise condition_failed(self._atoms[atom], cause, timestamp) from cause
+
+    def expression_failed(self, atom: int, timestamp: int, error: int) -> None:
+        """Raise the error of a match expression that has no value."""
+        cause = ArithmeticError(OVERFLOW if error == _OVERFLOW else BY_ZERO)
+        raise expression_failed(self._atoms[atom], cause, timestamp) from cause
+
+    def ambiguous(self, ways: int, stage: int, at: int, number: int, timestamp: int) -> None:
+        """Raise the error of a partial match whose versions do not tell its way."""
+        raise ambiguous(ways, NodeId(EventId(at, number), self._stages[stage]), timestamp)
+
+    def damaged(self) -> None:
+        """Raise the error of state that cannot be read."""
+        raise damaged_state("numbers that are no state")
+
+    def skip_missed(self, ways: list[list[tuple[int, int, int]]]) -> None:
+        """Raise the error of a skip strategy that finds nothing to skip to."""
+        paths: list[dict[str, list[EventId]]] = []
+        for way in ways:
+            events: dict[str, list[EventId]] = {}
+            for stage, timestamp, number in way:
+                events.setdefault(self._stages[stage], []).append(EventId(timestamp, number))
+            paths.append(events)
+        self._nfa.skip_strategy.pruning_id(paths)
+
+    def too_many(self, count: int, timestamp: int) -> None:
+        """Raise the error of a key with too many partial matches."""
+        assert self._limit is not None
+        raise too_many(self._limit, count, timestamp)
+
+    # --- for the context of iterative conditions, which the kernel is
+
+    def no_stage(self) -> None:
+        """Raise the error of a condition that names no stage."""
+        raise MissingConditionError("getEventsForPattern(None)", "name a stage")
+
+    def now(self) -> int:
+        """Give the clock, epoch milliseconds."""
+        if self.processing_time is not None:
+            return self.processing_time
+        return time.time_ns() // 1_000_000

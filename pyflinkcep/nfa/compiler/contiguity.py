@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which condition an edge carries: contiguity, until conditions and greediness."""
+
+from __future__ import annotations
+
+from pyflinkcep.conditions import (
+    BooleanConditions,
+    IterativeCondition,
+    RichAndCondition,
+    RichNotCondition,
+)
+from pyflinkcep.nfa.state import State
+from pyflinkcep.pattern.pattern import GroupPattern, Pattern
+from pyflinkcep.pattern.quantifier import ConsumingStrategy
+
+__all__ = [
+    "extend_with_until",
+    "ignore_condition",
+    "inner_ignore_condition",
+    "make_greedy",
+    "take_condition",
+    "true_condition",
+]
+
+
+def take_condition(stage: Pattern, group: GroupPattern | None) -> IterativeCondition:
+    """Give the condition to take an event for the stage, which ends with the loop of its group."""
+    return _unless_group_ends(stage.getCondition(), group)
+
+
+def true_condition(group: GroupPattern | None) -> IterativeCondition:
+    """Give the condition that holds until the loop of the group ends."""
+    return _unless_group_ends(BooleanConditions.trueFunction(), group)
+
+
+def ignore_condition(
+    stage: Pattern, group: GroupPattern | None, first_of_loop: bool
+) -> IterativeCondition | None:
+    """
+    Give the condition to pass an event by before the stage; None where that is not allowed.
+
+    Parameters
+    ----------
+    stage : Pattern
+        The stage.
+    group : GroupPattern or None
+        The group around it.
+    first_of_loop : bool
+        Whether this is the group's first repetition, which follows the stage before the group.
+    """
+    quantifier = stage.getQuantifier()
+    strategy = quantifier.consumingStrategy
+    if group is not None and stage.getPrevious() is None:
+        quantifier = group.getQuantifier()
+        strategy = (
+            quantifier.consumingStrategy if first_of_loop else quantifier.innerConsumingStrategy
+        )
+    return _ignore_by_strategy(stage, group, strategy)
+
+
+def inner_ignore_condition(stage: Pattern, group: GroupPattern | None) -> IterativeCondition | None:
+    """Give the condition to pass an event by between repetitions; None where that is forbidden."""
+    source = group if group is not None and stage.getPrevious() is None else stage
+    return _ignore_by_strategy(stage, group, source.getQuantifier().innerConsumingStrategy)
+
+
+def extend_with_until(
+    condition: IterativeCondition | None, until: IterativeCondition | None, is_take: bool
+) -> IterativeCondition | None:
+    """Give the condition of a loop's edge, which the loop's until condition closes."""
+    if until is None:
+        return condition
+    if condition is None:
+        return RichNotCondition(until) if is_take else None
+    return RichAndCondition(RichNotCondition(until), condition)
+
+
+def make_greedy(state: State, take: IterativeCondition) -> None:
+    """Let the loop before `state` have every event that it could take."""
+    for t in state.transitions:
+        old = t.condition or BooleanConditions.trueFunction()
+        t.condition = RichAndCondition(old, RichNotCondition(take))
+
+
+def _ignore_by_strategy(
+    stage: Pattern, group: GroupPattern | None, strategy: ConsumingStrategy
+) -> IterativeCondition | None:
+    if strategy is ConsumingStrategy.SKIP_TILL_NEXT:
+        return _unless_group_ends(RichNotCondition(stage.getCondition()), group)
+    if strategy is ConsumingStrategy.SKIP_TILL_ANY:
+        return _unless_group_ends(BooleanConditions.trueFunction(), group)
+    return None
+
+
+def _unless_group_ends(
+    condition: IterativeCondition, group: GroupPattern | None
+) -> IterativeCondition:
+    until = None if group is None else group.getUntilCondition()
+    return condition if until is None else RichAndCondition(RichNotCondition(until), condition)

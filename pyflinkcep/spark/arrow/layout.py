@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where things are in the Arrow batches that a worker gets, and how it reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegralType, StructType
+
+from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.spark.plan.expressions import value_columns
+from pyflinkcep.spark.plan.source import PREFIX, EventSource, quoted
+
+__all__ = ["BITS", "HASH", "Layout", "key_values"]
+
+BITS = f"{PREFIX}bits"
+HASH = f"{PREFIX}hash"
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@attrs.frozen(eq=False)
+class Layout:
+    """
+    The columns of a worker's input, by name; travels to the workers.
+
+    Attributes
+    ----------
+    pattern : str
+        The pattern in one line, for errors.
+    schema : StructType
+        The events' own columns.
+    payload : tuple of str
+        The columns kept of an event: its own, computed keys, and fields of match expressions.
+    key_names, key_columns, key_signature : tuple of str
+        The key's names, its columns, and the columns that tell keys apart.
+    time_column : str or None
+        The events' times.
+    time_unit : int or None
+        Units of the time column in a millisecond, None for bigint milliseconds.
+    has_bits : bool
+        Whether Spark evaluated conditions.
+    values : MatchValues or None
+        The match expressions; the columns of their fields are part of the payload.
+    """
+
+    pattern: str
+    schema: StructType
+    payload: tuple[str, ...]
+    key_names: tuple[str, ...]
+    key_columns: tuple[str, ...]
+    key_signature: tuple[str, ...]
+    time_column: str | None
+    time_unit: int | None
+    has_bits: bool
+    values: MatchValues | None = None
+
+    @classmethod
+    def of(
+        cls,
+        source: EventSource,
+        has_bits: bool,
+        always_hash: bool = False,
+        values: MatchValues | None = None,
+    ) -> Layout:
+        """Describe what :func:`key_hash` and `source.prepare` give."""
+        signature = [key.signature for key in source.keys]
+        if always_hash or _needs_hash(source):
+            signature.insert(0, HASH)
+        return cls(
+            pattern=source.pattern,
+            schema=source.dataframe.schema,
+            payload=(*source.payload_columns, *value_columns(values)),
+            key_names=tuple(key.name for key in source.keys),
+            key_columns=tuple(key.column for key in source.keys),
+            key_signature=tuple(signature),
+            time_column=source.time_column,
+            time_unit=source.time_unit,
+            has_bits=has_bits,
+            values=values,
+        )
+
+    def times_ms(self, table: pa.Table) -> Ints:
+        """Give the events' times in epoch milliseconds; see :meth:`times`."""
+        times = self.times(table)
+        return times if self.time_unit is None else np.floor_divide(times, self.time_unit)
+
+    def times(self, table: pa.Table) -> Ints:
+        """
+        Give the events' times as exactly as they are known.
+
+        Raises
+        ------
+        InputError
+            When a time is null; names the column and the key.
+        """
+        assert self.time_column is not None
+        column = table.column(self.time_column)
+        if column.null_count:
+            row = int(np.flatnonzero(column.is_null().to_numpy())[0])
+            raise InputError(
+                f"pattern {self.pattern}: null event time in column {self.time_column!r} "
+                f"at key {self.key_text(table, row)}",
+                "filter such events out, or give them a time, before CEP.pattern",
+            )
+        times: Ints = column.cast(pa.int64()).to_numpy()
+        return times
+
+    def bits(self, table: pa.Table) -> Ints | None:
+        """Give the bits of the conditions that Spark evaluated."""
+        return table.column(BITS).to_numpy() if self.has_bits else None
+
+    def key_changes(self, table: pa.Table) -> Ints:
+        """Give the positions after the first at which another key begins, in a sorted table."""
+        size = table.num_rows
+        if size < 2:
+            return np.empty(0, np.int64)
+        changes = np.zeros(size - 1, bool)
+        for name in self.key_signature:
+            column = table.column(name).combine_chunks()
+            if isinstance(column, pa.ChunkedArray):
+                column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+            before, after = column.slice(0, size - 1), column.slice(1)
+            differ = pc.fill_null(pc.not_equal(before, after), False)
+            if column.null_count:
+                nulls = pc.xor(before.is_null(), after.is_null())
+                differ = pc.or_(differ, nulls)
+            changes |= differ.to_numpy(zero_copy_only=False)
+        return np.flatnonzero(changes) + 1
+
+    def key_text(self, table: pa.Table, row: int) -> str:
+        """Give a key for an error message."""
+        keys = dict(zip(self.key_names, self.key_columns, strict=True))
+        return repr(values) if (values := key_values(keys, table, row)) else "(none)"
+
+    def time_text(self, table: pa.Table, row: int) -> str:
+        """Give an event's time for an error message, nothing where it has none."""
+        if self.time_column is None or table.column(self.time_column).null_count:
+            return ""
+        return f", event time {int(self.times_ms(table)[row])} ms"
+
+
+def key_values(keys: Mapping[str, str], table: pa.Table, row: int) -> dict[str, Any] | None:
+    """Give an event's key from its columns, `keys` by name; None where there is one for all."""
+    return {name: table.column(column)[row].as_py() for name, column in keys.items()} or None
+
+
+class KeyText:
+    """
+    A key as errors show it, read from an event only when it is needed.
+
+    Parameters
+    ----------
+    layout : Layout
+        Where the key is.
+    events : pyarrow.Table
+        Events.
+    row : int
+        The position of one of the key's events.
+    """
+
+    __slots__ = ("_events", "_layout", "_row")
+
+    def __init__(self, layout: Layout, events: pa.Table, row: int) -> None:
+        self._layout = layout
+        self._events = events
+        self._row = row
+
+    def __repr__(self) -> str:
+        return self._layout.key_text(self._events, self._row)
+
+
+def _needs_hash(source: EventSource) -> bool:
+    return bool(source.keys) and not (
+        len(source.keys) == 1 and isinstance(source.keys[0].type, IntegralType)
+    )
+
+
+def key_hash(source: EventSource, always: bool = False) -> dict[str, Column]:
+    """
+    Give the column that events are shuffled and sorted by first, a number, where one is needed.
+
+    The key's own columns follow it in the order, so that two keys of one hash stay apart.
+    """
+    if not source.keys and always:
+        return {HASH: F.lit(0).cast("bigint")}
+    if not always and not _needs_hash(source):
+        return {}
+    columns = [
+        source.key_expressions.get(key.signature, F.col(quoted(key.signature)))
+        for key in source.keys
+    ]
+    return {HASH: F.xxhash64(*columns)}

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Between Arrow and Python: events as Rows, and users' rows as Arrow; the one place that does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from pyflinkcep.errors import FunctionError
+from pyflinkcep.spark.arrow.lazy_rows import LazyRows
+from pyflinkcep.spark.arrow.type_checks import field_fits
+
+__all__ = ["RowReader", "RowWriter", "arrow_schema", "shortened"]
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Give the Arrow schema that Spark uses for a schema; timestamps in UTC."""
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+class RowReader:
+    """
+    Makes Rows of Arrow data, with the Python types that PySpark's own functions see.
+
+    Parameters
+    ----------
+    schema : StructType
+        The schema of the events.
+
+    Notes
+    -----
+    The Rows are of a subclass with a property for each field, since looking a field up by name
+    takes ten times as long on a plain Row.
+    """
+
+    def __init__(self, schema: StructType) -> None:
+        self._schema = schema
+        names = schema.fieldNames()
+        fields: dict[str, Any] = {"__slots__": (), "__fields__": list(names)}
+        for position, name in enumerate(names):
+            if not hasattr(Row, name):  # such as count and index, which stay methods
+                fields[name] = property(itemgetter(position))
+        self._row: type[Row] = type("Row", (Row,), fields)
+        self._lazy = LazyRows(schema, self._row)
+
+    def lazy_rows(self, table: pa.Table) -> Sequence[Row]:
+        """Make Rows whose fields are converted when they are first asked for."""
+        return self._lazy.rows(table)
+
+    def rows(self, table: pa.Table) -> list[Row]:
+        """Make a Row of each row of a table."""
+        new, row = tuple.__new__, self._row
+        converted = ArrowTableToRowsConversion.convert(table, self._schema)
+        return [new(row, values) for values in converted]
+
+
+class RowWriter:
+    """
+    Makes Arrow data of the rows that users' functions return.
+
+    Parameters
+    ----------
+    schema : StructType
+        The schema of the output.
+    source : str
+        What returned the rows; named in errors.
+    """
+
+    def __init__(self, schema: StructType, source: str) -> None:
+        self._schema = schema
+        self._source = source
+        self._single = len(schema) == 1
+        self._fits = [field_fits(field) for field in schema.fields]
+        self.arrow_schema = arrow_schema(schema)
+
+    def row(self, given: Any) -> tuple[Any, ...]:
+        """
+        Take a row as users give it: a tuple, list, Row or dict; a plain value for a single column.
+
+        Raises
+        ------
+        FunctionError
+            When it does not fit the schema; names the column.
+        """
+        values = self._as_tuple(given)
+        for field, fits, value in zip(self._schema.fields, self._fits, values, strict=True):
+            if not fits(value):
+                raise self._misfit(field, value, given)
+        return values
+
+    def table(self, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+        """
+        Make a table of rows that :meth:`row` gave.
+
+        Raises
+        ------
+        FunctionError
+            When a value is out of the range of its column; names the column and the row.
+        """
+        if not rows:
+            return self.arrow_schema.empty_table()
+        try:
+            return _convert(rows, self._schema).cast(self.arrow_schema)
+        except Exception as cause:
+            raise self._culprit(rows) or FunctionError(
+                f"the rows of {self._source} do not fit {self._ddl()}: {cause}"
+            ) from cause
+
+    def _culprit(self, rows: Sequence[tuple[Any, ...]]) -> FunctionError | None:
+        for row in rows:
+            for field, value in zip(self._schema.fields, row, strict=True):
+                column = StructType([field])
+                try:
+                    _convert([(value,)], column).cast(arrow_schema(column))
+                except Exception:
+                    return self._misfit(field, value, row)
+        return None
+
+    def _misfit(self, field: StructField, value: Any, given: Any) -> FunctionError:
+        return FunctionError(
+            f"{self._source} returned {shortened(given)}: column {field.name!r} is "
+            f"{field.dataType.simpleString()}{'' if field.nullable else ' NOT NULL'}, "
+            f"got {shortened(value)} ({type(value).__name__})",
+            "return values of the output schema's types, or change the schema",
+        )
+
+    def _as_tuple(self, row: Any) -> tuple[Any, ...]:
+        fields = self._schema.fieldNames()
+        if isinstance(row, Row) and hasattr(row, "__fields__"):
+            values: tuple[Any, ...] = tuple(row)
+            if set(row.__fields__) == set(fields):
+                values = tuple(row[name] for name in fields)
+        elif isinstance(row, tuple):
+            values = row
+        elif isinstance(row, dict):
+            unknown = [name for name in row if name not in fields]
+            if unknown:
+                raise FunctionError(
+                    f"{self._source} returned {shortened(row)} with {unknown}, "
+                    f"the schema is {self._ddl()}",
+                    "name only columns of the output schema",
+                )
+            values = tuple(row.get(name) for name in fields)
+        elif isinstance(row, list) and len(row) == len(fields) and not self._single:
+            values = tuple(row)
+        else:
+            values = (row,)
+        if len(values) != len(fields):
+            raise FunctionError(
+                f"{self._source} returned {shortened(row)}: {len(values)} values, "
+                f"the schema has {len(fields)}: {self._ddl()}",
+                "return a tuple with one value for each column",
+            )
+        return values
+
+    def _ddl(self) -> str:
+        return ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in self._schema.fields)
+
+
+def shortened(value: Any, length: int = 300) -> str:
+    """Give the text of a value for an error message, its middle left out where it is long."""
+    text = repr(value)
+    half = length // 2
+    return text if len(text) <= length else f"{text[:half]} ... {text[-half:]}"
+
+
+def _convert(rows: Sequence[tuple[Any, ...]], schema: StructType) -> pa.Table:
+    return LocalDataToArrowConversion.convert(rows, schema, False)

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a pattern is going to run, in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from pyspark.sql import Column, DataFrame
+
+from pyflinkcep.kernel import why_plain
+from pyflinkcep.nfa import NFA, NFACompiler, State, StateTransitionAction, StateType
+from pyflinkcep.nfa.compiler.state_names import original_name
+from pyflinkcep.nfa.droppable import Relevance
+from pyflinkcep.nfa.steps import Atom
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.spark.plan.conditions import spark_atoms
+from pyflinkcep.spark.plan.expressions import match_values
+from pyflinkcep.spark.plan.prefilter import relevance_of
+
+__all__ = ["explanation"]
+
+_OBJECT = re.compile(r"<(?:[\w.<>]+\.)?(\w+) object at 0x[0-9a-f]+>")
+_COLUMN = re.compile(r"Column<'(.*)'>")
+_RESULTS = {
+    "toDF() and process()": (False, True),
+    "select() and flatSelect()": (False, False),
+    "toDF() and process() with timeouts": (True, True),
+    "select() and flatSelect() with timeouts": (True, False),
+}
+"""The ways to use matches, by whether they want timeouts and whether they show time."""
+
+_MOST_SHOWN = 8
+
+
+def explanation(
+    pattern: Pattern,
+    dataframe: DataFrame,
+    keys: Sequence[str | Column],
+    time: str | None,
+    unfiltered: str = "",
+) -> str:
+    """
+    Explain how a pattern is going to run.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    dataframe : DataFrame
+        Its events.
+    keys : sequence of str or Column
+        The key as it was given.
+    time : str or None
+        What events are ordered by; None where the watermark's column tells.
+    unfiltered : str
+        Why no event is dropped, whatever the pattern; empty where there is no such reason.
+
+    Returns
+    -------
+    str
+        Several lines; see :meth:`pyflinkcep.PatternStream.explain`.
+
+    Raises
+    ------
+    MalformedPatternException
+        When the pattern cannot run.
+    InputError
+        When SQL over earlier stages names an unknown column, or its types do not go together.
+    """
+    nfas = {wanted: NFACompiler.compile(pattern, wanted) for wanted in (False, True)}
+    nfa = nfas[False]
+    decided = {
+        how: Relevance(frozenset(), unfiltered)
+        if unfiltered
+        else relevance_of(nfas[timeouts], shows_time)
+        for how, (timeouts, shows_time) in _RESULTS.items()
+    }
+    filtered = list(_filter_lines(nfa, decided))
+    if dataframe.isStreaming and any(found.droppable for found in decided.values()):
+        filtered.append("in Python, once the watermark has seen them; late ones are counted")
+    sections = {
+        f"CEP: {nfa.description}": [
+            _input(dataframe, keys, time),
+            f"window: {', '.join(_windows(nfa))}",
+            f"after a match: {_plain(repr(nfa.skip_strategy))}",
+            f"matched {_matched_by(nfa, dataframe)}",
+        ],
+        "States (T takes the event, I passes it by, P tries it on the next state too)": [
+            _plain(str(table.state))
+            for table in reversed(nfa.tables.values())
+            if not table.is_final
+        ],
+        "Conditions": _table(_condition_rows(nfa)),
+        "Dropped before the shuffle": filtered,
+        "Warnings": list(_warnings(nfa)),
+    }
+    return "\n".join(
+        line for title, body in sections.items() if body for line in (title, *_indented(body))
+    )
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"  {line}" for line in lines]
+
+
+def _plain(text: str) -> str:
+    """Name objects that have no text of their own by their class."""
+    return _OBJECT.sub(r"\1", text)
+
+
+def _input(dataframe: DataFrame, keys: Sequence[str | Column], time: str | None) -> str:
+    kind = "unbounded" if dataframe.isStreaming else "bounded"
+    names = [_COLUMN.sub(r"\1", str(key)) for key in keys]
+    key = f"key {', '.join(names)}" if keys else "no key"
+    if time is None:
+        fields = dataframe.schema.fields
+        time = next((f.name for f in fields if "spark.watermarkDelayMs" in f.metadata), None)
+    return f"input: {kind}, {key}, ordered by {time or 'nothing yet: say inEventTime(...)'}"
+
+
+def _matched_by(nfa: NFA, dataframe: DataFrame) -> str:
+    """Say what matches; on the workers it is the same if they are installed as the driver is."""
+    reason = why_plain(nfa, match_values(nfa, dataframe))
+    return f"in Python: {reason}" if reason else "by the compiled kernel"
+
+
+# --- windows
+
+
+def _windows(nfa: NFA) -> Iterator[str]:
+    if nfa.window_time > 0:
+        yield f"{_duration(nfa.window_time)} from the first event to the last"
+    for name, gap in nfa.window_times.items():
+        yield f"{_duration(gap)} since the event before at {name}"
+    if nfa.window_time <= 0 and not nfa.window_times:
+        yield "none"
+
+
+def _duration(milliseconds: int) -> str:
+    for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")):
+        if milliseconds % size == 0:
+            return f"{milliseconds // size} {unit}"
+    return f"{milliseconds} ms"
+
+
+# --- conditions
+
+
+def _condition_rows(nfa: NFA) -> list[tuple[str, str, str]]:
+    in_spark = spark_atoms(nfa)
+    rows = []
+    stages = list(dict.fromkeys(atom.stage for atom in reversed(nfa.atoms)))
+    for atom in sorted(nfa.atoms, key=lambda atom: stages.index(atom.stage)):
+        if atom in in_spark:
+            where = "in Spark, before Python sees the event"
+        elif atom.expression is not None:
+            where = "per partial match, incremental, no walk"
+        elif atom.bit:
+            where = "in Python, at most once for an event"
+        else:
+            where = "in Python, for each partial match that the event meets there"
+        rows.append((atom.stage, _text(atom), where))
+    return rows or [("(none)", "every event is taken", "")]
+
+
+def _text(atom: Atom) -> str:
+    return _plain(repr(atom.condition))
+
+
+def _table(rows: Sequence[tuple[str, str, str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    return [f"{a:{widths[0]}}  {b:{widths[1]}}  {c}".rstrip() for a, b, c in rows]
+
+
+# --- what is dropped
+
+
+def _filter_lines(nfa: NFA, decided: dict[str, Relevance]) -> Iterator[str]:
+    """Say what is dropped, once for all ways of using matches that are alike in it."""
+    for relevance in dict.fromkeys(decided.values()):
+        ways = [how for how, found in decided.items() if found == relevance]
+        what = _dropped(nfa, relevance)
+        yield what if len(ways) == len(decided) else f"for {', '.join(ways)}: {what}"
+
+
+def _dropped(nfa: NFA, relevance: Relevance) -> str:
+    if not relevance.droppable:
+        return f"no event: {_plain(relevance.reason)}"
+    atoms = spark_atoms(nfa)
+    kinds = [
+        " and ".join(_text(atom) for atom in reversed(atoms) if bits & atom.bit)
+        for bits in sorted(relevance.droppable)
+    ]
+    said = ["events for which no condition in Spark holds"] if 0 in relevance.droppable else []
+    said += [f"events for which only {kind} holds" for kind in kinds if kind]
+    if len(said) > _MOST_SHOWN:
+        said[_MOST_SHOWN:] = [f"and {len(said) - _MOST_SHOWN} more combinations"]
+    return ", ".join(said)
+
+
+# --- warnings
+
+
+def _warnings(nfa: NFA) -> Iterator[str]:
+    """Warn of partial matches that nothing ever ends."""
+    if nfa.window_time > 0:
+        return
+    tables = [t for t in reversed(nfa.tables.values()) if not (t.is_stop or t.is_final)]
+    states = [t.state for t in tables if not t.gap_ms and t.state.stage != "GroupPattern"]
+    branching = list(dict.fromkeys(s.stage for s in states if _branches(s)))
+    looping = list(dict.fromkeys(s.stage for s in states if _loops(s)))
+    waiting = list(dict.fromkeys(s.stage for s in states if _waits(s)))
+    if branching:
+        yield (
+            f"{_named(branching)} leaves a partial match behind for every event it could take "
+            "or leave, and nothing ever ends them"
+        )
+    if looping:
+        yield f"{_named(looping)} loops, and the events of a partial match have no bound"
+    if waiting and not branching:
+        yield f"{_named(waiting)} waits for its event, for ever where it does not come"
+    if branching or looping or waiting:
+        yield (
+            "memory may grow without bound: write .within(timedelta(...)) on the pattern, "
+            "the longest time from the first event to the last"
+        )
+
+
+def _named(stages: Sequence[str]) -> str:
+    names = [repr(original_name(stage)) for stage in stages]
+    return ("stage " if len(names) == 1 else "each of the stages ") + ", ".join(names)
+
+
+def _self_edges(state: State, action: StateTransitionAction) -> bool:
+    return any(edge.action is action and edge.target is state for edge in state.transitions)
+
+
+def _waits(state: State) -> bool:
+    return state.kind is not StateType.START and _self_edges(state, StateTransitionAction.IGNORE)
+
+
+def _branches(state: State) -> bool:
+    """Say whether the state may take an event and stay where it is with the same event."""
+    if state.kind is StateType.START:
+        return False
+    free = [
+        edge
+        for edge in state.transitions
+        if edge.action is StateTransitionAction.IGNORE and str(edge.condition) in ("true", "None")
+    ]
+    takes = any(edge.action is StateTransitionAction.TAKE for edge in state.transitions)
+    return bool(free) and takes
+
+
+def _loops(state: State) -> bool:
+    """Say whether taking events leads back to the state."""
+    reached: list[State] = [state]
+    for at in reached:
+        for edge in at.transitions:
+            if edge.action is StateTransitionAction.IGNORE or edge.target.kind is StateType.STOP:
+                continue
+            if edge.target is state and state.kind is not StateType.START:
+                return True
+            if edge.target not in reached:
+                reached.append(edge.target)
+    return False

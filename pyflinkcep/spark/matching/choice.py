@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The choice of a matcher."""
+
+from __future__ import annotations
+
+from pyflinkcep.expressions.codegen import generated
+from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.kernel import make_kernel
+from pyflinkcep.nfa import NFA
+from pyflinkcep.operator import CepOperator, PartialMatchLimit
+from pyflinkcep.operator.state_format import stage_names
+from pyflinkcep.spark.matching.kernel_matcher import KernelMatcher
+from pyflinkcep.spark.matching.matcher import Matcher
+from pyflinkcep.spark.matching.python_matcher import PlainMatcher
+from pyflinkcep.spark.plan.conditions import spark_atoms
+
+__all__ = ["make_matcher"]
+
+
+def make_matcher(
+    nfa: NFA,
+    wants_timeouts: bool,
+    limit: PartialMatchLimit | None,
+    values: MatchValues | None,
+    processing_time: bool = False,
+    is_stream: bool = False,
+) -> Matcher:
+    """
+    Make a matcher, one with the compiled kernel where that can do it.
+
+    Parameters
+    ----------
+    nfa : NFA
+        The pattern.
+    wants_timeouts : bool
+        Whether timeouts are wanted.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
+    values : MatchValues or None
+        What the pattern's match expressions need.
+    processing_time : bool
+        Whether the clock counts instead of the events' own times.
+    is_stream : bool
+        Whether keys wait for watermarks.
+    """
+    known = sum(atom.bit for atom in spark_atoms(nfa))
+    kernel = make_kernel(nfa, known, limit, processing_time, is_stream, values)
+    if kernel is not None:
+        return KernelMatcher(kernel, stage_names(nfa), processing_time)
+    rules = CepOperator(nfa, None, processing_time, limit)
+    functions = None if values is None else generated(values)
+    return PlainMatcher(rules, wants_timeouts, known, functions)

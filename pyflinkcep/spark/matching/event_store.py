@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The events a worker holds, as Arrow; the rest of the library knows them by number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Row
+
+from pyflinkcep.spark.arrow.rows import RowReader
+from pyflinkcep.spark.plan.expressions import VALUE, FieldArray, field_array, field_rows
+
+__all__ = ["EventStore"]
+
+_BLOCK = 256
+_MOST_BLOCKS = 256
+
+
+class EventStore:
+    """
+    Events in arrival order, each with a handle: its running number.
+
+    The newest batch is kept whole; of older ones only the events that are still needed.
+
+    Parameters
+    ----------
+    reader : RowReader
+        Makes the Rows that conditions and functions see.
+    schema : pyarrow.Schema
+        The columns of an event.
+    """
+
+    def __init__(self, reader: RowReader, schema: pa.Schema) -> None:
+        self._reader = reader
+        self._base = 0
+        self._batch = schema.empty_table()
+        self._blocks: dict[int, Sequence[Row]] = {}
+        self._old_handles = np.empty(0, np.int64)
+        self._old = self._batch
+        self._old_rows: dict[int, Row] = {}
+        self._fields = [name for name in schema.names if name.startswith(VALUE)]
+        self._field_blocks: dict[int, list[tuple[Any, ...]]] = {}
+        self._old_fields: dict[int, tuple[Any, ...]] = {}
+
+    def add(self, batch: pa.Table) -> int:
+        """Take in a batch; give the handle of its first event. Call :meth:`keep` before."""
+        self._base += self._batch.num_rows
+        self._batch = batch
+        self._blocks = {}
+        self._field_blocks = {}
+        return self._base
+
+    def keep(self, handles: Iterable[int]) -> None:
+        """Drop every event but these."""
+        live = np.unique(np.fromiter(handles, np.int64))
+        table = self.take(live)
+        cached = self._old_rows
+        self._old_rows = {h: cached[h] for h in live.tolist() if h in cached} if cached else {}
+        self._old_handles, self._old = live, table
+        self._old_fields = {}
+        self._base += self._batch.num_rows
+        self._batch = table.slice(0, 0)
+        self._blocks = {}
+        self._field_blocks = {}
+
+    def take(
+        self,
+        handles: Sequence[int] | np.ndarray[Any, Any],
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Give the events of these handles, in this order; all of their columns, or some."""
+        names = self._batch.column_names if columns is None else list(columns)
+        old, batch = self._old.select(names), self._batch.select(names)
+        wanted = np.asarray(handles, np.int64)
+        is_old = wanted < self._base
+        if not is_old.any():
+            return batch.take(pa.array(wanted - self._base))
+        assert np.isin(wanted[is_old], self._old_handles).all(), (
+            "an event is used that was not kept"
+        )
+        # Apart, and put together afterwards: taking from both at once would copy the whole batch.
+        taken = [
+            old.take(pa.array(np.searchsorted(self._old_handles, wanted[is_old]))),
+            batch.take(pa.array(wanted[~is_old] - self._base)),
+        ]
+        order = np.argsort(np.r_[np.flatnonzero(is_old), np.flatnonzero(~is_old)])
+        return pa.concat_tables(taken).take(pa.array(order))
+
+    def fields(self, handle: int) -> tuple[Any, ...]:
+        """Give what Spark computed of an event for match expressions."""
+        if handle < self._base:
+            if handle not in self._old_fields:
+                known = zip(self._old_handles.tolist(), self._field_rows(self._old), strict=True)
+                self._old_fields = dict(known)
+            return self._old_fields[handle]
+        block, offset = divmod(handle - self._base, _BLOCK)
+        rows = self._field_blocks.get(block)
+        if rows is None:
+            rows = self._field_rows(self._batch.slice(block * _BLOCK, _BLOCK))
+            if len(self._field_blocks) >= _MOST_BLOCKS:
+                del self._field_blocks[next(iter(self._field_blocks))]
+            self._field_blocks[block] = rows
+        return rows[offset]
+
+    def field_arrays(self) -> tuple[int, int, tuple[FieldArray, ...]]:
+        """Give the handle of the newest batch's first event, its size, and its fields."""
+        columns = self._batch.select(self._fields).columns
+        return self._base, self._batch.num_rows, tuple(map(field_array, columns))
+
+    def _field_rows(self, table: pa.Table) -> list[tuple[Any, ...]]:
+        return field_rows(table.select(self._fields))
+
+    @property
+    def shown(self) -> list[str]:
+        """The columns that are wanted of an event once it is matched."""
+        return [name for name in self._batch.column_names if not name.startswith(VALUE)]
+
+    def rows(self, handles: Sequence[int] | np.ndarray[Any, Any]) -> list[Row]:
+        """Give the events of these handles as Rows; one Row for a handle, however often asked."""
+        distinct, inverse = np.unique(np.asarray(handles, np.int64), return_inverse=True)
+        rows = self._reader.rows(self.take(distinct))
+        return [rows[position] for position in inverse.tolist()]
+
+    def row(self, handle: int) -> Row:
+        """Give one event as a Row; its neighbours are made with it, for they come next."""
+        if handle < self._base:
+            row = self._old_rows.get(handle)
+            if row is None:
+                row = self._old_rows[handle] = self._reader.lazy_rows(self.take([handle]))[0]
+            return row
+        block, offset = divmod(handle - self._base, _BLOCK)
+        rows = self._blocks.get(block)
+        if rows is None:
+            rows = self._reader.lazy_rows(self._batch.slice(block * _BLOCK, _BLOCK))
+            if len(self._blocks) >= _MOST_BLOCKS:  # in a large batch; made again if need be
+                del self._blocks[next(iter(self._blocks))]
+            self._blocks[block] = rows
+        return rows[offset]

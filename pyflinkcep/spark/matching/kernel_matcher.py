@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A matcher around the compiled kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.kernel import Kernel
+from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.matcher import MOST_RESULTS, Events, Items, Stretches, Written
+from pyflinkcep.spark.matching.results import Found
+from pyflinkcep.spark.state.pages import Page
+from pyflinkcep.time import MAX_WATERMARK
+
+__all__ = ["KernelMatcher"]
+
+
+class KernelMatcher:
+    """
+    See :class:`~pyflinkcep.spark.matching.matcher.Matcher`.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The pattern's kernel.
+    stages : list of str
+        The stages by their number.
+    processing_time : bool
+        Whether the watermark is a clock that conditions may ask for.
+    """
+
+    def __init__(self, kernel: Kernel, stages: list[str], processing_time: bool) -> None:
+        self._kernel = kernel
+        self._stages = stages
+        self._processing_time = processing_time
+        self._key: Any = None
+
+    def set_events(self, store: EventStore) -> None:
+        """Say what handles mean from now on."""
+        self._kernel.set_events(store.row, *store.field_arrays())
+
+    def run(self, stretches: Stretches) -> Iterator[Found]:
+        """Match the stretches of a chunk; give results as they come."""
+        if not stretches.continues:
+            yield self.finish(stretches.key_before)
+        events, bounds = stretches.events, stretches.bounds
+        columns = (events.times, events.handles, events.base, events.bits)
+        at, row = 0, int(bounds[0])
+        while at < len(bounds) - 1:
+            try:
+                at, row, self._key = self._kernel.run(
+                    self._key, *columns, bounds, stretches.needed, at, row, MOST_RESULTS
+                )
+            except CepRuntimeError as error:
+                raise error.at_key(stretches.key_of(self._kernel.failed)) from error.__cause__
+            yield self.take()
+
+    def finish(self, key: Any) -> Found:
+        """Give the open key its final watermark."""
+        if self._key is not None:
+            try:
+                self._kernel.advance(self._key, MAX_WATERMARK)
+            except CepRuntimeError as error:
+                raise error.at_key(key) from error.__cause__
+            self._key = None
+        return self.take()
+
+    def live(self) -> list[int]:
+        """Give the handles of the events that the open key holds."""
+        return [] if self._key is None else self._key.live_handles()
+
+    def run_page(
+        self, events: Events, items: Items, page: Page, first_held: int, watermark: int
+    ) -> Written:
+        """Match events of keys of a page, and let time pass for them to the watermark."""
+        if self._processing_time:
+            self._kernel.helper.processing_time = watermark
+        try:
+            written = self._kernel.run_page(
+                events.times,
+                events.handles,
+                events.base,
+                events.bits,
+                items.positions,
+                items.starts,
+                items.ends,
+                page.numbers,
+                np.r_[0, np.cumsum(page.lengths)],
+                np.r_[0, np.cumsum(page.counts)],
+                first_held,
+                watermark,
+            )
+        except CepRuntimeError as error:
+            raise error.at_key(items.key_of(self._kernel.failed)) from error.__cause__
+        return Written(*(np.frombuffer(data, np.int64) for data in written))
+
+    def take(self) -> Found:
+        """Give the results so far."""
+        *arrays, dropped = self._kernel.take_found()
+        return Found.of(self._stages, arrays, dropped)

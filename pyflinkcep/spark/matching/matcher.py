@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matching of sorted events on a worker: what is asked, and who can do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import attrs
+import numpy as np
+
+from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.results import Found
+from pyflinkcep.spark.state.pages import Page
+
+__all__ = ["MOST_RESULTS", "Events", "Items", "Matcher", "Stretches", "Written"]
+
+MOST_RESULTS = 4096
+"""How many results of a bounded job wait at most, or some more, before they are handed on."""
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@attrs.frozen(eq=False)
+class Events:
+    """
+    Events in their final order.
+
+    Attributes
+    ----------
+    times : array of int64, epoch milliseconds
+        The events' times.
+    handles : array of int64 or None
+        Their handles, `base` and the following numbers when None.
+    base : int
+        The handle of the first event.
+    bits : array of int64 or None
+        The bits of the conditions known beforehand that hold for each event.
+    """
+
+    times: Ints
+    handles: Ints | None
+    base: int
+    bits: Ints | None
+
+
+@attrs.frozen(eq=False)
+class Stretches:
+    """
+    Events of a bounded job, cut where another key begins.
+
+    Attributes
+    ----------
+    events : Events
+        The events.
+    bounds : array of int64
+        Where each stretch begins, and where the last one ends.
+    needed : array of bool
+        Which stretches may begin a match.
+    continues : bool
+        Whether the first stretch goes on with the key that was at work last.
+    key_of : callable
+        Gives the key of a stretch by its number, for errors.
+    key_before : object
+        The key that was at work last, for errors.
+    """
+
+    events: Events
+    bounds: Ints
+    needed: Flags
+    continues: bool
+    key_of: Callable[[int], Any]
+    key_before: Any
+
+
+@attrs.frozen(eq=False)
+class Items:
+    """
+    What is to be done for keys of a page of state.
+
+    Attributes
+    ----------
+    positions : array of int64
+        For each item the position of its key in the page, -1 for a key that is not there.
+    starts, ends : array of int64
+        For each item where its events are; there may be none.
+    key_of : callable
+        Gives the key of an item by its number, for errors.
+    """
+
+    positions: Ints
+    starts: Ints
+    ends: Ints
+    key_of: Callable[[int], Any]
+
+
+@attrs.frozen(eq=False)
+class Written:
+    """
+    The states of the keys that go on.
+
+    Attributes
+    ----------
+    items : array of int64
+        The numbers of their items.
+    deadlines, lengths, counts : array of int64
+        For each one, as a page has them.
+    numbers : array of int64
+        The states one after another; see ``StateWriter``.
+    handles : array of int64
+        The events that the states refer to.
+    """
+
+    items: Ints
+    deadlines: Ints
+    lengths: Ints
+    counts: Ints
+    numbers: Ints
+    handles: Ints
+
+
+class Matcher(Protocol):
+    """
+    Matches keys' events: of a bounded job with :meth:`run`, of a stream with :meth:`run_page`.
+
+    The key that a bounded job is at stays open, for its events may go on in the next chunk.
+    """
+
+    def set_events(self, store: EventStore) -> None:
+        """Say what handles mean from now on."""
+
+    def run(self, stretches: Stretches) -> Iterator[Found]:
+        """Match the stretches of a chunk; give results as they come."""
+
+    def finish(self, key: Any) -> Found:
+        """Give the open key its final watermark; `key` is what errors call it."""
+
+    def live(self) -> list[int]:
+        """Give the handles of the events that the open key holds."""
+
+    def run_page(
+        self, events: Events, items: Items, page: Page, first_held: int, watermark: int
+    ) -> Written:
+        """
+        Match events of keys of a page, and let time pass for them to the watermark.
+
+        Parameters
+        ----------
+        events : Events
+            The events.
+        items : Items
+            Which key gets which of them.
+        page : Page
+            The page.
+        first_held : int
+            The handle of the page's first event.
+        watermark : int, epoch milliseconds
+            The watermark; in processing time the clock.
+        """
+
+    def take(self) -> Found:
+        """Give the results of pages so far."""

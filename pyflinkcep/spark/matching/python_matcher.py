@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A matcher in Python alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import numpy as np
+
+from pyflinkcep.expressions.codegen import MatchFunctions
+from pyflinkcep.nfa import NFA, Expressions
+from pyflinkcep.operator import CepOperator, KeyState
+from pyflinkcep.operator.state_format import StateReader, StateWriter, refuse_damage, stage_names
+from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.matcher import MOST_RESULTS, Events, Items, Stretches, Written
+from pyflinkcep.spark.matching.results import Found, Results
+from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
+from pyflinkcep.time import MAX_WATERMARK
+
+__all__ = ["PlainMatcher"]
+
+_EVENTS_AT_ONCE = 16_384
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class PlainMatcher:
+    """
+    See :class:`~pyflinkcep.spark.matching.matcher.Matcher`.
+
+    Parameters
+    ----------
+    rules : CepOperator
+        The operator's rules.
+    wants_timeouts : bool
+        Whether timeouts are wanted.
+    known : int
+        The bits of the conditions whose answers come with the events.
+    functions : MatchFunctions or None
+        The pattern's match expressions.
+    """
+
+    def __init__(
+        self,
+        rules: CepOperator,
+        wants_timeouts: bool,
+        known: int,
+        functions: MatchFunctions | None,
+    ) -> None:
+        self._rules = rules
+        self._known = known
+        self._functions = functions
+        self._results = Results(stage_names(rules.nfa), wants_timeouts)
+        self._state: KeyState | None = None
+
+    def set_events(self, store: EventStore) -> None:
+        """Say what handles mean from now on."""
+        expressions = None
+        if self._functions is not None:
+            expressions = Expressions(self._functions, store.fields)
+        self._rules = attrs.evolve(self._rules, view=store.row, expressions=expressions)
+
+    # --- bounded jobs
+
+    def run(self, stretches: Stretches) -> Iterator[Found]:
+        """Match the stretches of a chunk; give results as they come."""
+        if not stretches.continues:
+            yield self.finish(stretches.key_before)
+        bounds, times = stretches.bounds.tolist(), stretches.events.times
+        for number, needed in enumerate(stretches.needed.tolist()):
+            if number:
+                self._end_key(stretches.key_of(number - 1))
+            if self._state is None and needed:
+                self._state = self._rules.new_key()
+            if self._state is None:
+                continue
+            key = stretches.key_of(number)
+            for start, end in _portions(times, bounds[number], bounds[number + 1]):
+                self._process(key, self._state, stretches.events, start, end)
+                self._state.timers.clear()  # nothing waits for a watermark here
+                if len(self._results) >= MOST_RESULTS:
+                    yield self.take()
+        yield self.take()
+
+    def finish(self, key: Any) -> Found:
+        """Give the open key its final watermark."""
+        self._end_key(key)
+        return self.take()
+
+    def _end_key(self, key: Any) -> None:
+        if self._state is not None:
+            self._rules.advance_time(key, self._state, MAX_WATERMARK, self._results)
+            self._state = None
+
+    def live(self) -> list[int]:
+        """Give the handles of the events that the open key holds."""
+        return [] if self._state is None else self._state.buffer.live_events()
+
+    def take(self) -> Found:
+        """Give the results so far."""
+        return self._results.take()
+
+    def _process(
+        self,
+        key: Any,
+        state: KeyState,
+        events: Events,
+        start: int,
+        end: int,
+        now: int | None = None,
+    ) -> None:
+        base, bits, handles = events.base, events.bits, events.handles
+        self._rules.process_events(
+            key,
+            state,
+            events.times[start:end].tolist(),
+            range(base + start, base + end) if handles is None else handles[start:end].tolist(),
+            self._results,
+            self._known,
+            None if bits is None else bits[start:end].tolist(),
+            now,
+        )
+
+    # --- streams
+
+    def run_page(
+        self, events: Events, items: Items, page: Page, first_held: int, watermark: int
+    ) -> Written:
+        """Match events of keys of a page, and let time pass for them to the watermark."""
+        rules, writer = self._rules, _PageWriter(self._rules.nfa)
+        now = watermark if rules.processing_time else None
+        stored = _StoredStates(rules.nfa, page, first_held)
+        columns = (items.positions.tolist(), items.starts.tolist(), items.ends.tolist())
+        for item, (position, start, end) in enumerate(zip(*columns, strict=True)):
+            key = items.key_of(item)
+            state = rules.new_key() if position < 0 else stored.state(position)
+            if start < end:
+                self._process(key, state, events, start, end, now)
+            rules.advance_time(key, state, watermark, self._results)
+            if not rules.is_idle(state):
+                writer.add(item, state)
+        return writer.written()
+
+
+class _StoredStates:
+    """The states of a page."""
+
+    def __init__(self, nfa: NFA, page: Page, first_held: int) -> None:
+        self._numbers = page.numbers
+        self._lengths = np.r_[0, np.cumsum(page.lengths)]
+        self._counts = np.r_[0, np.cumsum(page.counts)]
+        handles = range(first_held, first_held + int(self._counts[-1]))
+        self._reader = StateReader(nfa, (), handles, list(nfa.tables), stage_names(nfa))
+
+    def state(self, position: int) -> KeyState:
+        """Read the state of a key."""
+        numbers = self._numbers[self._lengths[position] : self._lengths[position + 1]]
+        with refuse_damage():
+            self._reader.seek(numbers.tolist(), int(self._counts[position]))
+            return self._reader.read()
+
+
+class _PageWriter:
+    """Collects the states of the keys that go on."""
+
+    def __init__(self, nfa: NFA) -> None:
+        self._writer = StateWriter(nfa)
+        self._columns: list[list[int]] = [[], [], [], []]
+
+    def add(self, item: int, state: KeyState) -> None:
+        """Add a key's state."""
+        writer = self._writer
+        numbers, events = len(writer.numbers), len(writer.events)
+        writer.first_event = events
+        writer.write(state)
+        deadline = min(state.timers, default=NO_DEADLINE)
+        row = (item, deadline, len(writer.numbers) - numbers, len(writer.events) - events)
+        for column, value in zip(self._columns, row, strict=True):
+            column.append(value)
+
+    def written(self) -> Written:
+        """Give them as columns."""
+        lists = [*self._columns, self._writer.numbers, self._writer.events]
+        return Written(*(np.asarray(values, np.int64) for values in lists))
+
+
+def _portions(times: Ints, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Cut long stretches where the time changes: portions are Python objects for a while."""
+    while start < end:
+        cut = start + _EVENTS_AT_ONCE
+        while cut < end and times[cut] == times[cut - 1]:
+            cut += 1
+        yield start, min(cut, end)
+        start = cut

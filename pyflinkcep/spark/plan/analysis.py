@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asking Spark what expressions of conditions give, and saying which one is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StructType
+
+from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.parser import column_owners
+from pyflinkcep.nfa import NFA
+from pyflinkcep.nfa.steps import Atom
+from pyflinkcep.operator.state_format import stage_names
+from pyflinkcep.spark.plan.source import first_line
+
+__all__ = ["analysed", "where"]
+
+
+def where(nfa: NFA, atom: Atom) -> str:
+    """Say for errors where a condition is."""
+    return f"pattern {nfa.description}, stage {atom.stage!r}"
+
+
+def analysed(
+    nfa: NFA, asked: Sequence[tuple[Atom, Column]], dataframe: DataFrame
+) -> list[DataType]:
+    """
+    Give the types of expressions over the events.
+
+    Parameters
+    ----------
+    nfa : NFA
+        The pattern, for errors.
+    asked : sequence of (Atom, Column)
+        The expressions, each with the condition that it belongs to.
+    dataframe : DataFrame
+        The events.
+
+    Raises
+    ------
+    InputError
+        When an expression cannot be evaluated; names its condition.
+    """
+    # Beside events, so that none aggregates; each in a struct, so that it is one value.
+    structs = [F.struct(column) for _, column in asked]
+    try:
+        fields = dataframe.select("*", *structs).schema.fields[len(dataframe.columns) :]
+    except Exception as cause:
+        if len(asked) > 1:  # find the one at fault
+            return [type_ for one in asked for type_ in analysed(nfa, [one], dataframe)]
+        atom = asked[0][0]
+        raise InputError(
+            f"{where(nfa, atom)}: the condition {repr(atom.condition)!r} cannot be evaluated: "
+            f"{first_line(cause)}",
+            _hint(nfa, atom, dataframe),
+        ) from cause
+    return [
+        field.dataType.fields[0].dataType
+        for field in fields
+        if isinstance(field.dataType, StructType)
+    ]
+
+
+def _hint(nfa: NFA, atom: Atom, dataframe: DataFrame) -> str:
+    stages = column_owners(repr(atom.condition)) & set(stage_names(nfa)) - set(dataframe.columns)
+    if not stages:
+        return f"the columns are {dataframe.columns}"
+    stage = min(stages)
+    return (
+        f"{stage!r} is a stage: say which of its events is meant, for example last({stage}.column) "
+        f"or avg({stage}.column)"
+    )

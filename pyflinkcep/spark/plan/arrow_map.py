@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``DataFrame.mapInArrow`` for columns of any name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from pyflinkcep.spark.plan.source import PREFIX, quoted
+from pyflinkcep.spark.worker.runtime import prepare_worker
+
+__all__ = ["map_in_arrow"]
+
+ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def map_in_arrow(
+    dataframe: DataFrame, function: ArrowFunction, schema: StructType, name: str
+) -> DataFrame:
+    """
+    Map a DataFrame's Arrow batches.
+
+    Parameters
+    ----------
+    dataframe : DataFrame
+        The input.
+    function : callable
+        From the batches of a partition to batches of `schema`.
+    schema : StructType
+        The schema of the result.
+    name : str
+        What the plan, and so Spark's UI, calls the function.
+
+    Notes
+    -----
+    PySpark 4.3 looks each column up by a name that it takes for a path, so that a column named
+    ``a.b`` is not found. Such columns travel under another name.
+    """
+    names = dataframe.columns
+    safe = [
+        f"{PREFIX}column{position}" if set(name) & set(".`*") else name
+        for position, name in enumerate(names)
+    ]
+    renamed = safe != names
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        prepare_worker()
+        return function(batch.rename_columns(names) if renamed else batch for batch in batches)
+
+    run.__name__ = run.__qualname__ = name
+    if renamed:
+        columns = zip(names, safe, strict=True)
+        dataframe = dataframe.select(*(F.col(quoted(old)).alias(new) for old, new in columns))
+    return dataframe.mapInArrow(run, schema)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL and Column conditions: checked on the driver, evaluated by Spark, one bit each."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.types import BooleanType
+
+from pyflinkcep.conditions import ExpressionCondition, SubtypeCondition
+from pyflinkcep.errors import InputError, NotSupportedError
+from pyflinkcep.nfa import NFA
+from pyflinkcep.nfa.steps import Atom
+from pyflinkcep.spark.plan.analysis import analysed, where
+from pyflinkcep.spark.plan.expressions import match_values
+
+__all__ = ["bits_column", "check_conditions", "condition_column", "spark_atoms"]
+
+_MOST_BITS = 62
+
+
+def spark_atoms(nfa: NFA) -> list[Atom]:
+    """Give the conditions of a pattern that Spark evaluates."""
+    return [atom for atom in nfa.atoms if isinstance(atom.condition, ExpressionCondition)]
+
+
+def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
+    """
+    Refuse conditions that can never work on this DataFrame.
+
+    Raises
+    ------
+    InputError
+        When an expression names an unknown column or gives no boolean, or the types in a match
+        expression do not go together; when a subtype is asked of Rows.
+    NotSupportedError
+        When the pattern has more expressions than a bit mask has bits.
+    """
+    for atom in nfa.atoms:
+        condition = atom.condition
+        if isinstance(condition, SubtypeCondition) and not issubclass(Row, condition.subtype):
+            raise InputError(
+                f"{where(nfa, atom)}: subtype({condition.subtype.__name__}) holds for no event "
+                "on Spark, where events are Rows",
+                "write a condition on a column that tells the kinds of events apart",
+            )
+    match_values(nfa, dataframe)
+    atoms = spark_atoms(nfa)
+    types = analysed(nfa, [(atom, condition_column(atom)) for atom in atoms], dataframe)
+    for atom, type_ in zip(atoms, types, strict=True):
+        if not isinstance(type_, BooleanType):
+            raise InputError(
+                f"{where(nfa, atom)}: the condition {_text(atom)} gives "
+                f"{type_.simpleString()}, want boolean",
+                "compare it with something",
+            )
+        if atom.bit >> _MOST_BITS:
+            raise NotSupportedError(
+                f"{where(nfa, atom)}: more than {_MOST_BITS} conditions in one pattern",
+                "join conditions of a stage into one expression",
+            )
+
+
+def _text(atom: Atom) -> str:
+    return repr(repr(atom.condition))  # an expression's text, in quotes
+
+
+def bits_column(nfa: NFA) -> Column | None:
+    """
+    Give the column with a bit for each expression that holds, None without expressions.
+
+    NULL counts as false, as in ``DataFrame.where``.
+    """
+    bits = [
+        F.when(condition_column(atom), F.lit(atom.bit)).otherwise(F.lit(0)).cast("bigint")
+        for atom in spark_atoms(nfa)
+    ]
+    return functools.reduce(operator.add, bits) if bits else None
+
+
+def condition_column(atom: Atom) -> Column:
+    """Give a condition that Spark evaluates; its answer may be NULL."""
+    expression: Any = atom.condition.expression  # type: ignore[attr-defined]
+    return F.expr(expression) if isinstance(expression, str) else expression

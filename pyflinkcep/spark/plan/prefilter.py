@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dropping what no partial match can use before Spark moves it to the keys."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from functools import partial, reduce
+
+import attrs
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pyflinkcep.nfa import NFA
+from pyflinkcep.nfa.droppable import Relevance
+from pyflinkcep.nfa.steps import Atom
+from pyflinkcep.spark.arrow.layout import BITS
+from pyflinkcep.spark.plan.conditions import condition_column, spark_atoms
+from pyflinkcep.spark.plan.source import EventSource, quoted
+from pyflinkcep.spark.worker.consumers import Consumer
+
+__all__ = ["EventFilter", "relevance_of", "why_unfiltered"]
+
+
+@attrs.frozen(eq=False)
+class EventFilter:
+    """
+    The filter of a bounded job.
+
+    Attributes
+    ----------
+    atoms : list of Atom
+        The conditions that Spark evaluates.
+    relevance : Relevance
+        What may be dropped.
+    early : bool
+        Whether to filter the events as they come, so that a source such as Parquet need not
+        give them; else by the answers computed for them.
+    """
+
+    atoms: list[Atom]
+    relevance: Relevance
+    early: bool
+
+    @classmethod
+    def of(cls, nfa: NFA, consumer: Consumer, dataframe: DataFrame) -> EventFilter:
+        """Decide for a pattern, what becomes of its matches, and its events."""
+        relevance = relevance_of(nfa, consumer.shows_time)
+        atoms = spark_atoms(nfa)
+        conditions = [condition_column(atom) for atom in atoms]
+        early = bool(relevance.droppable) and _can_be_asked_twice(dataframe, conditions)
+        return cls(atoms, relevance, early)
+
+    def before(self, source: EventSource) -> EventSource:
+        """Filter the events as they come, if that is the way."""
+        if not self.early:
+            return source
+        wanted = _formula(self.atoms, self.relevance.droppable)
+        column = F.lit(wanted) if isinstance(wanted, bool) else wanted
+        return attrs.evolve(source, dataframe=source.dataframe.where(column | _no_time(source)))
+
+    def after(self, source: EventSource, prepared: DataFrame) -> DataFrame:
+        """Filter the events by their answers, if that is the way."""
+        if self.early or not self.relevance.droppable:
+            return prepared
+        unwanted = F.col(BITS).isin(sorted(self.relevance.droppable))
+        return prepared.where(~unwanted | _no_time(source))
+
+
+def relevance_of(nfa: NFA, shows_time: bool) -> Relevance:
+    """Decide what may be dropped before the shuffle, where Spark's conditions are known."""
+    return Relevance.of(nfa, sum(atom.bit for atom in spark_atoms(nfa)), shows_time)
+
+
+def why_unfiltered(processing_time: bool, limited: bool, late_output: bool) -> str:
+    """
+    Say why a stream is not filtered, whatever its pattern.
+
+    Parameters
+    ----------
+    processing_time : bool
+        Whether the clock counts.
+    limited : bool
+        Whether a key may have only so many partial matches.
+    late_output : bool
+        Whether late events go to an output of their own.
+
+    Returns
+    -------
+    str
+        The reason, empty where there is none.
+    """
+    if processing_time:
+        return "in processing time the arrival of any event may end a window"
+    if limited:
+        return "maxPartialMatches counts partial matches that any event may split"
+    if late_output:
+        return "sideOutputLateData() gives late events whole, whatever they are"
+    return ""
+
+
+def _no_time(source: EventSource) -> Column:
+    """Keep events without a time: they are refused later, where their key can be named."""
+    assert source.time_column is not None
+    if not source.dataframe.schema[source.time_column].nullable:
+        return F.lit(False)
+    return F.col(quoted(source.time_column)).isNull()
+
+
+def _can_be_asked_twice(dataframe: DataFrame, conditions: Sequence[Column]) -> bool:
+    """
+    Say whether conditions give the same answer again, at little cost: no Python functions.
+
+    Nor window functions: Spark has none in a filter, and they need the events that it drops.
+    Spark alone knows; where it cannot be asked, as over Spark Connect, the answer is no.
+    """
+    try:
+        dataframe.where(reduce(operator.or_, conditions, F.lit(True)))
+        plan = dataframe.select(*conditions)._jdf.queryExecution().analyzed()
+        jvm = dataframe.sparkSession._jvm
+        assert jvm is not None
+        python = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.PYTHON_UDF()
+        expressions = plan.expressions()
+        return all(
+            bool(expression.deterministic()) and not expression.containsPattern(python)
+            for expression in map(expressions.apply, range(expressions.size()))
+        )
+    except Exception:
+        return False
+
+
+def _formula(atoms: Sequence[Atom], droppable: frozenset[int]) -> Column | bool:
+    """
+    Give what must hold of events that are not droppable, condition by condition.
+
+    NULL counts as false: without a ``not`` a formula is then never true by mistake.
+    """
+    if not atoms or not droppable:
+        return not droppable
+    atom, rest = atoms[0], atoms[1:]
+    halves = partial(_formula, rest)
+    without = frozenset(bits for bits in droppable if not bits & atom.bit)
+    holding = frozenset(bits & ~atom.bit for bits in droppable if bits & atom.bit)
+    if without == holding:
+        return halves(without)
+    holds = condition_column(atom)
+    if holding < without:  # one that holds only ever makes an event wanted
+        return _or(_and(holds, halves(holding)), halves(without))
+    fails = ~F.coalesce(holds, F.lit(False))
+    return _or(_and(holds, halves(holding)), _and(fails, halves(without)))
+
+
+def _and(one: Column, other: Column | bool) -> Column | bool:
+    if isinstance(other, bool):
+        return one if other else False
+    return one & other
+
+
+def _or(one: Column | bool, other: Column | bool) -> Column | bool:
+    if isinstance(one, bool):
+        return True if one else other
+    if isinstance(other, bool):
+        return True if other else one
+    return one | other

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a pattern its stored partial matches depend on, and what changed in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pyflinkcep.conditions import ExpressionCondition
+from pyflinkcep.nfa import NFA
+from pyflinkcep.spark.arrow.layout import Layout
+
+__all__ = ["LASTING", "answers", "changes", "fingerprint", "values"]
+
+LASTING = ("key", "time column", "columns", "key groups")
+"""What queued events depend on, so that no restart can change it."""
+
+
+def fingerprint(nfa: NFA, layout: Layout, key_groups: int) -> dict[str, str]:
+    """
+    Give what must stay the same for stored state to be used again.
+
+    Parameters
+    ----------
+    nfa : NFA
+        The compiled pattern.
+    layout : Layout
+        The events' columns, key and time.
+    key_groups : int
+        The number of key groups.
+
+    Returns
+    -------
+    dict of str to str
+        What it is, in words, to its value as text. The code of Python conditions is not among
+        them: it may change, as it may in Flink.
+    """
+    facts = {
+        "pattern": nfa.description,
+        "skip strategy": repr(nfa.skip_strategy),
+        "window": f"{nfa.window_time} ms",
+        "gaps": json.dumps(nfa.window_times, sort_keys=True),
+        "key": json.dumps(dict(zip(layout.key_names, layout.key_columns, strict=True))),
+        "time column": str(layout.time_column),
+        "columns": layout.schema.simpleString(),
+        "key groups": str(key_groups),
+    }
+    for name, table in nfa.tables.items():
+        edges = [f"{t.action.value} {t.target.name}" for t in table.state.transitions]
+        facts[f"state {name}"] = f"{table.state.kind.value}: {', '.join(edges)}"
+    for number, atom in enumerate(nfa.atoms):
+        if isinstance(atom.condition, ExpressionCondition):
+            facts[f"condition {number} (stage {atom.stage})"] = atom.condition.text
+        elif atom.expression is not None:
+            facts[f"match expression {number} (stage {atom.stage})"] = atom.expression
+    for number, field in enumerate(layout.values.fields if layout.values is not None else ()):
+        facts[f"value {number}"] = field.sql
+    return facts
+
+
+def answers(stored: Mapping[str, str]) -> dict[str, int]:
+    """Give the bit of each SQL condition, by its text, of the pattern of a fingerprint."""
+    words = ((what.split(), text) for what, text in stored.items())
+    return {text: 1 << int(what[1]) for what, text in words if what[0] == "condition"}
+
+
+def values(stored: Mapping[str, str]) -> dict[str, int]:
+    """Give the number of each field of match expressions, by its SQL, of a fingerprint."""
+    words = ((what.split(), text) for what, text in stored.items())
+    return {text: int(what[1]) for what, text in words if what[0] == "value"}
+
+
+def changes(stored: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:
+    """
+    Say what differs between two fingerprints.
+
+    Examples
+    --------
+    >>> changes({"window": "5 ms", "a": "x"}, {"window": "9 ms", "a": "x"})
+    ["window: '5 ms' is now '9 ms'"]
+    """
+    said = []
+    for what in [*stored, *(key for key in current if key not in stored)]:
+        before, now = stored.get(what), current.get(what)
+        if before != now:
+            said.append(f"{what}: {before!r} is now {now!r}")
+    return said

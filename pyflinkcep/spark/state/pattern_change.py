@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queued events that Spark was asked another pattern's SQL of than that of the one at work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.errors import PatternChangedError
+from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.nfa import NFA
+from pyflinkcep.spark.arrow.layout import BITS
+from pyflinkcep.spark.plan.conditions import spark_atoms
+from pyflinkcep.spark.plan.expressions import VALUE
+from pyflinkcep.spark.state.fingerprint import answers, values
+
+__all__ = ["requeued", "still_droppable"]
+
+
+def requeued(
+    table: pa.Table,
+    schema: pa.Schema,
+    fingerprint: Mapping[str, str],
+    nfa: NFA,
+    expressions: MatchValues | None = None,
+) -> pa.Table:
+    """
+    Give queued events as another pattern needs them.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The events, with the answers that Spark gave for the pattern they were queued for.
+    schema : pyarrow.Schema
+        What the pattern at work needs.
+    fingerprint : mapping of str to str
+        The fingerprint of the pattern they were queued for.
+    nfa : NFA
+        The pattern at work.
+    expressions : MatchValues, optional
+        Its match expressions.
+
+    Raises
+    ------
+    PatternChangedError
+        When the pattern at work has an SQL condition that the other had not.
+    """
+    asked = [name for name in schema.names if name == BITS or name.startswith(VALUE)]
+    others = [name for name in schema.names if name not in asked]
+    new = table.select(others)
+    if BITS in asked:
+        new = new.append_column(BITS, _bits(table, answers(fingerprint), nfa))
+    known = values(fingerprint)
+    for number, field in enumerate(expressions.fields if expressions is not None else ()):
+        if field.sql not in known:
+            raise _not_asked(table, f"{field.sql!r}, which a condition needs,")
+        column = table.column(f"{VALUE}{known[field.sql]}")
+        new = new.append_column(f"{VALUE}{number}", column)
+    return new.select(schema.names)
+
+
+def _bits(table: pa.Table, known: Mapping[str, int], nfa: NFA) -> pa.Array:
+    """Give the answers to the conditions of the pattern at work."""
+    bits = np.zeros(table.num_rows, np.int64)
+    for atom in spark_atoms(nfa):
+        text = atom.condition.text  # type: ignore[attr-defined]
+        if text not in known:
+            raise _not_asked(table, f"the condition {text!r} (stage {atom.stage!r})")
+        held = table.column(BITS).to_numpy() & known[text] != 0
+        bits |= np.where(held, np.int64(atom.bit), 0)
+    return pa.array(bits)
+
+
+def _not_asked(table: pa.Table, what: str) -> PatternChangedError:
+    return PatternChangedError(
+        f"{table.num_rows} events wait that Spark was not asked {what} of",
+        "write the new condition as a Python function, which can still be asked of them, "
+        "or begin a new checkpoint",
+    )
+
+
+def still_droppable(
+    dropped: Iterable[int], fingerprint: Mapping[str, str], nfa: NFA, droppable: frozenset[int]
+) -> list[int]:
+    """
+    Give the bits of events that were dropped, as another pattern counts conditions.
+
+    Parameters
+    ----------
+    dropped : iterable of int
+        The bits of the events that did not come.
+    fingerprint : mapping of str to str
+        The fingerprint of the pattern that could do without them.
+    nfa : NFA
+        The pattern at work.
+    droppable : frozenset of int
+        What it can do without.
+
+    Raises
+    ------
+    PatternChangedError
+        When the pattern at work could use such events.
+    """
+    known = answers(fingerprint)
+    atoms = [(atom.bit, known.get(atom.condition.text, 0)) for atom in spark_atoms(nfa)]  # type: ignore[attr-defined]
+    counted = {sum(new for new, old in atoms if bits & old) for bits in dropped}
+    if not counted <= droppable:
+        raise PatternChangedError(
+            "events wait that came without those that the old pattern had no use for, "
+            "and the new one has",
+            "let the old pattern run with sideOutputLateData(), which keeps every event, until "
+            "the watermark has passed those that wait; or begin a new checkpoint",
+        )
+    return sorted(counted)

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From matches to output rows: through users' functions, or column by column."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import attrs
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from pyflinkcep.adapters import FunctionAdapter
+from pyflinkcep.errors import CepRuntimeError, FunctionError
+from pyflinkcep.functions import (
+    Match,
+    OutputTag,
+    PatternProcessFunction,
+    TimedOutPartialMatchHandler,
+)
+from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.spark.arrow.layout import key_values
+from pyflinkcep.spark.arrow.rows import RowWriter, arrow_schema, shortened
+from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.results import Found
+from pyflinkcep.time import MAX_WATERMARK
+
+__all__ = ["MAIN", "ColumnConsumer", "Consumer", "FunctionConsumer", "Outputs"]
+
+MAIN = "main"
+"""The name of the main output among the tagged ones."""
+
+Outputs = dict[str, pa.Table]
+"""Rows by output name, :data:`MAIN` among them."""
+
+
+class Consumer(Protocol):
+    """
+    What becomes of matches and timeouts.
+
+    Attributes
+    ----------
+    schemas : dict of str to StructType
+        The schema of each output, the main one first.
+    wants_timeouts : bool
+        Whether timed-out partial matches are wanted.
+    shows_time : bool
+        Whether the time at which a match is given can be seen in the outputs.
+    """
+
+    schemas: dict[str, StructType]
+    wants_timeouts: bool
+    shows_time: bool
+
+    def open(self, context: RuntimeContext) -> None:
+        """Prepare for work on a worker."""
+
+    def consume(self, found: Found, events: EventStore) -> Outputs:
+        """Make the rows of some results."""
+
+    def close(self) -> None:
+        """End work on a worker."""
+
+
+@attrs.define(eq=False)
+class FunctionConsumer:
+    """
+    Calls a user's process function for every match.
+
+    Attributes
+    ----------
+    function : PatternProcessFunction
+        The function, or an adapter around one.
+    schema : StructType
+        The schema of the main output.
+    tags : sequence of OutputTag
+        The side outputs, with their schemas parsed.
+    keys : mapping of str to str
+        The key's columns among the events', by the key's names; for errors.
+    """
+
+    function: PatternProcessFunction
+    schema: StructType
+    tags: Sequence[OutputTag]
+    keys: Mapping[str, str] = attrs.field(factory=dict)
+    schemas: dict[str, StructType] = attrs.field(init=False)
+    wants_timeouts: bool = attrs.field(init=False)
+    shows_time: bool = attrs.field(init=False)
+    _writers: dict[str, RowWriter] = attrs.field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self.schemas = {MAIN: self.schema, **{tag.name: tag.schema for tag in self.tags}}
+        self.wants_timeouts = isinstance(self.function, TimedOutPartialMatchHandler)
+        self.shows_time = not isinstance(self.function, FunctionAdapter)
+
+    def open(self, context: RuntimeContext) -> None:
+        """Open the function."""
+        self._writers = {
+            name: RowWriter(schema, self._source(name)) for name, schema in self.schemas.items()
+        }
+        self.function.setRuntimeContext(context)
+        self.function.open(context)
+
+    def close(self) -> None:
+        """Close the function."""
+        self.function.close()
+
+    def consume(self, found: Found, events: EventStore) -> Outputs:
+        """Call the function for each result; give its rows."""
+        rows = events.rows(found.handles) if len(found) else []
+        context = _Context(self._writers)
+        out = _Collector(context)
+        for number, (is_match, timestamp, match) in enumerate(found.results(rows)):
+            context.now = timestamp
+            try:
+                if is_match:
+                    self.function.processMatch(match, context, out)
+                else:
+                    self.function.processTimedOutMatch(match, context)  # type: ignore[attr-defined]
+            except Exception as cause:
+                error = self._failure(cause, "match" if is_match else "timeout", match)
+                key = self._key(found, number, events)
+                raise error.at_time(timestamp).at_key(key) from error.__cause__
+        return {name: self._writers[name].table(rows) for name, rows in context.rows.items()}
+
+    def _failure(self, cause: Exception, what: str, match: Match) -> CepRuntimeError:
+        if isinstance(cause, CepRuntimeError):
+            return cause
+        error = FunctionError(
+            f"{self.function!r} failed on the {what} {shortened(match)}: "
+            f"{type(cause).__name__}: {cause}"
+        )
+        error.__cause__ = cause
+        return error
+
+    def _key(self, found: Found, number: int, events: EventStore) -> dict[str, Any] | None:
+        """Give the key of a result, which all of its events have."""
+        first = found.handles[found.firsts[number]]
+        return key_values(self.keys, events.take([first]), 0)
+
+    def _source(self, output: str) -> str:
+        where = "" if output == MAIN else f" for side output {output!r}"
+        return f"{self.function!r}{where}"
+
+
+class _Context:
+    """The process functions' context; checks the rows they give."""
+
+    def __init__(self, writers: Mapping[str, RowWriter]) -> None:
+        self._writers = writers
+        self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in writers}
+        self.now = 0
+
+    def timestamp(self) -> int:
+        return self.now
+
+    def currentProcessingTime(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def output(self, outputTag: OutputTag, value: Any) -> None:
+        if outputTag.name == MAIN or outputTag.name not in self.rows:
+            raise FunctionError(
+                f"side output {outputTag.name!r} is not declared",
+                f"list it in the function's outputTags; declared: {list(self.rows)[1:]}",
+            )
+        self.add(outputTag.name, value)
+
+    def add(self, output: str, value: Any) -> None:
+        self.rows[output].append(self._writers[output].row(value))
+
+
+@attrs.frozen(eq=False)
+class _Collector:
+    """Where the functions put the rows of the main output."""
+
+    context: _Context
+
+    def collect(self, record: Any) -> None:
+        self.context.add(MAIN, record)
+
+
+@attrs.define(eq=False)
+class ColumnConsumer:
+    """
+    Gives each match as a row of Arrow lists; no Row is made.
+
+    Attributes
+    ----------
+    schemas : dict of str to StructType
+        The main output, and the timeouts' where they are wanted: key columns, time, stages.
+    key_columns : sequence of str
+        The key's columns among the events' columns.
+    stages : sequence of str
+        The stages in pattern order.
+    event_columns : sequence of str
+        The columns of an event that the stages' structs have.
+    time_unit : int or None
+        Units of the time column in a millisecond; None when it is in milliseconds as bigint.
+    """
+
+    schemas: dict[str, StructType]
+    key_columns: Sequence[str]
+    stages: Sequence[str]
+    event_columns: Sequence[str]
+    time_unit: int | None
+    wants_timeouts: bool = attrs.field(init=False)
+    shows_time: bool = attrs.field(init=False, default=True)
+
+    def __attrs_post_init__(self) -> None:
+        self.wants_timeouts = len(self.schemas) > 1
+
+    def open(self, context: RuntimeContext) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def consume(self, found: Found, events: EventStore) -> Outputs:
+        """Make the rows."""
+        outputs = {}
+        for (name, schema), kind in zip(self.schemas.items(), (1, 0), strict=False):
+            chosen = found if found.kinds.all() and kind else found.only(found.kinds == kind)
+            outputs[name] = self._table(chosen, events, arrow_schema(schema))
+        return outputs
+
+    def _table(self, found: Found, events: EventStore, schema: pa.Schema) -> pa.Table:
+        if not len(found):
+            return schema.empty_table()
+        columns = self._keys(found, events)
+        columns.append(self._times(found.times))
+        columns += [self._stage(stage, found, events) for stage in self.stages]
+        return pa.table(
+            [column.cast(field.type) for column, field in zip(columns, schema, strict=True)],
+            schema=schema,
+        )
+
+    def _keys(self, found: Found, events: EventStore) -> list[pa.Array]:
+        if not self.key_columns:
+            return []
+        first = events.take(found.handles[found.firsts], self.key_columns)
+        return [first.column(name) for name in self.key_columns]
+
+    def _times(self, times: np.ndarray[Any, Any]) -> pa.Array:
+        if self.time_unit is None:
+            return pa.array(times)
+        # The end of input is no moment that a timestamp can tell.
+        at_the_end = times == MAX_WATERMARK
+        return pa.array(np.where(at_the_end, 0, times) * self.time_unit, mask=at_the_end)
+
+    def _stage(self, stage: str, found: Found, events: EventStore) -> pa.Array:
+        begins, handles = found.of_stage(stage)
+        table = events.take(handles, self.event_columns).combine_chunks()
+        columns = [
+            column.chunk(0) if column.num_chunks else pa.array([], column.type)
+            for column in table.columns
+        ]
+        structs = pa.StructArray.from_arrays(columns, fields=list(table.schema))
+        return pa.ListArray.from_arrays(pa.array(begins.astype(np.int32)), structs)

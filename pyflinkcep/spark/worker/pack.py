@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Before the shuffle of a stream: many events become a few large rows, one for each bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+
+from pyflinkcep.errors import InputError
+from pyflinkcep.operator import is_late
+from pyflinkcep.spark.arrow.layout import HASH, Ints, Layout
+from pyflinkcep.spark.state.key_groups import KeyGroups
+
+__all__ = [
+    "BUCKET",
+    "PACKED",
+    "PackTask",
+    "count_late",
+    "read_table",
+    "read_times",
+    "write_table",
+    "write_times",
+]
+
+BUCKET = "bucket"
+
+PACKED = StructType(
+    [
+        StructField(BUCKET, IntegerType(), False),
+        StructField("partition", IntegerType(), False),
+        StructField("position", IntegerType(), False),
+        StructField("data", BinaryType()),
+        StructField("dropped", BinaryType()),
+    ]
+)
+"""The schema of packed rows: events of a bucket, and where in the source they came from.
+
+With any of them go the times of events that were dropped, for late ones have to be counted.
+"""
+
+_PACKED_BYTES = 8 << 20
+"""How much of the input is packed together: fewer, larger rows cost less."""
+
+
+def write_table(table: pa.Table) -> bytes:
+    """Give a table as an Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def read_table(data: bytes) -> pa.Table:
+    """Read what :func:`write_table` wrote."""
+    return pa.ipc.open_stream(data).read_all()
+
+
+def write_times(times: Ints) -> bytes:
+    """Give times as bytes: the earliest, then each one's distance from it in as few bytes as do."""
+    earliest = times.min()
+    # Without a sign the distance cannot overflow.
+    distances = times.view(np.uint64) - earliest.view(np.uint64)
+    size = np.min_scalar_type(distances.max()).itemsize
+    head: bytes = np.asarray([earliest, size], "<i8").tobytes()
+    return head + bytes(distances.astype(f"<u{size}"))
+
+
+def read_times(data: bytes) -> Ints:
+    """
+    Read what :func:`write_times` wrote.
+
+    Examples
+    --------
+    >>> read_times(write_times(np.array([5, 3, 900]))).tolist()
+    [5, 3, 900]
+    """
+    earliest, size = np.frombuffer(data, "<i8", 2)
+    distances = np.frombuffer(data, f"<u{size}", offset=16).astype(np.uint64)
+    times: Ints = (distances + earliest.view(np.uint64)).view(np.int64)
+    return times
+
+
+def count_late(data: bytes, watermark: int) -> int:
+    """Count the late ones among the times that :func:`write_times` wrote."""
+    return int(np.count_nonzero(is_late(read_times(data), watermark)))
+
+
+@attrs.frozen(eq=False)
+class PackTask:
+    """
+    The work on one partition of a stream's source.
+
+    Attributes
+    ----------
+    layout : Layout
+        Where things are in the input.
+    schema : pyarrow.Schema
+        What is kept of the input; times in UTC, whatever the session's time zone.
+    key_groups : KeyGroups
+        Which bucket a key belongs to.
+    dropped : frozenset of int
+        Events to drop, by the bits of the conditions that Spark evaluated.
+    """
+
+    layout: Layout
+    schema: pa.Schema
+    key_groups: KeyGroups
+    dropped: frozenset[int] = frozenset()
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Pack Arrow batches, some at a time, into one row for each bucket with events."""
+        partition = TaskContext.get()
+        number = partition.partitionId() if partition else 0
+        ids = np.asarray(self.key_groups.bucket_ids(), np.int32)
+        position = size = 0
+        kept: list[pa.Table] = []
+        dropped: list[Ints] = []
+        for batch in batches:
+            if batch.num_rows:
+                table, times = self._divide(pa.Table.from_batches([batch]))
+                kept.append(table)
+                dropped.append(times)
+                size += table.nbytes + times.nbytes
+            if size >= _PACKED_BYTES:
+                yield self._pack(kept, dropped, ids, number, position)
+                kept, dropped, size, position = [], [], 0, position + 1
+        if kept:
+            yield self._pack(kept, dropped, ids, number, position)
+
+    def _divide(self, table: pa.Table) -> tuple[pa.Table, Ints]:
+        """Give the events to keep, and the times of the others in epoch milliseconds."""
+        times = np.empty(0, np.int64)
+        if self.layout.time_column is not None:
+            times = self.layout.times_ms(table)  # refuses null times while the event can be named
+        self._refuse_null_keys(table)
+        bits = self.layout.bits(table) if self.dropped else None
+        table = table.select(self.schema.names)
+        if bits is None:
+            return table, times[:0]
+        dropped = np.isin(bits, np.asarray(sorted(self.dropped), np.int64))
+        return table.filter(pa.array(~dropped)), times[dropped]
+
+    def _pack(
+        self,
+        kept: Sequence[pa.Table],
+        dropped: Sequence[Ints],
+        ids: np.ndarray[Any, Any],
+        partition: int,
+        position: int,
+    ) -> pa.RecordBatch:
+        table, times = pa.concat_tables(kept).cast(self.schema), np.concatenate(dropped)
+        groups = self.key_groups.groups(table.column(HASH).to_numpy())
+        buckets = self.key_groups.buckets(groups)
+        order = np.argsort(buckets, kind="stable")
+        ordered = table.take(pa.array(order)).combine_chunks()
+        bounds = np.searchsorted(buckets[order], np.arange(len(ids) + 1))
+        sizes = np.diff(bounds)
+        filled = np.flatnonzero(sizes)
+        data: list[bytes | None] = [
+            write_table(ordered.slice(start, size))
+            for start, size in zip(bounds[filled].tolist(), sizes[filled].tolist(), strict=True)
+        ]
+        if not data:  # then any bucket may count the late ones
+            filled, data = np.asarray([position % len(ids)]), [None]
+        others = [write_times(times) if len(times) else None] + [None] * (len(data) - 1)
+        columns = [
+            pa.array(ids[filled]),
+            pa.array(np.full(len(data), partition, np.int32)),
+            pa.array(np.full(len(data), position, np.int32)),
+            pa.array(data, pa.binary()),
+            pa.array(others, pa.binary()),
+        ]
+        return pa.RecordBatch.from_arrays(columns, names=PACKED.fieldNames())
+
+    def _refuse_null_keys(self, table: pa.Table) -> None:
+        columns = [table.column(name) for name in self.layout.key_columns]
+        if not columns or not all(column.null_count for column in columns):
+            return
+        nulls = np.logical_and.reduce([column.is_null().to_numpy() for column in columns])
+        if nulls.any():
+            row = int(np.flatnonzero(nulls)[0])
+            raise InputError(
+                f"pattern {self.layout.pattern}: null key {self.layout.key_text(table, row)}"
+                f"{self.layout.time_text(table, row)}",
+                "filter such events out, or give them a key with coalesce(), before CEP.pattern",
+            )

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sorting the events of a partition in the worker: in memory, else in runs on disk."""
+
+from __future__ import annotations
+
+import os
+import random
+from bisect import bisect_left
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.plan.source import PREFIX
+
+__all__ = ["BUDGET_BYTES", "POSITION", "sorted_chunks"]
+
+POSITION = f"{PREFIX}position"
+"""The column with an event's place in the source, which decides between equal times."""
+
+BUDGET_BYTES = 128 * 1024 * 1024
+
+_BLOCKS = 64  # in a budget: how finely the places are known where sorted runs may be cut
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+Place = tuple[Any, ...]
+"""(the key's parts, time in milliseconds), to be compared; a null part is before all others."""
+
+
+def sorted_chunks(
+    batches: Iterable[pa.RecordBatch],
+    layout: Layout,
+    budget_bytes: int = BUDGET_BYTES,
+    folder: str | None = None,
+) -> Generator[pa.Table, None, None]:
+    """
+    Sort the events of a partition by key, time and position.
+
+    Parameters
+    ----------
+    batches : iterable of pyarrow.RecordBatch
+        The events in any order, with the column :data:`POSITION`. The first column of the key's
+        signature is a whole number.
+    layout : Layout
+        Where key and time are.
+    budget_bytes : int
+        How many bytes of events to sort in memory; what is more is sorted in runs on disk.
+    folder : str, optional
+        Where the runs are, a directory that is there; one of Spark's local ones if not given.
+
+    Yields
+    ------
+    pyarrow.Table
+        Events in order, without their position, each column in one piece. Events of one key and
+        one millisecond are never in two tables.
+
+    Raises
+    ------
+    InputError
+        When a time is null; names the column and the key.
+
+    Notes
+    -----
+    Cost: about twice the budget in memory, the events and their sorted copy, and some numbers
+    for each event; on disk all events of the partition, and only if they exceed the budget.
+    """
+    with ExitStack() as stack:
+        runs: list[_Run] = []
+        path = Path()
+        for piece, is_last in _pieces(batches, budget_bytes):
+            table = _sorted(piece, layout)
+            del piece
+            if is_last and not runs:
+                table = table.drop_columns([POSITION])
+                yield table
+                return
+            if not runs:
+                scratch = TemporaryDirectory(
+                    prefix="pyflinkcep-", dir=folder or _local_folder(), ignore_cleanup_errors=True
+                )
+                path = Path(stack.enter_context(scratch))
+            runs.append(_Run.write(table, layout, path / str(len(runs)), budget_bytes // _BLOCKS))
+            del table
+        if runs:
+            yield from _merged(runs, layout)
+
+
+def _pieces(
+    batches: Iterable[pa.RecordBatch], budget_bytes: int
+) -> Iterator[tuple[pa.Table, bool]]:
+    """Give the events in tables within the budget, or of one batch, and say which is the last."""
+    held: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        if held and size + batch.nbytes > budget_bytes:
+            yield _joined(held), False
+            size = 0
+        if batch.num_rows:
+            held.append(batch)
+            size += batch.nbytes
+    if held:
+        yield _joined(held), True
+
+
+def _joined(held: list[pa.RecordBatch]) -> pa.Table:
+    """Make a table of the batches and forget them, so that nobody else holds them."""
+    table = pa.Table.from_batches(held)
+    held.clear()
+    return table
+
+
+def _local_folder() -> str | None:
+    """Give one of Spark's directories for temporary files, None where there are none."""
+    named = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
+    usable = [name for name in named if os.path.isdir(name) and os.access(name, os.W_OK)]
+    return random.choice(usable) if usable else None
+
+
+# --- the order
+
+
+def _sorted(table: pa.Table, layout: Layout) -> pa.Table:
+    result = table.take(pa.array(_order(table, layout, by_values=False))).combine_chunks()
+    if _has_mixed_keys(result, layout):
+        result = result.take(pa.array(_order(result, layout, by_values=True))).combine_chunks()
+    return result
+
+
+def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
+    """Give the order by the key's number, then if wanted by its values, time and position."""
+    keys = [table.column(POSITION).to_numpy(), layout.times(table)]
+    number, *values = layout.key_signature or (None,)
+    if by_values:
+        keys += [_ranks(table.column(name)) for name in reversed(values)]
+    if number is not None:
+        column = table.column(number)
+        keys.append(column.fill_null(0).to_numpy())
+        if column.null_count:
+            keys.append(column.is_valid().to_numpy())
+    order: Ints = np.lexsort(keys)
+    return order
+
+
+def _has_mixed_keys(table: pa.Table, layout: Layout) -> bool:
+    """Say whether events in order of the keys' hash have keys of one hash: that is very rare."""
+    if len(layout.key_signature) < 2:
+        return False
+    hashes = table.column(layout.key_signature[0]).to_numpy()
+    return len(layout.key_changes(table)) > int(np.count_nonzero(hashes[1:] != hashes[:-1]))
+
+
+def _ranks(column: pa.ChunkedArray) -> Ints:
+    """Give numbers in the order in which :func:`_place` sees the values."""
+    encoded = pc.dictionary_encode(column.chunk(0), null_encoding="encode")
+    values = [_comparable(value) for value in encoded.dictionary]
+    ranks = np.empty(len(values), np.int64)
+    ranks[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
+    found: Ints = ranks[encoded.indices.to_numpy()]
+    return found
+
+
+def _place(table: pa.Table, layout: Layout, row: int) -> Place:
+    """Give a number or values by which an event's key and time are before or after others."""
+    key = [_comparable(table.column(name)[row]) for name in layout.key_signature]
+    return (*key, int(layout.times_ms(table.slice(row, 1))[0]))
+
+
+def _comparable(value: pa.Scalar) -> tuple[bool, Any]:
+    """Give a value that Python can compare, also of dates and times that Python cannot tell."""
+    number = getattr(value, "value", None)
+    return value.is_valid, value.as_py() if number is None else number
+
+
+# --- runs on disk
+
+
+@attrs.define(eq=False)
+class _Run:
+    """
+    Sorted events in a file, taken from its beginning piece by piece.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    layout : Layout
+        Where key and time are.
+    fences : list of Place
+        Places at about equal distances in bytes.
+    rows : list of int
+        Where the fences' events are; before them 0, after them the number of events.
+    start : int
+        The first event that has not been taken.
+    """
+
+    path: Path
+    layout: Layout
+    fences: list[Place]
+    rows: list[int]
+    start: int = 0
+
+    @classmethod
+    def write(cls, table: pa.Table, layout: Layout, path: Path, block_bytes: int) -> _Run:
+        """Write sorted events, with a fence after each block."""
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+
+        def size(rows: int) -> int:
+            return int(table.slice(0, rows).nbytes)
+
+        every, rows = range(table.num_rows), [0]
+        while rows[-1] < len(every):
+            target = size(rows[-1]) + block_bytes
+            rows.append(bisect_left(every, target, rows[-1] + 1, key=size))
+        fences = [_place(table, layout, row) for row in rows[1:-1]]
+        return cls(path, layout, fences, rows)
+
+    def until(self, fence: Place | None) -> pa.Table:
+        """Take the events before a place, or all that are left."""
+        # Mapped anew each time: pages that were read and stay mapped count as the process's own.
+        with pa.memory_map(str(self.path)) as file:
+            table = pa.ipc.open_file(file).read_all()
+        start, self.start = self.start, table.num_rows
+        if fence is not None:
+            block = bisect_left(self.fences, fence)  # to look at few pages of the file
+            self.start = bisect_left(
+                range(table.num_rows),
+                fence,
+                self.rows[block],
+                self.rows[block + 1],
+                key=lambda row: _place(table, self.layout, row),
+            )
+        return table.slice(start, self.start - start)
+
+
+def _merged(runs: list[_Run], layout: Layout) -> Iterator[pa.Table]:
+    """Give the events of all runs in order; between two cuts are half a budget of them."""
+    fences = sorted(fence for run in runs for fence in run.fences)
+    step = _BLOCKS // 2
+    for fence in [*fences[step::step], None]:
+        table = pa.concat_tables([run.until(fence) for run in runs])
+        if table.num_rows:
+            table = _sorted(table, layout).drop_columns([POSITION])
+            yield table

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the workers of a stream need to know; made on the driver, finished on the workers."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+import attrs
+import pyarrow as pa
+
+from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.nfa import NFA, NFACompiler
+from pyflinkcep.operator import CepOperator, Comparator, PartialMatchLimit, comparator_key
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.runtime import RuntimeContext, opened
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.arrow.rows import RowReader
+from pyflinkcep.spark.matching.choice import make_matcher
+from pyflinkcep.spark.plan.conditions import spark_atoms
+from pyflinkcep.spark.state.key_groups import KeyGroups
+
+__all__ = ["StreamPlan", "StreamTask"]
+
+
+@attrs.frozen(eq=False)
+class StreamPlan:
+    """
+    The settings of a stream's operator.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        The pattern; compiled on each worker.
+    layout : Layout
+        Where things are in packed events.
+    schema : pyarrow.Schema
+        The columns of packed events.
+    key_groups : KeyGroups
+        The partition of the keys.
+    comparator : callable or None
+        Orders events of equal time.
+    processing_time : bool
+        Whether the clock counts.
+    wants_timeouts : bool
+        Whether timed-out partial matches are wanted.
+    fingerprint : dict of str to str
+        What stored state depends on.
+    on_pattern_change : {"fail", "restart"}
+        What to do with the state of another pattern.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
+    droppable, dropped : frozenset of int
+        Events that matching can do without, and those of them that it does not get, by the bits
+        of the conditions that Spark evaluated.
+    """
+
+    pattern: Pattern
+    layout: Layout
+    schema: pa.Schema
+    key_groups: KeyGroups
+    comparator: Comparator | None
+    processing_time: bool
+    wants_timeouts: bool
+    fingerprint: dict[str, str]
+    on_pattern_change: str
+    limit: PartialMatchLimit | None = None
+    droppable: frozenset[int] = frozenset()
+    dropped: frozenset[int] = frozenset()
+
+
+class StreamTask:
+    """
+    A :class:`StreamPlan` ready to run on a worker.
+
+    Parameters
+    ----------
+    plan : StreamPlan
+        The settings.
+    context : RuntimeContext
+        What rich conditions get.
+
+    Notes
+    -----
+    It holds nothing of any key; :class:`~pyflinkcep.spark.worker.bucket.BucketWork` does.
+    """
+
+    def __init__(self, plan: StreamPlan, context: RuntimeContext) -> None:
+        self.layout = plan.layout
+        self.schema = plan.schema
+        self.key_groups = plan.key_groups
+        self.processing_time = plan.processing_time
+        self.wants_timeouts = plan.wants_timeouts
+        self.fingerprint = plan.fingerprint
+        self.on_pattern_change = plan.on_pattern_change
+        self.droppable = plan.droppable
+        self.dropped = plan.dropped
+        self.order = comparator_key(plan.comparator)
+        self.nfa: NFA = NFACompiler.compile(plan.pattern, plan.wants_timeouts)
+        self._open = ExitStack()
+        try:
+            self._open.enter_context(opened(self.nfa, context, "a condition"))
+        except CepRuntimeError as error:
+            raise error.in_pattern(plan.layout.pattern) from error.__cause__
+        self.known = sum(atom.bit for atom in spark_atoms(self.nfa))
+        self.rules = CepOperator(self.nfa, None, plan.processing_time, plan.limit)
+        self.matcher = make_matcher(
+            self.nfa,
+            plan.wants_timeouts,
+            plan.limit,
+            plan.layout.values,
+            plan.processing_time,
+            is_stream=True,
+        )
+        self.reader = RowReader(plan.layout.schema)
+        self.event_schema = pa.schema([plan.schema.field(name) for name in plan.layout.payload])
+        self.key_schema = pa.schema([plan.schema.field(name) for name in plan.layout.key_signature])
+
+    def close(self) -> None:
+        """End the life of rich conditions."""
+        self._open.close()
