@@ -14,7 +14,7 @@ from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.kernel import Kernel, make_kernel
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, KeyState, PartialMatchLimit
-from pyflinkcep.operator.state_format import StateReader, StateWriter, stage_names
+from pyflinkcep.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness
 
@@ -40,7 +40,7 @@ class KernelRun:
         self.nfa = nfa
         self.kernel: Kernel = kernel
         self.events: list[Any] = []
-        self.stages = stage_names(nfa)
+        self.stages = nfa.stages
         kernel.set_events(self.events.__getitem__, 0, 0, ())
 
     def process(self, key: Any, timestamps: Sequence[int], events: Sequence[Any]) -> None:
@@ -138,7 +138,7 @@ class KernelOperator:
         self, key: Any, state: KeyState, timestamps: Any, events: Any, output: Any, **_: Any
     ) -> None:
         run, copy = self._run, self._run.read(state)
-        copy.is_new_start = state.nfa_state.isNewStartPartialMatch
+        copy.is_new_start = state.nfa_state.is_new_start_partial_match
         try:
             run.process(copy, timestamps, events)
         except CepRuntimeError as error:
@@ -156,7 +156,7 @@ class KernelOperator:
 
     def _finish(self, key: Any, state: KeyState, copy: Any, output: Any) -> None:
         plain = self._run.plain(copy)
-        plain.nfa_state.isNewStartPartialMatch = copy.is_new_start
+        plain.nfa_state.is_new_start_partial_match = copy.is_new_start
         state.nfa_state, state.buffer, state.timers = plain.nfa_state, plain.buffer, plain.timers
         for is_match, timestamp, match in self._run.results():
             (output.match if is_match else output.timeout)(key, timestamp, match)

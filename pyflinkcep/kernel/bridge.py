@@ -11,9 +11,8 @@ from pyflinkcep.expressions.program import MatchValues, Slot, Type
 from pyflinkcep.expressions.tree import WHOLE
 from pyflinkcep.kernel.callbacks import KernelHelper
 from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.steps import Atom
+from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.operator import PartialMatchLimit
-from pyflinkcep.operator.state_format import stage_names
 from pyflinkcep.pattern.aftermatch import (
     AfterMatchSkipStrategy,
     NoSkipStrategy,
@@ -228,7 +227,7 @@ def make_kernel(
         return None
     helper = KernelHelper(nfa, limit)
     tables = list(nfa.tables.values())
-    stages = {name: number for number, name in enumerate(stage_names(nfa))}
+    stages = {name: number for number, name in enumerate(nfa.stages)}
     kernel: Kernel = module.Kernel(
         helper,
         tuple((t.gap_ms, stages[t.state.stage], t.is_pending) for t in tables),

@@ -13,7 +13,7 @@ from pyflinkcep.nfa.evaluation import ambiguous, as_bool, condition_failed, expr
 from pyflinkcep.nfa.steps import Ask, Move, Step
 from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.operator.limit import too_many
-from pyflinkcep.operator.state_format import damaged_state, stage_names
+from pyflinkcep.operator.state_format import damaged_state
 from pyflinkcep.sharedbuffer import EventId, NodeId
 
 __all__ = ["KernelHelper"]
@@ -44,7 +44,7 @@ class KernelHelper:
         self._limit = limit
         self._atoms = list(nfa.atoms)
         self._tables = list(nfa.tables.values())
-        self._stages = stage_names(nfa)
+        self._stages = nfa.stages
 
     # --- the tables
 

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 
 from pyflinkcep.errors import MalformedPatternException
+from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.nfa.nfa import NFA
 from pyflinkcep.nfa.state import StateTransitionAction
-from pyflinkcep.nfa.steps import Ask, Atom, StateTable, Step
+from pyflinkcep.nfa.steps import Ask, StateTable, Step
 
 __all__ = ["Relevance"]
 

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from pyflinkcep.nfa.java_heap import heap_add, heap_poll, heap_remove_if
-from pyflinkcep.nfa.nfa_state import ComputationState, NFAState, start_event_id
+from pyflinkcep.nfa.nfa_state import ComputationState, NFAState, by_start
+from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.sharedbuffer import EventId, SharedBufferAccessor
-
-if TYPE_CHECKING:
-    from pyflinkcep.nfa.nfa import NFA
 
 __all__ = ["EventMatch", "FoundMatch", "emit", "emit_at_once"]
 
@@ -28,13 +26,13 @@ class FoundMatch:
 
     Attributes
     ----------
-    startEventID : EventId
+    start_event_id : EventId
         Its first event.
     events : dict of str to list
         Its events, or handles of events.
     """
 
-    startEventID: EventId
+    start_event_id: EventId
     events: EventMatch
 
 
@@ -51,7 +49,7 @@ def emit_at_once(found: list[FoundMatch]) -> list[EventMatch]:
 
 
 def emit(
-    nfa: NFA,
+    strategy: AfterMatchSkipStrategy,
     accessor: SharedBufferAccessor,
     state: NFAState,
     completed: list[ComputationState],
@@ -64,12 +62,12 @@ def emit(
 
     Parameters
     ----------
-    nfa : NFA
-        The pattern.
+    strategy : AfterMatchSkipStrategy
+        What a match makes superfluous.
     accessor : SharedBufferAccessor
         The key's buffer.
     state : NFAState
-        The key's state; changed in place.
+        The key's state; changed in place, but for its deadline.
     completed : list of ComputationState
         The new matches, in the order of the partial matches they come from.
 
@@ -77,46 +75,47 @@ def emit(
     -----
     Ports ``NFA.processMatchesAccordingToSkipStrategy`` (Flink 2.3.0).
     """
-    waiting = state.completedMatches
+    waiting = state.completed_matches
     for match in completed:
-        heap_add(waiting, match, start_event_id)
+        heap_add(waiting, match, by_start)
     matches = []
     while waiting:
-        first, earliest = waiting[0].startEventID, state.partialMatches[0].startEventID
+        first, earliest = waiting[0].start_event_id, state.partial_matches[0].start_event_id
         if earliest is not None and first is not None and earliest < first:
             break
-        match = heap_poll(waiting, start_event_id)
-        node = match.previousBufferEntry
+        match = heap_poll(waiting, by_start)
+        node = match.previous_node
         assert node is not None
-        _prune(nfa, accessor, state, match)
+        _prune(strategy, accessor, state, match)
         matches.append(accessor.materialize_match(node, match.version))
         accessor.release_node(node, match.version)
     return matches
 
 
 def _prune(
-    nfa: NFA, accessor: SharedBufferAccessor, state: NFAState, match: ComputationState
+    strategy: AfterMatchSkipStrategy,
+    accessor: SharedBufferAccessor,
+    state: NFAState,
+    match: ComputationState,
 ) -> None:
     """Drop the partial matches and waiting matches that an emitted match makes superfluous."""
-    skip = nfa.skip_strategy
-    paths = accessor.extract_patterns(match.previousBufferEntry, match.version)
-    pruning_id = skip.pruning_id(
-        [{stage: [e.eventId for e in path[stage]] for stage in path} for path in paths]
+    paths = accessor.extract_patterns(match.previous_node, match.version)
+    pruning_id = strategy.pruning_id(
+        [{stage: [e.event_id for e in path[stage]] for stage in path} for path in paths]
     )
     if pruning_id is None:
         return
 
     def superfluous(candidate: ComputationState) -> bool:
-        start, node = candidate.startEventID, candidate.previousBufferEntry
-        if start is None or node is None or not skip.should_prune(start, pruning_id):
+        start, node = candidate.start_event_id, candidate.previous_node
+        if start is None or node is None or not strategy.should_prune(start, pruning_id):
             return False
         accessor.release_node(node, candidate.version)
         return True
 
-    state.partialMatches = [p for p in state.partialMatches if not superfluous(p)]
-    state.situation = None
-    state.deadline = nfa.first_deadline(state.partialMatches)
-    heap_remove_if(state.completedMatches, superfluous, start_event_id)
+    state.partial_matches = [p for p in state.partial_matches if not superfluous(p)]
+    state.state_set = None
+    heap_remove_if(state.completed_matches, superfluous, by_start)
 
 
 def _in_heap_order(matches: list[FoundMatch]) -> list[FoundMatch]:
@@ -126,12 +125,12 @@ def _in_heap_order(matches: list[FoundMatch]) -> list[FoundMatch]:
     As they are sorted, the queue's array is the list itself. Its ties are settled by moving
     the last element to the root: with one start for all, that turns all but the first round.
     """
-    starts: list[Any] = [match.startEventID for match in matches]
+    starts: list[Any] = [match.start_event_id for match in matches]
     if len(matches) < 2 or all(map(operator.lt, starts, starts[1:])):
         return matches
     if starts[0] == starts[-1]:
         return matches[:1] + matches[:0:-1]
     heap, ordered = list(matches), []
     while heap:
-        ordered.append(heap_poll(heap, lambda match: match.startEventID))
+        ordered.append(heap_poll(heap, lambda match: match.start_event_id))
     return ordered

@@ -12,8 +12,8 @@ import attrs
 
 from pyflinkcep.errors import CepError, ConditionError, MissingConditionError
 from pyflinkcep.expressions.codegen import MatchFunctions
-from pyflinkcep.nfa.nfa_state import ComputationState
-from pyflinkcep.nfa.steps import Ask, Atom, Step
+from pyflinkcep.nfa.atoms import Atom
+from pyflinkcep.nfa.steps import Ask, Step
 from pyflinkcep.sharedbuffer import DeweyNumber, NodeId, SharedBufferEdge, SharedBufferNode
 
 __all__ = [
@@ -144,13 +144,24 @@ class EventEvaluation:
             self.values |= bit
         return holds
 
-    def decide(self, partial: ComputationState, node: Ask) -> Step:
-        """Give the step of a partial match, from where it depends on that partial match."""
-        if self._version is not partial.version or self._node is not partial.previousBufferEntry:
-            self._node = partial.previousBufferEntry
-            self._version = partial.version
+    def decide(self, node: SharedBufferNode | None, version: DeweyNumber, ask: Ask) -> Step:
+        """
+        Return the step of a partial match, from where it depends on that partial match.
+
+        Parameters
+        ----------
+        node : SharedBufferNode or None
+            The last event that the partial match has taken; None for the start state.
+        version : DeweyNumber
+            Its version, which tells its way through the buffer.
+        ask : Ask
+            Where to go on asking.
+        """
+        if self._version is not version or self._node is not node:
+            self._node = node
+            self._version = version
             self._path = None
-        step: Any = node
+        step: Any = ask
         while step.__class__ is Ask:
             atom = step.atom
             if atom.bit:
@@ -219,7 +230,7 @@ class EventEvaluation:
                 edge = self._edge(node, edge.version)
                 slots = edge.values
         for node, edge in reversed(missing):
-            update = updates.get(node.pageName, other)
+            update = updates.get(node.stage, other)
             if update is not None:
                 slots = update(slots, fields(node.entry.event))
             edge.values = slots
@@ -263,7 +274,7 @@ class EventEvaluation:
         path = {stage: events.copy() for stage, events in known.items()}
         for step in reversed(missing):
             event = step.entry.event if view is None else view(step.entry.event)
-            path.setdefault(step.pageName, []).append(event)
+            path.setdefault(step.stage, []).append(event)
         self._paths_size += sum(map(len, path.values()))
         paths[last] = path
         return path
@@ -274,7 +285,7 @@ class EventEvaluation:
         if len(edges) > 1:
             edges = [edge for edge in edges if version.is_compatible_with(edge.version)]
         if len(edges) != 1:
-            raise ambiguous(len(edges), node.nodeId, self._timestamp)
+            raise ambiguous(len(edges), node.node_id, self._timestamp)
         return edges[0]
 
     def timestamp(self) -> int:

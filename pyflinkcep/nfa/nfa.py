@@ -7,19 +7,19 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.nfa.emission import EventMatch, FoundMatch, emit, emit_at_once
 from pyflinkcep.nfa.evaluation import EventEvaluation
+from pyflinkcep.nfa.moves import Successors, begin, branch, move_on, release
 from pyflinkcep.nfa.nfa_state import NEVER, ComputationState, NFAState
-from pyflinkcep.nfa.state_sets import Plan, Situations
-from pyflinkcep.nfa.steps import Ask, Atom, Move, StateTable, Step
+from pyflinkcep.nfa.state_sets import Reaction, StateSets
+from pyflinkcep.nfa.steps import Ask, StateTable
+from pyflinkcep.nfa.windows import Windows
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.runtime import RichFunction, RuntimeContext
-from pyflinkcep.sharedbuffer import DeweyNumber, EventId, LockableEvent, SharedBufferAccessor
+from pyflinkcep.sharedbuffer import DeweyNumber, LockableEvent, SharedBufferAccessor
 
 __all__ = ["NFA", "TimedOut"]
-
-_NEWEST = EventId(NEVER, 0)
-"""Stands for the id of an event that no partial match goes on with."""
 
 TimedOut = tuple[EventMatch, int]
 """A timed-out partial match, and the end of its window in epoch milliseconds."""
@@ -52,11 +52,31 @@ class NFA:
         The pattern in one line.
     skips : bool
         Whether the skip strategy ever discards anything.
+    stages : tuple of str
+        The names that matches use for stages, in the order of the pattern's states.
+    windows : Windows
+        When partial matches time out.
 
     Notes
     -----
     Ports ``org.apache.flink.cep.nfa.NFA`` (Flink 2.3.0), an NFA with a shared versioned match
-    buffer. Not ported: the quadratic clean-up after each event, whose result Flink ignores.
+    buffer. Three sentences tell what ``doProcess`` does with an event:
+
+    1. The event is shown to every partial match: its state and the answers of the conditions
+       select edges (``createDecisionGraph``: :meth:`StateTable.resolve`), the edges become
+       successors (``computeNextStates``: :mod:`pyflinkcep.nfa.moves`), and a successor that takes
+       the event gets a node in the buffer that points back at what was taken before.
+    2. Each successor locks its node, and then the old partial match releases its own, so that
+       a step that ends, or a window that is over (:meth:`advance_time`), drops what nobody
+       else holds: an event leaves the buffer with the last partial match, or match that
+       waits, on whose way it lies.
+    3. Matches are taken out in the order of their first event
+       (``processMatchesAccordingToSkipStrategy``: :mod:`pyflinkcep.nfa.emission`), and each of
+       them prunes what the skip strategy makes superfluous.
+
+    This path is the specification; ``kernel/src/nfa.c`` mirrors it and must change with it.
+    Differs from Flink: without the quadratic clean-up after each event, whose result Flink
+    ignores.
 
     References
     ----------
@@ -74,22 +94,32 @@ class NFA:
     skip_strategy: AfterMatchSkipStrategy
     description: str
     skips: bool = attrs.field(init=False)
-    _situations: dict[int, Situations] = attrs.field(factory=dict, init=False, repr=False)
+    stages: tuple[str, ...] = attrs.field(init=False)
+    windows: Windows = attrs.field(init=False)
+    _state_sets: dict[int, StateSets] = attrs.field(factory=dict, init=False, repr=False)
 
     @skips.default
     def _has_skip_strategy(self) -> bool:
         return self.skip_strategy.isSkipStrategy()
 
+    @stages.default
+    def _names_in_matches(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(table.state.stage for table in self.tables.values()))
+
+    @windows.default
+    def _windows_of_the_pattern(self) -> Windows:
+        return Windows(self.window_time, bool(self.window_times))
+
     def create_initial_state(self) -> NFAState:
         """Make the state of a key that has seen nothing."""
         return NFAState([ComputationState(self.start, DeweyNumber.of([1]))], deadline=NEVER)
 
-    def situations(self, known: int) -> Situations:
-        """Give the situations for runs in which the conditions of these bits are known."""
-        situations = self._situations.get(known)
-        if situations is None:
-            situations = self._situations[known] = Situations(self.start, known)
-        return situations
+    def state_sets(self, known: int) -> StateSets:
+        """Return the sets of states for runs in which the conditions of these bits are known."""
+        sets = self._state_sets.get(known)
+        if sets is None:
+            sets = self._state_sets[known] = StateSets(self.start, known)
+        return sets
 
     def open(self, context: RuntimeContext) -> None:
         """Open the conditions that have a life cycle, once for every transition."""
@@ -130,75 +160,63 @@ class NFA:
         tuple of list
             Matches that were waiting for time to pass, and the timed-out partial matches
             with the end of their window (none of these without `handle_timeout`).
+
+        Notes
+        -----
+        Ports ``NFA.advanceTime`` (Flink 2.3.0).
         """
         if timestamp < state.deadline:
             return [], []
-        partials = state.partialMatches
+        partials, windows = state.partial_matches, self.windows
         kept: list[ComputationState] = []
         pending: list[ComputationState] = []
         timed_out: list[TimedOut] = []
         for partial in partials:
-            if timestamp < self._deadline(partial):
+            if timestamp < windows.deadline(partial):
                 kept.append(partial)
                 continue
-            node = partial.previousBufferEntry
+            node = partial.previous_node
             assert node is not None
             if partial.table.is_pending:
                 pending.append(partial)
                 continue
             if self.handle_timeout:
                 match = accessor.materialize_match(node, partial.version)
-                timed_out.append((match, self._passed_deadline(partial, timestamp)))
+                timed_out.append((match, windows.passed_deadline(partial, timestamp)))
             accessor.release_node(node, partial.version)
-        state.deadline = self.first_deadline(kept)
         if len(kept) == len(partials):
+            state.deadline = windows.first_deadline(kept)
             return [], []
-        state.stateChanged = True
-        state.partialMatches = kept
-        state.situation = None
+        state.state_changed = True
+        state.partial_matches = kept
+        state.state_set = None
+        matches = self._emit_pending(accessor, state, pending)
+        state.deadline = windows.first_deadline(state.partial_matches)
+        return matches, timed_out
+
+    def _emit_pending(
+        self, accessor: SharedBufferAccessor, state: NFAState, pending: list[ComputationState]
+    ) -> list[EventMatch]:
+        """Emit what waited for its window to pass without the event of a NOT stage."""
         if self.skips:
-            return emit(self, accessor, state, pending), timed_out
+            return emit(self.skip_strategy, accessor, state, pending)
         found = []
         for partial in pending:
-            node, start = partial.previousBufferEntry, partial.startEventID
+            node, start = partial.previous_node, partial.start_event_id
             assert node is not None
             assert start is not None
             found.append(FoundMatch(start, accessor.materialize_match(node, partial.version)))
             accessor.release_node(node, partial.version)
-        return emit_at_once(found), timed_out
-
-    def _deadline(self, partial: ComputationState) -> int:
-        """Give when the first of the windows of a partial match ends."""
-        start, node = partial.startEventID, partial.previousBufferEntry
-        if start is None or node is None:
-            return NEVER
-        window, gap = self.window_time, partial.table.gap_ms
-        by_first = start.timestamp + window if window > 0 else NEVER
-        return by_first if gap <= 0 else min(by_first, node.entry.eventId.timestamp + gap)
-
-    def _passed_deadline(self, partial: ComputationState, timestamp: int) -> int:
-        """Give the end of the window that is over; the gap's, where both are over."""
-        start, node = partial.startEventID, partial.previousBufferEntry
-        assert start is not None
-        assert node is not None
-        gap_end = node.entry.eventId.timestamp + partial.table.gap_ms
-        over = partial.table.gap_ms > 0 and timestamp >= gap_end
-        return gap_end if over else start.timestamp + self.window_time
-
-    def first_deadline(self, partials: list[ComputationState]) -> int:
-        """Give the first end of a window."""
-        if self.window_times:
-            return min(map(self._deadline, partials))
-        return self._deadline(partials[0])
+        return emit_at_once(found)
 
     def drop_oldest(self, accessor: SharedBufferAccessor, state: NFAState, count: int) -> None:
         """Drop the `count` partial matches that began first."""
-        partials = state.partialMatches
+        partials = state.partial_matches
         for partial in partials[:count]:
-            _release(accessor, partial)
-        state.partialMatches = partials[count:]
-        state.situation = None
-        state.deadline = self.first_deadline(state.partialMatches)
+            release(accessor, partial)
+        state.partial_matches = partials[count:]
+        state.state_set = None
+        state.deadline = self.windows.first_deadline(state.partial_matches)
 
     # --- events
 
@@ -230,169 +248,81 @@ class NFA:
         -------
         list of dict
             The matches completed, in Flink's order.
+
+        Notes
+        -----
+        Ports ``NFA.process`` (Flink 2.3.0).
         """
-        situation = self.situations(evaluation.always_known).of_state(state)
-        plan = situation.decide(evaluation)
-        if plan.passes:
+        states = state.set_among(self.state_sets(evaluation.always_known))
+        reaction = states.react(evaluation)
+        if reaction.passes:
             return []
-        return self.apply(plan, accessor, state, timestamp, evaluation, event)
+        return self.apply(reaction, accessor, state, timestamp, evaluation, event)
 
     def apply(
         self,
-        plan: Plan,
+        reaction: Reaction,
         accessor: SharedBufferAccessor,
         state: NFAState,
         timestamp: int,
         evaluation: EventEvaluation,
         event: Any,
     ) -> list[EventMatch]:
-        """Do what an event does, by the plan for it; see :meth:`process`."""
-        if plan.begins is not None:
-            self._begin(plan.begins, accessor, state, timestamp, event)
-            state.situation = plan.following
+        """
+        Do what an event does; see :meth:`process`.
+
+        Notes
+        -----
+        Ports ``NFA.doProcess`` (Flink 2.3.0).
+        """
+        if reaction.begins is not None:
+            begun = begin(reaction.begins, accessor, state.partial_matches, event, timestamp)
+            for partial in begun:
+                state.deadline = min(state.deadline, self.windows.deadline(partial))
+            state.state_changed = True
+            if timestamp > 0:
+                state.is_new_start_partial_match = True
+            state.state_set = reaction.following
             return []
-        steps, start = plan.steps, self.start
-        following: list[ComputationState] = []
-        completed: list[ComputationState] = []
-        found: list[FoundMatch] = []
+        steps, start, skips = reaction.steps, self.start, self.skips
+        final = self.final if skips else None
+        successors = Successors()
+        following = successors.following
         entry: LockableEvent | None = None
         changed = False
-        for partial in state.partialMatches:
+        for partial in state.partial_matches:
             step = steps[partial.table]
             if step.__class__ is Ask:
-                step = evaluation.decide(partial, step)
+                step = evaluation.decide(partial.previous_node, partial.version, step)
             if step.keeps:
                 following.append(partial)
                 continue
             changed = True
-            if entry is None and (step.keeps_event or (self.skips and step.takes)):
+            if entry is None and (step.keeps_event or (skips and step.takes)):
                 entry = accessor.register_event(event, timestamp)
             move = step.single
             if move is not None:
-                _move(accessor, partial, move, entry)
+                move_on(accessor, partial, move, entry)
                 following.append(partial)
                 continue
             if partial.table is start and timestamp > 0:
-                state.isNewStartPartialMatch = True
-            self._branch(accessor, partial, step, entry, event, following, completed, found)
+                state.is_new_start_partial_match = True
+            branch(accessor, partial, step, entry, event, final, successors)
         if not changed:
             return []
-        state.stateChanged = True
-        state.partialMatches = following
-        state.situation = plan.following
-        state.deadline = self.first_deadline(following)
-        matches = emit_at_once(found) if found else []
-        if completed or state.completedMatches:
-            matches = emit(self, accessor, state, completed)
+        state.state_changed = True
+        state.partial_matches = following
+        state.state_set = reaction.following
+        matches = self._emit(accessor, state, successors)
+        state.deadline = self.windows.first_deadline(state.partial_matches)
         if entry is not None:
             accessor.release_event(entry)
         return matches
 
-    def _begin(
-        self,
-        step: Step,
-        accessor: SharedBufferAccessor,
-        state: NFAState,
-        timestamp: int,
-        event: Any,
-    ) -> None:
-        """Begin partial matches; the others stay as they are."""
-        partials = state.partialMatches
-        start = partials.pop()
-        entry = accessor.register_event(event, timestamp)
-        for move in step.moves:
-            version = start.version.increase(move.increase)
-            if move.stays:
-                start.version = version
-                partials.append(start)
-                continue
-            following = version.add_stage()
-            node = accessor.extend(move.stage, entry, None, version, following)
-            partial = ComputationState(move.target, following, entry.eventId, node)
-            partials.append(partial)
-            deadline = self._deadline(partial)
-            if deadline < state.deadline:
-                state.deadline = deadline
-        accessor.release_event(entry)
-        state.stateChanged = True
-        if timestamp > 0:
-            state.isNewStartPartialMatch = True
-
-    def _branch(
-        self,
-        accessor: SharedBufferAccessor,
-        partial: ComputationState,
-        step: Step,
-        entry: LockableEvent | None,
-        event: Any,
-        following: list[ComputationState],
-        completed: list[ComputationState],
-        found: list[FoundMatch],
-    ) -> None:
-        """
-        Add what a partial match becomes to the partial matches and the matches.
-
-        Each successor locks its node under its own version before the old version is released.
-        """
-        before, old, start = partial.previousBufferEntry, partial.version, partial.startEventID
-        stays: Move | None = None
-        for move in step.moves:
-            if move.stays:
-                stays = move
-                following.append(partial)
-                continue
-            version, node = old.increase(move.increase), before
-            began = start
-            if began is None:
-                began = _NEWEST if entry is None else entry.eventId
-            if move.completes and not self.skips:
-                events = accessor.materialize_match(before, version)
-                if move.takes:
-                    events.setdefault(move.stage, []).append(event)
-                found.append(FoundMatch(began, events))
-                if not move.continues:
-                    continue
-            if move.takes:
-                assert entry is not None
-                node = accessor.put(move.stage, entry, before, version)
-            assert node is not None
-            if move.adds_stage:
-                version = version.add_stage()
-            if move.continues:
-                accessor.lock_node(node, version)
-                following.append(ComputationState(move.target, version, began, node))
-            if move.completes and self.skips:
-                accessor.lock_node(node, version)
-                completed.append(ComputationState(self.final, version, began, node))
-        if stays is not None:
-            partial.version = old.increase(stays.increase)
-            if before is not None:
-                accessor.relabel(before, old, partial.version)
-        elif before is not None:
-            accessor.release_node(before, old)
-
-
-def _release(accessor: SharedBufferAccessor, partial: ComputationState) -> None:
-    """Give back what a partial match holds in the buffer."""
-    if partial.previousBufferEntry is not None:
-        accessor.release_node(partial.previousBufferEntry, partial.version)
-
-
-def _move(
-    accessor: SharedBufferAccessor,
-    partial: ComputationState,
-    move: Move,
-    entry: LockableEvent | None,
-) -> None:
-    """Let a partial match go on to one other state."""
-    node, old = partial.previousBufferEntry, partial.version
-    assert node is not None
-    version: DeweyNumber = old.increase(move.increase).add_stage()
-    if move.takes:  # the only take, so that the version did not grow before it
-        assert entry is not None
-        node = accessor.extend(move.stage, entry, node, old, version)
-        partial.previousBufferEntry = node
-    else:
-        accessor.relabel(node, old, version)
-    partial.version = version
-    partial.table = move.target
+    def _emit(
+        self, accessor: SharedBufferAccessor, state: NFAState, successors: Successors
+    ) -> list[EventMatch]:
+        """Emit the matches that an event completed, and those that it lets go."""
+        if successors.completed or state.completed_matches:
+            return emit(self.skip_strategy, accessor, state, successors.completed)
+        return emit_at_once(successors.found) if successors.found else []

@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
+from pyflinkcep.nfa.state_sets import StateSet, StateSets
 from pyflinkcep.nfa.steps import StateTable
 from pyflinkcep.sharedbuffer import DeweyNumber, EventId, SharedBufferNode
 
-if TYPE_CHECKING:
-    from pyflinkcep.nfa.state_sets import Situation
-
-__all__ = ["ALWAYS", "NEVER", "ComputationState", "NFAState", "start_event_id"]
+__all__ = ["ALWAYS", "NEVER", "ComputationState", "NFAState", "by_start"]
 
 NEVER = 1 << 63
 """A time after that of every event, epoch milliseconds."""
@@ -33,9 +31,9 @@ class ComputationState:
         The state it is in.
     version : DeweyNumber
         The version that marks its way through the buffer.
-    startEventID : EventId or None
+    start_event_id : EventId or None
         Its first event, None for the start state.
-    previousBufferEntry : SharedBufferNode or None
+    previous_node : SharedBufferNode or None
         Its last event in the buffer, None for the start state.
 
     Notes
@@ -47,13 +45,13 @@ class ComputationState:
 
     table: StateTable
     version: DeweyNumber
-    startEventID: EventId | None = None
-    previousBufferEntry: SharedBufferNode | None = None
+    start_event_id: EventId | None = None
+    previous_node: SharedBufferNode | None = None
 
 
-def start_event_id(state: ComputationState) -> Any:
-    """Give what partial matches and matches are ordered by."""
-    return state.startEventID
+def by_start(state: ComputationState) -> Any:
+    """Return what partial matches and matches are ordered by."""
+    return state.start_event_id
 
 
 @attrs.define(eq=False)
@@ -63,37 +61,45 @@ class NFAState:
 
     Attributes
     ----------
-    partialMatches : list of ComputationState
+    partial_matches : list of ComputationState
         Ordered by start event; the start state, which is always there, comes last.
-    completedMatches : list of ComputationState
+    completed_matches : list of ComputationState
         A heap by start event: matches that a skip strategy holds back.
-    stateChanged : bool
+    state_changed : bool
         Whether anything changed since the flag was last reset.
-    isNewStartPartialMatch : bool
+    is_new_start_partial_match : bool
         Whether a partial match began since the flag was last reset.
-    situation : Situation or None
-        The states that the partial matches are in; None while nobody has looked.
+    state_set : StateSet or None
+        The states that the partial matches are in; None until first looked up.
     deadline : int, epoch milliseconds
         No window ends before that; the default makes the next advance of time look.
 
     Notes
     -----
-    Ports ``org.apache.flink.cep.nfa.NFAState`` (Flink 2.3.0). `situation` and `deadline`
-    follow from the partial matches and are no state to be stored.
+    Ports ``org.apache.flink.cep.nfa.NFAState`` (Flink 2.3.0). `state_set` and `deadline`
+    follow from the partial matches, so they are not stored.
     """
 
-    partialMatches: list[ComputationState]
-    completedMatches: list[ComputationState] = attrs.field(factory=list)
-    stateChanged: bool = False
-    isNewStartPartialMatch: bool = False
-    situation: Situation | None = None
+    partial_matches: list[ComputationState]
+    completed_matches: list[ComputationState] = attrs.field(factory=list)
+    state_changed: bool = False
+    is_new_start_partial_match: bool = False
+    state_set: StateSet | None = None
     deadline: int = ALWAYS
 
     def is_initial(self) -> bool:
-        """Say whether only the start state is left and no match waits."""
-        return len(self.partialMatches) == 1 and not self.completedMatches
+        """Whether only the start state is left and no match waits."""
+        return len(self.partial_matches) == 1 and not self.completed_matches
 
     def reset_flags(self) -> None:
         """Forget what changed."""
-        self.stateChanged = False
-        self.isNewStartPartialMatch = False
+        self.state_changed = False
+        self.is_new_start_partial_match = False
+
+    def set_among(self, sets: StateSets) -> StateSet:
+        """Return the set of states that the partial matches are in; look it up if unknown."""
+        current = self.state_set
+        if current is None or current.family is not sets:
+            current = sets.of([partial.table for partial in self.partial_matches])
+            self.state_set = current
+        return current

@@ -3,21 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import attrs
 
 from pyflinkcep.conditions import (
-    FUNCTION_CONDITIONS,
     BooleanConditions,
     IterativeCondition,
     RichAndCondition,
     RichNotCondition,
     RichOrCondition,
-    SimpleCondition,
 )
-from pyflinkcep.expressions.tree import MatchExpression
+from pyflinkcep.nfa.atoms import Atom, Atoms
 from pyflinkcep.nfa.state import (
     State,
     StateTransition,
@@ -26,46 +24,7 @@ from pyflinkcep.nfa.state import (
     endless_loop,
 )
 
-__all__ = ["Ask", "Atom", "Atoms", "Move", "StateTable", "Step"]
-
-
-@attrs.frozen(eq=False)
-class Atom:
-    """
-    A condition as a user wrote it, without the and, or and not around it.
-
-    Attributes
-    ----------
-    condition : IterativeCondition
-        The condition.
-    stage : str
-        The stage it was written for; named in errors.
-    bit : int
-        A power of two of its own when the condition looks at one event only, so that results
-        are kept for the event; 0 when it looks at the partial match.
-    function : callable
-        What to call with the event, and with the context too where there is no bit.
-    expression : str or None
-        The text of a match expression; None for every other condition.
-    """
-
-    condition: IterativeCondition
-    stage: str
-    bit: int
-    function: Callable[..., Any] = attrs.field(init=False)
-    expression: str | None = attrs.field(init=False)
-
-    @expression.default
-    def _text(self) -> str | None:
-        return self.condition.text if isinstance(self.condition, MatchExpression) else None
-
-    @function.default
-    def _the_users_own(self) -> Callable[..., Any]:
-        # The call through the condition costs as much again.
-        condition = self.condition
-        if isinstance(condition, FUNCTION_CONDITIONS):
-            return condition.function
-        return condition.filter
+__all__ = ["Ask", "Move", "StateTable", "Step"]
 
 
 @attrs.frozen(eq=False)
@@ -159,7 +118,7 @@ class Ask:
     ----------
     atom : Atom
         The condition to ask.
-    plan : callable
+    resolve : callable
         Works out what follows on answers.
     answers : dict of Atom to bool
         What was answered on the way here.
@@ -168,7 +127,7 @@ class Ask:
     """
 
     atom: Atom
-    plan: Callable[[dict[Atom, bool]], Any]
+    resolve: Callable[[dict[Atom, bool]], Any]
     answers: dict[Atom, bool]
     yes: Any = None
     no: Any = None
@@ -177,46 +136,12 @@ class Ask:
         """Give what follows on an answer."""
         node = self.yes if holds else self.no
         if node is None:
-            node = self.plan({**self.answers, self.atom: holds})
+            node = self.resolve({**self.answers, self.atom: holds})
             if holds:
                 self.yes = node
             else:
                 self.no = node
         return node
-
-
-class Atoms:
-    """
-    The users' conditions of one pattern, each with its bit.
-
-    Two stages that were given the same object share one atom, and so one evaluation per event.
-    """
-
-    def __init__(self) -> None:
-        self._by_identity: dict[object, Atom] = {}
-
-    def __iter__(self) -> Iterator[Atom]:
-        return iter(self._by_identity.values())
-
-    def register(self, condition: IterativeCondition, stage: str) -> None:
-        """Add every condition inside `condition`."""
-        if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
-            for part in condition.nestedConditions:
-                self.register(part, stage)
-        elif not isinstance(condition, BooleanConditions):
-            key = _identity(condition)
-            if key not in self._by_identity:
-                simple = isinstance(condition, SimpleCondition)
-                bit = 1 << len(self._by_identity) if simple else 0
-                self._by_identity[key] = Atom(condition, stage, bit)
-
-    def of(self, condition: IterativeCondition) -> Atom:
-        """Give the atom of a condition registered before."""
-        return self._by_identity[_identity(condition)]
-
-
-def _identity(condition: IterativeCondition) -> object:
-    return id(condition.function if isinstance(condition, FUNCTION_CONDITIONS) else condition)
 
 
 class _Unanswered(Exception):
@@ -271,10 +196,10 @@ class StateTable:
     def first(self) -> Ask | Step:
         """Give the point where the decision for an event begins."""
         if self.root is None:
-            self.root = self.plan({})
+            self.root = self.resolve({})
         return self.root
 
-    def plan(self, answers: dict[Atom, bool]) -> Ask | Step:
+    def resolve(self, answers: dict[Atom, bool]) -> Ask | Step:
         """
         Work out the step for these answers, or the next question.
 
@@ -290,7 +215,7 @@ class StateTable:
         try:
             return self._step(holds)
         except _Unanswered as question:
-            return Ask(question.atom, self.plan, answers)
+            return Ask(question.atom, self.resolve, answers)
 
     def _step(self, holds: Callable[[IterativeCondition | None], bool]) -> Step:
         edges = self._outgoing_edges(holds)

@@ -163,34 +163,34 @@ class CepOperator:
         """
         nfa, nfa_state, accessor = self.nfa, state.nfa_state, state.buffer.get_accessor()
         limit = self.limit
-        situations = nfa.situations(known)
-        situation = situations.of_state(nfa_state)
+        sets = nfa.state_sets(known)
+        states = nfa_state.set_among(sets)
         evaluation = EventEvaluation(self.view, known, processing_time, self.expressions)
         answers = itertools.repeat(0) if values is None else values
         now: int | None = None
-        begun = timestamps[0] if nfa_state.isNewStartPartialMatch and len(timestamps) else None
+        begun = timestamps[0] if nfa_state.is_new_start_partial_match and len(timestamps) else None
         try:
             for timestamp, event, bits in zip(timestamps, events, answers, strict=False):
                 # Once for a time: its first event may move a partial match to a state with a
                 # gap that is over already, and Flink lets the second event still have it.
                 if timestamp >= nfa_state.deadline and timestamp != now:
                     self._advance(key, accessor, nfa_state, timestamp, output)
-                    situation = situations.of_state(nfa_state)
-                if bits in situation.passed:
+                    states = nfa_state.set_among(sets)
+                if bits in states.passed:
                     continue
-                plan = situation.plans.get(bits)
-                if plan is None or plan.asks:
+                reaction = states.reactions.get(bits)
+                if reaction is None or reaction.asks:
                     evaluation.begin(event, timestamp, bits)
-                    if plan is None:
-                        plan = situation.decide(evaluation)
-                        if plan.passes:
+                    if reaction is None:
+                        reaction = states.react(evaluation)
+                        if reaction.passes:
                             continue
                 now = timestamp
-                matches = nfa.apply(plan, accessor, nfa_state, timestamp, evaluation, event)
-                if limit is not None and len(nfa_state.partialMatches) > limit.most + 1:
+                matches = nfa.apply(reaction, accessor, nfa_state, timestamp, evaluation, event)
+                if limit is not None and len(nfa_state.partial_matches) > limit.most + 1:
                     self._enforce(limit, key, accessor, nfa_state, timestamp, output)
-                situation = nfa_state.situation or situations.of_state(nfa_state)
-                if begun is None and nfa_state.isNewStartPartialMatch:
+                states = nfa_state.state_set or nfa_state.set_among(sets)
+                if begun is None and nfa_state.is_new_start_partial_match:
                     begun = timestamp
                 for match in matches:
                     output.match(key, timestamp, match)
@@ -209,7 +209,7 @@ class CepOperator:
         output: Output,
     ) -> None:
         """Do what the limit says about a key that has too many partial matches."""
-        surplus = len(nfa_state.partialMatches) - 1 - limit.most
+        surplus = len(nfa_state.partial_matches) - 1 - limit.most
         if limit.policy == "fail":
             raise too_many(limit, limit.most + surplus, timestamp)
         self.nfa.drop_oldest(accessor, nfa_state, surplus)
@@ -226,15 +226,15 @@ class CepOperator:
         or because it began at or before the epoch. Elsewhere one for each partial match does.
         """
         window, timers = self.nfa.window_time, state.timers
-        partials = state.nfa_state.partialMatches
-        earliest = partials[0].startEventID
+        partials = state.nfa_state.partial_matches
+        earliest = partials[0].start_event_id
         if self.nfa.window_times or (earliest is not None and earliest.timestamp <= 0):
             later = (self.timer_after(time + window) for time in timestamps if time >= begun)
             timers.update(timer for timer in later if timer <= MAX_WATERMARK)
             return
         new: set[int] = set()
         for partial in reversed(partials):
-            start = partial.startEventID
+            start = partial.start_event_id
             if start is not None:
                 timer = self.timer_after(start.timestamp + window)
                 if timer > MAX_WATERMARK:

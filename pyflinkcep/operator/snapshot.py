@@ -7,15 +7,13 @@ from typing import Any
 
 from pyflinkcep.nfa import NFA
 from pyflinkcep.operator.keyed_operator import KeyContext, KeyedCepOperator
+from pyflinkcep.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.operator.state_format import (
     Serializer,
-    StateReader,
-    StateWriter,
     bytes_to_ints,
     ints_to_bytes,
     pack,
     refuse_damage,
-    stage_names,
     unpack,
 )
 
@@ -44,7 +42,7 @@ def snapshot(operator: KeyedCepOperator, events: Serializer, keys: Serializer) -
         writer.write(context.state)
     header = {
         "states": list(writer.nfa.tables),
-        "stages": stage_names(writer.nfa),
+        "stages": writer.nfa.stages,
         "watermark": operator.watermark,
         "lateDropped": operator.late_dropped,
         "keys": len(operator.keys),

@@ -34,7 +34,7 @@ class SharedBuffer:
         Every event that a partial match, or a match not yet emitted, holds on to.
     timestamp : int or None, epoch milliseconds
         The time of the newest id.
-    eventCount : int
+    event_count : int
         How many ids were given for that time.
 
     Notes
@@ -51,7 +51,7 @@ class SharedBuffer:
 
     events: dict[EventId, LockableEvent] = attrs.field(factory=dict)
     timestamp: int | None = None
-    eventCount: int = 0
+    event_count: int = 0
 
     def is_empty(self) -> bool:
         """Say whether no event is held."""
@@ -104,19 +104,19 @@ class SharedBufferAccessor:
         buffer = self.buffer
         if timestamp != buffer.timestamp:
             buffer.timestamp = timestamp
-            buffer.eventCount = 0
-        number = buffer.eventCount
+            buffer.event_count = 0
+        number = buffer.event_count
         event_id: EventId = _new(EventId, (timestamp, number))
         while event_id in buffer.events:  # a clock that stepped back
             number += 1
             event_id = EventId(timestamp, number)
-        buffer.eventCount = number + 1
+        buffer.event_count = number + 1
         entry = buffer.events[event_id] = LockableEvent(1, event_id, event)
         return entry
 
     def put(
         self,
-        pageName: str,
+        stage: str,
         entry: LockableEvent,
         previous: SharedBufferNode | None,
         version: DeweyNumber,
@@ -126,7 +126,7 @@ class SharedBufferAccessor:
 
         Parameters
         ----------
-        pageName : str
+        stage : str
             The user's name of the stage.
         entry : LockableEvent
             The event, registered before.
@@ -142,20 +142,20 @@ class SharedBufferAccessor:
         """
         if previous is not None:
             self.lock_node(previous, version)
-        node = entry.node(pageName)
+        node = entry.node(stage)
         if node is None:
-            node = SharedBufferNode(0, entry, pageName)
+            node = SharedBufferNode(0, entry, stage)
             entry.nodes.append(node)
-            entry.refCounter += 1
+            entry.ref_counter += 1
         elif not node.alive:
             node.alive = True
-            entry.refCounter += 1
+            entry.ref_counter += 1
         node.edges.append(SharedBufferEdge(0, previous, version))
         return node
 
     def extend(
         self,
-        pageName: str,
+        stage: str,
         entry: LockableEvent,
         previous: SharedBufferNode | None,
         version: DeweyNumber,
@@ -168,13 +168,13 @@ class SharedBufferAccessor:
         version, and :meth:`release_node` of what it had before with the old one: locking and
         releasing the node before cancel out.
         """
-        if entry.node(pageName) is None:
-            entry.refCounter += 1
+        if entry.node(stage) is None:
+            entry.ref_counter += 1
             edge = SharedBufferEdge(1, previous, version)
-            node = SharedBufferNode(1, entry, pageName, [edge])
+            node = SharedBufferNode(1, entry, stage, [edge])
             entry.nodes.append(node)
             return node
-        node = self.put(pageName, entry, previous, version)
+        node = self.put(stage, entry, previous, version)
         self.lock_node(node, following)
         if previous is not None:
             self.release_node(previous, version)
@@ -195,10 +195,10 @@ class SharedBufferAccessor:
         """Count a reference to `node` and to those of its edges that `version` may walk."""
         if not node.alive:
             return
-        node.refCounter += 1
+        node.ref_counter += 1
         for edge in node.edges:
             if version.is_compatible_with(edge.version):
-                edge.refCounter += 1
+                edge.ref_counter += 1
 
     def release_node(self, node: SharedBufferNode, version: DeweyNumber) -> None:
         """
@@ -217,12 +217,12 @@ class SharedBufferAccessor:
             edge = edges[0]
             target: SharedBufferNode | None = None
             if version.is_compatible_with(edge.version):
-                if edge.refCounter <= 1:
-                    edge.refCounter = 0
+                if edge.ref_counter <= 1:
+                    edge.ref_counter = 0
                     current.edges = []
                     target = edge.target
                 else:
-                    edge.refCounter -= 1
+                    edge.ref_counter -= 1
             version = edge.version
             self._release_one(current)
             current = target
@@ -245,21 +245,21 @@ class SharedBufferAccessor:
             self._release_one(node)
 
     def _release_one(self, node: SharedBufferNode) -> None:
-        if node.refCounter > 1:
-            node.refCounter -= 1
+        if node.ref_counter > 1:
+            node.ref_counter -= 1
             return
-        node.refCounter = 0
+        node.ref_counter = 0
         node.alive = False
         entry = node.entry
-        if entry.refCounter > 1:
-            entry.refCounter -= 1
+        if entry.ref_counter > 1:
+            entry.ref_counter -= 1
         else:
             self.release_event(entry)
 
     def release_event(self, entry: LockableEvent) -> None:
         """Count one reference to an event less; forget the event with the last."""
         if entry.release():
-            self.buffer.events.pop(entry.eventId, None)
+            self.buffer.events.pop(entry.event_id, None)
             entry.nodes = []  # ends the circle of references, so that nothing waits for the GC
 
     def extract_patterns(self, node: SharedBufferNode | None, version: DeweyNumber) -> list[Path]:
@@ -312,7 +312,7 @@ class SharedBufferAccessor:
             current = edges[0].target
         match: dict[str, list[Any]] = {}
         for step in reversed(walked):
-            stage = step.pageName
+            stage = step.stage
             if stage in match:
                 match[stage].append(step.entry.event)
             else:
@@ -324,7 +324,7 @@ def _collect(path: Any) -> Path:
     match: Path = {}
     while path is not None:
         node, path = path
-        stage = node.pageName
+        stage = node.stage
         if stage in match:
             match[stage].append(node.entry)
         else:

@@ -44,14 +44,14 @@ class NodeId(NamedTuple):
 
     Attributes
     ----------
-    eventId : EventId
+    event_id : EventId
         The event.
-    pageName : str
+    stage : str
         The user's name of the stage.
     """
 
-    eventId: EventId
-    pageName: str
+    event_id: EventId
+    stage: str
 
 
 @attrs.define(eq=False)
@@ -61,22 +61,22 @@ class Lockable:
 
     Attributes
     ----------
-    refCounter : int, at least 0
+    ref_counter : int, at least 0
         How many references there are.
     """
 
-    refCounter: int
+    ref_counter: int
 
     def lock(self) -> None:
         """Count one reference more."""
-        self.refCounter += 1
+        self.ref_counter += 1
 
     def release(self) -> bool:
         """Count one reference less; say whether none is left."""
-        if self.refCounter <= 0:
+        if self.ref_counter <= 0:
             return True
-        self.refCounter -= 1
-        return self.refCounter == 0
+        self.ref_counter -= 1
+        return self.ref_counter == 0
 
 
 @attrs.define(eq=False)
@@ -86,7 +86,7 @@ class LockableEvent(Lockable):
 
     Attributes
     ----------
-    eventId : EventId
+    event_id : EventId
         Its identity.
     event : object
         The event itself, or a handle by which the caller finds it.
@@ -94,14 +94,14 @@ class LockableEvent(Lockable):
         The nodes of this event, one for each stage that it was taken for.
     """
 
-    eventId: EventId
+    event_id: EventId
     event: Any
     nodes: list[SharedBufferNode] = attrs.field(factory=list)
 
-    def node(self, pageName: str) -> SharedBufferNode | None:
+    def node(self, stage: str) -> SharedBufferNode | None:
         """Give the node for a stage, None when the event was not taken for it."""
         for node in self.nodes:
-            if node.pageName == pageName:
+            if node.stage == stage:
                 return node
         return None
 
@@ -115,7 +115,7 @@ class SharedBufferNode(Lockable):
     ----------
     entry : LockableEvent
         The event.
-    pageName : str
+    stage : str
         The user's name of the stage.
     edges : list of SharedBufferEdge
         Versioned pointers to what each run had taken before, in insertion order.
@@ -125,14 +125,14 @@ class SharedBufferNode(Lockable):
     """
 
     entry: LockableEvent
-    pageName: str
+    stage: str
     edges: list[SharedBufferEdge] = attrs.field(factory=list)
     alive: bool = True
 
     @property
-    def nodeId(self) -> NodeId:
+    def node_id(self) -> NodeId:
         """Give the node's identity."""
-        return NodeId(self.entry.eventId, self.pageName)
+        return NodeId(self.entry.event_id, self.stage)
 
 
 @attrs.define(eq=False)

@@ -10,9 +10,9 @@ from pyspark.sql import Column, DataFrame
 
 from pyflinkcep.kernel import why_plain
 from pyflinkcep.nfa import NFA, NFACompiler, State, StateTransitionAction, StateType
+from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.nfa.compiler.state_names import original_name
 from pyflinkcep.nfa.droppable import Relevance
-from pyflinkcep.nfa.steps import Atom
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.plan.conditions import spark_atoms
 from pyflinkcep.spark.plan.expressions import match_values

@@ -96,12 +96,12 @@ class NFATestHarness:
     @property
     def partialMatches(self) -> int:
         """The number of partial matches, the start state among them."""
-        return len(self._state.partialMatches)
+        return len(self._state.partial_matches)
 
     @property
     def stateChanged(self) -> bool:
         """Whether anything changed since this was last asked; Flink's ``isStateChanged``."""
-        changed = self._state.stateChanged
+        changed = self._state.state_changed
         self._state.reset_flags()
         return changed
 

@@ -51,7 +51,7 @@ def answer(case: Case, share: float) -> Any:
     known = sum(atom.bit for atom in atoms)
     operator.process_events("k", state, times, events, recorded, known, values)
     held = (state.buffer.node_count, len(state.buffer.events))
-    partials = [partial.table.name for partial in state.nfa_state.partialMatches]
+    partials = [partial.table.name for partial in state.nfa_state.partial_matches]
     operator.advance_time("k", state, _END, recorded)
     return recorded.results, partials, held
 

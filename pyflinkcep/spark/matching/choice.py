@@ -7,12 +7,11 @@ from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.program import MatchValues
 from pyflinkcep.kernel import make_kernel
 from pyflinkcep.nfa import NFA
+from pyflinkcep.nfa.atoms import known_bits
 from pyflinkcep.operator import CepOperator, PartialMatchLimit
-from pyflinkcep.operator.state_format import stage_names
 from pyflinkcep.spark.matching.kernel_matcher import KernelMatcher
 from pyflinkcep.spark.matching.matcher import Matcher
 from pyflinkcep.spark.matching.python_matcher import PlainMatcher
-from pyflinkcep.spark.plan.conditions import spark_atoms
 
 __all__ = ["make_matcher"]
 
@@ -43,10 +42,10 @@ def make_matcher(
     is_stream : bool
         Whether keys wait for watermarks.
     """
-    known = sum(atom.bit for atom in spark_atoms(nfa))
+    known = known_bits(nfa.atoms)
     kernel = make_kernel(nfa, known, limit, processing_time, is_stream, values)
     if kernel is not None:
-        return KernelMatcher(kernel, stage_names(nfa), processing_time)
+        return KernelMatcher(kernel, list(nfa.stages), processing_time)
     rules = CepOperator(nfa, None, processing_time, limit)
     functions = None if values is None else generated(values)
     return PlainMatcher(rules, wants_timeouts, known, functions)

@@ -12,7 +12,8 @@ import numpy as np
 from pyflinkcep.expressions.codegen import MatchFunctions
 from pyflinkcep.nfa import NFA, Expressions
 from pyflinkcep.operator import CepOperator, KeyState
-from pyflinkcep.operator.state_format import StateReader, StateWriter, refuse_damage, stage_names
+from pyflinkcep.operator.state_codec import StateReader, StateWriter
+from pyflinkcep.operator.state_format import refuse_damage
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.matcher import MOST_RESULTS, Events, Items, Stretches, Written
 from pyflinkcep.spark.matching.results import Found, Results
@@ -52,7 +53,7 @@ class PlainMatcher:
         self._rules = rules
         self._known = known
         self._functions = functions
-        self._results = Results(stage_names(rules.nfa), wants_timeouts)
+        self._results = Results(rules.nfa.stages, wants_timeouts)
         self._state: KeyState | None = None
 
     def set_events(self, store: EventStore) -> None:
@@ -152,7 +153,7 @@ class _StoredStates:
         self._lengths = np.r_[0, np.cumsum(page.lengths)]
         self._counts = np.r_[0, np.cumsum(page.counts)]
         handles = range(first_held, first_held + int(self._counts[-1]))
-        self._reader = StateReader(nfa, (), handles, list(nfa.tables), stage_names(nfa))
+        self._reader = StateReader(nfa, (), handles, list(nfa.tables), nfa.stages)
 
     def state(self, position: int) -> KeyState:
         """Read the state of a key."""

@@ -12,8 +12,7 @@ from pyspark.sql.types import DataType, StructType
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.parser import column_owners
 from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.steps import Atom
-from pyflinkcep.operator.state_format import stage_names
+from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.spark.plan.source import first_line
 
 __all__ = ["analysed", "where"]
@@ -65,7 +64,7 @@ def analysed(
 
 
 def _hint(nfa: NFA, atom: Atom, dataframe: DataFrame) -> str:
-    stages = column_owners(repr(atom.condition)) & set(stage_names(nfa)) - set(dataframe.columns)
+    stages = column_owners(repr(atom.condition)) & set(nfa.stages) - set(dataframe.columns)
     if not stages:
         return f"the columns are {dataframe.columns}"
     stage = min(stages)

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, NFACompiler
+from pyflinkcep.nfa.atoms import known_bits
 from pyflinkcep.operator import CepOperator, Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
@@ -27,7 +28,7 @@ from pyflinkcep.spark.matching.matcher import MOST_RESULTS, Events, Stretches
 from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.matching.stretches import in_final_order
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
-from pyflinkcep.spark.plan.conditions import bits_column, spark_atoms
+from pyflinkcep.spark.plan.conditions import bits_column
 from pyflinkcep.spark.plan.expressions import match_values, value_columns
 from pyflinkcep.spark.plan.outputs import output_schema, to_batches
 from pyflinkcep.spark.plan.prefilter import EventFilter
@@ -145,7 +146,7 @@ class _Partition:
         self._order = comparator_key(task.comparator)
         self._reader = RowReader(task.layout.schema)
         self._rules = CepOperator(nfa)
-        self._known = sum(atom.bit for atom in spark_atoms(nfa))
+        self._known = known_bits(nfa.atoms)
         self._matcher = make_matcher(
             nfa, task.consumer.wants_timeouts, task.limit, task.layout.values
         )

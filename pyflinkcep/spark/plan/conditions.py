@@ -14,7 +14,7 @@ from pyspark.sql.types import BooleanType
 from pyflinkcep.conditions import ExpressionCondition, SubtypeCondition
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.steps import Atom
+from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.spark.plan.analysis import analysed, where
 from pyflinkcep.spark.plan.expressions import match_values
 

@@ -26,7 +26,7 @@ from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.program import Kind, MatchValues
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.steps import Atom
+from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.spark.plan.analysis import analysed, where
 from pyflinkcep.spark.plan.source import PREFIX
 

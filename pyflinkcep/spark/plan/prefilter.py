@@ -12,8 +12,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pyflinkcep.nfa import NFA
+from pyflinkcep.nfa.atoms import Atom, known_bits
 from pyflinkcep.nfa.droppable import Relevance
-from pyflinkcep.nfa.steps import Atom
 from pyflinkcep.spark.arrow.layout import BITS
 from pyflinkcep.spark.plan.conditions import condition_column, spark_atoms
 from pyflinkcep.spark.plan.source import EventSource, quoted
@@ -69,7 +69,7 @@ class EventFilter:
 
 def relevance_of(nfa: NFA, shows_time: bool) -> Relevance:
     """Decide what may be dropped before the shuffle, where Spark's conditions are known."""
-    return Relevance.of(nfa, sum(atom.bit for atom in spark_atoms(nfa)), shows_time)
+    return Relevance.of(nfa, known_bits(nfa.atoms), shows_time)
 
 
 def why_unfiltered(processing_time: bool, limited: bool, late_output: bool) -> str:

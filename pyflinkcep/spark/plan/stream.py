@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from pyflinkcep.errors import CepRuntimeError, InputError
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import Comparator, PartialMatchLimit
-from pyflinkcep.operator.state_format import stage_names
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.arrow.layout import BITS, HASH, Layout, key_hash
@@ -230,7 +229,7 @@ def choose_state_store(spark: SparkSession) -> None:
 
 
 def _stage_names(plan: StreamPlan) -> list[str]:
-    return stage_names(NFACompiler.compile(plan.pattern, plan.wants_timeouts))
+    return list(NFACompiler.compile(plan.pattern, plan.wants_timeouts).stages)
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:

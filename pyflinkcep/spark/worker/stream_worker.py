@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, NFACompiler
+from pyflinkcep.nfa.atoms import known_bits
 from pyflinkcep.operator import CepOperator, Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.choice import make_matcher
-from pyflinkcep.spark.plan.conditions import spark_atoms
 from pyflinkcep.spark.state.key_groups import KeyGroups
 
 __all__ = ["StreamPlan", "StreamTask"]
@@ -101,7 +101,7 @@ class StreamTask:
             self._open.enter_context(opened(self.nfa, context, "a condition"))
         except CepRuntimeError as error:
             raise error.in_pattern(plan.layout.pattern) from error.__cause__
-        self.known = sum(atom.bit for atom in spark_atoms(self.nfa))
+        self.known = known_bits(self.nfa.atoms)
         self.rules = CepOperator(self.nfa, None, plan.processing_time, plan.limit)
         self.matcher = make_matcher(
             self.nfa,

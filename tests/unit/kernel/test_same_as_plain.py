@@ -16,7 +16,7 @@ from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.errors import CepError
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, PartialMatchLimit
-from pyflinkcep.operator.state_format import StateWriter
+from pyflinkcep.operator.state_codec import StateWriter
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness
 from tests.kernel_harness import Found, KernelOperatorHarness, KernelRun, needs_kernel
@@ -79,8 +79,8 @@ class Both:
     def exchange(self) -> None:
         """Let each path go on from what the other has written."""
         plain, own = self.run.plain(self.key), self.run.read(self.state)
-        plain.nfa_state.isNewStartPartialMatch = self.key.is_new_start
-        own.is_new_start = self.state.nfa_state.isNewStartPartialMatch
+        plain.nfa_state.is_new_start_partial_match = self.key.is_new_start
+        own.is_new_start = self.state.nfa_state.is_new_start_partial_match
         self.state, self.key = plain, own
 
 

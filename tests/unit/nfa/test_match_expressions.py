@@ -17,7 +17,6 @@ from pyflinkcep.expressions.parser import sql_condition
 from pyflinkcep.expressions.program import ALL, Function, Kind, MatchValues, Slot, Type
 from pyflinkcep.nfa import Expressions, NFACompiler
 from pyflinkcep.operator import CepOperator
-from pyflinkcep.operator.state_format import stage_names
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.matching.results import Results
 from pyflinkcep.time import MAX_WATERMARK
@@ -234,7 +233,7 @@ def matches(
     """Give the matches of a pattern over numbers."""
     expressions = Expressions(generated(values), fields)
     rules = CepOperator(NFACompiler.compile(pattern), expressions=expressions)
-    results, state = Results(stage_names(rules.nfa), False), rules.new_key()
+    results, state = Results(rules.nfa.stages, False), rules.new_key()
     rules.process_events(None, state, list(range(1, len(events) + 1)), events, results)
     rules.advance_time(None, state, MAX_WATERMARK, results)
     return [match for _, _, match in results.take().results()]

@@ -148,16 +148,16 @@ def test_counters_of_the_past_are_cleared() -> None:
     buffer = SharedBuffer()
     accessor = buffer.get_accessor()
 
-    ids = [accessor.register_event("e", time).eventId for time in (5, 5, 7, 5, 8)]
+    ids = [accessor.register_event("e", time).event_id for time in (5, 5, 7, 5, 8)]
 
     assert [(i.timestamp, i.id) for i in ids] == [(5, 0), (5, 1), (7, 0), (5, 2), (8, 0)]
-    assert (buffer.timestamp, buffer.eventCount) == (8, 1)
+    assert (buffer.timestamp, buffer.event_count) == (8, 1)
 
 
 def test_ids_of_one_timestamp_count_up() -> None:
     """Events of equal time are told apart by a counter, and ordered by it."""
     accessor = SharedBuffer().get_accessor()
-    ids = [accessor.register_event("e", t).eventId for t in (5, 5, 4)]
+    ids = [accessor.register_event("e", t).event_id for t in (5, 5, 4)]
 
     assert (ids, sorted(ids)) == ([(5, 0), (5, 1), (4, 0)], [(4, 0), (5, 0), (5, 1)])
 

@@ -22,8 +22,8 @@ from pyspark.sql.types import (
 
 from pyflinkcep import Pattern
 from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.nfa.atoms import known_bits
 from pyflinkcep.nfa.droppable import Relevance
-from pyflinkcep.operator.state_format import stage_names
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.layout import BITS, HASH, Layout
 from pyflinkcep.spark.arrow.rows import RowReader, arrow_schema
@@ -151,7 +151,7 @@ class Bucket:
         schema = arrow_schema(SCHEMA).append(pa.field(HASH, pa.int64()))
         if has_bits:
             schema = schema.append(pa.field(BITS, pa.int64()))
-        known = sum(atom.bit for atom in spark_atoms(nfa))
+        known = known_bits(nfa.atoms)
         droppable = Relevance.of(nfa, known, self.shows_time).droppable
         plan = StreamPlan(
             pattern=self.pattern,
@@ -220,7 +220,7 @@ class Bucket:
         output = work.run(tables, self.watermark)
         self.timer = work.deadline
         work.close(self.timer)
-        stages = stage_names(self.task.nfa)
+        stages = self.task.nfa.stages
         packed = pack_results(output.found, output.events)
         found, table = unpack_results(*packed, stages, 0)
         reader = RowReader(SCHEMA)

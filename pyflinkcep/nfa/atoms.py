@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Users' conditions, each with a bit of its own where it looks at one event only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import attrs
+
+from pyflinkcep.conditions import (
+    FUNCTION_CONDITIONS,
+    BooleanConditions,
+    ExpressionCondition,
+    IterativeCondition,
+    RichAndCondition,
+    RichNotCondition,
+    RichOrCondition,
+    SimpleCondition,
+)
+from pyflinkcep.expressions.tree import MatchExpression
+
+__all__ = ["Atom", "Atoms", "known_bits"]
+
+
+@attrs.frozen(eq=False)
+class Atom:
+    """
+    A condition as a user wrote it, without the and, or and not around it.
+
+    Attributes
+    ----------
+    condition : IterativeCondition
+        The condition.
+    stage : str
+        The stage it was written for; named in errors.
+    bit : int
+        A power of two of its own when the condition looks at one event only, so that results
+        are kept for the event; 0 when it looks at the partial match.
+    function : callable
+        What to call with the event, and with the context too where there is no bit.
+    expression : str or None
+        The text of a match expression; None for every other condition.
+    """
+
+    condition: IterativeCondition
+    stage: str
+    bit: int
+    function: Callable[..., Any] = attrs.field(init=False)
+    expression: str | None = attrs.field(init=False)
+
+    @expression.default
+    def _text(self) -> str | None:
+        return self.condition.text if isinstance(self.condition, MatchExpression) else None
+
+    @function.default
+    def _the_users_own(self) -> Callable[..., Any]:
+        # The call through the condition costs as much again.
+        condition = self.condition
+        if isinstance(condition, FUNCTION_CONDITIONS):
+            return condition.function
+        return condition.filter
+
+
+class Atoms:
+    """
+    The users' conditions of one pattern, each with its bit.
+
+    Two stages that were given the same object share one atom, and so one evaluation per event.
+    """
+
+    def __init__(self) -> None:
+        self._by_identity: dict[object, Atom] = {}
+
+    def __iter__(self) -> Iterator[Atom]:
+        return iter(self._by_identity.values())
+
+    def register(self, condition: IterativeCondition, stage: str) -> None:
+        """Add every condition inside `condition`."""
+        if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
+            for part in condition.nestedConditions:
+                self.register(part, stage)
+        elif not isinstance(condition, BooleanConditions):
+            key = _identity(condition)
+            if key not in self._by_identity:
+                simple = isinstance(condition, SimpleCondition)
+                bit = 1 << len(self._by_identity) if simple else 0
+                self._by_identity[key] = Atom(condition, stage, bit)
+
+    def of(self, condition: IterativeCondition) -> Atom:
+        """Give the atom of a condition registered before."""
+        return self._by_identity[_identity(condition)]
+
+
+def _identity(condition: IterativeCondition) -> object:
+    return id(condition.function if isinstance(condition, FUNCTION_CONDITIONS) else condition)
+
+
+def known_bits(atoms: Iterable[Atom]) -> int:
+    """Return the bits of the conditions that an engine answers before matching: SQL, Columns."""
+    return sum(atom.bit for atom in atoms if isinstance(atom.condition, ExpressionCondition))
