@@ -20,14 +20,14 @@ from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.kernel import make_kernel
 from pyflinkcep.nfa import NFACompiler
 from tests.kernel_harness import MANY, needs_kernel
-from tests.unit.nfa.interpreter import accumulated, run
-from tests.unit.nfa.test_match_expressions import (
+from tests.unit.expressions.test_match_expressions import (
     EVENTS,
     _kind_of,
     compiled_expressions,
     outcome,
     values_of,
 )
+from tests.unit.nfa.interpreter import accumulated, run
 
 pytestmark = needs_kernel
 
