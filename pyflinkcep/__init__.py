@@ -41,6 +41,7 @@ from pyflinkcep.pattern import (
     Pattern,
     RichIterativeCondition,
     SimpleCondition,
+    UnusedResultWarning,
     WithinType,
 )
 from pyflinkcep.time import Time
@@ -78,6 +79,7 @@ __all__ = [
     "SimpleCondition",
     "Time",
     "TimedOutPartialMatchHandler",
+    "UnusedResultWarning",
     "WithinType",
     "__version__",
     "keyBy",

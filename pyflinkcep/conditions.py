@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from pathlib import PurePath
 from typing import Any, Protocol
 
-from pyflinkcep.errors import InvalidArgumentError, MissingConditionError, NotSupportedError
+from pyflinkcep.errors import MissingConditionError, NotSupportedError
 from pyflinkcep.runtime import RichFunction, RuntimeContext
 
 __all__ = [
     "FUNCTION_CONDITIONS",
     "BooleanConditions",
     "ConditionContext",
+    "ContextFunctionCondition",
     "ExpressionCondition",
+    "FunctionCondition",
     "IterativeCondition",
     "RichAndCondition",
     "RichCompositeIterativeCondition",
@@ -24,7 +26,6 @@ __all__ = [
     "RichOrCondition",
     "SimpleCondition",
     "SubtypeCondition",
-    "as_condition",
 ]
 
 
@@ -39,9 +40,9 @@ class ConditionContext(Protocol):
 
     def getEventsForPattern(self, name: str) -> Iterable[Any]:
         """
-        Give the events that this partial match has accepted for a stage, oldest first.
+        Return the events that this partial match has accepted for a stage, oldest first.
 
-        The event under test is not among them. An unknown stage gives nothing.
+        The event under test is not among them. An unknown stage has none.
 
         Notes
         -----
@@ -49,10 +50,10 @@ class ConditionContext(Protocol):
         """
 
     def timestamp(self) -> int:
-        """Give the time of the event under test, epoch milliseconds."""
+        """Return the time of the event under test, epoch milliseconds."""
 
     def currentProcessingTime(self) -> int:
-        """Give the wall clock, epoch milliseconds."""
+        """Return the wall clock, epoch milliseconds."""
 
 
 class IterativeCondition(ABC):
@@ -75,7 +76,7 @@ class IterativeCondition(ABC):
     @abstractmethod
     def filter(self, value: Any, ctx: ConditionContext) -> bool:
         """
-        Say whether the event fulfils the condition.
+        Whether the event fulfils the condition.
 
         Parameters
         ----------
@@ -109,38 +110,44 @@ class SimpleCondition(IterativeCondition):
 
     @abstractmethod
     def filter(self, value: Any, ctx: ConditionContext | None = None) -> bool:
-        """Say whether the event fulfils the condition; see the class."""
+        """Whether the event fulfils the condition; see the class."""
 
     @staticmethod
     def of(function: Callable[[Any], bool]) -> SimpleCondition:
         """Make a condition of a function of one event."""
-        return _FunctionCondition(function)
+        return FunctionCondition(function)
 
 
-class _FunctionCondition(SimpleCondition):
+class FunctionCondition(SimpleCondition):
+    """A plain function of the event."""
+
     def __init__(self, function: Callable[[Any], bool]) -> None:
         self.function = function
 
     def filter(self, value: Any, ctx: ConditionContext | None = None) -> bool:
+        """Return the function's answer."""
         return self.function(value)
 
     def __repr__(self) -> str:
         return _name(self.function)
 
 
-class _ContextFunctionCondition(IterativeCondition):
+class ContextFunctionCondition(IterativeCondition):
+    """A plain function of the event and the partial match."""
+
     def __init__(self, function: Callable[[Any, ConditionContext], bool]) -> None:
         self.function = function
 
     def filter(self, value: Any, ctx: ConditionContext) -> bool:
+        """Return the function's answer."""
         return self.function(value, ctx)
 
     def __repr__(self) -> str:
         return _name(self.function)
 
 
-FUNCTION_CONDITIONS = (_FunctionCondition, _ContextFunctionCondition)
-"""The conditions that are nothing but a plain function, the same for every use of it."""
+FUNCTION_CONDITIONS = (FunctionCondition, ContextFunctionCondition)
+"""The conditions that are only a plain function, and so the same wherever it is used."""
 
 
 class RichIterativeCondition(RichFunction, IterativeCondition):
@@ -171,7 +178,7 @@ class RichCompositeIterativeCondition(RichIterativeCondition):
         self.nestedConditions = nestedConditions
 
     def getNestedConditions(self) -> tuple[IterativeCondition, ...]:
-        """Give the parts, in order."""
+        """Return the parts, in order."""
         return self.nestedConditions
 
     def setRuntimeContext(self, context: RuntimeContext) -> None:
@@ -201,7 +208,7 @@ class RichAndCondition(RichCompositeIterativeCondition):
         super().__init__(left, right)
 
     def filter(self, value: Any, ctx: ConditionContext) -> bool:
-        """Say whether both parts hold."""
+        """Whether both parts hold."""
         left, right = self.nestedConditions
         return left.filter(value, ctx) and right.filter(value, ctx)
 
@@ -216,7 +223,7 @@ class RichOrCondition(RichCompositeIterativeCondition):
         super().__init__(left, right)
 
     def filter(self, value: Any, ctx: ConditionContext) -> bool:
-        """Say whether one of the parts holds."""
+        """Whether one of the parts holds."""
         left, right = self.nestedConditions
         return left.filter(value, ctx) or right.filter(value, ctx)
 
@@ -231,7 +238,7 @@ class RichNotCondition(RichCompositeIterativeCondition):
         super().__init__(original)
 
     def filter(self, value: Any, ctx: ConditionContext) -> bool:
-        """Say whether the part does not hold."""
+        """Whether the part does not hold."""
         return not self.nestedConditions[0].filter(value, ctx)
 
     def __repr__(self) -> str:
@@ -245,7 +252,7 @@ class SubtypeCondition(SimpleCondition):
         self.subtype = subtype
 
     def filter(self, value: Any, ctx: ConditionContext | None = None) -> bool:
-        """Say whether the event is an instance of the class."""
+        """Whether the event is an instance of the class."""
         return isinstance(value, self.subtype)
 
     def __repr__(self) -> str:
@@ -260,16 +267,16 @@ class BooleanConditions(SimpleCondition):
 
     @staticmethod
     def trueFunction() -> BooleanConditions:
-        """Give the condition that always holds."""
+        """Return the condition that always holds."""
         return BooleanConditions(True)
 
     @staticmethod
     def falseFunction() -> BooleanConditions:
-        """Give the condition that never holds."""
+        """Return the condition that never holds."""
         return BooleanConditions(False)
 
     def filter(self, value: Any, ctx: ConditionContext | None = None) -> bool:
-        """Give the constant."""
+        """Return the constant."""
         return self.value
 
     def __repr__(self) -> str:
@@ -311,74 +318,11 @@ class ExpressionCondition(SimpleCondition):
         return self.text
 
 
-def as_condition(condition: Any, null_message: str, stage: str = "") -> IterativeCondition:
-    """
-    Turn whatever a user may write as a condition into an :class:`IterativeCondition`.
-
-    Parameters
-    ----------
-    condition : object
-        A condition, a function of (event) or (event, ctx), a SQL string or a Spark Column.
-    null_message : str
-        Flink's text for a missing condition.
-    stage : str, optional
-        The stage that the condition is for, for errors.
-
-    Raises
-    ------
-    MissingConditionError
-        When `condition` is None.
-    InvalidArgumentError
-        When it is none of the above, or SQL over stages that is wrong in itself.
-    """
-    if condition is None:
-        raise MissingConditionError(null_message, "give a function, an expression or a condition")
-    if isinstance(condition, IterativeCondition):
-        return condition
-    if isinstance(condition, str):
-        from pyflinkcep.expressions.parser import sql_condition  # imports this module
-
-        return sql_condition(condition, stage)
-    if _is_column(condition):
-        return ExpressionCondition(condition)
-    if not callable(condition) or isinstance(condition, type):
-        raise InvalidArgumentError(
-            f"{condition!r} is no condition",
-            "give a function of the event, a SQL string, a Column or an IterativeCondition object",
-        )
-    match _positional_parameters(condition):
-        case 1:
-            return SimpleCondition.of(condition)
-        case 2:
-            return _ContextFunctionCondition(condition)
-        case count:
-            raise InvalidArgumentError(
-                f"{condition!r} takes {count} arguments",
-                "a condition is a function of (event) or of (event, ctx)",
-            )
-
-
-def _is_column(value: Any) -> bool:
-    """Recognise a Spark Column, classic or Connect, without importing pyspark."""
-    return any(
-        c.__name__ == "Column" and c.__module__.startswith("pyspark.sql")
-        for c in type(value).__mro__
-    )
-
-
-def _positional_parameters(function: Callable[..., Any]) -> int:
-    """Count the arguments that a call must give; builtins without a signature take one."""
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return 1
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    required = sum(1 for p in positional if p.default is p.empty)
-    if required == 0 and (positional or any(p.kind == p.VAR_POSITIONAL for p in parameters)):
-        return 1
-    return required
-
-
 def _name(function: Callable[..., Any]) -> str:
-    name = getattr(function, "__qualname__", type(function).__name__)
-    return str(name).rsplit("<locals>.", 1)[-1]
+    """Return a function's name; a lambda's is the place where it was written."""
+    name = str(getattr(function, "__qualname__", type(function).__name__))
+    name = name.rsplit("<locals>.", 1)[-1]
+    code = getattr(function, "__code__", None)
+    if code is None or not name.endswith("<lambda>"):
+        return name
+    return f"lambda at {PurePath(code.co_filename).name}:{code.co_firstlineno}"

@@ -104,31 +104,33 @@ def _stage(
     stage = getattr(pattern, method)(what, *([] if skip is None else [skip]))
     names = token.get("condition", token.get("name", "*"))
     if names != "*":
-        stage.where(Named(tuple(names.split("|"))))
+        stage = stage.where(Named(tuple(names.split("|"))))
     while tokens and tokens[0].keys() & {"times", "word", "call"}:
-        _modify(stage, tokens.pop(0))
+        stage = _modified(stage, tokens.pop(0))
     assert isinstance(stage, Pattern)
     return stage
 
 
-def _modify(stage: Pattern, token: dict[str, str]) -> None:
+def _modified(stage: Pattern, token: dict[str, str]) -> Pattern:
     window = [ms(int(token["window"]))] if "window" in token else []
     match token:
         case {"word": word}:
-            getattr(stage, _WORDS[word])()
+            changed = getattr(stage, _WORDS[word])()
         case {"times": "+"}:
-            stage.oneOrMore(*window)
+            changed = stage.oneOrMore(*window)
         case {"times": times}:
             numbers = times.strip("{}").split(",")
             if numbers[-1] == "":
-                stage.timesOrMore(int(numbers[0]), *window)
+                changed = stage.timesOrMore(int(numbers[0]), *window)
             else:
-                stage.times(*map(int, numbers), *window)  # type: ignore[call-overload]
+                changed = stage.times(*map(int, numbers), *window)
         case {"call": "until", "argument": names}:
-            stage.until(Named(tuple(names.split("|"))))
+            changed = stage.until(Named(tuple(names.split("|"))))
         case {"call": call, "argument": length}:
             kinds = {"within": WithinType.FIRST_AND_LAST, "gap": WithinType.PREVIOUS_AND_CURRENT}
-            stage.within(ms(int(length)), kinds[call])
+            changed = stage.within(ms(int(length)), kinds[call])
+    assert isinstance(changed, Pattern)
+    return changed
 
 
 @attrs.frozen

@@ -9,6 +9,7 @@ from pyflinkcep.conditions import (
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import Quantifier, Times, WithinType
+from pyflinkcep.pattern.unused import UnusedResultWarning
 
 __all__ = [
     "AfterMatchSkipStrategy",
@@ -19,5 +20,6 @@ __all__ = [
     "RichIterativeCondition",
     "SimpleCondition",
     "Times",
+    "UnusedResultWarning",
     "WithinType",
 ]

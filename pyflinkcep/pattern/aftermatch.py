@@ -29,7 +29,7 @@ class AfterMatchSkipStrategy(ABC):
     """
     What happens to the other partial matches once a match is emitted.
 
-    Make one with the static methods; it is given to :meth:`pyflinkcep.Pattern.begin`.
+    Make it with a static method and give it to :meth:`pyflinkcep.Pattern.begin`.
 
     Notes
     -----
@@ -63,20 +63,20 @@ class AfterMatchSkipStrategy(ABC):
         return SkipToLastStrategy(_named(patternName))
 
     def isSkipStrategy(self) -> bool:
-        """Say whether anything is ever discarded."""
+        """Whether anything is ever discarded."""
         return True
 
     def getPatternName(self) -> str | None:
-        """Give the stage the strategy names, None when it names none."""
+        """Return the stage that the strategy names, None if it names none."""
         return None
 
     @abstractmethod
     def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
-        """Give the event id that decides for an emitted match; None discards nothing."""
+        """Return the event id that decides for an emitted match; None discards nothing."""
 
     @abstractmethod
     def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
-        """Say whether what began with event `start` is discarded."""
+        """Whether what began with event `start` is discarded."""
 
 
 def _named(name: str) -> str:
@@ -92,15 +92,15 @@ class NoSkipStrategy(AfterMatchSkipStrategy):
     """Discard nothing."""
 
     def isSkipStrategy(self) -> bool:
-        """Say that nothing is ever discarded."""
+        """Return False: nothing is ever discarded."""
         return False
 
     def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
-        """Give None."""
+        """Return None."""
         return None
 
     def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
-        """Give False."""
+        """Return False."""
         return False
 
 
@@ -109,11 +109,11 @@ class SkipToNextStrategy(AfterMatchSkipStrategy):
     """Discard what began with the match's first event, or earlier."""
 
     def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
-        """Give the match's first event."""
+        """Return the match's first event."""
         return min((ids[0] for path in paths for ids in path.values()), default=None)
 
     def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
-        """Say whether `start` is not after the match's first event."""
+        """Whether `start` is not after the match's first event."""
         return start <= pruning_id
 
 
@@ -122,11 +122,11 @@ class SkipPastLastStrategy(AfterMatchSkipStrategy):
     """Discard what began before the match ended."""
 
     def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
-        """Give the match's last event."""
+        """Return the match's last event."""
         return max((ids[-1] for path in paths for ids in path.values()), default=None)
 
     def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
-        """Say whether `start` is not after the match's last event."""
+        """Whether `start` is not after the match's last event."""
         return start <= pruning_id
 
 
@@ -147,19 +147,19 @@ class SkipToElementStrategy(AfterMatchSkipStrategy):
     shouldThrowException: bool = False
 
     def throwExceptionOnMiss(self) -> SkipToElementStrategy:
-        """Give a strategy that raises SkipError where there is nothing to skip to."""
+        """Return a strategy that raises SkipError if there is nothing to skip to."""
         return attrs.evolve(self, shouldThrowException=True)
 
     def getPatternName(self) -> str | None:
-        """Give the stage to skip to."""
+        """Return the stage to skip to."""
         return self.patternName
 
     def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
-        """Say whether `start` is before the event to skip to."""
+        """Whether `start` is before the event to skip to."""
         return start < pruning_id
 
     def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
-        """Give the event to skip to; raise SkipError on a miss where that was asked for."""
+        """Return the event to skip to; raise SkipError on a miss, if asked to."""
         target: IdT | None = None
         for path in paths:
             events = path.get(self.patternName)
@@ -171,7 +171,7 @@ class SkipToElementStrategy(AfterMatchSkipStrategy):
                 raise SkipError(
                     f"Could not skip to {self.patternName}. "
                     f"No such element in the found match {found}",
-                    "leave throwExceptionOnMiss() out when the stage may stay empty",
+                    "leave throwExceptionOnMiss() out if the stage may stay empty",
                     stage=self.patternName,
                 )
             if self.shouldThrowException and target == min(ids[0] for ids in path.values()):

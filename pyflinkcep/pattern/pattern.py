@@ -4,52 +4,45 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any, overload
+from typing import Any, NoReturn, Self, SupportsIndex, overload
 
-from pyflinkcep.conditions import (
-    RichAndCondition,
-    RichOrCondition,
-    SubtypeCondition,
-    as_condition,
-)
+import attrs
+
+from pyflinkcep.conditions import SubtypeCondition
 from pyflinkcep.errors import (
     InvalidArgumentError,
-    MalformedPatternException,
     MissingConditionError,
     NotSupportedError,
 )
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
-from pyflinkcep.pattern.quantifier import (
-    ConsumingStrategy,
-    Quantifier,
-    QuantifierProperty,
-    Times,
-    WithinType,
-)
+from pyflinkcep.pattern.coercion import Condition, as_condition, as_count
+from pyflinkcep.pattern.linked import LinkedStages
+from pyflinkcep.pattern.quantifier import ConsumingStrategy, Quantifier, WithinType
 from pyflinkcep.pattern.stage import Stage
-from pyflinkcep.time import to_milliseconds
 
 __all__ = ["GroupPattern", "Pattern"]
 
-_OPTIONAL_BEFORE_NOT = (
-    "Specifying a pattern with an optional path to NOT condition is not supported yet. "
-    "You can simulate such pattern with two independent patterns, one with and the other "
-    "without the optional part."
-)
 
-
-class Pattern(Stage):
+@attrs.frozen(eq=False, repr=False)
+class Pattern(LinkedStages["Pattern"]):
     """
     A sequence of stages, each with a condition, a quantifier and a contiguity.
 
-    Start with :meth:`begin`. Methods that describe a stage (``where``, ``oneOrMore``,
-    ``within`` …) change it and return it; methods that name a new stage (``next``,
-    ``followedBy`` …) return the new last stage, which points back to this one.
+    Start with :meth:`begin`. A pattern never changes: methods that describe the last stage
+    (``where``, ``oneOrMore``, ``within`` …) return a changed copy, and methods that name a new
+    stage (``next``, ``followedBy`` …) return a longer pattern. So two patterns may share a
+    beginning, a refused call changes nothing, and a notebook cell can run twice.
+
+    Warns
+    -----
+    UnusedResultWarning
+        If the result of a method was dropped and the pattern is used without it.
 
     Notes
     -----
-    Ports ``org.apache.flink.cep.pattern.Pattern`` (Flink 2.3.0), mutability included: a
-    prefix used in two patterns is one object.
+    Ports ``org.apache.flink.cep.pattern.Pattern`` (Flink 2.3.0).
+    Differs from Flink: ``start.where(condition)`` on a line of its own changes nothing, as with a
+    DataFrame; write ``start = start.where(condition)``.
 
     Cost: a loop or ``followedByAny`` without a window keeps its partial matches for ever.
 
@@ -61,6 +54,9 @@ class Pattern(Stage):
     ... )
     >>> pattern
     Pattern(a → b+)
+    >>> strict, loose = pattern.next("c"), pattern.followedBy("c")
+    >>> strict, loose
+    (Pattern(a → b+ ⇒ c), Pattern(a → b+ → c))
     """
 
     @overload
@@ -85,16 +81,26 @@ class Pattern(Stage):
         name : str or Pattern
             The stage's name, or the pattern to use as a group. Names are unique in a pattern.
         afterMatchSkipStrategy : AfterMatchSkipStrategy, optional
-            What a match makes superfluous; ``noSkip()`` when not given.
+            What a match makes superfluous; ``noSkip()`` by default.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If an argument is of another kind.
         """
-        skip = afterMatchSkipStrategy or AfterMatchSkipStrategy.noSkip()
-        if isinstance(name, Pattern):
-            return GroupPattern(None, name, ConsumingStrategy.STRICT, skip)
-        return Pattern(name, None, ConsumingStrategy.STRICT, skip)
+        skip = afterMatchSkipStrategy
+        if skip is None:
+            skip = AfterMatchSkipStrategy.noSkip()
+        if not isinstance(skip, AfterMatchSkipStrategy):
+            raise InvalidArgumentError(
+                f"begin: expected an AfterMatchSkipStrategy, got {skip!r}",
+                "write AfterMatchSkipStrategy.skipPastLastEvent(), or another of its methods",
+            )
+        return _pattern(name, ConsumingStrategy.STRICT, None, skip)
 
-    # --- the condition of this stage
+    # --- the condition of the last stage
 
-    def where(self, condition: Any) -> Pattern:
+    def where(self, condition: Condition) -> Self:
         """
         Add a condition that the stage's events must fulfil, besides those already there.
 
@@ -109,7 +115,7 @@ class Pattern(Stage):
         Returns
         -------
         Pattern
-            This stage.
+            The pattern with the condition.
 
         Examples
         --------
@@ -118,55 +124,43 @@ class Pattern(Stage):
         >>> Pattern.begin("up").where("price > coalesce(last(up.price), 0)").oneOrMore()
         Pattern(up+)
         """
-        new = as_condition(condition, "The condition cannot be null.", self._name)
-        self._condition = new if self._condition is None else RichAndCondition(self._condition, new)
-        return self
+        new = as_condition(condition, "The condition cannot be null.", self._stage.name)
+        return self._with("where", self._stage.filtered(new))
 
-    def or_(self, condition: Any) -> Pattern:
+    def or_(self, condition: Condition) -> Self:
         """
         Add an alternative: what is there already, or `condition`; see :meth:`where`.
 
         ``where(A).or_(B).where(C)`` means (A or B) and C.
         """
-        new = as_condition(condition, "The condition cannot be null.", self._name)
-        self._condition = new if self._condition is None else RichOrCondition(self._condition, new)
-        return self
+        new = as_condition(condition, "The condition cannot be null.", self._stage.name)
+        return self._with("or_", self._stage.alternatively(new))
 
-    def subtype(self, subtypeClass: type) -> Pattern:
+    def subtype(self, subtypeClass: type) -> Self:
         """Require the events to be instances of a class, after the conditions already there."""
         if subtypeClass is None:
             raise MissingConditionError("The class cannot be null.", "give a class")
         if not isinstance(subtypeClass, type):
             raise InvalidArgumentError(
-                f"subtype takes a class, not {subtypeClass!r}", "write subtype(MyEvent)"
+                f"subtype: expected a class, got {subtypeClass!r}", "write subtype(MyEvent)"
             )
-        return self.where(SubtypeCondition(subtypeClass))
+        return self._with("subtype", self._stage.filtered(SubtypeCondition(subtypeClass)))
 
-    def until(self, untilCondition: Any) -> Pattern:
+    def until(self, untilCondition: Condition) -> Self:
         """
         Stop a loop at the first event that fulfils a condition; see :meth:`where`.
 
         Raises
         ------
         MalformedPatternException
-            When the stage is no ``oneOrMore`` or ``timesOrMore``, or has an until already.
+            If the stage is not a ``oneOrMore`` or ``timesOrMore``, or has an until already.
         """
-        new = as_condition(untilCondition, "The condition cannot be null", self._name)
-        if self._untilCondition is not None:
-            raise MalformedPatternException(
-                "Only one until condition can be applied.", "join the two conditions with or"
-            )
-        if not self._quantifier.hasProperty(QuantifierProperty.LOOPING):
-            raise MalformedPatternException(
-                "The until condition is only applicable to looping states.",
-                f"put until() after oneOrMore() or timesOrMore(n) on stage {self._name!r}",
-            )
-        self._untilCondition = new
-        return self
+        new = as_condition(untilCondition, "The condition cannot be null", self._stage.name)
+        return self._with("until", self._stage.ended_by(new))
 
     def within(
         self, windowTime: timedelta | None, withinType: WithinType = WithinType.FIRST_AND_LAST
-    ) -> Pattern:
+    ) -> Self:
         """
         Bound the time a match may take.
 
@@ -181,11 +175,11 @@ class Pattern(Stage):
         Returns
         -------
         Pattern
-            This stage.
+            The pattern with the window.
         """
-        if windowTime is not None:
-            self._windows[withinType] = to_milliseconds(windowTime, "within")
-        return self
+        if windowTime is None:
+            return self
+        return self._with("within", self._stage.within(windowTime, withinType))
 
     # --- the next stage
 
@@ -225,20 +219,14 @@ class Pattern(Stage):
         """
         return self._append_not(name, ConsumingStrategy.NOT_FOLLOW)
 
-    # --- how often this stage matches
+    # --- how often the last stage matches
 
-    def optional(self) -> Pattern:
+    def optional(self) -> Self:
         """Let the stage match nothing. Put it after the other quantifier: before, it is lost."""
-        previous = self._previous
-        if previous is not None and previous._quantifier.hasProperty(QuantifierProperty.GREEDY):
-            raise MalformedPatternException(
-                "Optional pattern cannot be preceded by greedy pattern",
-                f"drop greedy() on {previous._name!r} or optional() on {self._name!r}",
-            )
-        self._quantifier = self._quantifier.optional()
-        return self
+        before = None if self._previous is None else self._previous._stage
+        return self._with("optional", self._stage.optional(before))
 
-    def oneOrMore(self, windowTime: timedelta | None = None) -> Pattern:
+    def oneOrMore(self, windowTime: timedelta | None = None) -> Self:
         """
         Let the stage match once or more.
 
@@ -247,17 +235,20 @@ class Pattern(Stage):
         windowTime : timedelta, optional
             The longest gap before a repetition. As in Flink it does not bound the loop itself.
         """
-        return self._loop(1, windowTime, "oneOrMore")
+        return self._with("oneOrMore", self._stage.looping(1, windowTime, "oneOrMore"))
 
-    def timesOrMore(self, times: int, windowTime: timedelta | None = None) -> Pattern:
+    def timesOrMore(self, times: SupportsIndex, windowTime: timedelta | None = None) -> Self:
         """Let the stage match `times` (at least 1) or more; see :meth:`oneOrMore`."""
-        return self._loop(times, windowTime, "timesOrMore")
+        count = as_count(times, "timesOrMore")
+        return self._with("timesOrMore", self._stage.looping(count, windowTime, "timesOrMore"))
 
     @overload
-    def times(self, times: int, windowTime: timedelta | None = None, /) -> Pattern: ...
+    def times(self, times: SupportsIndex, windowTime: timedelta | None = None, /) -> Self: ...
     @overload
-    def times(self, from_: int, to: int, windowTime: timedelta | None = None, /) -> Pattern: ...
-    def times(self, from_: int, *rest: Any) -> Pattern:
+    def times(
+        self, from_: SupportsIndex, to: SupportsIndex, windowTime: timedelta | None = None, /
+    ) -> Self: ...
+    def times(self, from_: SupportsIndex, *rest: Any) -> Self:
         """
         Let the stage match an exact number of times, or a number within a range.
 
@@ -275,73 +266,52 @@ class Pattern(Stage):
         >>> Pattern.begin("a").times(2, 4)
         Pattern(a{2,4})
         """
-        self._check_no_not_pattern()
-        self._check_no_quantifier()
-        to = rest[0] if rest and isinstance(rest[0], int) else None
-        window, *surplus = [*rest[to is not None :], None]
-        if len(surplus) > 1 or not isinstance(from_, int):
+        is_exact = not rest or rest[0] is None or isinstance(rest[0], timedelta)
+        if len(rest) > (1 if is_exact else 2):
             raise InvalidArgumentError(
-                f"times{(from_, *rest)!r}", "write times(n), times(from, to), or add a timedelta"
+                f"times{(from_, *rest)!r}: too many arguments",
+                "write times(n) or times(from, to), and a timedelta after the numbers",
             )
-        window_ms = None if window is None else to_milliseconds(window, "times")
-        quantifier = Quantifier.times(self._quantifier.consumingStrategy)
-        if to is not None:
-            if from_ == 0:
-                quantifier, from_ = quantifier.optional(), 1
-            self._times = Times.of_range(from_, to, window_ms)
-        else:
-            self._times = Times.of(from_, window_ms)
-        self._quantifier = quantifier
-        return self
+        fewest = as_count(from_, "times")
+        most = None if is_exact else as_count(rest[0], "times")
+        gaps = (*rest[0 if is_exact else 1 :], None)
+        return self._with("times", self._stage.repeated(fewest, most, gaps[0]))
 
-    def greedy(self) -> Pattern:
+    def greedy(self) -> Self:
         """Let a loop or range take what the following stage could take as well."""
-        self._check_no_not_pattern()
-        if isinstance(self, GroupPattern):
-            raise MalformedPatternException(
-                "Option not applicable to group pattern", "put greedy() on a stage of the group"
-            )
-        self._quantifier = self._quantifier.greedy()
-        return self
+        return self._with("greedy", self._stage.greedy())
 
-    def allowCombinations(self) -> Pattern:
+    def allowCombinations(self) -> Self:
         """Let repetitions skip events that fit as well (skip till any, inside the loop)."""
-        self._quantifier = self._quantifier.combinations()
-        return self
+        return self._with("allowCombinations", self._stage.combining())
 
-    def consecutive(self) -> Pattern:
+    def consecutive(self) -> Self:
         """Require the repetitions to follow each other directly."""
-        self._quantifier = self._quantifier.consecutive()
-        return self
+        return self._with("consecutive", self._stage.consecutive())
 
     # --- helpers
 
+    def _with(self, call: str, stage: Stage) -> Self:
+        """Return the pattern with its last stage changed by a call."""
+        copy = attrs.evolve(self, stage=stage)
+        self._usage.returned(call, copy, copy._usage)
+        return copy
+
     def _append(self, what: str | Pattern, strategy: ConsumingStrategy) -> Pattern:
-        if isinstance(what, Pattern):
-            return GroupPattern(self, what, strategy, self._afterMatchSkipStrategy)
-        return Pattern(what, self, strategy, self._afterMatchSkipStrategy)
+        self._usage.used()
+        return _pattern(what, strategy, self, self._skip)
 
     def _append_not(self, name: str, strategy: ConsumingStrategy) -> Pattern:
-        if self._quantifier.hasProperty(QuantifierProperty.OPTIONAL):
-            raise NotSupportedError(
-                _OPTIONAL_BEFORE_NOT, f"stage {self._name!r} is optional, {name!r} is a NOT stage"
-            )
+        self._stage.check_absence_may_follow(name)
         if isinstance(name, Pattern):
             raise InvalidArgumentError(
                 "a group cannot be absent: NOT stages take a name",
                 "give the NOT stage a condition that covers the unwanted events",
             )
-        return Pattern(name, self, strategy, self._afterMatchSkipStrategy)
-
-    def _loop(self, times: int, windowTime: timedelta | None, what: str) -> Pattern:
-        self._check_no_not_pattern()
-        self._check_no_quantifier()
-        window_ms = None if windowTime is None else to_milliseconds(windowTime, what)
-        self._quantifier = Quantifier.looping(self._quantifier.consumingStrategy)
-        self._times = Times.of_range(times, times, window_ms)
-        return self
+        return self._append(name, strategy)
 
 
+@attrs.frozen(eq=False, repr=False)
 class GroupPattern(Pattern):
     """
     A pattern used as one stage of another.
@@ -357,37 +327,45 @@ class GroupPattern(Pattern):
     Pattern(z → (a ⇒ b){2})
     """
 
-    def __init__(
-        self,
-        previous: Pattern | None,
-        groupPattern: Pattern,
-        strategy: ConsumingStrategy,
-        afterMatchSkipStrategy: AfterMatchSkipStrategy,
-    ) -> None:
-        super().__init__("GroupPattern", previous, strategy, afterMatchSkipStrategy)
-        self._groupPattern = groupPattern
+    _raw: Pattern = attrs.field(kw_only=True)
 
     def getRawPattern(self) -> Pattern:
-        """Give the last stage of the pattern inside."""
-        return self._groupPattern
+        """Return the pattern inside."""
+        return self._raw
 
-    def where(self, condition: Any) -> Pattern:
+    def where(self, condition: Condition) -> NoReturn:
         """Raise NotSupportedError: a group has no condition of its own."""
-        raise NotSupportedError(
-            "GroupPattern does not support where clause.", "put where() on a stage of the group"
-        )
+        raise _no_condition("where", "where()")
 
-    def or_(self, condition: Any) -> Pattern:
+    def or_(self, condition: Condition) -> NoReturn:
         """Raise NotSupportedError: a group has no condition of its own."""
-        raise NotSupportedError(
-            "GroupPattern does not support or clause.", "put or_() on a stage of the group"
-        )
+        raise _no_condition("or", "or_()")
 
-    def subtype(self, subtypeClass: type) -> Pattern:
+    def subtype(self, subtypeClass: type) -> NoReturn:
         """Raise NotSupportedError: a group has no condition of its own."""
-        raise NotSupportedError(
-            "GroupPattern does not support subtype clause.", "put subtype() on a stage of the group"
-        )
+        raise _no_condition("subtype", "subtype()")
 
-    def _label(self) -> str:
-        return f"({self._groupPattern.describe()})"
+
+def _no_condition(clause: str, call: str) -> NotSupportedError:
+    return NotSupportedError(
+        f"GroupPattern does not support {clause} clause.", f"put {call} on a stage of the group"
+    )
+
+
+def _pattern(
+    what: str | Pattern,
+    strategy: ConsumingStrategy,
+    previous: Pattern | None,
+    skip: AfterMatchSkipStrategy,
+) -> Pattern:
+    """Return a pattern that is one stage, or group, longer."""
+    if isinstance(what, Pattern):
+        what._usage.used()
+        stage = Stage("GroupPattern", Quantifier.one(strategy), inside=what._chain())
+        return GroupPattern(stage, previous, skip, raw=what)
+    if not isinstance(what, str):
+        raise InvalidArgumentError(
+            f"expected the name of a stage or a Pattern, got {what!r}",
+            "write begin('name'), next('name') or followedBy(Pattern.begin(...))",
+        )
+    return Pattern(Stage(what, Quantifier.one(strategy)), previous, skip)

@@ -23,7 +23,7 @@ class QuantifierProperty(Enum):
 
 
 class ConsumingStrategy(Enum):
-    """How the event of a stage must follow the one before it (its contiguity)."""
+    """How an event of a stage must follow the event before it (its contiguity)."""
 
     STRICT = "STRICT"
     SKIP_TILL_NEXT = "SKIP_TILL_NEXT"
@@ -56,7 +56,7 @@ class Times:
     to : int, at least `from_`
         The most repetitions; a looping stage has no upper bound and keeps ``to == from_``.
     window_ms : int or None, milliseconds
-        The longest gap between repetitions, None for no bound.
+        The longest gap between repetitions, None if unbounded.
     """
 
     from_: int
@@ -65,7 +65,7 @@ class Times:
 
     @classmethod
     def of(cls, times: int, window_ms: int | None = None) -> Times:
-        """Make an exact count; raise InvalidArgumentError when it is below 1."""
+        """Make an exact count; raise InvalidArgumentError if it is below 1."""
         if times <= 0:
             raise InvalidArgumentError(
                 "You should give a positive number greater than 0.",
@@ -75,7 +75,7 @@ class Times:
 
     @classmethod
     def of_range(cls, from_: int, to: int, window_ms: int | None = None) -> Times:
-        """Make a range; raise InvalidArgumentError when it is empty or starts below 1."""
+        """Make a range; raise InvalidArgumentError if it is empty or starts below 1."""
         if from_ <= 0:
             raise InvalidArgumentError(
                 "The from should be a positive number greater than 0.",
@@ -129,11 +129,11 @@ class Quantifier:
         return cls(frozenset({QuantifierProperty.TIMES}), strategy)
 
     def hasProperty(self, property_: QuantifierProperty) -> bool:
-        """Say whether `property_` holds."""
+        """Whether `property_` holds."""
         return property_ in self.properties
 
     def optional(self) -> Quantifier:
-        """Give the quantifier with OPTIONAL added."""
+        """Return the quantifier with OPTIONAL added."""
         if self.hasProperty(QuantifierProperty.OPTIONAL):
             raise MalformedPatternException(
                 "Optional already applied!", "call optional() once for a stage"
@@ -141,12 +141,12 @@ class Quantifier:
         if self.consumingStrategy in (ConsumingStrategy.NOT_NEXT, ConsumingStrategy.NOT_FOLLOW):
             raise MalformedPatternException(
                 "NOT pattern cannot be optional",
-                "leave optional() out: an absent event is no event that may be missing",
+                "leave optional() out: a NOT stage takes no event",
             )
         return self._with(QuantifierProperty.OPTIONAL)
 
     def greedy(self) -> Quantifier:
-        """Give the quantifier with GREEDY added."""
+        """Return the quantifier with GREEDY added."""
         if self.innerConsumingStrategy is ConsumingStrategy.SKIP_TILL_ANY:
             raise MalformedPatternException(
                 "Option not applicable to FollowedByAny pattern",
@@ -160,7 +160,7 @@ class Quantifier:
         return self._with(QuantifierProperty.GREEDY)
 
     def combinations(self) -> Quantifier:
-        """Give the quantifier with SKIP_TILL_ANY between repetitions."""
+        """Return the quantifier with SKIP_TILL_ANY between repetitions."""
         if self.hasProperty(QuantifierProperty.SINGLE):
             raise MalformedPatternException(
                 f"Combinations not applicable to {self}!",
@@ -171,7 +171,7 @@ class Quantifier:
         )
 
     def consecutive(self) -> Quantifier:
-        """Give the quantifier with STRICT contiguity between repetitions."""
+        """Return the quantifier with STRICT contiguity between repetitions."""
         if not self.properties & {QuantifierProperty.LOOPING, QuantifierProperty.TIMES}:
             raise MalformedPatternException(
                 f"Consecutive not applicable to {self}!",

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one stage of a pattern holds, and what the compiler reads of it."""
+"""What one stage of a pattern holds, and the rules of changing it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Self
 
-from pyflinkcep.conditions import BooleanConditions, IterativeCondition
-from pyflinkcep.errors import MalformedPatternException
-from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
+import attrs
+
+from pyflinkcep.conditions import IterativeCondition, RichAndCondition, RichOrCondition
+from pyflinkcep.errors import InvalidArgumentError, MalformedPatternException, NotSupportedError
 from pyflinkcep.pattern.quantifier import (
     ConsumingStrategy,
     Quantifier,
@@ -15,129 +18,151 @@ from pyflinkcep.pattern.quantifier import (
     Times,
     WithinType,
 )
+from pyflinkcep.time import to_milliseconds
 
 __all__ = ["Stage"]
 
 
+@attrs.frozen
 class Stage:
     """
-    One node of the linked list that a pattern is: its settings and their getters.
+    The settings of one stage.
 
-    Parameters
+    A stage never changes: each method checks its rule and returns a changed copy.
+
+    Attributes
     ----------
     name : str
         The stage's name.
-    previous : Stage or None
-        The stage before.
-    strategy : ConsumingStrategy
-        The contiguity between the stage before and this one.
-    afterMatchSkipStrategy : AfterMatchSkipStrategy
-        The strategy given to ``begin``, handed on from stage to stage.
+    quantifier : Quantifier
+        How often it matches, and how its events follow each other.
+    condition : IterativeCondition or None
+        The condition of its events, None if every event fits.
+    until : IterativeCondition or None
+        The condition that ends a loop.
+    times : Times or None
+        The range of repetitions, None without a quantifier.
+    windows : mapping of WithinType to int, milliseconds
+        The windows that were set on this stage.
+    inside : tuple of Stage
+        The stages of a group, none for a single stage.
     """
 
-    def __init__(
-        self,
-        name: str,
-        previous: Any,
-        strategy: ConsumingStrategy,
-        afterMatchSkipStrategy: AfterMatchSkipStrategy,
-    ) -> None:
-        self._name = name
-        self._previous = previous
-        self._quantifier = Quantifier.one(strategy)
-        self._condition: IterativeCondition | None = None
-        self._untilCondition: IterativeCondition | None = None
-        self._times: Times | None = None
-        self._windows: dict[WithinType, int] = {}
-        self._afterMatchSkipStrategy = afterMatchSkipStrategy
+    name: str
+    quantifier: Quantifier
+    condition: IterativeCondition | None = None
+    until: IterativeCondition | None = None
+    times: Times | None = None
+    windows: Mapping[WithinType, int] = attrs.field(factory=dict)
+    inside: tuple[Stage, ...] = ()
 
-    def getPrevious(self) -> Any:
-        """Give the stage before, None for the first."""
-        return self._previous
+    def filtered(self, condition: IterativeCondition) -> Self:
+        """Return the stage with a condition that must hold besides those already there."""
+        joined = (
+            condition if self.condition is None else RichAndCondition(self.condition, condition)
+        )
+        return attrs.evolve(self, condition=joined)
 
-    def getName(self) -> str:
-        """Give the stage's name."""
-        return self._name
+    def alternatively(self, condition: IterativeCondition) -> Self:
+        """Return the stage with an alternative to the conditions already there."""
+        joined = condition if self.condition is None else RichOrCondition(self.condition, condition)
+        return attrs.evolve(self, condition=joined)
 
-    def getQuantifier(self) -> Quantifier:
-        """Give the quantifier."""
-        return self._quantifier
+    def ended_by(self, until: IterativeCondition) -> Self:
+        """Return the loop with the condition that ends it."""
+        if self.until is not None:
+            raise MalformedPatternException(
+                "Only one until condition can be applied.", "join the two conditions with or"
+            )
+        if not self.quantifier.hasProperty(QuantifierProperty.LOOPING):
+            raise MalformedPatternException(
+                "The until condition is only applicable to looping states.",
+                f"put until() after oneOrMore() or timesOrMore(n) on stage {self.name!r}",
+            )
+        return attrs.evolve(self, until=until)
 
-    def getTimes(self) -> Times | None:
-        """Give the range of repetitions, None without a quantifier."""
-        return self._times
+    def within(self, window: timedelta, kind: WithinType) -> Self:
+        """Return the stage with a window in place of the one of the same kind."""
+        if not isinstance(kind, WithinType):
+            raise InvalidArgumentError(
+                f"within: expected a WithinType, got {kind!r}",
+                "write WithinType.FIRST_AND_LAST or WithinType.PREVIOUS_AND_CURRENT",
+            )
+        return attrs.evolve(self, windows={**self.windows, kind: to_milliseconds(window, "within")})
 
-    def getCondition(self) -> IterativeCondition:
-        """Give the condition; the one that always holds where none was set."""
-        return self._condition or BooleanConditions.trueFunction()
+    def optional(self, before: Stage | None) -> Self:
+        """Return the stage, after the one before it, as one that may match nothing."""
+        if before is not None and before.quantifier.hasProperty(QuantifierProperty.GREEDY):
+            raise MalformedPatternException(
+                "Optional pattern cannot be preceded by greedy pattern",
+                f"drop greedy() on {before.name!r} or optional() on {self.name!r}",
+            )
+        return attrs.evolve(self, quantifier=self.quantifier.optional())
 
-    def getUntilCondition(self) -> IterativeCondition | None:
-        """Give the condition that ends the loop."""
-        return self._untilCondition
+    def looping(self, times: int, gap: timedelta | None, method: str) -> Self:
+        """Return the stage with ``oneOrMore`` or ``timesOrMore``, whichever `method` is."""
+        self._check_unquantified()
+        quantifier = Quantifier.looping(self.quantifier.consumingStrategy)
+        window_ms = _milliseconds(gap, method)
+        return attrs.evolve(
+            self, quantifier=quantifier, times=Times.of_range(times, times, window_ms)
+        )
 
-    def getWindowSize(self, withinType: WithinType = WithinType.FIRST_AND_LAST) -> int | None:
-        """Give the window in milliseconds, None where none was set."""
-        return self._windows.get(withinType)
+    def repeated(self, from_: int, to: int | None, gap: timedelta | None) -> Self:
+        """Return the stage with ``times``: an exact number without `to`, else a range."""
+        self._check_unquantified()
+        window_ms = _milliseconds(gap, "times")
+        quantifier = Quantifier.times(self.quantifier.consumingStrategy)
+        if to is None:
+            return attrs.evolve(self, quantifier=quantifier, times=Times.of(from_, window_ms))
+        if from_ == 0:
+            quantifier, from_ = quantifier.optional(), 1
+        return attrs.evolve(self, quantifier=quantifier, times=Times.of_range(from_, to, window_ms))
 
-    def getAfterMatchSkipStrategy(self) -> AfterMatchSkipStrategy:
-        """Give the skip strategy that ``begin`` was given."""
-        return self._afterMatchSkipStrategy
+    def greedy(self) -> Self:
+        """Return the loop or range as one that takes what the next stage could take too."""
+        self._check_present()
+        if self.inside:
+            raise MalformedPatternException(
+                "Option not applicable to group pattern", "put greedy() on a stage of the group"
+            )
+        return attrs.evolve(self, quantifier=self.quantifier.greedy())
 
-    def stages(self) -> list[Any]:
-        """Give the stages from first to last; a group counts as one."""
-        chain: list[Any] = []
-        stage: Any = self
-        while stage is not None:
-            chain.append(stage)
-            stage = stage._previous
-        return chain[::-1]
+    def combining(self) -> Self:
+        """Return the loop or range as one whose repetitions may skip events that fit."""
+        return attrs.evolve(self, quantifier=self.quantifier.combinations())
 
-    def describe(self) -> str:
-        """Give the pattern in one line, such as ``a → b+ ⇒ c``; for logs and job names."""
-        text = ""
-        for stage in self.stages():
-            arrow = _ARROWS[stage._quantifier.consumingStrategy] if text else ""
-            text += arrow + stage._label() + _quantifier_text(stage)
-        return text
+    def consecutive(self) -> Self:
+        """Return the loop or range as one whose repetitions follow each other directly."""
+        return attrs.evolve(self, quantifier=self.quantifier.consecutive())
 
-    def _check_no_not_pattern(self) -> None:
-        strategy = self._quantifier.consumingStrategy
+    def check_absence_may_follow(self, name: str) -> None:
+        """Raise NotSupportedError if a NOT stage, `name`, cannot come after this one."""
+        if self.quantifier.hasProperty(QuantifierProperty.OPTIONAL):
+            raise NotSupportedError(
+                "Specifying a pattern with an optional path to NOT condition is not supported yet. "
+                "You can simulate such pattern with two independent patterns, one with and the "
+                "other without the optional part.",
+                f"stage {self.name!r} is optional, {name!r} is a NOT stage",
+            )
+
+    def _check_present(self) -> None:
+        strategy = self.quantifier.consumingStrategy
         if strategy in (ConsumingStrategy.NOT_FOLLOW, ConsumingStrategy.NOT_NEXT):
             raise MalformedPatternException(
                 "Option not applicable to NOT pattern",
-                f"stage {self._name!r} is about an absent event: put the option on another stage",
+                f"stage {self.name!r} is about an absent event: put the option on another stage",
             )
 
-    def _check_no_quantifier(self) -> None:
-        if not self._quantifier.hasProperty(QuantifierProperty.SINGLE):
+    def _check_unquantified(self) -> None:
+        self._check_present()
+        if not self.quantifier.hasProperty(QuantifierProperty.SINGLE):
             raise MalformedPatternException(
                 "Already applied quantifier to this Pattern. "
-                f"Current quantifier is: {self._quantifier}",
-                f"quantify stage {self._name!r} once, with optional() after it where needed",
+                f"Current quantifier is: {self.quantifier}",
+                f"quantify stage {self.name!r} once, with optional() after it if it may be missing",
             )
 
-    def _label(self) -> str:
-        return str(self._name)
 
-    def __repr__(self) -> str:
-        return f"Pattern({self.describe()})"
-
-
-_ARROWS = {
-    ConsumingStrategy.STRICT: " ⇒ ",
-    ConsumingStrategy.SKIP_TILL_NEXT: " → ",
-    ConsumingStrategy.SKIP_TILL_ANY: " ⇢ ",
-    ConsumingStrategy.NOT_NEXT: " ⇏ ",
-    ConsumingStrategy.NOT_FOLLOW: " ↛ ",
-}
-
-
-def _quantifier_text(stage: Stage) -> str:
-    quantifier, times = stage.getQuantifier(), stage.getTimes()
-    text = ""
-    if times is not None and quantifier.hasProperty(QuantifierProperty.LOOPING):
-        text = "+" if times.from_ == 1 else f"{{{times.from_},}}"
-    elif times is not None:
-        exact = times.from_ == times.to
-        text = f"{{{times.from_}}}" if exact else f"{{{times.from_},{times.to}}}"
-    return text + ("?" if quantifier.hasProperty(QuantifierProperty.OPTIONAL) else "")
+def _milliseconds(gap: timedelta | None, method: str) -> int | None:
+    return None if gap is None else to_milliseconds(gap, method)

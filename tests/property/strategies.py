@@ -90,7 +90,7 @@ class PatternSpec:
         pattern = _build(self.stages, self.skip, "", condition)
         if self.window is not None:
             length, kind = self.window
-            pattern.within(timedelta(milliseconds=length), WithinType[kind])
+            pattern = pattern.within(timedelta(milliseconds=length), WithinType[kind])
         return pattern
 
 
@@ -116,12 +116,12 @@ def _build(
         first = [skip] if number == 0 and skip is not None else []
         pattern = getattr(pattern, stage.op)(what, *first)
         if not stage.group:
-            pattern.where(condition(stage.names))
+            pattern = pattern.where(condition(stage.names))
             if stage.rising:
-                pattern.where(Rising(name))
+                pattern = pattern.where(Rising(name))
         for method, arguments in stage.calls:
             given = (condition(a.names) if isinstance(a, NameIn) else a for a in arguments)
-            getattr(pattern, method)(*given)
+            pattern = getattr(pattern, method)(*given)
     assert isinstance(pattern, Pattern)
     return pattern
 

@@ -238,7 +238,7 @@ def test_stages_of_to_df(spark: SparkSession) -> None:
 def test_a_match_released_by_the_end_of_input(spark: SparkSession) -> None:
     """What only the end of input makes a match has no time as timestamp, the last one as bigint."""
     pattern = Pattern.begin("a").where("name = 'a'").notFollowedBy("b").where("name = 'b'")
-    pattern.within(timedelta(seconds=1))
+    pattern = pattern.within(timedelta(seconds=1))
     frame = events(spark, "u:a").withColumn("at", F.expr("timestamp_millis(ts)"))
 
     assert on(frame, pattern).toDF().first().matchTimestamp == 2**63 - 1

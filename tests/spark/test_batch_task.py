@@ -187,7 +187,7 @@ def test_only_live_events_outlast_their_chunk(
     monkeypatch.setattr(Watched, "most", 0)
     monkeypatch.setattr(Watched, "chunks", 0)
     waiting = Pattern.begin("a").where(_is_a).followedBy("b").where(lambda e: e.name == "b")
-    waiting.within(timedelta(milliseconds=150))
+    waiting = waiting.within(timedelta(milliseconds=150))
     recording = Recording()
     task = BatchTask(waiting, layout(), comparator, recording, sort_bytes=20_000)
     list(task.run(batches(many_rows(5000), 50)))

@@ -60,8 +60,6 @@ def check_names(pattern: Pattern) -> None:
         if isinstance(stage, GroupPattern):
             continue
         name = stage.getName()
-        if not isinstance(name, str):
-            raise MalformedPatternException(f"stage name {name!r}", "a stage's name is a string")
         if name and not name.strip(DELIMITER):
             raise MalformedPatternException(
                 f"stage name {name!r} crashes Flink at run time",

@@ -7,6 +7,7 @@ import pickle
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, GroupPattern, Pattern, Time, WithinType
@@ -16,6 +17,7 @@ from pyflinkcep.conditions import (
     RichOrCondition,
     SubtypeCondition,
 )
+from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern.quantifier import ConsumingStrategy, Quantifier, Times
 from tests.shorthand import Named, parse
 
@@ -47,17 +49,13 @@ def test_contiguity(arrow: str, strategy: ConsumingStrategy) -> None:
 def test_links_end_at_the_first_stage() -> None:
     """``getPrevious`` leads from the last stage to the first, which has none before it."""
     end = parse("start >> next >> end")
-    middle = end.getPrevious()
+    names = []
+    stage: Pattern | None = end
+    while stage is not None:
+        names.append(stage.getName())
+        stage = stage.getPrevious()
 
-    assert (
-        middle.getName(),
-        middle.getPrevious().getName(),
-        middle.getPrevious().getPrevious(),
-    ) == (
-        "next",
-        "start",
-        None,
-    )
+    assert names == ["end", "next", "start"]
 
 
 def test_a_stage_without_condition_accepts_everything() -> None:
@@ -94,15 +92,6 @@ def test_subtype_is_a_condition() -> None:
     joined = Pattern.begin("s").where(A).subtype(int).where(B).getCondition()
 
     assert (type(alone), repr(joined)) == (SubtypeCondition, "((a and is int) and b)")
-
-
-def test_a_stage_is_changed_in_place() -> None:
-    """Calls about a stage return the stage itself, so they work on a line of their own."""
-    start = Pattern.begin("start")
-    end = start.followedBy("end")
-    returned = start.where(A)
-
-    assert (returned is start, end.getPrevious().getCondition()) == (True, A)
 
 
 @pytest.mark.parametrize(
@@ -265,3 +254,93 @@ def test_quantifiers_compare_by_value() -> None:
     first, second, third = (stage.getQuantifier() for stage in stages)
 
     assert (first == second, first == third, isinstance(first, Quantifier)) == (True, False, True)
+
+
+# --- a pattern never changes
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda p: p.where(B),
+        lambda p: p.or_(B),
+        lambda p: p.subtype(int),
+        lambda p: p.oneOrMore(),
+        lambda p: p.times(2),
+        lambda p: p.timesOrMore(2),
+        lambda p: p.optional(),
+        lambda p: p.within(timedelta(seconds=1)),
+    ],
+)
+def test_a_call_leaves_the_pattern_as_it_was(change: Any) -> None:
+    """Every method returns a changed copy, so two patterns may share a beginning."""
+    start = Pattern.begin("a").where(A)
+    before = (start.getCondition(), start.getQuantifier(), start.getTimes(), start.getWindowSize())
+    changed = change(start)
+    longer = changed.next("b")
+
+    assert changed is not start
+    assert longer.getPrevious() is changed
+    assert before == (
+        start.getCondition(),
+        start.getQuantifier(),
+        start.getTimes(),
+        start.getWindowSize(),
+    )
+
+
+def test_a_cell_can_run_twice() -> None:
+    """The same line gives the same pattern each time: conditions do not add up."""
+    start = Pattern.begin("a").where(A)
+    runs = [start.where(B).oneOrMore().next("c") for _ in range(2)]
+
+    assert [repr(run.stages()[0].getCondition()) for run in runs] == ["(a and b)"] * 2
+
+
+def test_two_patterns_with_one_beginning() -> None:
+    """What is done to one pattern is not seen in another one with the same beginning."""
+    start = Pattern.begin("a").where(A)
+    often, once = start.times(3).next("b"), start.followedBy("c").within(timedelta(seconds=1))
+
+    assert [p.describe() for p in (often, once, start)] == ["a{3} ⇒ b", "a → c", "a"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Pattern.begin("a", "SKIP"), "expected an AfterMatchSkipStrategy, got 'SKIP'"),  # type: ignore[call-overload]
+        (lambda: Pattern.begin(3), "expected the name of a stage or a Pattern, got 3"),  # type: ignore[call-overload]
+        (lambda: Pattern.begin("a").next(None), "name of a stage or a Pattern, got None"),  # type: ignore[call-overload]
+        (lambda: Pattern.begin("a").times(True), "times: expected a whole number, got True"),
+        (
+            lambda: Pattern.begin("a").timesOrMore(1.5),  # type: ignore[arg-type]
+            "timesOrMore: expected a whole number, got 1.5",
+        ),
+        (
+            lambda: Pattern.begin("a").within(timedelta(1), "FIRST"),  # type: ignore[arg-type]
+            "within: expected a WithinType, got 'FIRST'",
+        ),
+    ],
+)
+def test_arguments_of_another_kind(call: Any, message: str) -> None:
+    """An argument that cannot be meant is refused where it is given."""
+    with pytest.raises(InvalidArgumentError, match=message) as caught:
+        call()
+
+    assert caught.value.hint
+
+
+def test_numpy_numbers_are_counts() -> None:
+    """Counts may come from NumPy."""
+    stage = Pattern.begin("a").times(np.int64(2), np.int64(4))
+
+    assert stage.getTimes() == Times(2, 4)
+
+
+def test_long_patterns() -> None:
+    """The number of stages is not bound by Python's recursion."""
+    pattern = Pattern.begin("s")
+    for number in range(3000):
+        pattern = pattern.next(f"s{number}")
+
+    assert (len(pattern.stages()), pattern.describe().count("⇒")) == (3001, 3000)

@@ -144,7 +144,7 @@ OTHERS: list[tuple[Callable[[], Any], type[CepError], str]] = [
     (
         lambda: _stage().subtype("int"),  # type: ignore[arg-type]
         InvalidArgumentError,
-        "subtype takes a class, not 'int'",
+        "subtype: expected a class, got 'int'",
     ),
     (
         lambda: _stage().notNext(Pattern.begin("b")),  # type: ignore[arg-type]
@@ -164,7 +164,7 @@ OTHERS: list[tuple[Callable[[], Any], type[CepError], str]] = [
     (
         lambda: _stage().times("2"),  # type: ignore[call-overload]
         InvalidArgumentError,
-        "times('2',)",
+        "times: expected a whole number, got '2'",
     ),
     (
         lambda: _stage().times(1, 2, 3),  # type: ignore[call-overload]

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns what users write as arguments (conditions, numbers) into what stages hold."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable
+from typing import Any, Protocol, SupportsIndex
+
+from pyflinkcep.conditions import (
+    ConditionContext,
+    ContextFunctionCondition,
+    ExpressionCondition,
+    FunctionCondition,
+    IterativeCondition,
+)
+from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
+from pyflinkcep.expressions.parser import sql_condition
+
+__all__ = ["Condition", "SparkColumn", "as_condition", "as_count"]
+
+
+class SparkColumn(Protocol):
+    """A ``pyspark.sql.Column``, classic or Connect, told by what it can do."""
+
+    def isNotNull(self) -> Any:
+        """Return the column that tells where this one is not null."""
+
+    def eqNullSafe(self, other: Any, /) -> Any:
+        """Return the column that tells where two are equal or both null."""
+
+
+Condition = (
+    IterativeCondition
+    | str
+    | SparkColumn
+    | Callable[[Any], bool]
+    | Callable[[Any, ConditionContext], bool]
+)
+"""What :meth:`pyflinkcep.Pattern.where` takes."""
+
+
+def as_condition(condition: Condition, null_message: str, stage: str = "") -> IterativeCondition:
+    """
+    Turn whatever a user may write as a condition into an :class:`IterativeCondition`.
+
+    Parameters
+    ----------
+    condition : Condition
+        A condition, a function of (event) or (event, ctx), a SQL string or a Spark Column.
+    null_message : str
+        Flink's text for a missing condition.
+    stage : str, optional
+        The stage that the condition is for, for errors.
+
+    Raises
+    ------
+    MissingConditionError
+        If `condition` is None.
+    InvalidArgumentError
+        If it is none of the above, or SQL over stages that is wrong in itself.
+    """
+    if condition is None:
+        raise MissingConditionError(null_message, "give a function, an expression or a condition")
+    if isinstance(condition, IterativeCondition):
+        return condition
+    if isinstance(condition, str):
+        return sql_condition(condition, stage)
+    if _is_column(condition):
+        return ExpressionCondition(condition)
+    if not callable(condition) or isinstance(condition, type):
+        raise InvalidArgumentError(
+            f"{_at(stage)}expected a condition, got {condition!r}",
+            "give a function of the event, a SQL string, a Column or an IterativeCondition object",
+        )
+    function: Callable[..., bool] = condition
+    match _positional_parameters(function):
+        case 1:
+            return FunctionCondition(function)
+        case 2:
+            return ContextFunctionCondition(function)
+        case count:
+            raise InvalidArgumentError(
+                f"{_at(stage)}expected a function of one or two arguments, "
+                f"got {condition!r} with {count}",
+                "a condition is a function of (event) or of (event, ctx)",
+            )
+
+
+def as_count(value: SupportsIndex, method: str) -> int:
+    """
+    Return a whole number as int, NumPy's too.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `value` is not a whole number; True and False are not.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InvalidArgumentError(
+            f"{method}: expected a whole number, got {value!r}",
+            "write times(n), times(from, to) or timesOrMore(n), and a timedelta after the numbers",
+        )
+    return operator.index(value)
+
+
+def _at(stage: str) -> str:
+    return f"stage {stage!r}: " if stage else ""
+
+
+def _is_column(value: object) -> bool:
+    """Whether this is a Spark Column, classic or Connect; without importing pyspark."""
+    return any(
+        c.__name__ == "Column" and c.__module__.startswith("pyspark.sql")
+        for c in type(value).__mro__
+    )
+
+
+def _positional_parameters(function: Callable[..., Any]) -> int:
+    """Return how many arguments a call must give; builtins without a signature take one."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 1
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = sum(1 for p in positional if p.default is p.empty)
+    if required == 0 and (positional or any(p.kind == p.VAR_POSITIONAL for p in parameters)):
+        return 1
+    return required

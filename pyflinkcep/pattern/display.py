@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pattern as people read it: one line for logs, a table for notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
+from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty, WithinType
+from pyflinkcep.pattern.stage import Stage
+
+__all__ = ["html_table", "one_line"]
+
+_ARROWS = {
+    ConsumingStrategy.STRICT: "⇒",
+    ConsumingStrategy.SKIP_TILL_NEXT: "→",
+    ConsumingStrategy.SKIP_TILL_ANY: "⇢",
+    ConsumingStrategy.NOT_NEXT: "⇏",
+    ConsumingStrategy.NOT_FOLLOW: "↛",
+}
+_WORDS = {
+    ConsumingStrategy.STRICT: "directly after",
+    ConsumingStrategy.SKIP_TILL_NEXT: "some time after",
+    ConsumingStrategy.SKIP_TILL_ANY: "any time after",
+    ConsumingStrategy.NOT_NEXT: "not directly after",
+    ConsumingStrategy.NOT_FOLLOW: "not before the next",
+}
+_BETWEEN = {
+    ConsumingStrategy.STRICT: "consecutive",
+    ConsumingStrategy.SKIP_TILL_ANY: "all combinations",
+}
+_COLUMNS = ("stage", "follows", "how often", "condition")
+
+
+def one_line(stages: Sequence[Stage]) -> str:
+    """
+    Return a pattern in one line.
+
+    Parameters
+    ----------
+    stages : sequence of Stage
+        The stages, first to last.
+
+    Returns
+    -------
+    str
+        Such as ``a → b+ ⇒ (c ⇢ d){2}?``.
+    """
+    text = ""
+    for stage in stages:
+        if text:
+            text += f" {_ARROWS[stage.quantifier.consumingStrategy]} "
+        text += (f"({one_line(stage.inside)})" if stage.inside else stage.name) + _count(stage)
+    return text
+
+
+def html_table(stages: Sequence[Stage], skip: AfterMatchSkipStrategy) -> str:
+    """
+    Return a pattern as an HTML table of its stages, with windows and skip strategy below.
+
+    Parameters
+    ----------
+    stages : sequence of Stage
+        The stages, first to last.
+    skip : AfterMatchSkipStrategy
+        The skip strategy.
+    """
+    head = "".join(f"<th>{column}</th>" for column in _COLUMNS)
+    rows = "".join(
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(stages)
+    )
+    below = "<br>".join(map(escape, [*_windows(stages), f"after a match: {skip!r}"]))
+    return (
+        f"<table><caption>{escape(one_line(stages))}</caption>"
+        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{below}</p>"
+    )
+
+
+def _rows(stages: Sequence[Stage], depth: int = 0) -> Iterator[tuple[str, str, str, str]]:
+    for number, stage in enumerate(stages):
+        name = "group" if stage.inside else stage.name
+        condition = "" if stage.inside else "any event"
+        if stage.condition is not None:
+            condition = repr(stage.condition)
+        if stage.until is not None:
+            condition = f"{condition} until {stage.until!r}".strip()
+        follows = _WORDS[stage.quantifier.consumingStrategy] if number else ""
+        yield "\u2003" * depth + name, follows, _repetition(stage), condition
+        yield from _rows(stage.inside, depth + 1)
+
+
+def _repetition(stage: Stage) -> str:
+    quantifier = stage.quantifier
+    words = [_count(stage) or "1"]
+    if stage.times is not None and quantifier.innerConsumingStrategy in _BETWEEN:
+        words.append(_BETWEEN[quantifier.innerConsumingStrategy])
+    if quantifier.hasProperty(QuantifierProperty.GREEDY):
+        words.append("greedy")
+    return ", ".join(words)
+
+
+def _windows(stages: Sequence[Stage], place: str = "") -> Iterator[str]:
+    for stage in stages:
+        for kind, length in stage.windows.items():
+            what = "match" if kind is WithinType.FIRST_AND_LAST else "gap between events"
+            yield f"each {what}{place} within {length} ms (set on {stage.name!r})"
+        yield from _windows(stage.inside, " of the group")
+
+
+def _count(stage: Stage) -> str:
+    """Return the quantifier as in a regular expression."""
+    quantifier, times = stage.quantifier, stage.times
+    text = ""
+    if times is not None and quantifier.hasProperty(QuantifierProperty.LOOPING):
+        text = "+" if times.from_ == 1 else f"{{{times.from_},}}"
+    elif times is not None:
+        exact = times.from_ == times.to
+        text = f"{{{times.from_}}}" if exact else f"{{{times.from_},{times.to}}}"
+    return text + ("?" if quantifier.hasProperty(QuantifierProperty.OPTIONAL) else "")

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pattern as the compiler reads it: linked stages, last to first."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar, cast
+
+import attrs
+
+from pyflinkcep.conditions import BooleanConditions, IterativeCondition
+from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
+from pyflinkcep.pattern.display import html_table, one_line
+from pyflinkcep.pattern.quantifier import Quantifier, Times, WithinType
+from pyflinkcep.pattern.stage import Stage
+from pyflinkcep.pattern.unused import Usage
+
+__all__ = ["LinkedStages"]
+
+PatternT = TypeVar("PatternT", bound="LinkedStages[Any]")
+
+
+@attrs.frozen(eq=False, repr=False)
+class LinkedStages(Generic[PatternT]):
+    """
+    A stage and the pattern before it, with Flink's getters for both.
+
+    Attributes
+    ----------
+    stage : Stage
+        The last stage.
+    previous : LinkedStages or None
+        The pattern without it, None for the first stage.
+    skip : AfterMatchSkipStrategy
+        The strategy that ``begin`` was given.
+    """
+
+    _stage: Stage
+    _previous: PatternT | None
+    _skip: AfterMatchSkipStrategy
+    _usage: Usage = attrs.field(factory=Usage, init=False)
+
+    def getPrevious(self) -> PatternT | None:
+        """Return the pattern without its last stage, None for the first stage."""
+        return self._previous
+
+    def getName(self) -> str:
+        """Return the last stage's name."""
+        return self._read().name
+
+    def getQuantifier(self) -> Quantifier:
+        """Return the last stage's quantifier."""
+        return self._read().quantifier
+
+    def getTimes(self) -> Times | None:
+        """Return the range of repetitions, None without a quantifier."""
+        return self._read().times
+
+    def getCondition(self) -> IterativeCondition:
+        """Return the last stage's condition; the one that always holds if none was set."""
+        condition = self._read().condition
+        return BooleanConditions.trueFunction() if condition is None else condition
+
+    def getUntilCondition(self) -> IterativeCondition | None:
+        """Return the condition that ends the loop."""
+        return self._read().until
+
+    def getWindowSize(self, withinType: WithinType = WithinType.FIRST_AND_LAST) -> int | None:
+        """Return the window in milliseconds, None if none was set."""
+        return self._read().windows.get(withinType)
+
+    def getAfterMatchSkipStrategy(self) -> AfterMatchSkipStrategy:
+        """Return the skip strategy that ``begin`` was given."""
+        return self._skip
+
+    def stages(self) -> list[PatternT]:
+        """Return the pattern up to each of its stages, first to last; a group counts as one."""
+        chain = []
+        stage: PatternT | None = cast("PatternT", self)
+        while stage is not None:
+            stage._usage.used()
+            chain.append(stage)
+            stage = stage._previous
+        return chain[::-1]
+
+    def describe(self) -> str:
+        """Return the pattern in one line, such as ``a → b+ ⇒ c``; for logs and job names."""
+        self._usage.used()
+        return one_line(self._chain())
+
+    def __repr__(self) -> str:
+        self._usage.shown()
+        return f"Pattern({one_line(self._chain())})"
+
+    def _repr_html_(self) -> str:
+        self._usage.shown()
+        return html_table(self._chain(), self._skip)
+
+    def _chain(self) -> tuple[Stage, ...]:
+        """Return the settings of the stages, first to last."""
+        chain = [self._stage]
+        before = self._previous
+        while before is not None:
+            chain.append(before._stage)
+            before = before._previous
+        return tuple(chain[::-1])
+
+    def _read(self) -> Stage:
+        self._usage.used()
+        return self._stage

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warns of ``start.where(...)`` on a line of its own, which changes nothing."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+import weakref
+from pathlib import PurePath
+from types import FrameType
+from typing import Any
+
+import attrs
+
+__all__ = ["UnusedResultWarning", "Usage"]
+
+
+class UnusedResultWarning(UserWarning):
+    """
+    The result of a pattern's method was dropped, and the pattern used without it.
+
+    In Flink ``start.where(condition)`` changes `start`, so it can stand on a line of its own. Here
+    a pattern never changes: write ``start = start.where(condition)``.
+    """
+
+
+@attrs.define(eq=False)
+class _Result:
+    """What one call returned: who called, and what became of it."""
+
+    call: str
+    place: str
+    pattern: weakref.ref[Any]
+    used: bool = False
+    shown: bool = False
+    told: bool = False
+    changed: list[_Result] = attrs.field(factory=list)
+
+    def is_lost(self) -> bool:
+        """Whether nobody can use it, or a changed copy of it; a notebook keeps what it shows."""
+        is_away = self.shown or self.pattern() is None
+        return not self.used and is_away and all(copy.is_lost() for copy in self.changed)
+
+
+class Usage:
+    """
+    What became of one pattern, and of the changed copies that were made of it.
+
+    A copy is lost if it is gone, or was only shown at a prompt, and was never used but for copies
+    that are lost too. Using the original after that is what a forgotten assignment looks like.
+    """
+
+    __slots__ = ("_origin", "_results")
+
+    def __init__(self) -> None:
+        self._origin: _Result | None = None
+        self._results: list[_Result] = []
+
+    def returned(self, call: str, copy: Any, usage: Usage) -> None:
+        """Note that a call returned a changed copy, with the usage of the copy."""
+        self._tell_lost()
+        frame = _caller()
+        place = f"{PurePath(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else "?"
+        usage._origin = _Result(call, place, weakref.ref(copy))
+        self._results = [result for result in self._results if not (result.used or result.told)]
+        self._results.append(usage._origin)
+        if self._origin is not None:
+            self._origin.changed.append(usage._origin)
+
+    def used(self) -> None:
+        """Note that the pattern is used, and warn of copies of it that are lost."""
+        if self._origin is not None:
+            self._origin.used = True
+        self._tell_lost()
+
+    def shown(self) -> None:
+        """Note that the pattern is shown at a prompt."""
+        if self._origin is not None:
+            self._origin.shown = True
+
+    def __reduce__(self) -> tuple[type[Usage], tuple[()]]:
+        return Usage, ()
+
+    def _tell_lost(self) -> None:
+        for result in self._results:
+            if result.is_lost() and not result.told:
+                result.told = True
+                _warn(result)
+
+
+def _warn(result: _Result) -> None:
+    text = (
+        f"the result of {result.call}(...) at {result.place} was dropped, and the pattern is used "
+        f"without it: patterns never change. Write pattern = pattern.{result.call}(...)."
+    )
+    frame = _caller()
+    if frame is None:
+        warnings.warn(text, UnusedResultWarning, stacklevel=2)
+        return
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    file, module = frame.f_code.co_filename, frame.f_globals.get("__name__", "<unknown>")
+    warnings.warn_explicit(text, UnusedResultWarning, file, frame.f_lineno, module, registry)
+
+
+def _caller() -> FrameType | None:
+    """Return the nearest frame outside of this package."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_ours(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__", "")).split(".", 1)[0] == "pyflinkcep"
