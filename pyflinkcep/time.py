@@ -78,11 +78,16 @@ def to_milliseconds(duration: timedelta, what: str) -> int:
     Raises
     ------
     InvalidArgumentError
-        When `duration` is not a ``timedelta``.
+        If `duration` is not a ``timedelta``, or is positive and less than a millisecond.
     """
     if not isinstance(duration, timedelta):
         raise InvalidArgumentError(
             f"{what} takes a timedelta, not {duration!r}",
             "write timedelta(seconds=10) or Time.seconds(10)",
+        )
+    if timedelta(0) < duration < timedelta(milliseconds=1):
+        raise InvalidArgumentError(
+            f"{what}: expected at least a millisecond, got {duration!r}",
+            "times have no finer unit: write timedelta(milliseconds=1), or leave the window out",
         )
     return duration // timedelta(milliseconds=1)

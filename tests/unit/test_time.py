@@ -40,6 +40,13 @@ def test_other_types_are_refused(duration: Any) -> None:
     assert caught.value.hint
 
 
+@pytest.mark.parametrize("microseconds", [1, 999])
+def test_less_than_a_millisecond_is_refused(microseconds: int) -> None:
+    """A window too short to measure is refused: rounded down it would mean no window at all."""
+    with pytest.raises(InvalidArgumentError, match="within: expected at least a millisecond"):
+        to_milliseconds(timedelta(microseconds=microseconds), "within")
+
+
 def test_the_ends_of_time_are_those_of_java() -> None:
     """The first and last watermarks are the ends of a 64-bit integer."""
     assert (MIN_WATERMARK, MAX_WATERMARK) == (-(2**63), 2**63 - 1)
