@@ -64,6 +64,27 @@ def test_imports_point_one_way() -> None:
     assert (outcome.returncode, outcome.stdout[-3000:] if outcome.returncode else "") == (0, "")
 
 
+_BELOW_PLAN = [
+    path
+    for room in ("worker", "matching", "state", "arrow")
+    for path in sorted((PACKAGE / "spark" / room).glob("*.py"))
+]
+
+
+@pytest.mark.parametrize("path", _BELOW_PLAN, ids=_names(_BELOW_PLAN))
+def test_only_the_driver_plans(path: Path) -> None:
+    """What runs on executors knows no DataFrame, no Column and no function that makes one."""
+    imported = {
+        f"{node.module}.{name.name}" if isinstance(node, ast.ImportFrom) else name.name
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in node.names
+    }
+    planning = ("pyspark.sql.Column", "pyspark.sql.DataFrame", "pyspark.sql.functions")
+
+    assert [name for name in sorted(imported) if name.startswith(planning)] == []
+
+
 @pytest.mark.parametrize(
     "module",
     [

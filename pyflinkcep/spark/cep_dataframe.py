@@ -12,10 +12,9 @@ from pyspark.sql.types import StructType, TimestampType
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.functions import OutputTag
+from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.described import Described
-from pyflinkcep.spark.plan.outputs import TAG
-from pyflinkcep.spark.plan.source import quoted
-from pyflinkcep.spark.worker.consumers import MAIN
+from pyflinkcep.spark.worker.consumers import MAIN, TAG
 
 __all__ = ["CepDataFrame"]
 

@@ -14,7 +14,7 @@ from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.nfa.compiler.state_names import original_name
 from pyflinkcep.nfa.droppable import Relevance
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.spark.plan.conditions import spark_atoms
+from pyflinkcep.spark.arrow.columns import spark_atoms
 from pyflinkcep.spark.plan.expressions import match_values
 from pyflinkcep.spark.plan.prefilter import relevance_of
 

@@ -3,28 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.types import ArrayType, LongType, StructField, StructType, TimestampType
+from pyspark.sql.types import StructType, TimestampType
 
 from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
-from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
-from pyflinkcep.nfa import NFA, NFACompiler, StateTransitionAction, StateType
-from pyflinkcep.nfa.compiler.state_names import original_name
+from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import Comparator
-from pyflinkcep.pattern import GroupPattern, Pattern
+from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.explain import explanation
+from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.batch import batch_plan
 from pyflinkcep.spark.plan.conditions import check_conditions
 from pyflinkcep.spark.plan.flush import flush_plan
-from pyflinkcep.spark.plan.outputs import TAG
+from pyflinkcep.spark.plan.outputs import add_output, check_tag, match_schema, taking_stages
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
-from pyflinkcep.spark.plan.source import EventSource, first_line
+from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamSettings, make_plan, stream_plan, unpacked
 from pyflinkcep.spark.worker.consumers import MAIN, ColumnConsumer, Consumer, FunctionConsumer
 
@@ -81,7 +81,7 @@ class PatternStream:
         lateDataOutputTag : OutputTag
             The tag; its rows are the events themselves, so that it needs no schema.
         """
-        _check_tag(lateDataOutputTag)
+        check_tag(lateDataOutputTag)
         return attrs.evolve(self, late_tag=lateDataOutputTag)
 
     def explain(self) -> None:
@@ -216,10 +216,10 @@ class PatternStream:
         nfa = self._compile(timeoutTag is not None)
         source = self._source(nfa)
         stages = taking_stages(self._pattern, nfa)
-        schemas = {MAIN: _match_schema(source, stages, "matchTimestamp")}
+        schemas = {MAIN: match_schema(source, stages, "matchTimestamp")}
         if timeoutTag is not None:
-            _check_tag(timeoutTag)
-            _add_output(schemas, timeoutTag.name, _match_schema(source, stages, "timeoutTimestamp"))
+            check_tag(timeoutTag)
+            add_output(schemas, timeoutTag.name, match_schema(source, stages, "timeoutTimestamp"))
         consumer = ColumnConsumer(
             schemas,
             [key.column for key in source.keys],
@@ -241,9 +241,9 @@ class PatternStream:
         schemas = {MAIN: self._parse(schema, "the output")}
         tags = []
         for tag in function.outputTags:
-            _check_tag(tag)
+            check_tag(tag)
             side = self._parse(tag.schema, f"side output {tag.name!r}")
-            _add_output(schemas, tag.name, side)
+            add_output(schemas, tag.name, side)
             tags.append(OutputTag(tag.name, side))
         keys = {key.name: key.column for key in source.keys}
         consumer = FunctionConsumer(function, schemas[MAIN], tags, keys)
@@ -277,7 +277,7 @@ class PatternStream:
 
     def _run(self, source: EventSource, nfa: NFA, consumer: Consumer) -> CepDataFrame:
         if self._late_tag is not None:
-            _add_output(consumer.schemas, self._late_tag.name, self._dataframe.schema)
+            add_output(consumer.schemas, self._late_tag.name, self._dataframe.schema)
         description = f"CEP: {nfa.description}"
         if not self._dataframe.isStreaming:
             limit = self._settings.limit
@@ -333,59 +333,3 @@ def _arguments(
             "the schema comes last, as a DDL string or a StructType",
         )
     return tag, given.get("timeoutFunction"), given["function"], given["schema"]
-
-
-def _check_tag(tag: Any) -> None:
-    if not isinstance(tag, OutputTag) or not isinstance(tag.name, str) or not tag.name:
-        raise InvalidArgumentError(
-            f"{tag!r} is no output tag", "give an OutputTag('name', 'column type, ...')"
-        )
-
-
-def _add_output(schemas: dict[str, StructType], name: str, schema: StructType) -> None:
-    """Add a side output; Spark's column names, and so those of outputs, ignore case."""
-    if name.lower() == TAG:
-        raise InvalidArgumentError(f"an output tag cannot be named {name!r}", "rename it")
-    if name.lower() in map(str.lower, schemas):
-        raise InvalidArgumentError(
-            f"two outputs are named {name!r}", f"give each tag its own name, none of them {MAIN!r}"
-        )
-    schemas[name] = schema
-
-
-def taking_stages(pattern: Pattern, nfa: NFA) -> list[str]:
-    """Give the names of the stages that can take events, in pattern order."""
-    taking = {
-        table.state.stage
-        for table in nfa.tables.values()
-        for t in table.state.transitions
-        if t.action is StateTransitionAction.TAKE and table.state.kind is not StateType.STOP
-    }
-    return [name for name in dict.fromkeys(_stage_names(pattern)) if name in taking]
-
-
-def _stage_names(pattern: Pattern) -> Iterator[str]:
-    """Give the names that matches use for stages, groups opened."""
-    for stage in pattern.stages():
-        if isinstance(stage, GroupPattern):
-            yield from _stage_names(stage.getRawPattern())
-        else:
-            yield original_name(stage.getName())
-
-
-def _match_schema(source: EventSource, stages: list[str], time_name: str) -> StructType:
-    event = source.dataframe.schema
-    time_type = (
-        event[source.time_column].dataType if source.time_column is not None else TimestampType()
-    )
-    fields = [StructField(key.name, key.type) for key in source.keys]
-    fields.append(StructField(time_name, time_type if source.time_unit else LongType()))
-    fields += [StructField(stage, ArrayType(event, False), False) for stage in stages]
-    names = [field.name.lower() for field in fields]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise InputError(
-            f"pattern {source.pattern}: toDF() would give two columns named {repeated}",
-            "rename the stage or the key column, or use select()",
-        )
-    return StructType(fields)

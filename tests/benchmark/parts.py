@@ -10,9 +10,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pyflinkcep.spark.arrow.layout import BITS, Layout
+from pyflinkcep.spark.arrow.columns import BITS, POSITION
+from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.worker.sorting import POSITION, sorted_chunks
+from pyflinkcep.spark.worker.sorting import sorted_chunks
 from tests.benchmark.batch import job
 from tests.benchmark.events import EventSource as BenchmarkEvents
 from tests.benchmark.measurement import Measurement
@@ -60,7 +61,7 @@ def _plans(events: DataFrame) -> dict[str, DataFrame]:
     position = F.monotonically_increasing_id()
     prepared = source.prepare({BITS: F.lit(0).cast("bigint"), POSITION: position})
     shuffled = prepared.repartition("key")
-    sort = _Sort(Layout.of(source, has_bits=True))
+    sort = _Sort(source.layout(has_bits=True))
     return {
         "read": events,
         "shuffle": shuffled,

@@ -17,13 +17,14 @@ from pyspark.sql.types import StructType
 from pyflinkcep import Pattern, RichPatternSelectFunction
 from pyflinkcep.adapters import select_adapter
 from pyflinkcep.operator import CepOperator
+from pyflinkcep.spark.arrow.columns import POSITION
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
-from pyflinkcep.spark.plan.batch import BatchTask
+from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.consumers import FunctionConsumer
-from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, POSITION
+from pyflinkcep.spark.worker.sorting import BUDGET_BYTES
 from pyflinkcep.testing import OperatorTestHarness
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 
@@ -183,7 +184,7 @@ def test_only_live_events_outlast_their_chunk(
     comparator: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of older chunks a worker holds the events of partial matches and nothing else."""
-    monkeypatch.setattr("pyflinkcep.spark.plan.batch.EventStore", Watched)
+    monkeypatch.setattr("pyflinkcep.spark.worker.batch.EventStore", Watched)
     monkeypatch.setattr(Watched, "most", 0)
     monkeypatch.setattr(Watched, "chunks", 0)
     waiting = Pattern.begin("a").where(_is_a).followedBy("b").where(lambda e: e.name == "b")

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.nfa.droppable import Relevance
-from pyflinkcep.spark import filtering
+from pyflinkcep.spark.plan import prefilter
 from tests.shorthand import ms
 from tests.spark.support import events, failure, on
 
@@ -42,7 +42,7 @@ def answer(frame: DataFrame, pattern: Pattern) -> list[str]:
 def unfiltered(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Give a switch that turns the filter off."""
     nothing = Relevance(frozenset(), "turned off")
-    return lambda: monkeypatch.setattr(filtering, "relevance_of", lambda nfa, shows: nothing)
+    return lambda: monkeypatch.setattr(prefilter, "relevance_of", lambda nfa, shows: nothing)
 
 
 @pytest.mark.parametrize(

@@ -10,21 +10,13 @@ import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-from pyspark.sql.types import IntegralType, StructType
+from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import MatchValues
-from pyflinkcep.spark.plan.expressions import value_columns
-from pyflinkcep.spark.plan.source import PREFIX, EventSource, quoted
+from pyflinkcep.spark.arrow.columns import BITS, Ints
 
-__all__ = ["BITS", "HASH", "Layout", "key_values"]
-
-BITS = f"{PREFIX}bits"
-HASH = f"{PREFIX}hash"
-
-Ints = np.ndarray[Any, np.dtype[np.int64]]
+__all__ = ["KeyText", "Layout", "key_values"]
 
 
 @attrs.frozen(eq=False)
@@ -62,31 +54,6 @@ class Layout:
     time_unit: int | None
     has_bits: bool
     values: MatchValues | None = None
-
-    @classmethod
-    def of(
-        cls,
-        source: EventSource,
-        has_bits: bool,
-        always_hash: bool = False,
-        values: MatchValues | None = None,
-    ) -> Layout:
-        """Describe what :func:`key_hash` and `source.prepare` give."""
-        signature = [key.signature for key in source.keys]
-        if always_hash or _needs_hash(source):
-            signature.insert(0, HASH)
-        return cls(
-            pattern=source.pattern,
-            schema=source.dataframe.schema,
-            payload=(*source.payload_columns, *value_columns(values)),
-            key_names=tuple(key.name for key in source.keys),
-            key_columns=tuple(key.column for key in source.keys),
-            key_signature=tuple(signature),
-            time_column=source.time_column,
-            time_unit=source.time_unit,
-            has_bits=has_bits,
-            values=values,
-        )
 
     def times_ms(self, table: pa.Table) -> Ints:
         """Give the events' times in epoch milliseconds; see :meth:`times`."""
@@ -176,26 +143,3 @@ class KeyText:
 
     def __repr__(self) -> str:
         return self._layout.key_text(self._events, self._row)
-
-
-def _needs_hash(source: EventSource) -> bool:
-    return bool(source.keys) and not (
-        len(source.keys) == 1 and isinstance(source.keys[0].type, IntegralType)
-    )
-
-
-def key_hash(source: EventSource, always: bool = False) -> dict[str, Column]:
-    """
-    Give the column that events are shuffled and sorted by first, a number, where one is needed.
-
-    The key's own columns follow it in the order, so that two keys of one hash stay apart.
-    """
-    if not source.keys and always:
-        return {HASH: F.lit(0).cast("bigint")}
-    if not always and not _needs_hash(source):
-        return {}
-    columns = [
-        source.key_expressions.get(key.signature, F.col(quoted(key.signature)))
-        for key in source.keys
-    ]
-    return {HASH: F.xxhash64(*columns)}

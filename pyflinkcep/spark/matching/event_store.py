@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
 
+from pyflinkcep.spark.arrow.columns import VALUE
+from pyflinkcep.spark.arrow.fields import FieldArray, field_array, field_rows
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.plan.expressions import VALUE, FieldArray, field_array, field_rows
 
 __all__ = ["EventStore"]
 

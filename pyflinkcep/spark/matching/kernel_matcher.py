@@ -11,8 +11,9 @@ import numpy as np
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.kernel import Kernel
 from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.matcher import MOST_RESULTS, Events, Items, Stretches, Written
+from pyflinkcep.spark.matching.matcher import MOST_RESULTS, Items, Written
 from pyflinkcep.spark.matching.results import Found
+from pyflinkcep.spark.matching.stretches import Events, Stretches
 from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.time import MAX_WATERMARK
 
@@ -43,10 +44,10 @@ class KernelMatcher:
         """Say what handles mean from now on."""
         self._kernel.set_events(store.row, *store.field_arrays())
 
-    def run(self, stretches: Stretches) -> Iterator[Found]:
-        """Match the stretches of a chunk; give results as they come."""
-        if not stretches.continues:
-            yield self.finish(stretches.key_before)
+    def run(self, stretches: Stretches, continues: bool, key_before: Any) -> Iterator[Found]:
+        """Match the stretches of a chunk; yield results as they come."""
+        if not continues:
+            yield self.finish(key_before)
         events, bounds = stretches.events, stretches.bounds
         columns = (events.times, events.handles, events.base, events.bits)
         at, row = 0, int(bounds[0])

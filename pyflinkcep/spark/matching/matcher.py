@@ -7,71 +7,17 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import attrs
-import numpy as np
 
+from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
+from pyflinkcep.spark.matching.stretches import Events, Stretches
 from pyflinkcep.spark.state.pages import Page
 
-__all__ = ["MOST_RESULTS", "Events", "Items", "Matcher", "Stretches", "Written"]
+__all__ = ["MOST_RESULTS", "Items", "Matcher", "Written"]
 
 MOST_RESULTS = 4096
 """How many results of a bounded job wait at most, or some more, before they are handed on."""
-
-Ints = np.ndarray[Any, np.dtype[np.int64]]
-Flags = np.ndarray[Any, np.dtype[np.bool_]]
-
-
-@attrs.frozen(eq=False)
-class Events:
-    """
-    Events in their final order.
-
-    Attributes
-    ----------
-    times : array of int64, epoch milliseconds
-        The events' times.
-    handles : array of int64 or None
-        Their handles, `base` and the following numbers when None.
-    base : int
-        The handle of the first event.
-    bits : array of int64 or None
-        The bits of the conditions known beforehand that hold for each event.
-    """
-
-    times: Ints
-    handles: Ints | None
-    base: int
-    bits: Ints | None
-
-
-@attrs.frozen(eq=False)
-class Stretches:
-    """
-    Events of a bounded job, cut where another key begins.
-
-    Attributes
-    ----------
-    events : Events
-        The events.
-    bounds : array of int64
-        Where each stretch begins, and where the last one ends.
-    needed : array of bool
-        Which stretches may begin a match.
-    continues : bool
-        Whether the first stretch goes on with the key that was at work last.
-    key_of : callable
-        Gives the key of a stretch by its number, for errors.
-    key_before : object
-        The key that was at work last, for errors.
-    """
-
-    events: Events
-    bounds: Ints
-    needed: Flags
-    continues: bool
-    key_of: Callable[[int], Any]
-    key_before: Any
 
 
 @attrs.frozen(eq=False)
@@ -130,8 +76,19 @@ class Matcher(Protocol):
     def set_events(self, store: EventStore) -> None:
         """Say what handles mean from now on."""
 
-    def run(self, stretches: Stretches) -> Iterator[Found]:
-        """Match the stretches of a chunk; give results as they come."""
+    def run(self, stretches: Stretches, continues: bool, key_before: Any) -> Iterator[Found]:
+        """
+        Match the stretches of a chunk; yield results as they come.
+
+        Parameters
+        ----------
+        stretches : Stretches
+            The events of the chunk.
+        continues : bool
+            Whether the first stretch goes on with the key that is open.
+        key_before : object
+            The key that is open, for errors.
+        """
 
     def finish(self, key: Any) -> Found:
         """Give the open key its final watermark; `key` is what errors call it."""

@@ -14,17 +14,17 @@ from pyflinkcep.nfa import NFA, Expressions
 from pyflinkcep.operator import CepOperator, KeyState
 from pyflinkcep.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.operator.state_format import refuse_damage
+from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.matcher import MOST_RESULTS, Events, Items, Stretches, Written
+from pyflinkcep.spark.matching.matcher import MOST_RESULTS, Items, Written
 from pyflinkcep.spark.matching.results import Found, Results
+from pyflinkcep.spark.matching.stretches import Events, Stretches
 from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["PlainMatcher"]
 
 _EVENTS_AT_ONCE = 16_384
-
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class PlainMatcher:
@@ -65,10 +65,10 @@ class PlainMatcher:
 
     # --- bounded jobs
 
-    def run(self, stretches: Stretches) -> Iterator[Found]:
-        """Match the stretches of a chunk; give results as they come."""
-        if not stretches.continues:
-            yield self.finish(stretches.key_before)
+    def run(self, stretches: Stretches, continues: bool, key_before: Any) -> Iterator[Found]:
+        """Match the stretches of a chunk; yield results as they come."""
+        if not continues:
+            yield self.finish(key_before)
         bounds, times = stretches.bounds.tolist(), stretches.events.times
         for number, needed in enumerate(stretches.needed.tolist()):
             if number:

@@ -10,10 +10,10 @@ import attrs
 import numpy as np
 
 from pyflinkcep.nfa import EventMatch
+from pyflinkcep.spark.arrow.columns import Ints
 
 __all__ = ["Found", "Result", "Results"]
 
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 Result = tuple[bool, int, EventMatch]
 """(is a match, else a timeout; its time in epoch milliseconds; stage name to event handles)."""

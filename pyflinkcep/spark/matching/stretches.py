@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of a key's events of equal time, where the user brings a comparator."""
+"""Sorted events, cut where another key begins; keys that need no work; the order of ties."""
 
 from __future__ import annotations
 
@@ -7,17 +7,134 @@ from collections.abc import Callable, Sequence
 from itertools import islice, pairwise
 from typing import Any
 
+import attrs
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import Row
 
 from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.nfa.atoms import known_bits
+from pyflinkcep.operator import CepOperator
+from pyflinkcep.spark.arrow.columns import Flags, Ints
+from pyflinkcep.spark.arrow.layout import KeyText, Layout
 from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.matcher import Events
 
-__all__ = ["in_final_order", "tie_order"]
+__all__ = ["Events", "Stretches"]
+
+_TABLE = 1 << 16
 
 
-def in_final_order(
+@attrs.frozen(eq=False)
+class Events:
+    """
+    Events in their final order.
+
+    Attributes
+    ----------
+    times : array of int64, epoch milliseconds
+        The events' times.
+    handles : array of int64 or None
+        Their handles, `base` and the following numbers when None.
+    base : int
+        The handle of the first event.
+    bits : array of int64 or None
+        The bits of the conditions known beforehand that hold for each event.
+    """
+
+    times: Ints
+    handles: Ints | None
+    base: int
+    bits: Ints | None
+
+
+@attrs.frozen(eq=False)
+class Stretches:
+    """
+    Sorted events, cut where another key begins.
+
+    Attributes
+    ----------
+    events : Events
+        The events.
+    bounds : array of int64
+        Where each stretch begins, and where the last one ends.
+    needed : array of bool
+        Which stretches may begin a match.
+    key_of : callable
+        Returns the key of a stretch by its number, for errors.
+    """
+
+    events: Events
+    bounds: Ints
+    needed: Flags
+    key_of: Callable[[int], KeyText | None]
+
+    @classmethod
+    def of(
+        cls,
+        table: pa.Table,
+        times: Ints,
+        base: int,
+        layout: Layout,
+        rules: CepOperator,
+        order: Callable[[Any], Any] | None,
+        store: EventStore,
+    ) -> Stretches:
+        """
+        Cut events into stretches, in their final order.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            The events, sorted by key, time and arrival.
+        times : array of int64, epoch milliseconds
+            Their times.
+        base : int
+            The handle of the first one.
+        layout : Layout
+            Where key and conditions are.
+        rules : CepOperator
+            The pattern.
+        order : callable or None
+            The comparator of events of equal key and time, as a sort key.
+        store : EventStore
+            Where the handles lead.
+        """
+        firsts = np.r_[0, layout.key_changes(table)][: table.num_rows]
+
+        def key_of(number: int) -> KeyText | None:
+            return KeyText(layout, table, int(firsts[number])) if layout.key_columns else None
+
+        bits = layout.bits(table)
+        needed = _needed(rules, bits, firsts)
+        events = Events(times, None, base, bits)
+        if order is not None:
+            events = _in_final_order(order, events, firsts, store, key_of)
+        return cls(events, np.r_[firsts, table.num_rows], needed, key_of)
+
+
+def _needed(rules: CepOperator, bits: Ints | None, firsts: Ints) -> Flags:
+    """Return for each stretch whether one of its events may begin a match."""
+    if bits is None or not len(firsts):
+        return np.ones(len(firsts), bool)
+    known = known_bits(rules.nfa.atoms)
+    if _is_small(bits):  # by far the most frequent case: a table instead of a sort
+        may = np.zeros(int(bits.max()) + 1, bool)
+        for kind in np.flatnonzero(np.bincount(bits)).tolist():
+            may[kind] = rules.may_begin(kind, known)
+        answers = may[bits]
+    else:
+        kinds, inverse = np.unique(bits, return_inverse=True)
+        answers = np.asarray([rules.may_begin(kind, known) for kind in kinds.tolist()])[inverse]
+    begins: Flags = np.logical_or.reduceat(answers, firsts)
+    return begins
+
+
+def _is_small(bits: Ints) -> bool:
+    return int(bits.min()) >= 0 and int(bits.max()) < _TABLE
+
+
+def _in_final_order(
     order: Callable[[Any], Any],
     events: Events,
     firsts: np.ndarray[Any, Any],
@@ -46,13 +163,13 @@ def in_final_order(
         times = events.times[start:end]
         if (times[1:] == times[:-1]).any():
             handles = range(events.base + start, events.base + end)
-            chosen = tie_order(order, times.tolist(), handles, store, key_of(number))
+            chosen = _tie_order(order, times.tolist(), handles, store, key_of(number))
             positions[start:end] = start + np.asarray(chosen)
     bits = None if events.bits is None else events.bits[positions]
     return Events(events.times, events.base + positions, events.base, bits)
 
 
-def tie_order(
+def _tie_order(
     order: Callable[[Any], Any],
     times: Sequence[int],
     handles: Sequence[int],

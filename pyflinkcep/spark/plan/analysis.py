@@ -13,9 +13,13 @@ from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.parser import column_owners
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom
-from pyflinkcep.spark.plan.source import first_line
 
-__all__ = ["analysed", "where"]
+__all__ = ["analysed", "first_line", "where"]
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of an error of Spark's, which may come after empty ones."""
+    return next((line for line in str(error).splitlines() if line), type(error).__name__)
 
 
 def where(nfa: NFA, atom: Atom) -> str:

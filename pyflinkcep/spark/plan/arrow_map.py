@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from pyflinkcep.spark.plan.source import PREFIX, quoted
+from pyflinkcep.spark.arrow.columns import PREFIX, quoted
 from pyflinkcep.spark.worker.runtime import prepare_worker
 
 __all__ = ["map_in_arrow"]

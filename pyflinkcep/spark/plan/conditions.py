@@ -11,21 +11,17 @@ from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType
 
-from pyflinkcep.conditions import ExpressionCondition, SubtypeCondition
+from pyflinkcep.conditions import SubtypeCondition
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom
+from pyflinkcep.spark.arrow.columns import spark_atoms
 from pyflinkcep.spark.plan.analysis import analysed, where
 from pyflinkcep.spark.plan.expressions import match_values
 
-__all__ = ["bits_column", "check_conditions", "condition_column", "spark_atoms"]
+__all__ = ["bits_column", "check_conditions", "condition_column"]
 
 _MOST_BITS = 62
-
-
-def spark_atoms(nfa: NFA) -> list[Atom]:
-    """Give the conditions of a pattern that Spark evaluates."""
-    return [atom for atom in nfa.atoms if isinstance(atom.condition, ExpressionCondition)]
 
 
 def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:

@@ -1,16 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What keys are compared by, where Arrow cannot compare the keys themselves as Spark does."""
+"""The key: its columns, checked, and what keys are compared by where Arrow cannot compare them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterator, Sequence
 from types import UnionType
 
-from pyspark.sql import Column
+import attrs
+from pyspark.errors import PySparkNotImplementedError, PySparkTypeError
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, NullType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DoubleType,
+    FloatType,
+    MapType,
+    NullType,
+    StringType,
+    StructField,
+    StructType,
+    UserDefinedType,
+    VariantType,
+)
 
-__all__ = ["contains", "key_signature", "parts"]
+from pyflinkcep.errors import InputError
+from pyflinkcep.spark.arrow.columns import PREFIX, quoted
+from pyflinkcep.spark.arrow.rows import arrow_schema
+from pyflinkcep.spark.plan.analysis import first_line
+
+__all__ = ["KeyColumn", "check_exists", "check_type", "resolve_keys"]
 
 _AS_TEXT = {
     "ignoreNullFields": "false",
@@ -20,7 +40,133 @@ _AS_TEXT = {
 }
 
 
-def key_signature(key: Column, type_: DataType) -> Column | None:
+@attrs.frozen(eq=False)
+class KeyColumn:
+    """
+    One column of the key.
+
+    Attributes
+    ----------
+    name : str
+        Its name in results.
+    column : str
+        Where its value is in the prepared DataFrame.
+    signature : str
+        A column to compare keys by: `column` itself, or a text of it where Arrow cannot
+        compare its type.
+    type : DataType
+        Its type.
+    """
+
+    name: str
+    column: str
+    signature: str
+    type: DataType
+
+
+def resolve_keys(
+    dataframe: DataFrame, keys: Sequence[str | Column], pattern: str
+) -> tuple[tuple[KeyColumn, ...], dict[str, Column]]:
+    """
+    Check the key.
+
+    Returns
+    -------
+    tuple
+        Its columns, and by name what must be computed for them besides the events' own columns.
+
+    Raises
+    ------
+    InputError
+        When a column is missing or of a type that keys cannot have; names it.
+    """
+    columns, expressions = [], {}
+    for number, key in enumerate(keys):
+        if isinstance(key, str) and key in dataframe.columns:
+            name, column, expression = key, key, F.col(quoted(key))
+            type_ = dataframe.schema[key].dataType
+        else:
+            if isinstance(key, str) and "`" not in key:
+                check_exists(dataframe, key.split(".")[0], "key", pattern)
+            expression = F.col(key) if isinstance(key, str) else key
+            field = _analysed(dataframe, expression, f"key {key}", pattern)
+            name, type_, column = field.name, field.dataType, f"{PREFIX}key{number}"
+            expressions[column] = expression
+        _check_key_type(name, type_, pattern)
+        signature = column
+        signed = _signature(expression, type_)
+        if signed is not None:
+            signature = f"{PREFIX}sign{number}"
+            expressions[signature] = signed
+        columns.append(KeyColumn(name, column, signature, type_))
+    names = [key.name for key in columns]
+    if len(set(names)) < len(names):
+        raise InputError(
+            f"pattern {pattern}: the key {names} names a column twice",
+            "name each column once; give computed ones names with .alias(...)",
+        )
+    return tuple(columns), expressions
+
+
+def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str) -> StructField:
+    try:
+        # Beside the events and in a struct: so that it is one value for each event.
+        analysed = dataframe.select("*", expression, F.struct(expression)).schema.fields
+    except Exception as cause:
+        raise InputError(
+            f"pattern {pattern}: {what} cannot be computed: {first_line(cause)}",
+            f"the columns are {dataframe.columns}",
+        ) from cause
+    fields = analysed[len(dataframe.columns) : -1]
+    if len(fields) > 1:
+        raise InputError(
+            f"pattern {pattern}: {what} is {len(fields)} columns", "name them one by one"
+        )
+    return fields[0]
+
+
+def _check_key_type(name: str, type_: DataType, pattern: str) -> None:
+    check_type(name, type_, "key column", pattern)
+    if _contains(type_, MapType | VariantType | UserDefinedType):
+        raise InputError(
+            f"pattern {pattern}: key column {name!r} is {type_.simpleString()}, "
+            "which cannot be compared",
+            "use a field of it, or map_entries(...), as the key",
+        )
+    collations = [part.collation for part in _parts(type_) if isinstance(part, StringType)]
+    if set(collations) - {"UTF8_BINARY"}:
+        raise InputError(
+            f"pattern {pattern}: key column {name!r} is {type_.simpleString()}, "
+            "and keys are compared byte by byte",
+            "use lower(...) of it, or a cast to string, as the key",
+        )
+
+
+def check_exists(dataframe: DataFrame, name: str, what: str, pattern: str) -> None:
+    """Refuse the name of a column that is not there; name the nearest one."""
+    columns = dataframe.columns
+    if name.lower() in (column.lower() for column in columns):
+        return
+    near = difflib.get_close_matches(name, columns, n=1)
+    raise InputError(
+        f"pattern {pattern}: {what} column {name!r} is not among the columns {columns}",
+        f"did you mean {near[0]!r}?" if near else "name a column of the DataFrame",
+    )
+
+
+def check_type(name: str, type_: DataType, what: str, pattern: str) -> None:
+    """Refuse types that have no form in Arrow, and so cannot get to Python."""
+    try:
+        arrow_schema(StructType([StructField(name, type_)]))
+    except (PySparkTypeError, PySparkNotImplementedError) as cause:
+        raise InputError(
+            f"pattern {pattern}: {what} {name!r} is {type_.simpleString()}, "
+            "which Spark cannot hand to Python",
+            "drop the column, or cast it, before CEP.pattern",
+        ) from cause
+
+
+def _signature(key: Column, type_: DataType) -> Column | None:
     """
     Give a column that is equal where keys are, and null where the key is.
 
@@ -52,25 +198,25 @@ def key_signature(key: Column, type_: DataType) -> Column | None:
     return F.when(key.isNotNull(), text)
 
 
-def contains(type_: DataType, kind: type | UnionType) -> bool:
+def _contains(type_: DataType, kind: type | UnionType) -> bool:
     """Say whether a type is of a kind, or has it inside."""
-    return any(isinstance(part, kind) for part in parts(type_))
+    return any(isinstance(part, kind) for part in _parts(type_))
 
 
-def parts(type_: DataType) -> Iterator[DataType]:
+def _parts(type_: DataType) -> Iterator[DataType]:
     """Give the types that a type is made of, arrays and structs taken apart."""
     if isinstance(type_, ArrayType):
-        yield from parts(type_.elementType)
+        yield from _parts(type_.elementType)
     elif isinstance(type_, StructType):
         for field in type_.fields:
-            yield from parts(field.dataType)
+            yield from _parts(field.dataType)
     else:
         yield type_
 
 
 def _one_zero(value: Column, type_: DataType) -> Column:
     """Give a value with 0.0 for every -0.0 in it."""
-    if not contains(type_, DoubleType | FloatType):
+    if not _contains(type_, DoubleType | FloatType):
         return value
     if isinstance(type_, ArrayType):
         element = type_.elementType

@@ -1,52 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All outputs of a job in one DataFrame: a tag, and a struct column for each output."""
+"""The outputs of a job: their names and schemas."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-import pyarrow as pa
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, LongType, StructField, StructType, TimestampType
 
-from pyflinkcep.spark.arrow.rows import arrow_schema
-from pyflinkcep.spark.worker.consumers import MAIN, Consumer, Outputs
+from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.functions import OutputTag
+from pyflinkcep.nfa import NFA, StateTransitionAction, StateType
+from pyflinkcep.nfa.compiler.state_names import original_name
+from pyflinkcep.pattern import GroupPattern, Pattern
+from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.worker.consumers import MAIN, TAG
 
-__all__ = ["TAG", "output_schema", "to_batches"]
-
-TAG = "tag"
-"""The column that names the output a row belongs to."""
-
-
-def output_schema(consumer: Consumer) -> StructType:
-    """Give the schema of the job: the main output's, or with side outputs the tagged one."""
-    schemas = consumer.schemas
-    if len(schemas) == 1:
-        return schemas[MAIN]
-    structs = [StructField(name, schema) for name, schema in schemas.items()]
-    return StructType([StructField(TAG, StringType(), False), *structs])
+__all__ = ["add_output", "check_tag", "match_schema", "taking_stages"]
 
 
-def to_batches(consumer: Consumer, outputs: Outputs) -> Iterator[pa.RecordBatch]:
-    """Give rows of outputs as batches of the job's schema."""
-    if len(consumer.schemas) == 1:
-        yield from outputs[MAIN].to_batches()
-        return
-    schema = arrow_schema(output_schema(consumer))
-    for name, table in outputs.items():
-        for batch in table.to_batches():
-            if batch.num_rows:
-                yield _tagged(name, batch, schema)
+def check_tag(tag: Any) -> None:
+    """Refuse what is not an output tag with a name."""
+    if not isinstance(tag, OutputTag) or not isinstance(tag.name, str) or not tag.name:
+        raise InvalidArgumentError(
+            f"{tag!r} is no output tag", "give an OutputTag('name', 'column type, ...')"
+        )
 
 
-def _tagged(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    size = batch.num_rows
-    struct = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
-    columns = [
-        pa.array([name] * size, pa.string())
-        if field.name == TAG
-        else struct.cast(field.type)
-        if field.name == name
-        else pa.nulls(size, field.type)
-        for field in schema
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+def add_output(schemas: dict[str, StructType], name: str, schema: StructType) -> None:
+    """Add a side output; Spark's column names, and so those of outputs, ignore case."""
+    if name.lower() == TAG:
+        raise InvalidArgumentError(f"an output tag cannot be named {name!r}", "rename it")
+    if name.lower() in map(str.lower, schemas):
+        raise InvalidArgumentError(
+            f"two outputs are named {name!r}", f"give each tag its own name, none of them {MAIN!r}"
+        )
+    schemas[name] = schema
+
+
+def taking_stages(pattern: Pattern, nfa: NFA) -> list[str]:
+    """Give the names of the stages that can take events, in pattern order."""
+    taking = {
+        table.state.stage
+        for table in nfa.tables.values()
+        for t in table.state.transitions
+        if t.action is StateTransitionAction.TAKE and table.state.kind is not StateType.STOP
+    }
+    return [name for name in dict.fromkeys(_stage_names(pattern)) if name in taking]
+
+
+def _stage_names(pattern: Pattern) -> Iterator[str]:
+    """Give the names that matches use for stages, groups opened."""
+    for stage in pattern.stages():
+        if isinstance(stage, GroupPattern):
+            yield from _stage_names(stage.getRawPattern())
+        else:
+            yield original_name(stage.getName())
+
+
+def match_schema(source: EventSource, stages: list[str], time_name: str) -> StructType:
+    """Return the schema of matches as columns: the key, the time, and an array for each stage."""
+    event = source.dataframe.schema
+    time_type = (
+        event[source.time_column].dataType if source.time_column is not None else TimestampType()
+    )
+    fields = [StructField(key.name, key.type) for key in source.keys]
+    fields.append(StructField(time_name, time_type if source.time_unit else LongType()))
+    fields += [StructField(stage, ArrayType(event, False), False) for stage in stages]
+    names = [field.name.lower() for field in fields]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InputError(
+            f"pattern {source.pattern}: toDF() would give two columns named {repeated}",
+            "rename the stage or the key column, or use select()",
+        )
+    return StructType(fields)

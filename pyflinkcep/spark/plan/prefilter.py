@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom, known_bits
 from pyflinkcep.nfa.droppable import Relevance
-from pyflinkcep.spark.arrow.layout import BITS
-from pyflinkcep.spark.plan.conditions import condition_column, spark_atoms
-from pyflinkcep.spark.plan.source import EventSource, quoted
+from pyflinkcep.spark.arrow.columns import BITS, quoted, spark_atoms
+from pyflinkcep.spark.plan.conditions import condition_column
+from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import Consumer
 
 __all__ = ["EventFilter", "relevance_of", "why_unfiltered"]

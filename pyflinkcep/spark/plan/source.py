@@ -3,47 +3,27 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 import attrs
-from pyspark.errors import PySparkNotImplementedError, PySparkTypeError
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    DataType,
     IntegralType,
     LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
     TimestampNTZType,
     TimestampType,
-    UserDefinedType,
-    VariantType,
 )
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.spark.arrow.rows import arrow_schema
-from pyflinkcep.spark.plan.keys import contains, key_signature, parts
+from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.spark.arrow.columns import HASH, PREFIX, quoted, value_names
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.plan.keys import KeyColumn, check_exists, check_type, resolve_keys
 
-__all__ = ["PREFIX", "EventSource", "KeyColumn", "KeyedDataFrame", "first_line", "quoted"]
+__all__ = ["EventSource", "KeyedDataFrame"]
 
 _WATERMARK = "spark.watermarkDelayMs"
-
-PREFIX = "__cep_"
-"""What the names of our own columns begin with."""
-
-
-def quoted(name: str) -> str:
-    """Give a column name as Spark's parser takes it, dots and all."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def first_line(error: Exception) -> str:
-    """Give the first line of an error of Spark's, which may come after empty ones."""
-    return next((line for line in str(error).splitlines() if line), type(error).__name__)
 
 
 @attrs.frozen(eq=False)
@@ -61,30 +41,6 @@ class KeyedDataFrame:
 
     dataframe: DataFrame
     columns: tuple[str | Column, ...]
-
-
-@attrs.frozen(eq=False)
-class KeyColumn:
-    """
-    One column of the key.
-
-    Attributes
-    ----------
-    name : str
-        Its name in results.
-    column : str
-        Where its value is in the prepared DataFrame.
-    signature : str
-        A column to compare keys by: `column` itself, or a text of it where Arrow cannot
-        compare its type.
-    type : DataType
-        Its type.
-    """
-
-    name: str
-    column: str
-    signature: str
-    type: DataType
 
 
 @attrs.frozen(eq=False)
@@ -133,7 +89,7 @@ class EventSource:
             When a column is missing, ambiguous or of a type that cannot serve; names it.
         """
         _check_columns(dataframe, pattern)
-        key_columns, expressions = _resolve_keys(dataframe, keys, pattern)
+        key_columns, expressions = resolve_keys(dataframe, keys, pattern)
         unit: int | None = 1000
         if processing_time:
             time_column = None
@@ -167,8 +123,50 @@ class EventSource:
             return 0
         return int(self.dataframe.schema[self.time_column].metadata.get(_WATERMARK, 0))
 
+    def key_hash(self, always: bool = False) -> dict[str, Column]:
+        """
+        Return the column of whole numbers that events are shuffled and sorted by first, if needed.
+
+        The key's own columns follow it in the order, so that two keys of one hash stay apart.
+        """
+        if not self.keys and always:
+            return {HASH: F.lit(0).cast("bigint")}
+        if not always and not self._needs_hash:
+            return {}
+        columns = [
+            self.key_expressions.get(key.signature, F.col(quoted(key.signature)))
+            for key in self.keys
+        ]
+        return {HASH: F.xxhash64(*columns)}
+
+    @property
+    def _needs_hash(self) -> bool:
+        return bool(self.keys) and not (
+            len(self.keys) == 1 and isinstance(self.keys[0].type, IntegralType)
+        )
+
+    def layout(
+        self, has_bits: bool, always_hash: bool = False, values: MatchValues | None = None
+    ) -> Layout:
+        """Return where things are in what :meth:`prepare` gives with :meth:`key_hash`."""
+        signature = [key.signature for key in self.keys]
+        if always_hash or self._needs_hash:
+            signature.insert(0, HASH)
+        return Layout(
+            pattern=self.pattern,
+            schema=self.dataframe.schema,
+            payload=(*self.payload_columns, *value_names(values)),
+            key_names=tuple(key.name for key in self.keys),
+            key_columns=tuple(key.column for key in self.keys),
+            key_signature=tuple(signature),
+            time_column=self.time_column,
+            time_unit=self.time_unit,
+            has_bits=has_bits,
+            values=values,
+        )
+
     def prepare(self, extra: dict[str, Column]) -> DataFrame:
-        """Give the events with computed keys and further columns."""
+        """Return the events with computed keys and further columns."""
         own = [F.col(quoted(name)) for name in self.event_columns]
         added = {**self.key_expressions, **extra}
         return self.dataframe.select(*own, *(c.alias(name) for name, c in added.items()))
@@ -191,95 +189,7 @@ def _check_columns(dataframe: DataFrame, pattern: str) -> None:
             "rename them: names like that are used inside the job",
         )
     for field in dataframe.schema.fields:
-        _check_type(field.name, field.dataType, "column", pattern)
-
-
-def _check_type(name: str, type_: DataType, what: str, pattern: str) -> None:
-    """Refuse types that have no form in Arrow, and so cannot get to Python."""
-    try:
-        arrow_schema(StructType([StructField(name, type_)]))
-    except (PySparkTypeError, PySparkNotImplementedError) as cause:
-        raise InputError(
-            f"pattern {pattern}: {what} {name!r} is {type_.simpleString()}, "
-            "which Spark cannot hand to Python",
-            "drop the column, or cast it, before CEP.pattern",
-        ) from cause
-
-
-def _resolve_keys(
-    dataframe: DataFrame, keys: Sequence[str | Column], pattern: str
-) -> tuple[tuple[KeyColumn, ...], dict[str, Column]]:
-    columns, expressions = [], {}
-    for number, key in enumerate(keys):
-        if isinstance(key, str) and key in dataframe.columns:
-            name, column, expression = key, key, F.col(quoted(key))
-            type_ = dataframe.schema[key].dataType
-        else:
-            if isinstance(key, str) and "`" not in key:
-                _check_exists(dataframe, key.split(".")[0], "key", pattern)
-            expression = F.col(key) if isinstance(key, str) else key
-            field = _analysed(dataframe, expression, f"key {key}", pattern)
-            name, type_, column = field.name, field.dataType, f"{PREFIX}key{number}"
-            expressions[column] = expression
-        _check_key_type(name, type_, pattern)
-        signature = column
-        signed = key_signature(expression, type_)
-        if signed is not None:
-            signature = f"{PREFIX}sign{number}"
-            expressions[signature] = signed
-        columns.append(KeyColumn(name, column, signature, type_))
-    names = [key.name for key in columns]
-    if len(set(names)) < len(names):
-        raise InputError(
-            f"pattern {pattern}: the key {names} names a column twice",
-            "name each column once; give computed ones names with .alias(...)",
-        )
-    return tuple(columns), expressions
-
-
-def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str) -> StructField:
-    try:
-        # Beside the events and in a struct: so that it is one value for each event.
-        analysed = dataframe.select("*", expression, F.struct(expression)).schema.fields
-    except Exception as cause:
-        raise InputError(
-            f"pattern {pattern}: {what} cannot be computed: {first_line(cause)}",
-            f"the columns are {dataframe.columns}",
-        ) from cause
-    fields = analysed[len(dataframe.columns) : -1]
-    if len(fields) > 1:
-        raise InputError(
-            f"pattern {pattern}: {what} is {len(fields)} columns", "name them one by one"
-        )
-    return fields[0]
-
-
-def _check_key_type(name: str, type_: DataType, pattern: str) -> None:
-    _check_type(name, type_, "key column", pattern)
-    if contains(type_, MapType | VariantType | UserDefinedType):
-        raise InputError(
-            f"pattern {pattern}: key column {name!r} is {type_.simpleString()}, "
-            "which cannot be compared",
-            "use a field of it, or map_entries(...), as the key",
-        )
-    collations = [part.collation for part in parts(type_) if isinstance(part, StringType)]
-    if set(collations) - {"UTF8_BINARY"}:
-        raise InputError(
-            f"pattern {pattern}: key column {name!r} is {type_.simpleString()}, "
-            "and keys are compared byte by byte",
-            "use lower(...) of it, or a cast to string, as the key",
-        )
-
-
-def _check_exists(dataframe: DataFrame, name: str, what: str, pattern: str) -> None:
-    columns = dataframe.columns
-    if name.lower() in (column.lower() for column in columns):
-        return
-    near = difflib.get_close_matches(name, columns, n=1)
-    raise InputError(
-        f"pattern {pattern}: {what} column {name!r} is not among the columns {columns}",
-        f"did you mean {near[0]!r}?" if near else "name a column of the DataFrame",
-    )
+        check_type(field.name, field.dataType, "column", pattern)
 
 
 def _has_watermark(dataframe: DataFrame) -> bool:
@@ -306,7 +216,7 @@ def _time_unit(dataframe: DataFrame, name: str, pattern: str) -> int | None:
             f"pattern {pattern}: inEventTime takes a column's name, not {name!r}",
             "for a computed time, add it with withColumn('at', ...) and say inEventTime('at')",
         )
-    _check_exists(dataframe, name, "time", pattern)
+    check_exists(dataframe, name, "time", pattern)
     if name not in dataframe.columns:
         raise InputError(
             f"pattern {pattern}: time column {name!r} is not spelled as in {dataframe.columns}",

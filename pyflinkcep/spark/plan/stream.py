@@ -3,38 +3,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 import attrs
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pyflinkcep.errors import CepRuntimeError, InputError
+from pyflinkcep.errors import InputError
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import Comparator, PartialMatchLimit
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import RuntimeContext, opened
-from pyflinkcep.spark.arrow.layout import BITS, HASH, Layout, key_hash
-from pyflinkcep.spark.arrow.rows import RowReader, arrow_schema
-from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.arrow.columns import BITS, HASH, quoted
+from pyflinkcep.spark.arrow.rows import arrow_schema
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.conditions import bits_column
 from pyflinkcep.spark.plan.expressions import match_values, value_columns
-from pyflinkcep.spark.plan.outputs import output_schema, to_batches
 from pyflinkcep.spark.plan.prefilter import relevance_of, why_unfiltered
-from pyflinkcep.spark.plan.source import EventSource, quoted
+from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.state.fingerprint import fingerprint
 from pyflinkcep.spark.state.key_groups import KeyGroups
-from pyflinkcep.spark.worker.consumers import Consumer
-from pyflinkcep.spark.worker.pack import BUCKET, PACKED, PackTask, read_table
+from pyflinkcep.spark.worker.consumers import Consumer, output_schema
+from pyflinkcep.spark.worker.pack import BUCKET, PACKED, PackTask
 from pyflinkcep.spark.worker.processor import RESULTS, CepProcessor
 from pyflinkcep.spark.worker.stream_worker import StreamPlan
-from pyflinkcep.spark.worker.unpack import unpack_results
+from pyflinkcep.spark.worker.unpack import UnpackTask
 
-__all__ = ["StreamSettings", "UnpackTask", "make_plan", "stream_plan", "unpacked"]
+__all__ = ["StreamSettings", "make_plan", "stream_plan", "unpacked"]
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -72,8 +65,8 @@ def make_plan(
     """Give the settings of the operator, and the events with what it needs beside them."""
     bits = bits_column(nfa)
     values = match_values(nfa, source.dataframe)
-    layout = Layout.of(source, bits is not None, always_hash=True, values=values)
-    extra = {**key_hash(source, always=True), **value_columns(values)}
+    layout = source.layout(bits is not None, always_hash=True, values=values)
+    extra = {**source.key_hash(always=True), **value_columns(values)}
     if bits is not None:
         extra[BITS] = bits
     prepared = source.prepare(extra)
@@ -158,54 +151,6 @@ def unpacked(
 
     name = f"CEP: {plan.layout.pattern}"
     return map_in_arrow(results, unpack.run, output_schema(consumer), name)
-
-
-@attrs.frozen(eq=False)
-class UnpackTask:
-    """
-    The work after the stateful operator: users' functions, or columns.
-
-    Attributes
-    ----------
-    layout : Layout
-        The events' columns.
-    stages : sequence of str
-        The names that matches use.
-    consumer : Consumer
-        What becomes of the matches.
-    late_output : str or None
-        The output that late events go to.
-    """
-
-    layout: Layout
-    stages: Sequence[str]
-    consumer: Consumer
-    late_output: str | None
-
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Make the output of packed results."""
-        partition = TaskContext.get()
-        number = partition.partitionId() if partition else 0
-        context = RuntimeContext(f"CEP: {self.layout.pattern}", number)
-        reader = RowReader(self.layout.schema)
-        try:
-            with opened(self.consumer, context, "a function"):
-                for batch in batches:
-                    for row in batch.to_pylist():
-                        yield from self._row(row, reader)
-        except CepRuntimeError as error:
-            raise error.in_pattern(self.layout.pattern) from error.__cause__
-
-    def _row(self, row: dict[str, Any], reader: RowReader) -> Iterator[pa.RecordBatch]:
-        if row["numbers"] is not None:
-            found, table = unpack_results(row["numbers"], row["events"], self.stages, 0)
-            store = EventStore(reader, table.schema)
-            store.add(table)
-            yield from to_batches(self.consumer, self.consumer.consume(found, store))
-        if row["late"] is not None and self.late_output is not None:
-            late = read_table(row["late"])
-            schema = arrow_schema(self.consumer.schemas[self.late_output])
-            yield from to_batches(self.consumer, {self.late_output: late.cast(schema)})
 
 
 def choose_state_store(spark: SparkSession) -> None:

@@ -10,15 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.operator.state_format import pack, unpack
-from pyflinkcep.spark.worker.pack import read_table, write_table
+from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["NO_DEADLINE", "Page"]
 
 NO_DEADLINE = MAX_WATERMARK
 """The deadline of a key, or page, that waits for nothing but events."""
-
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @attrs.define(eq=False)

@@ -11,9 +11,7 @@ import pyarrow as pa
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.expressions.program import MatchValues
 from pyflinkcep.nfa import NFA
-from pyflinkcep.spark.arrow.layout import BITS
-from pyflinkcep.spark.plan.conditions import spark_atoms
-from pyflinkcep.spark.plan.expressions import VALUE
+from pyflinkcep.spark.arrow.columns import BITS, VALUE, spark_atoms
 from pyflinkcep.spark.state.fingerprint import answers, values
 
 __all__ = ["requeued", "still_droppable"]

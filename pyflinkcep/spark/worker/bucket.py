@@ -12,14 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.operator import is_late
-from pyflinkcep.spark.arrow.layout import HASH, Layout
+from pyflinkcep.spark.arrow.columns import HASH
+from pyflinkcep.spark.arrow.ipc import read_table, write_table
+from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.state.index import BucketIndex, BucketStorage, PageId
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
 from pyflinkcep.spark.state.pattern_change import requeued, still_droppable
-from pyflinkcep.spark.worker.pack import read_table, write_table
 from pyflinkcep.spark.worker.page_matching import PageWork
 from pyflinkcep.spark.worker.stream_worker import StreamTask
 

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from pyflinkcep.adapters import FunctionAdapter
 from pyflinkcep.errors import CepRuntimeError, FunctionError
@@ -27,10 +27,22 @@ from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["MAIN", "ColumnConsumer", "Consumer", "FunctionConsumer", "Outputs"]
+__all__ = [
+    "MAIN",
+    "TAG",
+    "ColumnConsumer",
+    "Consumer",
+    "FunctionConsumer",
+    "Outputs",
+    "output_schema",
+    "to_batches",
+]
 
 MAIN = "main"
 """The name of the main output among the tagged ones."""
+
+TAG = "tag"
+"""The column of tagged outputs that names the output a row belongs to."""
 
 Outputs = dict[str, pa.Table]
 """Rows by output name, :data:`MAIN` among them."""
@@ -258,3 +270,41 @@ class ColumnConsumer:
         ]
         structs = pa.StructArray.from_arrays(columns, fields=list(table.schema))
         return pa.ListArray.from_arrays(pa.array(begins.astype(np.int32)), structs)
+
+
+# --- all outputs of a job in one DataFrame: a tag, and a struct column for each output
+
+
+def output_schema(consumer: Consumer) -> StructType:
+    """Return the schema of the job: the main output's, or with side outputs the tagged one."""
+    schemas = consumer.schemas
+    if len(schemas) == 1:
+        return schemas[MAIN]
+    structs = [StructField(name, schema) for name, schema in schemas.items()]
+    return StructType([StructField(TAG, StringType(), False), *structs])
+
+
+def to_batches(consumer: Consumer, outputs: Outputs) -> Iterator[pa.RecordBatch]:
+    """Yield rows of outputs as batches of the job's schema."""
+    if len(consumer.schemas) == 1:
+        yield from outputs[MAIN].to_batches()
+        return
+    schema = arrow_schema(output_schema(consumer))
+    for name, table in outputs.items():
+        for batch in table.to_batches():
+            if batch.num_rows:
+                yield _tagged(name, batch, schema)
+
+
+def _tagged(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    size = batch.num_rows
+    struct = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
+    columns = [
+        pa.array([name] * size, pa.string())
+        if field.name == TAG
+        else struct.cast(field.type)
+        if field.name == name
+        else pa.nulls(size, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

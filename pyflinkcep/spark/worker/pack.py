@@ -14,7 +14,9 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.operator import is_late
-from pyflinkcep.spark.arrow.layout import HASH, Ints, Layout
+from pyflinkcep.spark.arrow.columns import HASH, Ints
+from pyflinkcep.spark.arrow.ipc import write_table
+from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.state.key_groups import KeyGroups
 
 __all__ = [
@@ -22,9 +24,7 @@ __all__ = [
     "PACKED",
     "PackTask",
     "count_late",
-    "read_table",
     "read_times",
-    "write_table",
     "write_times",
 ]
 
@@ -46,20 +46,6 @@ With any of them go the times of events that were dropped, for late ones have to
 
 _PACKED_BYTES = 8 << 20
 """How much of the input is packed together: fewer, larger rows cost less."""
-
-
-def write_table(table: pa.Table) -> bytes:
-    """Give a table as an Arrow stream."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def read_table(data: bytes) -> pa.Table:
-    """Read what :func:`write_table` wrote."""
-    return pa.ipc.open_stream(data).read_all()
 
 
 def write_times(times: Ints) -> bytes:

@@ -9,17 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyflinkcep.spark.arrow.layout import HASH, KeyText
-from pyflinkcep.spark.matching.beginnings import stretches_that_begin
+from pyflinkcep.spark.arrow.columns import HASH, Ints
+from pyflinkcep.spark.arrow.layout import KeyText
 from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.matcher import Events, Items, Written
-from pyflinkcep.spark.matching.stretches import in_final_order
+from pyflinkcep.spark.matching.matcher import Items, Written
+from pyflinkcep.spark.matching.stretches import Stretches
 from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
 from pyflinkcep.spark.worker.stream_worker import StreamTask
 
 __all__ = ["PageWork"]
-
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class PageWork:
@@ -55,21 +53,11 @@ class PageWork:
         self._store = store
         self._due = due
         self._watermark = watermark
-        self._firsts = np.r_[0, task.layout.key_changes(due)][: due.num_rows]
-        self._lasts = np.r_[self._firsts[1:], due.num_rows][: len(self._firsts)]
-        bits = task.layout.bits(due)
-        self._needed = stretches_that_begin(
-            task.rules, bits, task.known, self._firsts, due.num_rows
+        self._stretches = Stretches.of(
+            due, times, first_due, task.layout, task.rules, task.order, store
         )
-        events = Events(times, None, first_due, bits)
-        if task.order is not None:
-            events = in_final_order(task.order, events, self._firsts, store, self._due_key)
-        self._events = events
+        self._firsts, self._lasts = self._stretches.bounds[:-1], self._stretches.bounds[1:]
         task.matcher.set_events(store)
-
-    def _due_key(self, run: int) -> KeyText | None:
-        layout = self._task.layout
-        return KeyText(layout, self._due, int(self._firsts[run])) if layout.key_columns else None
 
     def run(self, page: Page, first_held: int, start: int, end: int) -> Page | None:
         """
@@ -91,7 +79,7 @@ class PageWork:
         """
         runs = np.arange(*np.searchsorted(self._firsts, [start, end]))
         positions = self._positions(page, runs)
-        wanted = (positions >= 0) | self._needed[runs]
+        wanted = (positions >= 0) | self._stretches.needed[runs]
         runs, positions = runs[wanted], positions[wanted]
         untouched = np.ones(len(page.lengths), bool)
         untouched[positions[positions >= 0]] = False
@@ -106,7 +94,7 @@ class PageWork:
 
         def key_of(item: int) -> KeyText | None:
             if item < len(runs):
-                return self._due_key(runs[item])
+                return self._stretches.key_of(int(runs[item]))
             row = int(event_ends[late[item - len(runs)]])
             return KeyText(self._task.layout, page.events, row)
 
@@ -117,7 +105,7 @@ class PageWork:
             key_of,
         )
         written = self._task.matcher.run_page(
-            self._events, items, page, first_held, self._watermark
+            self._stretches.events, items, page, first_held, self._watermark
         )
         return self._page(page, untouched, written, runs, late)
 

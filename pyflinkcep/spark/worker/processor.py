@@ -14,9 +14,10 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.state.index import PageId
 from pyflinkcep.spark.worker.bucket import BucketOutput, BucketWork
-from pyflinkcep.spark.worker.pack import count_late, read_table, write_table
+from pyflinkcep.spark.worker.pack import count_late
 from pyflinkcep.spark.worker.runtime import fewer_collections, prepare_worker
 from pyflinkcep.spark.worker.stream_worker import StreamPlan, StreamTask
 from pyflinkcep.spark.worker.unpack import pack_results

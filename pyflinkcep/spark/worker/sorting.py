@@ -17,19 +17,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyflinkcep.spark.arrow.columns import POSITION, Ints
 from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.plan.source import PREFIX
 
-__all__ = ["BUDGET_BYTES", "POSITION", "sorted_chunks"]
-
-POSITION = f"{PREFIX}position"
-"""The column with an event's place in the source, which decides between equal times."""
+__all__ = ["BUDGET_BYTES", "sorted_chunks"]
 
 BUDGET_BYTES = 128 * 1024 * 1024
 
 _BLOCKS = 64  # in a budget: how finely the places are known where sorted runs may be cut
-
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 Place = tuple[Any, ...]
 """(the key's parts, time in milliseconds), to be compared; a null part is before all others."""

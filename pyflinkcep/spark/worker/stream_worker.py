@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.nfa.atoms import known_bits
 from pyflinkcep.operator import CepOperator, Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
@@ -101,7 +100,6 @@ class StreamTask:
             self._open.enter_context(opened(self.nfa, context, "a condition"))
         except CepRuntimeError as error:
             raise error.in_pattern(plan.layout.pattern) from error.__cause__
-        self.known = known_bits(self.nfa.atoms)
         self.rules = CepOperator(self.nfa, None, plan.processing_time, plan.limit)
         self.matcher = make_matcher(
             self.nfa,

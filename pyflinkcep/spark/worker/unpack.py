@@ -1,18 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results on their way from the stateful operator to the users' functions: numbers and events."""
+"""After the stateful operator: its results, packed as numbers and events, become rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+import attrs
 import numpy as np
 import pyarrow as pa
+from pyspark import TaskContext
 
+from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.runtime import RuntimeContext, opened
+from pyflinkcep.spark.arrow.ipc import read_table, write_table
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.arrow.rows import RowReader, arrow_schema
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
-from pyflinkcep.spark.worker.pack import read_table, write_table
+from pyflinkcep.spark.worker.consumers import Consumer, to_batches
 
-__all__ = ["pack_results", "unpack_results"]
+__all__ = ["UnpackTask", "pack_results", "unpack_results"]
+
+
+@attrs.frozen(eq=False)
+class UnpackTask:
+    """
+    The work after the stateful operator: users' functions, or columns.
+
+    Attributes
+    ----------
+    layout : Layout
+        The events' columns.
+    stages : sequence of str
+        The names that matches use.
+    consumer : Consumer
+        What becomes of the matches.
+    late_output : str or None
+        The output that late events go to.
+    """
+
+    layout: Layout
+    stages: Sequence[str]
+    consumer: Consumer
+    late_output: str | None
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Make the output of packed results."""
+        partition = TaskContext.get()
+        number = partition.partitionId() if partition else 0
+        context = RuntimeContext(f"CEP: {self.layout.pattern}", number)
+        reader = RowReader(self.layout.schema)
+        try:
+            with opened(self.consumer, context, "a function"):
+                for batch in batches:
+                    for row in batch.to_pylist():
+                        yield from self._row(row, reader)
+        except CepRuntimeError as error:
+            raise error.in_pattern(self.layout.pattern) from error.__cause__
+
+    def _row(self, row: dict[str, Any], reader: RowReader) -> Iterator[pa.RecordBatch]:
+        if row["numbers"] is not None:
+            found, table = unpack_results(row["numbers"], row["events"], self.stages, 0)
+            store = EventStore(reader, table.schema)
+            store.add(table)
+            yield from to_batches(self.consumer, self.consumer.consume(found, store))
+        if row["late"] is not None and self.late_output is not None:
+            late = read_table(row["late"])
+            schema = arrow_schema(self.consumer.schemas[self.late_output])
+            yield from to_batches(self.consumer, {self.late_output: late.cast(schema)})
 
 
 def pack_results(found: Found, events: EventStore) -> tuple[bytes, bytes]:

@@ -25,16 +25,17 @@ from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.nfa.atoms import known_bits
 from pyflinkcep.nfa.droppable import Relevance
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.arrow.layout import BITS, HASH, Layout
+from pyflinkcep.spark.arrow.columns import BITS, HASH, spark_atoms
+from pyflinkcep.spark.arrow.ipc import read_table
+from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader, arrow_schema
-from pyflinkcep.spark.plan.conditions import spark_atoms
-from pyflinkcep.spark.plan.flush import MemoryStorage
 from pyflinkcep.spark.state.fingerprint import fingerprint
 from pyflinkcep.spark.state.index import BucketIndex, PageId
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.worker.bucket import BucketWork
-from pyflinkcep.spark.worker.pack import PackTask, count_late, read_table, read_times
+from pyflinkcep.spark.worker.flush import MemoryStorage
+from pyflinkcep.spark.worker.pack import PackTask, count_late, read_times
 from pyflinkcep.spark.worker.stream_worker import StreamPlan, StreamTask
 from pyflinkcep.spark.worker.unpack import pack_results, unpack_results
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
@@ -151,8 +152,7 @@ class Bucket:
         schema = arrow_schema(SCHEMA).append(pa.field(HASH, pa.int64()))
         if has_bits:
             schema = schema.append(pa.field(BITS, pa.int64()))
-        known = known_bits(nfa.atoms)
-        droppable = Relevance.of(nfa, known, self.shows_time).droppable
+        droppable = Relevance.of(nfa, known_bits(nfa.atoms), self.shows_time).droppable
         plan = StreamPlan(
             pattern=self.pattern,
             layout=layout,

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.spark.arrow.layout import HASH, Layout
+from pyflinkcep.spark.arrow.columns import HASH, POSITION
+from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.worker import sorting
-from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, POSITION, sorted_chunks
+from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks
 
 EARLY, LATE = -(10**15), 10**15  # microseconds: decades before and after 1970
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names of the columns that a job adds to the events, and what numbers in them are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pyflinkcep.conditions import ExpressionCondition
+from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.nfa import NFA
+from pyflinkcep.nfa.atoms import Atom
+
+__all__ = [
+    "BITS",
+    "HASH",
+    "POSITION",
+    "PREFIX",
+    "VALUE",
+    "Flags",
+    "Ints",
+    "quoted",
+    "spark_atoms",
+    "value_names",
+]
+
+PREFIX = "__cep_"
+"""What the names of our own columns begin with."""
+
+BITS = f"{PREFIX}bits"
+"""The column with a bit for each condition that Spark evaluated and that holds."""
+
+HASH = f"{PREFIX}hash"
+"""The column with a number made of the key."""
+
+POSITION = f"{PREFIX}position"
+"""The column with an event's place in the source, which decides between equal times."""
+
+VALUE = f"{PREFIX}value"
+"""What the names of the columns of fields begin with; the field's number follows."""
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+def quoted(name: str) -> str:
+    """
+    Return a column name as Spark's parser takes it, dots and all.
+
+    Examples
+    --------
+    >>> quoted("a.b")
+    '`a.b`'
+    """
+    return "`" + name.replace("`", "``") + "`"
+
+
+def value_names(values: MatchValues | None) -> tuple[str, ...]:
+    """Return the names of the columns of the fields that match expressions use."""
+    return tuple(f"{VALUE}{number}" for number in range(len(values.fields) if values else 0))
+
+
+def spark_atoms(nfa: NFA) -> list[Atom]:
+    """Return the conditions of a pattern that Spark evaluates; each has a bit in :data:`BITS`."""
+    return [atom for atom in nfa.atoms if isinstance(atom.condition, ExpressionCondition)]

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fields that match expressions use, read from the columns that Spark computed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+__all__ = ["FieldArray", "field_array", "field_rows"]
+
+FieldArray = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None, bool]
+"""A field's values, as int64 or float64; which of them are not NULL; whether they are floats."""
+
+
+def field_rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    """Return the fields of each event of a table that has nothing but their columns."""
+    return list(zip(*map(_plain, table.columns), strict=True))
+
+
+def field_array(column: pa.ChunkedArray) -> FieldArray:
+    """Return a column of numbers or times as an array, with what is not null, and its type."""
+    is_float = pa.types.is_floating(column.type)
+    plain = column if is_float else column.cast(_integers(column.type)).cast(pa.int64())
+    valid = column.is_valid().to_numpy() if column.null_count else None
+    if valid is not None:
+        plain = plain.fill_null(0)
+    return plain.to_numpy(), valid, is_float
+
+
+def _integers(type_: pa.DataType) -> pa.DataType:
+    """Return the type of the integers that values of a type are."""
+    return pa.int32() if pa.types.is_date(type_) else pa.int64()
+
+
+def _plain(column: pa.ChunkedArray) -> list[Any]:
+    """Return a column's values, times as integers."""
+    if pa.types.is_temporal(column.type):
+        column = column.cast(_integers(column.type))
+    values: list[Any]
+    if column.null_count or pa.types.is_string(column.type):
+        values = column.to_pylist()
+    else:
+        values = column.to_numpy().tolist()
+    return values

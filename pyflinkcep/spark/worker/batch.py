@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A task of a bounded job: sorts the events of its partition and matches key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import attrs
+import pyarrow as pa
+from pyspark import TaskContext
+
+from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.nfa import NFA, NFACompiler
+from pyflinkcep.operator import CepOperator, Comparator, PartialMatchLimit, comparator_key
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.runtime import RuntimeContext, opened
+from pyflinkcep.spark.arrow.layout import KeyText, Layout
+from pyflinkcep.spark.arrow.rows import RowReader
+from pyflinkcep.spark.matching.choice import make_matcher
+from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.matcher import MOST_RESULTS
+from pyflinkcep.spark.matching.results import Found
+from pyflinkcep.spark.matching.stretches import Stretches
+from pyflinkcep.spark.worker.consumers import Consumer, to_batches
+from pyflinkcep.spark.worker.runtime import fewer_collections
+from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks
+
+__all__ = ["BatchTask"]
+
+
+@attrs.frozen(eq=False)
+class BatchTask:
+    """
+    The work on one partition.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        The pattern.
+    layout : Layout
+        Where things are in the input.
+    comparator : callable or None
+        Orders events of equal time.
+    consumer : Consumer
+        What becomes of the matches.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
+    sort_bytes : int
+        How many bytes of events to sort in memory.
+    """
+
+    pattern: Pattern
+    layout: Layout
+    comparator: Comparator | None
+    consumer: Consumer
+    limit: PartialMatchLimit | None = None
+    sort_bytes: int = BUDGET_BYTES
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Match the events of a partition; yield its output."""
+        partition = TaskContext.get()
+        context = RuntimeContext(
+            f"CEP: {self.layout.pattern}", partition.partitionId() if partition else 0
+        )
+        nfa = NFACompiler.compile(self.pattern, self.consumer.wants_timeouts)
+        try:
+            with (
+                fewer_collections(),
+                opened(nfa, context, "a condition"),
+                opened(self.consumer, context, "a function"),
+                closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks,
+            ):
+                yield from _Partition(self, nfa).run(chunks)
+        except CepRuntimeError as error:
+            raise error.in_pattern(self.layout.pattern) from error.__cause__
+
+
+class _Partition:
+    """The work on a partition: one key after another, in chunks of sorted events."""
+
+    def __init__(self, task: BatchTask, nfa: NFA) -> None:
+        self._layout = task.layout
+        self._consumer = task.consumer
+        self._order = comparator_key(task.comparator)
+        self._reader = RowReader(task.layout.schema)
+        self._rules = CepOperator(nfa)
+        self._matcher = make_matcher(
+            nfa, task.consumer.wants_timeouts, task.limit, task.layout.values
+        )
+        self._last: pa.Table | None = None
+
+    def run(self, chunks: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
+        """Match the events of sorted chunks, which never part events of equal key and time."""
+        store: EventStore | None = None
+        for chunk in chunks:
+            events = chunk.select(list(self._layout.payload))
+            if store is None:
+                store = EventStore(self._reader, events.schema)
+            base = store.add(events)
+            self._matcher.set_events(store)
+            times = self._layout.times_ms(chunk)
+            stretches = Stretches.of(
+                chunk, times, base, self._layout, self._rules, self._order, store
+            )
+            for found in self._matcher.run(stretches, self._continues(chunk), self._last_key()):
+                yield from self._rows(found, store)
+            self._last = chunk.take([chunk.num_rows - 1])
+            store.keep(self._matcher.live())
+            del chunk, events  # or they would be there while the next ones are made
+        if store is not None:
+            yield from self._rows(self._matcher.finish(self._last_key()), store)
+
+    def _continues(self, chunk: pa.Table) -> bool:
+        """Whether events begin with the key that the ones before ended with."""
+        if self._last is None:
+            return False
+        both = pa.concat_tables([self._last, chunk.slice(0, 1)])
+        return not len(self._layout.key_changes(both))
+
+    def _last_key(self) -> KeyText | None:
+        if self._last is None or not self._layout.key_columns:
+            return None
+        return KeyText(self._layout, self._last, 0)
+
+    def _rows(self, found: Found, store: EventStore) -> Iterator[pa.RecordBatch]:
+        for part in found.parts(MOST_RESULTS):
+            yield from to_batches(self._consumer, self._consumer.consume(part, store))
