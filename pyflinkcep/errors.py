@@ -15,6 +15,7 @@ __all__ = [
     "MalformedPatternException",
     "MissingConditionError",
     "NotSupportedError",
+    "OutOfMemoryError",
     "PatternChangedError",
     "SkipError",
     "StateFormatError",
@@ -165,6 +166,10 @@ class SkipError(CepRuntimeError):
 
 class FunctionError(CepRuntimeError):
     """A user's select, flatSelect, process or timeout function raised or returned a wrong row."""
+
+
+class OutOfMemoryError(CepRuntimeError, MemoryError):
+    """Memory that ran out while the compiled kernel matched the events of a key."""
 
 
 class StateLimitError(CepRuntimeError):
