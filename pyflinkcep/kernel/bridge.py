@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a compiled pattern to a kernel that runs it, where there is one that can."""
+"""Make a kernel of a compiled pattern, when there is one that can run it."""
 
 from __future__ import annotations
 
@@ -48,6 +48,11 @@ class Kernel(Protocol):
         What it asks.
     failed : int
         The stretch, or the item of a page, that the last error came from.
+
+    Notes
+    -----
+    When memory runs out, the key at work is cleared and every method raises
+    :class:`~pyflinkcep.errors.OutOfMemoryError`; other keys can go on.
     """
 
     helper: KernelHelper
@@ -55,17 +60,17 @@ class Kernel(Protocol):
 
     def set_events(self, view: Any, base: int, rows: int, fields: tuple[Any, ...]) -> None:
         """
-        Say what handles mean from now on.
+        Set what handles mean from now on.
 
         Parameters
         ----------
         view : callable
-            Gives the event of a handle as users' conditions see it.
+            Returns the event of a handle as users' conditions see it.
         base, rows : int
-            The handles of the events that `fields` are about: from `base` on.
+            `fields` describes the `rows` events whose handles begin at `base`.
         fields : tuple of (array, array of bool or None, bool)
-            For each field of match expressions the values (int64 or float64), which of them
-            are not NULL, and whether they are floats.
+            For each field of match expressions: its values (int64 or float64), which of them
+            are not NULL, whether they are floats.
         """
 
     def new_key(self) -> Any:
@@ -85,31 +90,33 @@ class Kernel(Protocol):
         most_results: int,
     ) -> tuple[int, int, Any]:
         """
-        Match stretches of events, each of another key, all arrays of int64 but `needed`.
+        Match stretches of events, each of another key.
+
+        All arrays are of int64, except `needed`.
 
         Parameters
         ----------
         key : Key or None
-            The key that the stretch to begin with goes on with, if it does.
+            The key that the first stretch continues, if any.
         times : array, epoch milliseconds
             The events' times.
         handles : array or None, base : int
-            The events' handles; `base` and the following numbers where None.
+            The events' handles; None for `base` and the numbers after it.
         bits : array or None
-            The bits of the conditions known beforehand that hold for each event.
+            For each event the bits of the conditions known beforehand that hold.
         bounds : array
             Where stretches begin, and where the last one ends.
         needed : array of bool
-            Which stretches may begin a match; the others are passed over.
+            Which stretches may begin a match; the others are skipped.
         stretch, row : int
             Where to begin.
         most_results : int
-            How many results to come back with at the latest, or some more.
+            Return once there are this many results, or a few more.
 
         Returns
         -------
         tuple of (int, int, Key or None)
-            Where to go on, and the key that was at work there or, at the end, last.
+            The stretch and row to continue at, and the key at work there (at the end, the last).
         """
 
     def run_page(
@@ -139,7 +146,7 @@ class Kernel(Protocol):
         starts, ends : array
             For each item where its events are.
         numbers, number_ends, event_ends : array
-            The keys' states, and where each one's numbers and events end, after a first 0.
+            The keys' states, and where the numbers and events of each end, after a first 0.
         first_held : int
             The handle of the page's first event.
         watermark : int, epoch milliseconds
@@ -148,35 +155,42 @@ class Kernel(Protocol):
         Returns
         -------
         tuple of bytes
-            Arrays of int64 about the items that go on: their numbers, deadlines, counts of
+            Arrays of int64 about the items that continue: their positions, deadlines, counts of
             numbers and of events, then all their numbers and handles.
+
+        Raises
+        ------
+        StateFormatError
+            When the numbers are damaged.
         """
 
     def advance(self, key: Any, timestamp: int) -> None:
         """Let time pass for a key."""
 
     def write(self, key: Any) -> tuple[bytes, bytes]:
-        """Give a key's state as numbers, and the handles of its events."""
+        """Return a key's state as numbers, and the handles of its events."""
 
     def read(self, numbers: Any, first_handle: int, handle_count: int) -> Any:
-        """Make a key of its state; raise ValueError for numbers that are none."""
+        """Make a key of its state; raise StateFormatError when the numbers are damaged."""
 
     def take_found(self) -> tuple[bytes, bytes, bytes, bytes, bytes, int]:
-        """Take the results: is it a match, time, end of events; stages, handles; dropped."""
+        """Take the results: whether each is a match, its time, the end of its events; the
+        events' stages and handles; how many partial matches were dropped.
+        """
 
 
 def _compiled() -> Any:
-    """Give the compiled module, None without one or where it is switched off."""
+    """Return the compiled module, None if there is none or it is switched off."""
     if os.environ.get(_SWITCH, "1") == "0":
         return None
     try:
         return importlib.import_module("pyflinkcep.kernel._kernel")
-    except ImportError:  # no compiler where the package was built
+    except ImportError:  # the package was built without a compiler
         return None
 
 
 def why_plain(nfa: NFA, values: MatchValues | None) -> str:
-    """Say why a pattern must do without the kernel; empty where it need not."""
+    """Return why a pattern cannot use the kernel; empty if it can."""
     if _compiled() is None:
         switched_off = os.environ.get(_SWITCH, "1") == "0"
         return f"{_SWITCH} is 0" if switched_off else "the package was built without a C compiler"
@@ -211,15 +225,14 @@ def make_kernel(
     processing_time : bool
         Whether the clock counts instead of the events' own times.
     sets_timers : bool
-        Whether keys keep when they want to be looked at without an event.
+        Whether keys remember when to be woken without an event.
     values : MatchValues, optional
         What the pattern's match expressions need.
 
     Returns
     -------
     Kernel or None
-        None where the plain path must do: without a compiled kernel, with a skip strategy of a
-        user's own, with expressions on texts, or with more conditions than a number has bits.
+        None when the plain path must do; see :func:`why_plain`.
     """
     atoms = list(nfa.atoms)
     module = _compiled()

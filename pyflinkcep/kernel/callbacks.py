@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel leaves to Python: the tables' next entries, users' conditions, errors."""
+"""What the kernel leaves to Python: the next entries of its tables, and errors."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
-from pyflinkcep.errors import CepError, MissingConditionError
+from pyflinkcep.errors import CepError, MissingConditionError, OutOfMemoryError
 from pyflinkcep.expressions.codegen import BY_ZERO, OVERFLOW
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.evaluation import ambiguous, as_bool, condition_failed, expression_failed
@@ -49,11 +49,11 @@ class KernelHelper:
     # --- the tables
 
     def first(self, state: int) -> tuple[Any, ...]:
-        """Give where the decision for an event begins in a state."""
+        """Return where the decision for an event begins in a state."""
         return self._described(self._tables[state].first())
 
     def following(self, ask: Ask, holds: bool) -> tuple[Any, ...]:
-        """Give what follows on an answer."""
+        """Return what follows on an answer."""
         return self._described(ask.following(holds))
 
     def _described(self, node: Ask | Step) -> tuple[Any, ...]:
@@ -76,30 +76,30 @@ class KernelHelper:
     # --- errors
 
     def as_bool(self, atom: int, timestamp: int, answer: Any) -> bool:
-        """Take a boolean of numpy for one; raise for anything else."""
+        """Return a boolean, NumPy's too, as one; raise for anything else."""
         return as_bool(self._atoms[atom], answer, timestamp)
 
     def failed(self, atom: int, timestamp: int, cause: Exception) -> None:
-        """Raise the error of a condition that raised one."""
+        """Raise the error for a condition that failed."""
         if isinstance(cause, CepError):
             raise cause
         raise condition_failed(self._atoms[atom], cause, timestamp) from cause
 
     def expression_failed(self, atom: int, timestamp: int, error: int) -> None:
-        """Raise the error of a match expression that has no value."""
+        """Raise the error for a match expression without a value."""
         cause = ArithmeticError(OVERFLOW if error == _OVERFLOW else BY_ZERO)
         raise expression_failed(self._atoms[atom], cause, timestamp) from cause
 
     def ambiguous(self, ways: int, stage: int, at: int, number: int, timestamp: int) -> None:
-        """Raise the error of a partial match whose versions do not tell its way."""
+        """Raise the error for a partial match whose version fits several paths."""
         raise ambiguous(ways, NodeId(EventId(at, number), self._stages[stage]), timestamp)
 
     def damaged(self) -> None:
-        """Raise the error of state that cannot be read."""
+        """Raise the error for state that cannot be read."""
         raise damaged_state("numbers that are no state")
 
     def skip_missed(self, ways: list[list[tuple[int, int, int]]]) -> None:
-        """Raise the error of a skip strategy that finds nothing to skip to."""
+        """Raise the error for a skip strategy that finds nothing to skip to."""
         paths: list[dict[str, list[EventId]]] = []
         for way in ways:
             events: dict[str, list[EventId]] = {}
@@ -109,18 +109,28 @@ class KernelHelper:
         self._nfa.skip_strategy.pruning_id(paths)
 
     def too_many(self, count: int, timestamp: int) -> None:
-        """Raise the error of a key with too many partial matches."""
+        """Raise the error for a key with too many partial matches."""
         assert self._limit is not None
         raise too_many(self._limit, count, timestamp)
+
+    def out_of_memory(self, partials: int, timestamp: int) -> None:
+        """Raise the error for memory that ran out; `partials` is 0 outside of matching."""
+        held = f" with {partials - 1} partial matches of the key" if partials else ""
+        raise OutOfMemoryError(
+            f"out of memory{held}",
+            "limit what is held, by within() or maxPartialMatches, or give the workers more memory",
+            timestamp_ms=timestamp if partials else None,
+            pattern=self._nfa.description,
+        )
 
     # --- for the context of iterative conditions, which the kernel is
 
     def no_stage(self) -> None:
-        """Raise the error of a condition that names no stage."""
+        """Raise the error for a condition that names no stage."""
         raise MissingConditionError("getEventsForPattern(None)", "name a stage")
 
     def now(self) -> int:
-        """Give the clock, epoch milliseconds."""
+        """Return the clock, epoch milliseconds."""
         if self.processing_time is not None:
             return self.processing_time
         return time.time_ns() // 1_000_000

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of numbers between Python and C. */
-#include "kernel.h"
+/* Arrays of numbers between Python and C. No mirror in Python. */
+#include "key.h"
 
-/* Open a contiguous array of items of `width` bytes; None gives no items. */
+/* Open a contiguous array of items of `width` bytes; None has no items. */
 int array_of(PyObject *object, Py_ssize_t width, Array *array) {
     *array = (Array){0};
     if (object == Py_None) return 0;
     if (PyObject_GetBuffer(object, &array->buffer, PyBUF_C_CONTIGUOUS) < 0) return -1;
     if (array->buffer.itemsize != width) {
-        PyErr_Format(PyExc_TypeError, "an array with items of %zd bytes, want %zd",
-                     array->buffer.itemsize, width);
+        PyErr_Format(PyExc_TypeError, "expected an array with items of %zd bytes, got %zd",
+                     width, array->buffer.itemsize);
         PyBuffer_Release(&array->buffer);
         array->buffer.obj = NULL;
         return -1;

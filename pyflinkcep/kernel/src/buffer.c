@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The versioned shared buffer; see sharedbuffer/buffer.py. */
-#include "kernel.h"
+/* The versioned shared buffer. Mirror: sharedbuffer/buffer.py, sharedbuffer/elements.py. */
+#include "buffer.h"
 
-uint64_t buffer_serials = 0;
+static uint64_t last_serial = 0; /* of an edge; no two edges of a process have the same */
 
 /* --- memory */
 
@@ -13,14 +13,14 @@ Node *node_keep(Node *node) {
 
 static void edge_free(Edge *edge) {
     version_drop(edge->version);
-    if (edge->values != NULL) release_memory(edge->values);
+    release_memory(edge->values);
 }
 
 static void entry_drop(Entry *entry) {
     if (--entry->memory == 0) release_memory(entry);
 }
 
-/* Without recursion, for a loop may have taken any number of events. */
+/* Without recursion, since a loop may have taken any number of events. */
 void node_drop(Node *node) {
     if (--node->memory > 0) return;
     node->next_to_free = NULL;
@@ -59,7 +59,8 @@ static bool comes_after(const Entry *entry, int64_t timestamp, int64_t id) {
 
 Entry *buffer_append(
     Buffer *buffer, int64_t timestamp, int64_t id, int64_t handle, int64_t locks) {
-    Entry *entry = must_alloc(sizeof(Entry));
+    Entry *entry = allocate(sizeof(Entry));
+    if (entry == NULL) return NULL;
     *entry = (Entry){.timestamp = timestamp, .id = id, .handle = handle, .locks = locks,
                      .memory = 1, .listed = true, .before = buffer->last};
     if (buffer->last != NULL) {
@@ -81,7 +82,8 @@ static Node *entry_node(const Entry *entry, int32_t stage) {
 }
 
 Node *entry_append(Entry *entry, int32_t stage, int64_t locks, bool alive) {
-    Node *node = must_alloc(sizeof(Node));
+    Node *node = allocate(sizeof(Node));
+    if (node == NULL) return NULL;
     *node = (Node){.locks = locks, .entry = entry, .edge_room = 1, .memory = 1, .stage = stage,
                    .number = GONE, .alive = alive};
     node->edges = &node->own;
@@ -94,24 +96,28 @@ Node *entry_append(Entry *entry, int32_t stage, int64_t locks, bool alive) {
     return node;
 }
 
+static int reserve_edge(Node *node) {
+    bool is_own = node->edges == &node->own;
+    Py_ssize_t room = node->edge_room;
+    Edge *edges = reserve(
+        is_own ? NULL : node->edges, &room, (Py_ssize_t)node->edge_count + 1, sizeof(Edge));
+    if (edges == NULL) return -1;
+    if (is_own) edges[0] = node->own;
+    node->edges = edges;
+    node->edge_room = room < INT32_MAX ? (int32_t)room : INT32_MAX;
+    return 0;
+}
+
 Edge *node_append(Node *node, int64_t locks, Node *target, Version *version) {
-    if (node->edge_count == node->edge_room) {
-        size_t room = (size_t)node->edge_room * 2;
-        if (node->edges == &node->own) {
-            node->edges = must_alloc(room * sizeof(Edge));
-            node->edges[0] = node->own;
-        } else {
-            node->edges = must_grow(node->edges, room * sizeof(Edge));
-        }
-        node->edge_room = (int32_t)room;
-    }
+    if (node->edge_count == INT32_MAX) return (Edge *)PyErr_NoMemory();
+    if (node->edge_count == node->edge_room && reserve_edge(node) < 0) return NULL;
     Edge *edge = &node->edges[node->edge_count++];
     *edge = (Edge){.locks = locks, .target = target == NULL ? NULL : node_keep(target),
-                   .version = version_keep(version), .serial = ++buffer_serials};
+                   .version = version_keep(version), .serial = ++last_serial};
     return edge;
 }
 
-/* The edge that a run came by; `ways` is how many there are, one unless versions collided. */
+/* Return the edge that a run came by; `ways` is how many there are, 1 unless versions collided. */
 Edge *node_edge(Node *node, const Version *version, Py_ssize_t *ways) {
     if (node->edge_count == 1) {
         *ways = 1;
@@ -209,49 +215,71 @@ typedef struct {
     Version *version;
 } Visit;
 
+typedef struct {
+    Visit *items;
+    Py_ssize_t size, room;
+} Visits;
+
+/* Add a visit, which takes over the caller's counts of memory; without memory they are dropped. */
+static int visit_later(Visits *work, Node *node, Version *version) {
+    Visit *items = reserve(work->items, &work->room, work->size + 1, sizeof(Visit));
+    if (items == NULL) {
+        node_drop(node);
+        version_drop(version);
+        return -1;
+    }
+    work->items = items;
+    work->items[work->size++] = (Visit){node, version};
+    return 0;
+}
+
+/* Take the edges from a node that a run goes by and no other does; go on to where they lead. */
+static int take_edges(Visits *work, Node *node, const Version *version) {
+    int status = 0;
+    int32_t kept = 0;
+    for (int32_t i = 0; i < node->edge_count; i++) {
+        Edge edge = node->edges[i];
+        bool goes_by = version_compatible(version, edge.version);
+        if (!goes_by || edge.locks > 1) {
+            if (goes_by) edge.locks--;
+            node->edges[kept++] = edge;
+            continue;
+        }
+        if (edge.target != NULL && visit_later(work, edge.target, version_keep(edge.version)) < 0)
+            status = -1;
+        edge_free(&edge);
+    }
+    node->edge_count = kept;
+    return status;
+}
+
 /* Release a node that several runs came to, and what only this one went through. */
-static void release_branches(Buffer *buffer, Node *node, Version *version) {
-    Py_ssize_t size = 1, room = 16;
-    Visit *work = must_alloc((size_t)room * sizeof(Visit));
-    work[0] = (Visit){node_keep(node), version_keep(version)};
-    bool ended = false;
-    while (size > 0) {
-        Visit visit = work[--size];
+static int release_branches(Buffer *buffer, Node *node, Version *version) {
+    Visits work = {0};
+    int status = visit_later(&work, node_keep(node), version_keep(version));
+    bool ended = status < 0;
+    while (work.size > 0) {
+        Visit visit = work.items[--work.size];
         ended = ended || !visit.node->alive; /* Flink ends here, whatever is left to do */
         if (!ended) {
-            Node *current = visit.node;
-            int32_t kept = 0;
-            for (int32_t i = 0; i < current->edge_count; i++) {
-                Edge edge = current->edges[i];
-                if (!version_compatible(visit.version, edge.version) || edge.locks > 1) {
-                    if (version_compatible(visit.version, edge.version)) edge.locks--;
-                    current->edges[kept++] = edge;
-                    continue;
-                }
-                if (edge.target != NULL) {
-                    if (size == room) {
-                        room *= 2;
-                        work = must_grow(work, (size_t)room * sizeof(Visit));
-                    }
-                    work[size++] = (Visit){edge.target, version_keep(edge.version)};
-                }
-                edge_free(&edge);
-            }
-            current->edge_count = kept;
-            release_one(buffer, current);
+            status = take_edges(&work, visit.node, visit.version);
+            ended = status < 0;
+            release_one(buffer, visit.node);
         }
         node_drop(visit.node);
         version_drop(visit.version);
     }
-    release_memory(work);
+    release_memory(work.items);
+    return status;
 }
 
-void buffer_release_node(Buffer *buffer, Node *node, Version *version) {
+int buffer_release_node(Buffer *buffer, Node *node, Version *version) {
+    int status = 0;
     node_keep(node);
     version_keep(version);
     while (node != NULL && node->alive) {
         if (node->edge_count != 1) {
-            release_branches(buffer, node, version);
+            status = release_branches(buffer, node, version);
             break;
         }
         Edge *edge = &node->edges[0];
@@ -274,19 +302,32 @@ void buffer_release_node(Buffer *buffer, Node *node, Version *version) {
     }
     if (node != NULL) node_drop(node);
     version_drop(version);
+    return status;
 }
 
 /* --- steps of runs */
 
-static void count_in(
-    const Values *values, Edge *edge, int32_t stage, Entry *entry, Node *previous,
-    Version *version) {
-    if (values->slot_count == 0) return;
+/* Work out what the way up to an edge comes to, from the way to the node before. */
+int edge_count_in(
+    const Values *values, Edge *edge, int32_t stage, const Entry *entry, Node *previous,
+    const Version *version) {
+    if (values->slot_count == 0) return 0;
     Py_ssize_t ways;
     Edge *before = previous == NULL ? NULL : node_edge(previous, version, &ways);
-    edge->values = must_alloc((size_t)values->slot_count * sizeof(Value));
+    edge->values = allocate((size_t)values->slot_count * sizeof(Value));
+    if (edge->values == NULL) return -1;
     values_update(
         values, before == NULL ? NULL : before->values, stage, entry->handle, edge->values);
+    return 0;
+}
+
+static Node *add_edge(
+    const Values *values, Node *node, int64_t locks, Node *previous, Version *version) {
+    Edge *edge = node_append(node, locks, previous, version);
+    if (edge == NULL ||
+        edge_count_in(values, edge, node->stage, node->entry, previous, version) < 0)
+        return NULL;
+    return node;
 }
 
 Node *buffer_put(
@@ -295,14 +336,13 @@ Node *buffer_put(
     Node *node = entry_node(entry, stage);
     if (node == NULL) {
         node = entry_append(entry, stage, 0, true);
+        if (node == NULL) return NULL;
         entry->locks++;
     } else if (!node->alive) {
         node->alive = true;
         entry->locks++;
     }
-    Edge *edge = node_append(node, 0, previous, version);
-    count_in(values, edge, stage, entry, previous, version);
-    return node;
+    return add_edge(values, node, 0, previous, version);
 }
 
 /* As put, lock with `following`, and release of what the run had before. */
@@ -310,21 +350,21 @@ Node *buffer_extend(
     Buffer *buffer, const Values *values, int32_t stage, Entry *entry, Node *previous,
     Version *version, Version *following) {
     if (entry_node(entry, stage) == NULL) {
-        entry->locks++;
         Node *node = entry_append(entry, stage, 1, true);
-        Edge *edge = node_append(node, 1, previous, version);
-        count_in(values, edge, stage, entry, previous, version);
-        return node;
+        if (node == NULL) return NULL;
+        entry->locks++;
+        return add_edge(values, node, 1, previous, version);
     }
     Node *node = buffer_put(values, stage, entry, previous, version);
+    if (node == NULL) return NULL;
     buffer_lock_node(node, following);
-    if (previous != NULL) buffer_release_node(buffer, previous, version);
+    if (previous != NULL && buffer_release_node(buffer, previous, version) < 0) return NULL;
     return node;
 }
 
-void buffer_relabel(Buffer *buffer, Node *node, Version *old, Version *now) {
-    if (node->edge_count > 1) {
-        buffer_lock_node(node, now);
-        buffer_release_node(buffer, node, old);
-    }
+/* Let a run go on under another version, which only a node with several edges tells apart. */
+int buffer_relabel(Buffer *buffer, Node *node, Version *old, Version *now) {
+    if (node->edge_count <= 1) return 0;
+    buffer_lock_node(node, now);
+    return buffer_release_node(buffer, node, old);
 }

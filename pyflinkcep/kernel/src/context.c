@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The context of iterative conditions: what a partial match has taken, and times. */
+/*
+ * The context of iterative conditions: what a partial match has taken, and times.
+ * Mirror: the context of nfa/evaluation.py.
+ */
 #include "kernel.h"
 
 static const Py_ssize_t MOST_KEPT_EVENTS = 1000000;
 
-/* Give a copy of a way: stage to list of events. */
+/* Return a copy of a way: stage to list of events. */
 static PyObject *copied(PyObject *path) {
     PyObject *copy = PyDict_New(), *stage, *events;
     Py_ssize_t at = 0;
     while (copy != NULL && PyDict_Next(path, &at, &stage, &events)) {
-        PyObject *list = PyList_GetSlice(events, 0, PyList_GET_SIZE(events));
+        PyObject *list = PyList_GetSlice(events, 0, PyList_Size(events));
         if (list == NULL || PyDict_SetItem(copy, stage, list) < 0) Py_CLEAR(copy);
         Py_XDECREF(list);
     }
@@ -17,10 +20,8 @@ static PyObject *copied(PyObject *path) {
 }
 
 static int add_event(Kernel *kernel, PyObject *path, const PathStep *step) {
-    PyObject *stage = PyTuple_GET_ITEM(kernel->stage_names, step->stage);
-    PyObject *handle = PyLong_FromLongLong(step->entry->handle);
-    PyObject *event = handle == NULL ? NULL : PyObject_CallOneArg(kernel->view, handle);
-    Py_XDECREF(handle);
+    PyObject *stage = PyTuple_GetItem(kernel->pattern.stage_names, step->stage);
+    PyObject *event = stage == NULL ? NULL : view_of(kernel, step->entry->handle);
     if (event == NULL) return -1;
     PyObject *list = PyDict_GetItemWithError(path, stage);
     int status = -1;
@@ -34,17 +35,16 @@ static int add_event(Kernel *kernel, PyObject *path, const PathStep *step) {
     return status;
 }
 
-/* Raise for a partial match whose versions do not tell its way; gives -1. */
+/* Raise for a partial match whose versions do not tell its way. */
 int context_ambiguous(Kernel *kernel, const Node *node, Py_ssize_t ways) {
-    PyObject *none = PyObject_CallMethod(
+    Py_XDECREF(PyObject_CallMethod(
         kernel->helper, "ambiguous", "niLLL", ways, node->stage,
         (long long)node->entry->timestamp, (long long)node->entry->id,
-        (long long)kernel->timestamp);
-    Py_XDECREF(none);
+        (long long)kernel->asked.timestamp));
     return -1;
 }
 
-/* Give the edge that a run came by; raise where there is not just one. */
+/* Return the edge that a run came by; raise unless there is just one. */
 static Edge *only_edge(Kernel *kernel, Node *node, const Version *version) {
     Py_ssize_t ways;
     Edge *edge = node_edge(node, version, &ways);
@@ -54,7 +54,7 @@ static Edge *only_edge(Kernel *kernel, Node *node, const Version *version) {
 }
 
 /*
- * Give the way to an edge, as far as possible from the way to one before it: partial matches ask
+ * Return the way to an edge, as far as possible from the way to one before it: partial matches ask
  * again with every event, and most have moved by one event at most since they last asked.
  */
 static PyObject *walked(Kernel *kernel, Node *node, Edge *edge) {
@@ -63,10 +63,10 @@ static PyObject *walked(Kernel *kernel, Node *node, Edge *edge) {
     while (edge != NULL && known == NULL) {
         PyObject *serial = PyLong_FromUnsignedLongLong(edge->serial);
         if (serial == NULL) goto end;
-        known = PyDict_GetItemWithError(kernel->paths, serial);
+        known = PyDict_GetItemWithError(kernel->seen.paths, serial);
         Py_DECREF(serial);
         if (known != NULL || PyErr_Occurred()) break;
-        path_push(&missing, node->stage, node->entry);
+        if (path_push(&missing, node->stage, node->entry) < 0) goto end;
         if (edge->target == NULL) break;
         node = edge->target;
         edge = only_edge(kernel, node, edge->version);
@@ -83,26 +83,26 @@ end:
 static Py_ssize_t events_of(PyObject *path) {
     PyObject *stage, *events;
     Py_ssize_t at = 0, size = 0;
-    while (PyDict_Next(path, &at, &stage, &events)) size += PyList_GET_SIZE(events);
+    while (PyDict_Next(path, &at, &stage, &events)) size += PyList_Size(events);
     return size;
 }
 
-/* Give the way to an edge, with a reference of the caller's own. */
+/* Return the way to an edge, with a reference of the caller's own. */
 static PyObject *path_to(Kernel *kernel, Node *node, Edge *edge) {
     PyObject *serial = PyLong_FromUnsignedLongLong(edge->serial);
     if (serial == NULL) return NULL;
-    PyObject *path = PyDict_GetItemWithError(kernel->paths, serial);
+    PyObject *path = PyDict_GetItemWithError(kernel->seen.paths, serial);
     if (path != NULL) {
         Py_INCREF(path);
     } else if (!PyErr_Occurred()) {
-        if (kernel->paths_size > MOST_KEPT_EVENTS) {
-            PyDict_Clear(kernel->paths);
-            kernel->paths_size = 0;
+        if (kernel->seen.size > MOST_KEPT_EVENTS) {
+            PyDict_Clear(kernel->seen.paths);
+            kernel->seen.size = 0;
         }
         path = walked(kernel, node, edge);
         if (path != NULL) {
-            kernel->paths_size += events_of(path);
-            if (PyDict_SetItem(kernel->paths, serial, path) < 0) Py_CLEAR(path);
+            kernel->seen.size += events_of(path);
+            if (PyDict_SetItem(kernel->seen.paths, serial, path) < 0) Py_CLEAR(path);
         }
     }
     Py_DECREF(serial);
@@ -111,8 +111,8 @@ static PyObject *path_to(Kernel *kernel, Node *node, Edge *edge) {
 
 /* Forget what conditions saw: a key is done, or handles mean other events. */
 void context_forget(Kernel *kernel) {
-    if (kernel->paths_size > 0) PyDict_Clear(kernel->paths);
-    kernel->paths_size = 0;
+    if (kernel->seen.size > 0) PyDict_Clear(kernel->seen.paths);
+    kernel->seen.size = 0;
 }
 
 /* --- the object that conditions get: it can ask, and do nothing else */
@@ -124,13 +124,13 @@ typedef struct {
 
 static PyObject *events_for_stage(Kernel *kernel, PyObject *stage) {
     if (stage == Py_None) return PyObject_CallMethod(kernel->helper, "no_stage", NULL);
-    if (kernel->asked_node == NULL) return PyList_New(0);
-    Edge *edge = only_edge(kernel, kernel->asked_node, kernel->asked_version);
-    PyObject *path = edge == NULL ? NULL : path_to(kernel, kernel->asked_node, edge);
+    if (kernel->asked.node == NULL) return PyList_New(0);
+    Edge *edge = only_edge(kernel, kernel->asked.node, kernel->asked.version);
+    PyObject *path = edge == NULL ? NULL : path_to(kernel, kernel->asked.node, edge);
     if (path == NULL) return NULL;
     PyObject *events = PyDict_GetItemWithError(path, stage), *result = NULL;
     if (events != NULL)
-        result = PyList_GetSlice(events, 0, PyList_GET_SIZE(events));
+        result = PyList_GetSlice(events, 0, PyList_Size(events));
     else if (!PyErr_Occurred())
         result = PyList_New(0);
     Py_DECREF(path);
@@ -140,10 +140,11 @@ static PyObject *events_for_stage(Kernel *kernel, PyObject *stage) {
 /* getEventsForPattern(name): the events that the partial match took for a stage, oldest first. */
 static PyObject *context_events(
     Context *context, PyObject *const *args, Py_ssize_t positional, PyObject *keywords) {
-    Py_ssize_t named = keywords == NULL ? 0 : PyTuple_GET_SIZE(keywords);
-    if (positional + named != 1 ||
-        (named == 1 &&
-         PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "name") != 0)) {
+    Py_ssize_t named = keywords == NULL ? 0 : PyTuple_Size(keywords);
+    bool good = positional + named == 1;
+    if (good && named == 1)
+        good = PyUnicode_CompareWithASCIIString(PyTuple_GetItem(keywords, 0), "name") == 0;
+    if (!good) {
         PyErr_SetString(PyExc_TypeError, "getEventsForPattern() takes one argument, name");
         return NULL;
     }
@@ -152,7 +153,7 @@ static PyObject *context_events(
 
 static PyObject *context_timestamp(Context *context, PyObject *unused) {
     (void)unused;
-    return PyLong_FromLongLong(context->kernel->timestamp);
+    return PyLong_FromLongLong(context->kernel->asked.timestamp);
 }
 
 static PyObject *context_now(Context *context, PyObject *unused) {
@@ -161,14 +162,17 @@ static PyObject *context_now(Context *context, PyObject *unused) {
 }
 
 static int context_traverse(Context *context, visitproc visit, void *arg) {
+    Py_VISIT((PyObject *)Py_TYPE((PyObject *)context));
     Py_VISIT((PyObject *)context->kernel);
     return 0;
 }
 
 static void context_dealloc(Context *context) {
+    PyTypeObject *type = Py_TYPE((PyObject *)context);
     PyObject_GC_UnTrack(context);
     Py_XDECREF((PyObject *)context->kernel);
     PyObject_GC_Del(context);
+    Py_DECREF((PyObject *)type);
 }
 
 static PyMethodDef context_methods[] = {
@@ -179,20 +183,25 @@ static PyMethodDef context_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-PyTypeObject ContextType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "pyflinkcep.kernel._kernel.Context",
-    .tp_basicsize = sizeof(Context),
-    .tp_dealloc = (destructor)context_dealloc,
-    .tp_traverse = (traverseproc)context_traverse,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .tp_doc = "What an iterative condition may know besides the event.",
-    .tp_methods = context_methods,
+static PyType_Slot context_slots[] = {
+    {Py_tp_doc, "What an iterative condition may know besides the event."},
+    {Py_tp_dealloc, AS_SLOT(context_dealloc)},
+    {Py_tp_traverse, AS_SLOT(context_traverse)},
+    {Py_tp_methods, context_methods},
+    {0, NULL},
 };
 
-PyObject *context_new(Kernel *kernel) {
-    Context *context = PyObject_GC_New(Context, &ContextType);
+PyType_Spec context_spec = {
+    .name = "pyflinkcep.kernel._kernel.Context",
+    .basicsize = sizeof(Context),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = context_slots,
+};
+
+PyObject *context_new(Kernel *kernel, PyTypeObject *type) {
+    Context *context = PyObject_GC_New(Context, type);
     if (context == NULL) return NULL;
     context->kernel = (Kernel *)Py_NewRef((PyObject *)kernel);
-    PyObject_GC_Track(context);
+    PyObject_GC_Track((PyObject *)context);
     return (PyObject *)context;
 }

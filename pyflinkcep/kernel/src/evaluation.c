@@ -1,18 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking conditions, each of one event at most once; see nfa/evaluation.py. */
+/* Asking conditions, each of one event at most once. Mirror: nfa/evaluation.py. */
 #include "kernel.h"
 
 void evaluation_begin(Kernel *kernel, int64_t handle, int64_t timestamp, uint64_t bits) {
-    kernel->handle = handle;
-    kernel->timestamp = timestamp;
-    kernel->known = kernel->always_known;
-    kernel->holds = bits;
-    Py_CLEAR(kernel->row);
+    Evaluation *asked = &kernel->asked;
+    asked->handle = handle;
+    asked->timestamp = timestamp;
+    asked->known = asked->always_known;
+    asked->holds = bits;
+    Py_CLEAR(asked->row);
 }
 
-void evaluation_end(Kernel *kernel) { Py_CLEAR(kernel->row); }
+void evaluation_end(Kernel *kernel) { Py_CLEAR(kernel->asked.row); }
 
-/* Give the truth of a user's function's answer, -1 with an exception; takes the reference. */
+#if PY_VERSION_HEX >= 0x030C0000 && (!defined(Py_LIMITED_API) || Py_LIMITED_API >= 0x030C0000)
+static PyObject *take_exception(void) { return PyErr_GetRaisedException(); }
+#else
+static PyObject *take_exception(void) {
+    PyObject *type, *error, *traceback;
+    PyErr_Fetch(&type, &error, &traceback);
+    PyErr_NormalizeException(&type, &error, &traceback);
+    if (traceback != NULL) PyException_SetTraceback(error, traceback);
+    Py_XDECREF(type);
+    Py_XDECREF(traceback);
+    return error;
+}
+#endif
+
+/* Return whether a user's function answered true; takes the reference to the answer. */
 static int truth(Kernel *kernel, int32_t atom, PyObject *answer) {
     if (answer == Py_True || answer == Py_False) {
         Py_DECREF(answer);
@@ -22,104 +37,111 @@ static int truth(Kernel *kernel, int32_t atom, PyObject *answer) {
     if (answer == NULL && !PyErr_ExceptionMatches(PyExc_Exception)) return -1; /* an interrupt */
     if (answer != NULL) {
         checked = PyObject_CallMethod(
-            kernel->helper, "as_bool", "iLO", atom, kernel->timestamp, answer);
+            kernel->helper, "as_bool", "iLO", atom, (long long)kernel->asked.timestamp, answer);
         Py_DECREF(answer);
     } else {
-        PyObject *type, *error, *traceback;
-        PyErr_Fetch(&type, &error, &traceback);
-        PyErr_NormalizeException(&type, &error, &traceback);
-        if (traceback != NULL) PyException_SetTraceback(error, traceback);
+        PyObject *error = take_exception();
         checked = PyObject_CallMethod(
-            kernel->helper, "failed", "iLO", atom, kernel->timestamp, error);
-        Py_XDECREF(type);
+            kernel->helper, "failed", "iLO", atom, (long long)kernel->asked.timestamp, error);
         Py_XDECREF(error);
-        Py_XDECREF(traceback);
     }
     if (checked == NULL) return -1;
     Py_DECREF(checked);
     return checked == Py_True;
 }
 
+/* Return the event of a handle as users' conditions see it. */
+PyObject *view_of(Kernel *kernel, int64_t handle) {
+    PyObject *number = PyLong_FromLongLong(handle);
+    if (number == NULL) return NULL;
+    PyObject *event = call_with(kernel->view, number);
+    Py_DECREF(number);
+    return event;
+}
+
 static int ask(Kernel *kernel, int32_t number) {
-    Atom *atom = &kernel->atoms[number];
-    if (kernel->row == NULL) {
-        PyObject *handle = PyLong_FromLongLong(kernel->handle);
-        if (handle == NULL) return -1;
-        kernel->row = PyObject_CallOneArg(kernel->view, handle);
-        Py_DECREF(handle);
-        if (kernel->row == NULL) return -1;
+    Evaluation *asked = &kernel->asked;
+    const Atom *atom = &kernel->pattern.atoms[number];
+    if (asked->row == NULL) {
+        asked->row = view_of(kernel, asked->handle);
+        if (asked->row == NULL) return -1;
     }
     PyObject *answer =
         atom->kind == ATOM_OF_EVENT
-            ? PyObject_CallOneArg(atom->function, kernel->row)
-            : PyObject_CallFunctionObjArgs(atom->function, kernel->row, kernel->context, NULL);
+            ? call_with(atom->function, asked->row)
+            : PyObject_CallFunctionObjArgs(atom->function, asked->row, kernel->context, NULL);
     return truth(kernel, number, answer);
 }
 
 static int holds_of_event(Kernel *kernel, int32_t number) {
-    uint64_t bit = kernel->atoms[number].bit;
-    if (kernel->known & bit) return (kernel->holds & bit) != 0;
+    Evaluation *asked = &kernel->asked;
+    uint64_t bit = kernel->pattern.atoms[number].bit;
+    if (asked->known & bit) return (asked->holds & bit) != 0;
     int holds = ask(kernel, number);
     if (holds < 0) return -1;
-    kernel->known |= bit;
-    if (holds) kernel->holds |= bit;
+    asked->known |= bit;
+    if (holds) asked->holds |= bit;
     return holds;
 }
 
 static int values_failed(Kernel *kernel, ValuesError error, int32_t atom) {
-    PyObject *none = PyObject_CallMethod(
-        kernel->helper, "expression_failed", "iLi", atom, kernel->timestamp, (int)error);
-    Py_XDECREF(none);
+    Py_XDECREF(PyObject_CallMethod(kernel->helper, "expression_failed", "iLi", atom,
+                                   (long long)kernel->asked.timestamp, (int)error));
     return -1;
 }
 
 static int holds_of_expression(Kernel *kernel, int32_t number) {
+    const Evaluation *asked = &kernel->asked;
     Edge *edge = NULL;
-    if (kernel->asked_node != NULL) {
+    if (asked->node != NULL) {
         Py_ssize_t ways;
-        edge = node_edge(kernel->asked_node, kernel->asked_version, &ways);
-        if (ways != 1) return context_ambiguous(kernel, kernel->asked_node, ways);
+        edge = node_edge(asked->node, asked->version, &ways);
+        if (ways != 1) return context_ambiguous(kernel, asked->node, ways);
     }
     bool holds = false;
     ValuesError error = values_holds(
-        &kernel->values, &kernel->atoms[number].program, edge == NULL ? NULL : edge->values,
-        kernel->handle, &holds);
+        &kernel->values, &kernel->pattern.atoms[number].program,
+        edge == NULL ? NULL : edge->values, asked->handle, &holds);
     return error == VALUES_OK ? holds : values_failed(kernel, error, number);
+}
+
+/* Follow an answer, by way of Python the first time. */
+static Decision *following(Kernel *kernel, Decision *decision, bool holds) {
+    Decision *next = holds ? decision->yes : decision->no;
+    return next != NULL ? next : decision_following(kernel->helper, decision, holds);
 }
 
 /* Decide for all partial matches in a state: a Step, or where a partial match must be asked. */
 Decision *evaluation_of_event(Kernel *kernel, int32_t state) {
-    Decision *decision = decision_first(kernel, state);
+    const Pattern *pattern = &kernel->pattern;
+    Decision *decision = pattern->states[state].first;
+    if (decision == NULL) decision = decision_first(&kernel->pattern, kernel->helper, state);
     while (decision != NULL && !decision->is_step &&
-           kernel->atoms[decision->atom].kind == ATOM_OF_EVENT) {
+           pattern->atoms[decision->atom].kind == ATOM_OF_EVENT) {
         int holds = holds_of_event(kernel, decision->atom);
         if (holds < 0) return NULL;
-        Decision *next = holds ? decision->yes : decision->no;
-        decision = next != NULL ? next : decision_following(kernel, decision, holds);
+        decision = following(kernel, decision, holds);
     }
     return decision;
 }
 
+static int holds_of_match(Kernel *kernel, int32_t atom) {
+    switch (kernel->pattern.atoms[atom].kind) {
+    case ATOM_OF_EVENT: return holds_of_event(kernel, atom);
+    case ATOM_EXPRESSION: return holds_of_expression(kernel, atom);
+    default: return ask(kernel, atom);
+    }
+}
+
 /* Decide for one partial match, from where it depends on what that has taken. */
 Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decision) {
-    kernel->asked_node = partial->node;
-    kernel->asked_version = partial->version;
+    kernel->asked.node = partial->node;
+    kernel->asked.version = partial->version;
     while (decision != NULL && !decision->is_step) {
-        int32_t atom = decision->atom;
-        int holds;
-        switch (kernel->atoms[atom].kind) {
-        case ATOM_OF_EVENT: holds = holds_of_event(kernel, atom); break;
-        case ATOM_EXPRESSION: holds = holds_of_expression(kernel, atom); break;
-        default: holds = ask(kernel, atom);
-        }
-        if (holds < 0) {
-            decision = NULL;
-            break;
-        }
-        Decision *next = holds ? decision->yes : decision->no;
-        decision = next != NULL ? next : decision_following(kernel, decision, holds);
+        int holds = holds_of_match(kernel, decision->atom);
+        decision = holds < 0 ? NULL : following(kernel, decision, holds);
     }
-    kernel->asked_node = NULL;
-    kernel->asked_version = NULL;
+    kernel->asked.node = NULL;
+    kernel->asked.version = NULL;
     return decision;
 }

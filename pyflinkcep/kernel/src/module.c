@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel as Python sees it; spark/kernel_matcher.py is its user. */
+/* The kernel as Python sees it; bridge.py makes it, spark/matching/kernel_matcher.py uses it. */
 #include "kernel.h"
 
 #include <stddef.h>
 #include <structmember.h>
 
+typedef struct {
+    PyTypeObject *kernel, *key, *context;
+} Types;
+
 /* --- Key */
 
-KeyObject *key_object_new(void) {
-    KeyObject *object = PyObject_New(KeyObject, &KeyType);
+KeyObject *key_object_new(const Kernel *kernel) {
+    KeyObject *object = PyObject_New(KeyObject, kernel->key_type);
     if (object != NULL) object->key = (Key){0};
     return object;
 }
 
 static void key_object_dealloc(KeyObject *object) {
+    PyTypeObject *type = Py_TYPE((PyObject *)object);
     key_clear(&object->key);
     PyObject_Free(object);
+    Py_DECREF((PyObject *)type);
 }
 
 static PyObject *key_partial_count(KeyObject *object, void *unused) {
@@ -69,49 +75,46 @@ static PyMethodDef key_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-PyTypeObject KeyType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "pyflinkcep.kernel._kernel.Key",
-    .tp_basicsize = sizeof(KeyObject),
-    .tp_dealloc = (destructor)key_object_dealloc,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-    .tp_doc = "What is kept of one key.",
-    .tp_getset = key_properties,
-    .tp_methods = key_methods,
+static PyType_Slot key_slots[] = {
+    {Py_tp_doc, "What is kept of one key."},
+    {Py_tp_dealloc, AS_SLOT(key_object_dealloc)},
+    {Py_tp_getset, key_properties},
+    {Py_tp_methods, key_methods},
+    {0, NULL},
+};
+
+static PyType_Spec key_spec = {
+    .name = "pyflinkcep.kernel._kernel.Key",
+    .basicsize = sizeof(KeyObject),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = key_slots,
 };
 
 /* --- Kernel */
 
 static PyMemberDef kernel_members[] = {
-    {"helper", T_OBJECT_EX, offsetof(Kernel, helper), READONLY, "kernel/helper.py's"},
+    {"helper", T_OBJECT_EX, offsetof(Kernel, helper), READONLY, "the KernelHelper"},
     {NULL, 0, 0, 0, NULL},
 };
 
 static int kernel_traverse(Kernel *kernel, visitproc visit, void *arg) {
+    Py_VISIT((PyObject *)Py_TYPE((PyObject *)kernel));
     Py_VISIT(kernel->helper);
     Py_VISIT(kernel->view);
-    Py_VISIT(kernel->row);
-    Py_VISIT(kernel->paths);
+    Py_VISIT(kernel->asked.row);
+    Py_VISIT(kernel->seen.paths);
     Py_VISIT(kernel->context);
-    return kernel_visit_tables(kernel, visit, arg);
+    return pattern_visit(&kernel->pattern, visit, arg);
 }
 
 static int kernel_clear(Kernel *kernel) {
     Py_CLEAR(kernel->helper);
     Py_CLEAR(kernel->view);
-    Py_CLEAR(kernel->row);
-    Py_CLEAR(kernel->paths);
-    Py_CLEAR(kernel->stage_names);
+    Py_CLEAR(kernel->asked.row);
+    Py_CLEAR(kernel->seen.paths);
     Py_CLEAR(kernel->context);
-    kernel_clear_functions(kernel);
+    pattern_clear_functions(&kernel->pattern);
     return 0;
-}
-
-static void found_free(Found *found) {
-    release_memory(found->kinds);
-    release_memory(found->times);
-    release_memory(found->ends);
-    release_memory(found->stages);
-    release_memory(found->handles);
 }
 
 static void fields_close(Kernel *kernel) {
@@ -127,20 +130,69 @@ static void fields_close(Kernel *kernel) {
     kernel->values.fields = 0;
 }
 
+static void workspace_free(Workspace *work) {
+    release_memory(work->by_state);
+    release_memory(work->stamps);
+    release_memory(work->stage_stamps);
+    release_memory(work->steps);
+    release_memory(work->following.items);
+    release_memory(work->done.items);
+    release_memory(work->path.steps);
+}
+
 static void kernel_dealloc(Kernel *kernel) {
+    PyTypeObject *type = Py_TYPE((PyObject *)kernel);
     PyObject_GC_UnTrack(kernel);
     kernel_clear(kernel);
     fields_close(kernel);
-    kernel_free_tables(kernel);
+    pattern_free(&kernel->pattern);
+    release_memory(kernel->values.slots);
     found_free(&kernel->found);
     found_free(&kernel->late);
-    release_memory(kernel->matches.items);
-    found_free(&kernel->matches.found);
-    release_memory(kernel->steps);
-    release_memory(kernel->following.items);
-    release_memory(kernel->done.items);
-    release_memory(kernel->path.steps);
-    Py_TYPE(kernel)->tp_free((PyObject *)kernel);
+    matches_free(&kernel->matches);
+    workspace_free(&kernel->work);
+    PyObject_GC_Del(kernel);
+    Py_DECREF((PyObject *)type);
+}
+
+static int workspace_make(Workspace *work, const Pattern *pattern) {
+    work->by_state = allocate_zeros(pattern->state_count, sizeof(Decision *));
+    if (work->by_state != NULL) work->stamps = allocate_zeros(pattern->state_count, sizeof(bool));
+    if (work->stamps != NULL)
+        work->stage_stamps = allocate_zeros(pattern->stage_count, sizeof(bool));
+    return work->stage_stamps == NULL ? -1 : 0;
+}
+
+typedef struct {
+    PyObject *helper, *states, *atoms, *slots, *stages;
+    long long window_time, limit;
+    unsigned long long known;
+    int handle_timeout, processing_time, skip_throws, drop_oldest, sets_timers, ansi;
+} Arguments;
+
+static int kernel_read_arguments(Kernel *kernel, const Arguments *given) {
+    Types *types = PyType_GetModuleState(Py_TYPE((PyObject *)kernel));
+    if (types == NULL) return -1;
+    kernel->key_type = types->key;
+    kernel->helper = Py_NewRef(given->helper);
+    kernel->pattern.stage_names = Py_NewRef(given->stages);
+    kernel->seen.paths = PyDict_New();
+    kernel->context = context_new(kernel, types->context);
+    if (kernel->seen.paths == NULL || kernel->context == NULL) return -1;
+    kernel->pattern.window_time = given->window_time;
+    kernel->pattern.handle_timeout = given->handle_timeout;
+    kernel->pattern.skip_throws = given->skip_throws;
+    kernel->processing_time = given->processing_time;
+    kernel->limit = given->limit;
+    kernel->drop_oldest = given->drop_oldest;
+    kernel->sets_timers = given->sets_timers;
+    kernel->asked.always_known = given->known;
+    kernel->values.ansi = given->ansi;
+    if (pattern_read_states(&kernel->pattern, given->states) < 0 ||
+        pattern_read_atoms(&kernel->pattern, given->atoms) < 0 ||
+        values_read_slots(&kernel->values, given->slots) < 0)
+        return -1;
+    return workspace_make(&kernel->work, &kernel->pattern);
 }
 
 static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
@@ -149,84 +201,88 @@ static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
                             "handle_timeout",  "processing_time", "skip",    "known",
                             "limit",           "drop_oldest", "sets_timers", "ansi",
                             NULL};
-    PyObject *helper, *states, *atoms, *slots, *stages;
-    unsigned long long known;
-    long long window_time, limit;
-    int handle_timeout, processing_time, skip_throws, drop_oldest, sets_timers, ansi;
+    Pattern *pattern = &kernel->pattern;
+    Arguments given;
     if (kernel->helper != NULL) {
         PyErr_SetString(PyExc_RuntimeError, "a kernel is made once");
         return -1;
     }
     if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "OO!O!O!O!iiLpp(iip)KLppp", names, &helper, &PyTuple_Type, &states,
-            &PyTuple_Type, &atoms, &PyTuple_Type, &slots, &PyTuple_Type, &stages, &kernel->start,
-            &kernel->final, &window_time, &handle_timeout, &processing_time, &kernel->skip_kind,
-            &kernel->skip_stage, &skip_throws, &known, &limit, &drop_oldest, &sets_timers, &ansi))
+            args, keywords, "OO!O!O!O!iiLpp(iip)KLppp", names, &given.helper, &PyTuple_Type,
+            &given.states, &PyTuple_Type, &given.atoms, &PyTuple_Type, &given.slots,
+            &PyTuple_Type, &given.stages, &pattern->start, &pattern->final, &given.window_time,
+            &given.handle_timeout, &given.processing_time, &pattern->skip_kind,
+            &pattern->skip_stage, &given.skip_throws, &given.known, &given.limit,
+            &given.drop_oldest, &given.sets_timers, &given.ansi))
         return -1;
-    kernel->helper = Py_NewRef(helper);
-    kernel->stage_names = Py_NewRef(stages);
-    kernel->paths = PyDict_New();
-    kernel->context = context_new(kernel);
-    if (kernel->paths == NULL || kernel->context == NULL) return -1;
-    kernel->window_time = window_time;
-    kernel->handle_timeout = handle_timeout;
-    kernel->processing_time = processing_time;
-    kernel->skip_throws = skip_throws;
-    kernel->always_known = known;
-    kernel->limit = limit;
-    kernel->drop_oldest = drop_oldest;
-    kernel->sets_timers = sets_timers;
-    kernel->values.ansi = ansi;
-    if (kernel_read_states(kernel, states) < 0 || kernel_read_atoms(kernel, atoms) < 0 ||
-        kernel_read_slots(kernel, slots) < 0)
+    int status = kernel_read_arguments(kernel, &given);
+    if (status < 0) name_memory_error(kernel, 0);
+    return status;
+}
+
+static int read_field(Kernel *kernel, Py_ssize_t number, PyObject *field) {
+    PyObject *data, *valid;
+    int is_float;
+    Array *items = &kernel->field_data[number], *mask = &kernel->field_valid[number];
+    if (!PyArg_ParseTuple(field, "OOp", &data, &valid, &is_float) || array_of(data, 8, items) < 0 ||
+        array_of(valid, 1, mask) < 0)
         return -1;
+    if (items->size != kernel->values.rows || (mask->items != NULL && mask->size != items->size)) {
+        PyErr_SetString(PyExc_ValueError, "expected fields as long as there are events");
+        return -1;
+    }
+    kernel->values.columns[number] = (Field){items->items, mask->items, is_float};
+    return 0;
+}
+
+static int read_fields(Kernel *kernel, PyObject *fields) {
+    Py_ssize_t count = PyTuple_Size(fields);
+    kernel->values.columns = allocate_zeros(count, sizeof(Field));
+    kernel->field_data = allocate_zeros(count, sizeof(Array));
+    kernel->field_valid = allocate_zeros(count, sizeof(Array));
+    if (kernel->values.columns == NULL || kernel->field_data == NULL ||
+        kernel->field_valid == NULL)
+        return -1;
+    kernel->values.fields = count;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (read_field(kernel, i, PyTuple_GetItem(fields, i)) < 0) return -1;
     return 0;
 }
 
 /* set_events(view, base, rows, fields): what handles mean from now on. */
 static PyObject *kernel_set_events(Kernel *kernel, PyObject *args) {
-    PyObject *view, *fields;
+    PyObject *view, *fields, *before = kernel->view;
     long long base, rows;
     if (!PyArg_ParseTuple(args, "OLLO!", &view, &base, &rows, &PyTuple_Type, &fields)) return NULL;
-    Py_XSETREF(kernel->view, Py_NewRef(view));
-    Py_CLEAR(kernel->row);
+    kernel->view = Py_NewRef(view);
+    Py_XDECREF(before);
+    Py_CLEAR(kernel->asked.row);
     context_forget(kernel);
     fields_close(kernel);
-    Py_ssize_t count = PyTuple_GET_SIZE(fields);
-    kernel->values.columns = must_alloc((size_t)(count + 1) * sizeof(Field));
-    kernel->field_data = must_alloc((size_t)(count + 1) * sizeof(Array));
-    kernel->field_valid = must_alloc((size_t)(count + 1) * sizeof(Array));
     kernel->values.base = base;
     kernel->values.rows = rows;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *data, *valid;
-        int is_float;
-        Array *items = &kernel->field_data[i], *mask = &kernel->field_valid[i];
-        *items = *mask = (Array){0};
-        kernel->values.fields = i + 1;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(fields, i), "OOp", &data, &valid, &is_float) ||
-            array_of(data, 8, items) < 0 || array_of(valid, 1, mask) < 0)
-            return NULL;
-        if (items->size != rows || (mask->items != NULL && mask->size != rows)) {
-            PyErr_SetString(PyExc_ValueError, "a field of another length than the events");
-            return NULL;
-        }
-        kernel->values.columns[i] = (Field){items->items, mask->items, is_float};
+    if (read_fields(kernel, fields) < 0) {
+        name_memory_error(kernel, 0);
+        fields_close(kernel);
+        return NULL;
     }
     Py_RETURN_NONE;
 }
 
 static PyObject *kernel_new_key(Kernel *kernel, PyObject *unused) {
     (void)unused;
-    KeyObject *object = key_object_new();
-    if (object != NULL) key_begin(kernel, &object->key);
+    KeyObject *object = key_object_new(kernel);
+    if (object != NULL && key_begin(&object->key, kernel->pattern.start) < 0) Py_CLEAR(object);
+    if (object == NULL) name_memory_error(kernel, 0);
     return (PyObject *)object;
 }
 
 static PyObject *kernel_advance(Kernel *kernel, PyObject *args) {
     KeyObject *object;
     long long timestamp;
-    if (!PyArg_ParseTuple(args, "O!L", &KeyType, &object, &timestamp)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!L", kernel->key_type, &object, &timestamp) ||
+        key_check_usable(&object->key) < 0)
+        return NULL;
     int status = key_advance_watermark(kernel, &object->key, timestamp);
     context_forget(kernel);
     if (status < 0) return NULL;
@@ -234,14 +290,16 @@ static PyObject *kernel_advance(Kernel *kernel, PyObject *args) {
 }
 
 static PyObject *kernel_write(Kernel *kernel, PyObject *args) {
-    (void)kernel;
     KeyObject *object;
     Numbers numbers = {0}, handles = {0};
-    if (!PyArg_ParseTuple(args, "O!", &KeyType, &object)) return NULL;
-    key_write(&object->key, &numbers, &handles);
-    PyObject *result =
-        Py_BuildValue("NN", bytes_of(numbers.items, numbers.size, sizeof(int64_t)),
-                      bytes_of(handles.items, handles.size, sizeof(int64_t)));
+    if (!PyArg_ParseTuple(args, "O!", kernel->key_type, &object) ||
+        key_check_usable(&object->key) < 0)
+        return NULL;
+    PyObject *result = NULL;
+    if (key_write(&object->key, &numbers, &handles) == 0)
+        result = Py_BuildValue("NN", bytes_of(numbers.items, numbers.size, sizeof(int64_t)),
+                               bytes_of(handles.items, handles.size, sizeof(int64_t)));
+    if (result == NULL) name_memory_error(kernel, 0);
     release_memory(numbers.items);
     release_memory(handles.items);
     return result;
@@ -255,8 +313,7 @@ static PyObject *kernel_take_found(Kernel *kernel, PyObject *unused) {
         "NNNNNL", bytes_of(found->kinds, found->size, 1), bytes_of(found->times, found->size, 8),
         bytes_of(found->ends, found->size, 8), bytes_of(found->stages, found->events, 4),
         bytes_of(found->handles, found->events, 8), (long long)found->dropped);
-    found->size = found->events = 0;
-    found->dropped = 0;
+    found_empty(found);
     return result;
 }
 
@@ -272,12 +329,11 @@ static PyObject *kernel_read(Kernel *kernel, PyObject *args) {
     Array numbers;
     if (!PyArg_ParseTuple(args, "OLL", &object, &first_handle, &handle_count)) return NULL;
     if (array_of(object, 8, &numbers) < 0) return NULL;
-    KeyObject *key = key_object_new();
+    KeyObject *key = key_object_new(kernel);
     if (key != NULL && key_read(kernel, &key->key, numbers.items, numbers.size, first_handle,
-                                handle_count) < 0) {
-        PyErr_SetString(PyExc_ValueError, "numbers that are no state");
+                                handle_count) < 0)
         Py_CLEAR(key);
-    }
+    if (key == NULL) name_memory_error(kernel, 0);
     array_close(&numbers);
     return (PyObject *)key;
 }
@@ -293,39 +349,84 @@ static PyMethodDef kernel_methods[] = {
     {"run", (PyCFunction)kernel_run, METH_VARARGS, "match stretches of events"},
     {"run_page", (PyCFunction)kernel_run_page, METH_VARARGS, "match the keys of a page"},
     {"advance", (PyCFunction)kernel_advance, METH_VARARGS, "let time pass for a key"},
-    {"write", (PyCFunction)kernel_write, METH_VARARGS, "give a key's state"},
+    {"write", (PyCFunction)kernel_write, METH_VARARGS, "return a key's state"},
     {"read", (PyCFunction)kernel_read, METH_VARARGS, "make a key of its state"},
     {"take_found", (PyCFunction)kernel_take_found, METH_NOARGS, "take the results so far"},
     {NULL, NULL, 0, NULL},
 };
 
-static PyTypeObject KernelType = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "pyflinkcep.kernel._kernel.Kernel",
-    .tp_basicsize = sizeof(Kernel),
-    .tp_new = PyType_GenericNew,
-    .tp_init = (initproc)kernel_init,
-    .tp_dealloc = (destructor)kernel_dealloc,
-    .tp_traverse = (traverseproc)kernel_traverse,
-    .tp_clear = (inquiry)kernel_clear,
-    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
-    .tp_doc = "A pattern, ready to run.",
-    .tp_getset = kernel_properties,
-    .tp_members = kernel_members,
-    .tp_methods = kernel_methods,
+static PyType_Slot kernel_slots[] = {
+    {Py_tp_doc, "A pattern, ready to run."},
+    {Py_tp_new, AS_SLOT(PyType_GenericNew)},
+    {Py_tp_init, AS_SLOT(kernel_init)},
+    {Py_tp_dealloc, AS_SLOT(kernel_dealloc)},
+    {Py_tp_traverse, AS_SLOT(kernel_traverse)},
+    {Py_tp_clear, AS_SLOT(kernel_clear)},
+    {Py_tp_getset, kernel_properties},
+    {Py_tp_members, kernel_members},
+    {Py_tp_methods, kernel_methods},
+    {0, NULL},
 };
 
-static struct PyModuleDef module = {
-    PyModuleDef_HEAD_INIT, .m_name = "_kernel", .m_doc = "The compiled matching core.",
-    .m_size = -1};
+static PyType_Spec kernel_spec = {
+    .name = "pyflinkcep.kernel._kernel.Kernel",
+    .basicsize = sizeof(Kernel),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = kernel_slots,
+};
 
-PyMODINIT_FUNC PyInit__kernel(void) {
-    if (PyType_Ready(&KernelType) < 0 || PyType_Ready(&KeyType) < 0 ||
-        PyType_Ready(&ContextType) < 0)
-        return NULL;
-    PyObject *object = PyModule_Create(&module);
-    if (object == NULL) return NULL;
-    if (PyModule_AddObjectRef(object, "Kernel", (PyObject *)&KernelType) < 0 ||
-        PyModule_AddObjectRef(object, "Key", (PyObject *)&KeyType) < 0)
-        Py_CLEAR(object);
-    return object;
+/* --- the module */
+
+static int module_exec(PyObject *module) {
+    Types *types = PyModule_GetState(module);
+    types->kernel = (PyTypeObject *)PyType_FromModuleAndSpec(module, &kernel_spec, NULL);
+    if (types->kernel == NULL) return -1;
+    types->key = (PyTypeObject *)PyType_FromModuleAndSpec(module, &key_spec, NULL);
+    if (types->key == NULL) return -1;
+    types->context = (PyTypeObject *)PyType_FromModuleAndSpec(module, &context_spec, NULL);
+    if (types->context == NULL) return -1;
+    if (PyModule_AddObjectRef(module, "Key", (PyObject *)types->key) < 0) return -1;
+    return PyModule_AddObjectRef(module, "Kernel", (PyObject *)types->kernel);
 }
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg) {
+    Types *types = PyModule_GetState(module);
+    Py_VISIT((PyObject *)types->kernel);
+    Py_VISIT((PyObject *)types->key);
+    Py_VISIT((PyObject *)types->context);
+    return 0;
+}
+
+static int module_clear(PyObject *module) {
+    Types *types = PyModule_GetState(module);
+    Py_CLEAR(types->kernel);
+    Py_CLEAR(types->key);
+    Py_CLEAR(types->context);
+    return 0;
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, AS_SLOT(module_exec)},
+    {0, NULL},
+};
+
+static PyMethodDef module_methods[] = {
+#ifdef PYFLINKCEP_TEST_ALLOCATIONS
+    {"fail_after", memory_fail_after, METH_O, "let so many more allocations succeed"},
+    {"live", memory_live, METH_NOARGS, "how many blocks are allocated"},
+#endif
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module_definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_kernel",
+    .m_doc = "The compiled matching core.",
+    .m_size = sizeof(Types),
+    .m_methods = module_methods,
+    .m_slots = module_slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+};
+
+PyMODINIT_FUNC PyInit__kernel(void) { return PyModuleDef_Init(&module_definition); }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operator's rules for one key; see operator/cep_operator.py. */
+/* The operator's rules for one key. Mirror: operator/cep_operator.py, operator/limit.py. */
 #include "kernel.h"
 
+#include <string.h>
+
 static bool timer_after(const Kernel *kernel, int64_t time, int64_t *timer) {
-    if (__builtin_add_overflow(time, kernel->window_time, timer)) return false;
-    return !kernel->processing_time || !__builtin_add_overflow(*timer, 1, timer);
+    if (add_overflows(time, kernel->pattern.window_time, timer)) return false;
+    return !kernel->processing_time || !add_overflows(*timer, 1, timer);
 }
 
-/* Give the place of a timer among the others, which rise. */
+/* Return the place of a timer among the others, which rise. */
 static Py_ssize_t timer_place(const Key *key, int64_t timer) {
     Py_ssize_t low = 0, high = key->timer_count;
     if (high > 0 && key->timers[high - 1] < timer) low = high;
@@ -26,37 +28,38 @@ static bool has_timer(const Key *key, int64_t timer) {
     return place < key->timer_count && key->timers[place] == timer;
 }
 
-static void add_timer(Key *key, int64_t timer) {
-    if (has_timer(key, timer)) return;
+static int add_timer(Key *key, int64_t timer) {
     Py_ssize_t place = timer_place(key, timer);
-    if (key->timer_count == key->timer_room) {
-        key->timer_room = key->timer_room ? key->timer_room * 2 : 4;
-        key->timers = must_grow(key->timers, (size_t)key->timer_room * sizeof(int64_t));
-    }
-    memmove(key->timers + place + 1, key->timers + place,
+    if (place < key->timer_count && key->timers[place] == timer) return 0;
+    int64_t *timers =
+        reserve(key->timers, &key->timer_room, key->timer_count + 1, sizeof(int64_t));
+    if (timers == NULL) return -1;
+    key->timers = timers;
+    memmove(timers + place + 1, timers + place,
             (size_t)(key->timer_count - place) * sizeof(int64_t));
-    key->timers[place] = timer;
+    timers[place] = timer;
     key->timer_count++;
+    return 0;
 }
 
-/*
- * Set the timers that end windows, after events of which one at `begun` began a match. Flink sets
- * one for each event from then on; one for each partial match does, but where a gap ends it
- * earlier or it began at or before the epoch.
- */
-static void set_timers(
+/* Set a timer for each event from `begun` on. */
+static int set_timers_of_events(
     Kernel *kernel, Key *key, const int64_t *times, Py_ssize_t start, Py_ssize_t end,
     int64_t begun) {
-    const Partials *partials = &key->partials;
-    const Partial *earliest = &partials->items[0];
     int64_t timer;
-    if (kernel->has_gaps || (earliest->has_start && earliest->start_timestamp <= 0)) {
-        for (Py_ssize_t i = start; i < end; i++)
-            if (times[i] >= begun && timer_after(kernel, times[i], &timer)) add_timer(key, timer);
-        return;
-    }
+    for (Py_ssize_t i = start; i < end; i++)
+        if (times[i] >= begun && timer_after(kernel, times[i], &timer) &&
+            add_timer(key, timer) < 0)
+            return -1;
+    return 0;
+}
+
+/* Set a timer for each partial match that began after those with a timer. */
+static int set_timers_of_starts(Kernel *kernel, Key *key) {
+    const Partials *partials = &key->partials;
+    int64_t timer;
     Py_ssize_t first = partials->size;
-    while (first > 0) { /* timers of earlier starts were set before */
+    while (first > 0) {
         const Partial *partial = &partials->items[first - 1];
         if (partial->has_start && timer_after(kernel, partial->start_timestamp, &timer) &&
             has_timer(key, timer))
@@ -65,27 +68,76 @@ static void set_timers(
     }
     for (Py_ssize_t i = first; i < partials->size; i++)
         if (partials->items[i].has_start &&
-            timer_after(kernel, partials->items[i].start_timestamp, &timer))
-            add_timer(key, timer);
-}
-
-static int enforce_limit(Kernel *kernel, Key *key) {
-    Py_ssize_t surplus = key->partials.size - 1 - (Py_ssize_t)kernel->limit;
-    if (surplus <= 0) return 0;
-    if (!kernel->drop_oldest) {
-        PyObject *none =
-            PyObject_CallMethod(kernel->helper, "too_many", "nL", key->partials.size - 1,
-                                (long long)kernel->timestamp);
-        Py_XDECREF(none);
-        return -1;
-    }
-    key_drop_oldest(kernel, key, surplus);
-    kernel->found.dropped += surplus;
+            timer_after(kernel, partials->items[i].start_timestamp, &timer) &&
+            add_timer(key, timer) < 0)
+            return -1;
     return 0;
 }
 
 /*
- * Match events that are in their final order, from `start` on. Give where to go on: `end`, or,
+ * Set the timers that end windows, after events of which one at `begun` began a match. Flink sets
+ * one for each event from then on; one for each partial match is as good, unless a gap ends it
+ * earlier or it began at or before the epoch.
+ */
+static int set_timers(
+    Kernel *kernel, Key *key, const int64_t *times, Py_ssize_t start, Py_ssize_t end,
+    int64_t begun) {
+    const Partial *earliest = &key->partials.items[0];
+    if (kernel->pattern.has_gaps || (earliest->has_start && earliest->start_timestamp <= 0))
+        return set_timers_of_events(kernel, key, times, start, end, begun);
+    return set_timers_of_starts(kernel, key);
+}
+
+static int enforce_limit(Kernel *kernel, Key *key) {
+    Py_ssize_t surplus = key->partials.size - 1 - (Py_ssize_t)kernel->limit;
+    if (kernel->limit == 0 || surplus <= 0) return 0;
+    if (!kernel->drop_oldest) {
+        Py_XDECREF(PyObject_CallMethod(kernel->helper, "too_many", "nL", key->partials.size - 1,
+                                       (long long)kernel->asked.timestamp));
+        return -1;
+    }
+    kernel->found.dropped += surplus;
+    return key_drop_oldest(kernel, key, surplus);
+}
+
+/* Let Python name the pattern in an error about memory; `partials` is 0 outside of matching. */
+void name_memory_error(Kernel *kernel, Py_ssize_t partials) {
+    if (PyErr_Occurred() != PyExc_MemoryError) return;
+    PyErr_Clear();
+    Py_XDECREF(PyObject_CallMethod(kernel->helper, "out_of_memory", "nL", partials,
+                                   (long long)kernel->asked.timestamp));
+}
+
+/*
+ * Fail. Once memory has run out the key cannot go on, since its state is half done: it is cleared,
+ * and what is shared is made ready for other keys. After another error a key can go on.
+ */
+static int failed(Kernel *kernel, Key *key) {
+    evaluation_end(kernel);
+    if (PyErr_Occurred() != PyExc_MemoryError) return -1;
+    Py_ssize_t partials = key->partials.size + kernel->work.following.size;
+    partials_clear(&kernel->work.following);
+    partials_clear(&kernel->work.done);
+    matches_empty(&kernel->matches);
+    found_empty(&kernel->late);
+    found_forget_open(&kernel->found);
+    context_forget(kernel);
+    key_clear(key);
+    name_memory_error(kernel, partials);
+    return -1;
+}
+
+/* Match one event; return 0 if it changed nothing. */
+static int process_one(
+    Kernel *kernel, Key *key, int64_t timestamp, int64_t handle, uint64_t bits, bool advances) {
+    if (advances && key_advance(kernel, key, timestamp) < 0) return -1;
+    evaluation_begin(kernel, handle, timestamp, bits);
+    int status = key_apply(kernel, key);
+    return status > 0 && enforce_limit(kernel, key) < 0 ? -1 : status;
+}
+
+/*
+ * Match events that are in their final order, from `start` on. Return where to go on: `end`, or,
  * once there are `most_results`, an event of another time before; -1 with an exception.
  */
 Py_ssize_t key_process(
@@ -99,25 +151,23 @@ Py_ssize_t key_process(
         if (kernel->found.size >= most_results && at > start && times[at - 1] != timestamp) break;
         /* Once for a time: its first event may move a partial match to a state with a gap that
          * is over already, and Flink lets the second event still have it. */
-        if (!key->never && timestamp >= key->deadline && !(has_now && now == timestamp) &&
-            key_advance(kernel, key, timestamp) < 0)
-            return -1;
-        evaluation_begin(kernel, handles == NULL ? base + at : handles[at], timestamp,
-                         bits == NULL ? 0 : (uint64_t)bits[at]);
-        int status = key_apply(kernel, key);
-        if (status < 0) return -1;
+        bool advances =
+            !key->never && timestamp >= key->deadline && !(has_now && now == timestamp);
+        int status = process_one(kernel, key, timestamp, handles == NULL ? base + at : handles[at],
+                                 bits == NULL ? 0 : (uint64_t)bits[at], advances);
+        if (status < 0) return failed(kernel, key);
         if (status == 0) continue;
         has_now = true;
         now = timestamp;
-        if (kernel->limit > 0 && enforce_limit(kernel, key) < 0) return -1;
         if (!has_begun && key->is_new_start) {
             has_begun = true;
             begun = timestamp;
         }
     }
     evaluation_end(kernel);
-    if (has_begun && kernel->window_time > 0 && kernel->sets_timers)
-        set_timers(kernel, key, times, start, at, begun);
+    if (has_begun && kernel->pattern.window_time > 0 && kernel->sets_timers &&
+        set_timers(kernel, key, times, start, at, begun) < 0)
+        return failed(kernel, key);
     return at;
 }
 
@@ -128,14 +178,14 @@ int key_advance_watermark(Kernel *kernel, Key *key, int64_t timestamp) {
     key->timer_count -= passed;
     if (passed > 0)
         memmove(key->timers, key->timers + passed, (size_t)key->timer_count * sizeof(int64_t));
-    kernel->timestamp = timestamp;
-    if (key_advance(kernel, key, timestamp) < 0) return -1;
+    kernel->asked.timestamp = timestamp;
+    if (key_advance(kernel, key, timestamp) < 0) return failed(kernel, key);
     key->is_new_start = false;
     return 0;
 }
 
-/* Whether nothing is pending, so that the key needs no state. */
+/* Return whether nothing is pending, so that the key needs no state. */
 bool key_is_idle(const Kernel *kernel, const Key *key) {
     return key->partials.size == 1 && key->completed.size == 0 &&
-           !(kernel->has_gaps && key->timer_count > 0);
+           !(kernel->pattern.has_gaps && key->timer_count > 0);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many keys in one call: stretches of a sorted chunk, or the keys of a page of state. */
+/*
+ * Many keys in one call: stretches of a sorted chunk, or the keys of a page of state.
+ * Mirror: spark/matching/python_matcher.py.
+ */
 #include "kernel.h"
 
 typedef struct {
@@ -30,7 +33,7 @@ static Py_ssize_t process(
     Kernel *kernel, Key *key, const Events *events, int64_t start, int64_t end,
     Py_ssize_t most_results) {
     if (start < 0 || end < start || end > events->times.size) {
-        PyErr_SetString(PyExc_ValueError, "events that are not there");
+        PyErr_SetString(PyExc_ValueError, "expected events within the arrays");
         return -1;
     }
     return key_process(kernel, key, events->times.items, events->handles.items, events->base,
@@ -53,11 +56,13 @@ PyObject *kernel_run(Kernel *kernel, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OOOLOOOnnn", &key_or_none, &times, &handles, &base, &bits,
                           &bounds_array, &needed_array, &stretch, &row, &most))
         return NULL;
-    if (key_or_none != Py_None && !PyObject_TypeCheck(key_or_none, &KeyType)) {
-        PyErr_SetString(PyExc_TypeError, "key must be a Key or None");
+    if (key_or_none != Py_None && !PyObject_TypeCheck(key_or_none, kernel->key_type)) {
+        PyErr_SetString(PyExc_TypeError, "expected a Key or None");
         return NULL;
     }
-    KeyObject *open = key_or_none == Py_None ? NULL : (KeyObject *)Py_NewRef(key_or_none);
+    KeyObject *open = key_or_none == Py_None ? NULL : (KeyObject *)key_or_none;
+    if (open != NULL && key_check_usable(&open->key) < 0) return NULL;
+    Py_XINCREF((PyObject *)open);
     events.base = base;
     if (events_open(&events, times, handles, bits) < 0 || array_of(bounds_array, 8, &bounds) < 0 ||
         array_of(needed_array, 1, &needed) < 0)
@@ -72,9 +77,8 @@ PyObject *kernel_run(Kernel *kernel, PyObject *args) {
     for (; stretch < stretches; stretch++) {
         kernel->failed = stretch;
         if (open == NULL && wanted[stretch]) {
-            open = key_object_new();
-            if (open == NULL) goto end;
-            key_begin(kernel, &open->key);
+            open = key_object_new(kernel);
+            if (open == NULL || key_begin(&open->key, kernel->pattern.start) < 0) goto end;
         }
         if (open != NULL) {
             row = process(kernel, &open->key, &events, row, bound[stretch + 1], most);
@@ -97,7 +101,8 @@ PyObject *kernel_run(Kernel *kernel, PyObject *args) {
     }
     result = Py_BuildValue("nnO", stretch, row, open == NULL ? Py_None : (PyObject *)open);
 end:
-    Py_XDECREF(open);
+    if (result == NULL) name_memory_error(kernel, 0);
+    Py_XDECREF((PyObject *)open);
     events_close(&events);
     array_close(&bounds);
     array_close(&needed);
@@ -111,34 +116,43 @@ typedef struct {
     int64_t first_held;
 } Stored;
 
+/* Return whether the ends that bound an item are there, and rise from 0 to at most `most`. */
+static bool bounds_good(const Array *ends, int64_t position, int64_t most) {
+    if (position >= ends->size - 1) return false;
+    const int64_t *items = ends->items;
+    return items[position] >= 0 && items[position] <= items[position + 1] &&
+           items[position + 1] <= most;
+}
+
 /* Read the state of a page's key; `position` is its place in the page. */
 static int read_stored(Kernel *kernel, Key *key, const Stored *stored, int64_t position) {
     const int64_t *numbers = stored->numbers.items, *ends = stored->number_ends.items;
     const int64_t *events = stored->event_ends.items;
-    Py_ssize_t keys = stored->number_ends.size - 1;
-    if (position >= keys || stored->event_ends.size != stored->number_ends.size ||
-        ends[position] < 0 || ends[position] > ends[position + 1] ||
-        ends[position + 1] > stored->numbers.size ||
-        key_read(kernel, key, numbers + ends[position], ends[position + 1] - ends[position],
-                 stored->first_held + events[position],
-                 events[position + 1] - events[position]) < 0) {
+    int64_t most_events = INT64_MAX - (stored->first_held > 0 ? stored->first_held : 0);
+    if (!bounds_good(&stored->number_ends, position, stored->numbers.size) ||
+        !bounds_good(&stored->event_ends, position, most_events)) {
         Py_XDECREF(PyObject_CallMethod(kernel->helper, "damaged", NULL));
         return -1;
     }
-    return 0;
+    return key_read(kernel, key, numbers + ends[position], ends[position + 1] - ends[position],
+                    stored->first_held + events[position],
+                    events[position + 1] - events[position]);
 }
 
 typedef struct {
     Numbers items, deadlines, lengths, counts, numbers, handles;
 } Written;
 
-static void write_key(const Key *key, Written *written, Py_ssize_t item) {
+static int write_key(const Key *key, Written *written, Py_ssize_t item) {
     Py_ssize_t numbers = written->numbers.size, handles = written->handles.size;
-    key_write(key, &written->numbers, &written->handles);
+    if (key_write(key, &written->numbers, &written->handles) < 0) return -1;
     numbers_put(&written->items, item);
     numbers_put(&written->deadlines, key->timer_count ? key->timers[0] : INT64_MAX);
     numbers_put(&written->lengths, written->numbers.size - numbers);
     numbers_put(&written->counts, written->handles.size - handles);
+    bool failed = written->items.failed || written->deadlines.failed || written->lengths.failed ||
+                  written->counts.failed;
+    return failed ? -1 : 0;
 }
 
 static PyObject *written_result(Written *written) {
@@ -148,10 +162,7 @@ static PyObject *written_result(Written *written) {
     for (Py_ssize_t i = 0; i < 6; i++) {
         PyObject *bytes =
             result == NULL ? NULL : bytes_of(all[i]->items, all[i]->size, sizeof(int64_t));
-        if (bytes == NULL)
-            Py_CLEAR(result);
-        else
-            PyTuple_SET_ITEM(result, i, bytes);
+        if (bytes == NULL || PyTuple_SetItem(result, i, bytes) < 0) Py_CLEAR(result);
     }
     return result;
 }
@@ -162,14 +173,21 @@ static void written_free(Written *written) {
     for (Py_ssize_t i = 0; i < 6; i++) release_memory(all[i]->items);
 }
 
-static int run_item(
-    Kernel *kernel, Key *key, const Stored *stored, const Events *events, int64_t position,
-    int64_t start, int64_t end, int64_t watermark) {
-    if (position < 0)
-        key_begin(kernel, key);
-    else if (read_stored(kernel, key, stored, position) < 0)
+typedef struct {
+    int64_t position, start, end;
+} Item;
+
+static int match_item(
+    Kernel *kernel, Key *key, const Stored *stored, const Events *events, Item item,
+    int64_t watermark) {
+    if (item.position >= 0) {
+        if (read_stored(kernel, key, stored, item.position) < 0) return -1;
+    } else if (key_begin(key, kernel->pattern.start) < 0) {
         return -1;
-    if (start < end && process(kernel, key, events, start, end, PY_SSIZE_T_MAX) < 0) return -1;
+    }
+    if (item.start < item.end &&
+        process(kernel, key, events, item.start, item.end, PY_SSIZE_T_MAX) < 0)
+        return -1;
     int status = key_advance_watermark(kernel, key, watermark);
     context_forget(kernel);
     return status;
@@ -204,16 +222,17 @@ PyObject *kernel_run_page(Kernel *kernel, PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "positions, starts and ends differ in length");
         good = false;
     }
+    const int64_t *position = positions.items, *start = starts.items, *stop = ends.items;
     for (Py_ssize_t i = 0; i < positions.size && good; i++) {
         Key key = {0};
+        Item item = {position[i], start[i], stop[i]};
         kernel->failed = i;
-        good = run_item(kernel, &key, &stored, &events, ((const int64_t *)positions.items)[i],
-                        ((const int64_t *)starts.items)[i], ((const int64_t *)ends.items)[i],
-                        watermark) == 0;
-        if (good && !key_is_idle(kernel, &key)) write_key(&key, &written, i);
+        good = match_item(kernel, &key, &stored, &events, item, watermark) == 0;
+        if (good && !key_is_idle(kernel, &key)) good = write_key(&key, &written, i) == 0;
         key_clear(&key);
     }
     if (good) result = written_result(&written);
+    if (result == NULL) name_memory_error(kernel, 0);
     written_free(&written);
     events_close(&events);
     for (Py_ssize_t i = 0; i < 6; i++) array_close(arrays[i]);

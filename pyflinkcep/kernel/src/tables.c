@@ -1,81 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pattern as Python hands it over, and its decisions, which are fetched as events need them. */
-#include "kernel.h"
+/*
+ * The pattern as Python hands it over, and its decisions, which are fetched as events need them.
+ * Mirror: nfa/steps.py, by way of bridge.py and callbacks.py.
+ */
+#include "tables.h"
 
-int kernel_read_states(Kernel *kernel, PyObject *states) {
-    Py_ssize_t count = PyTuple_GET_SIZE(states);
-    kernel->states = must_alloc((size_t)count * sizeof(State));
+int pattern_read_states(Pattern *pattern, PyObject *states) {
+    Py_ssize_t count = PyTuple_Size(states);
+    pattern->states = allocate_zeros(count, sizeof(State));
+    if (pattern->states == NULL) return -1;
+    pattern->state_count = count;
     for (Py_ssize_t i = 0; i < count; i++) {
-        State *state = &kernel->states[i];
+        State *state = &pattern->states[i];
+        long long gap;
         int pending;
-        *state = (State){0};
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(states, i), "Lip", &state->gap_ms, &state->stage,
-                              &pending))
+        if (!PyArg_ParseTuple(PyTuple_GetItem(states, i), "Lip", &gap, &state->stage, &pending))
             return -1;
+        state->gap_ms = gap;
         state->is_pending = pending;
-        if (state->gap_ms > 0) kernel->has_gaps = true;
-        if (state->stage >= kernel->stage_count) kernel->stage_count = state->stage + 1;
-        kernel->state_count = i + 1;
+        if (state->gap_ms > 0) pattern->has_gaps = true;
+        if (state->stage >= pattern->stage_count) pattern->stage_count = state->stage + 1;
     }
-    kernel->by_state = must_alloc((size_t)count * sizeof(Decision *));
-    kernel->stamps = must_alloc((size_t)count * sizeof(bool));
-    for (Py_ssize_t i = 0; i < count; i++) kernel->stamps[i] = false;
-    kernel->stage_stamps = must_alloc((size_t)(kernel->stage_count + 1) * sizeof(bool));
-    for (Py_ssize_t i = 0; i < kernel->stage_count; i++) kernel->stage_stamps[i] = false;
+    return 0;
+}
+
+static int read_operand(Value *value, PyObject *operand) {
+    if (operand == Py_None) {
+        *value = (Value){.kind = VALUE_NULL};
+    } else if (PyFloat_Check(operand)) {
+        *value = (Value){{.f = PyFloat_AsDouble(operand)}, VALUE_FLOAT};
+    } else {
+        *value = (Value){{.i = PyLong_AsLongLong(operand)}, VALUE_INT};
+        if (PyErr_Occurred()) return -1;
+    }
     return 0;
 }
 
 static int read_program(Program *program, PyObject *code) {
-    Py_ssize_t size = PyTuple_GET_SIZE(code);
-    program->code = must_alloc((size_t)(size + 1) * sizeof(Instruction));
-    program->stack = must_alloc((size_t)(size + 1) * sizeof(Value));
+    Py_ssize_t size = PyTuple_Size(code);
+    program->code = allocate_zeros(size, sizeof(Instruction));
+    program->stack = allocate_zeros(size + 1, sizeof(Value));
+    if (program->code == NULL || program->stack == NULL) return -1;
     program->size = size;
     for (Py_ssize_t i = 0; i < size; i++) {
         PyObject *operand;
         Instruction *instruction = &program->code[i];
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(code, i), "iO", &instruction->opcode, &operand))
+        if (!PyArg_ParseTuple(PyTuple_GetItem(code, i), "iO", &instruction->opcode, &operand) ||
+            read_operand(&instruction->operand, operand) < 0)
             return -1;
-        if (operand == Py_None) {
-            instruction->operand = (Value){.kind = VALUE_NULL};
-        } else if (PyFloat_Check(operand)) {
-            instruction->operand = (Value){{.f = PyFloat_AS_DOUBLE(operand)}, VALUE_FLOAT};
-        } else {
-            instruction->operand = (Value){{.i = PyLong_AsLongLong(operand)}, VALUE_INT};
-            if (PyErr_Occurred()) return -1;
-        }
     }
     return 0;
 }
 
-int kernel_read_atoms(Kernel *kernel, PyObject *atoms) {
-    Py_ssize_t count = PyTuple_GET_SIZE(atoms);
-    kernel->atoms = must_alloc((size_t)(count + 1) * sizeof(Atom));
+int pattern_read_atoms(Pattern *pattern, PyObject *atoms) {
+    Py_ssize_t count = PyTuple_Size(atoms);
+    pattern->atoms = allocate_zeros(count, sizeof(Atom));
+    if (pattern->atoms == NULL) return -1;
+    pattern->atom_count = count;
     for (Py_ssize_t i = 0; i < count; i++) {
-        Atom *atom = &kernel->atoms[i];
+        Atom *atom = &pattern->atoms[i];
         unsigned long long bit;
-        PyObject *code;
-        *atom = (Atom){0};
-        kernel->atom_count = i + 1;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(atoms, i), "iKOO!", &atom->kind, &bit,
-                              &atom->function, &PyTuple_Type, &code)) {
-            atom->function = NULL;
+        PyObject *function, *code;
+        if (!PyArg_ParseTuple(PyTuple_GetItem(atoms, i), "iKOO", &atom->kind, &bit, &function,
+                              &code))
             return -1;
-        }
         atom->bit = bit;
-        Py_INCREF(atom->function);
+        atom->function = Py_NewRef(function);
         if (read_program(&atom->program, code) < 0) return -1;
     }
     return 0;
 }
 
-int kernel_read_slots(Kernel *kernel, PyObject *slots) {
-    Py_ssize_t count = PyTuple_GET_SIZE(slots);
-    kernel->values.slots = must_alloc((size_t)(count + 1) * sizeof(Slot));
-    kernel->values.slot_count = count;
+int values_read_slots(Values *values, PyObject *slots) {
+    Py_ssize_t count = PyTuple_Size(slots);
+    values->slots = allocate_zeros(count, sizeof(Slot));
+    if (values->slots == NULL) return -1;
+    values->slot_count = count;
     for (Py_ssize_t i = 0; i < count; i++) {
-        Slot *slot = &kernel->values.slots[i];
+        Slot *slot = &values->slots[i];
         int is_float;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(slots, i), "iiiip", &slot->function, &slot->stage,
+        if (!PyArg_ParseTuple(PyTuple_GetItem(slots, i), "iiiip", &slot->function, &slot->stage,
                               &slot->field, &slot->count, &is_float))
             return -1;
         slot->is_float = is_float;
@@ -86,10 +90,12 @@ int kernel_read_slots(Kernel *kernel, PyObject *slots) {
 /* --- decisions */
 
 static int read_move(Move *move, PyObject *spec) {
+    long long increase;
     int takes, stays, continues, completes, adds_stage;
-    if (!PyArg_ParseTuple(spec, "iiLppppp", &move->target, &move->stage, &move->increase, &takes,
-                          &stays, &continues, &completes, &adds_stage))
+    if (!PyArg_ParseTuple(spec, "iiLppppp", &move->target, &move->stage, &increase, &takes, &stays,
+                          &continues, &completes, &adds_stage))
         return -1;
+    move->increase = increase;
     move->takes = takes;
     move->stays = stays;
     move->continues = continues;
@@ -115,30 +121,43 @@ static int decision_visit(Decision *decision, visitproc visit, void *arg) {
 }
 
 /* Show the cycle collector what the tables refer to. */
-int kernel_visit_tables(Kernel *kernel, visitproc visit, void *arg) {
+int pattern_visit(Pattern *pattern, visitproc visit, void *arg) {
     int status = 0;
-    for (Py_ssize_t i = 0; i < kernel->atom_count; i++) Py_VISIT(kernel->atoms[i].function);
-    for (Py_ssize_t i = 0; i < kernel->state_count && status == 0; i++)
-        status = decision_visit(kernel->states[i].first, visit, arg);
+    for (Py_ssize_t i = 0; i < pattern->atom_count; i++) Py_VISIT(pattern->atoms[i].function);
+    for (Py_ssize_t i = 0; i < pattern->state_count && status == 0; i++)
+        status = decision_visit(pattern->states[i].first, visit, arg);
     return status;
 }
 
 /* Forget what may refer to the kernel itself: users' functions. */
-void kernel_clear_functions(Kernel *kernel) {
-    for (Py_ssize_t i = 0; i < kernel->atom_count; i++) Py_CLEAR(kernel->atoms[i].function);
-    for (Py_ssize_t i = 0; i < kernel->state_count; i++) {
-        decision_free(kernel->states[i].first);
-        kernel->states[i].first = NULL;
+void pattern_clear_functions(Pattern *pattern) {
+    for (Py_ssize_t i = 0; i < pattern->atom_count; i++) Py_CLEAR(pattern->atoms[i].function);
+    for (Py_ssize_t i = 0; i < pattern->state_count; i++) {
+        decision_free(pattern->states[i].first);
+        pattern->states[i].first = NULL;
     }
+}
+
+void pattern_free(Pattern *pattern) {
+    pattern_clear_functions(pattern);
+    for (Py_ssize_t i = 0; i < pattern->atom_count; i++) {
+        release_memory(pattern->atoms[i].program.code);
+        release_memory(pattern->atoms[i].program.stack);
+    }
+    release_memory(pattern->states);
+    release_memory(pattern->atoms);
+    Py_CLEAR(pattern->stage_names);
 }
 
 static int read_step(Decision *step, PyObject *moves) {
     step->is_step = true;
-    step->size = PyTuple_GET_SIZE(moves);
-    step->moves = must_alloc((size_t)(step->size + 1) * sizeof(Move));
+    step->size = PyTuple_Size(moves);
+    if (step->size < 0) return -1;
+    step->moves = allocate_zeros(step->size, sizeof(Move));
+    if (step->moves == NULL) return -1;
     for (Py_ssize_t i = 0; i < step->size; i++) {
         Move *move = &step->moves[i];
-        if (read_move(move, PyTuple_GET_ITEM(moves, i)) < 0) return -1;
+        if (read_move(move, PyTuple_GetItem(moves, i)) < 0) return -1;
         step->takes |= move->takes;
         step->keeps_event |= move->takes && move->continues;
         step->completes |= move->completes;
@@ -153,47 +172,32 @@ static int read_step(Decision *step, PyObject *moves) {
 /* Make a decision of (atom, Ask, None) or (-1, None, moves); takes the reference to `spec`. */
 static Decision *decision_read(PyObject *spec) {
     if (spec == NULL) return NULL;
-    Decision *decision = must_alloc(sizeof(Decision));
-    *decision = (Decision){0};
+    Decision *decision = allocate_zeros(1, sizeof(Decision));
     PyObject *ask, *moves;
-    bool good = PyArg_ParseTuple(spec, "iOO", &decision->atom, &ask, &moves);
-    if (good && decision->atom >= 0) {
+    bool good = decision != NULL && PyArg_ParseTuple(spec, "iOO", &decision->atom, &ask, &moves);
+    if (good && decision->atom >= 0)
         decision->ask = Py_NewRef(ask);
-    } else if (good) {
+    else if (good)
         good = read_step(decision, moves) == 0;
-    }
     Py_DECREF(spec);
     if (good) return decision;
     decision_free(decision);
     return NULL;
 }
 
-Decision *decision_first(Kernel *kernel, int32_t number) {
-    State *state = &kernel->states[number];
+/* Fetch where the decision for an event begins in a state. */
+Decision *decision_first(Pattern *pattern, PyObject *helper, int32_t number) {
+    State *state = &pattern->states[number];
     if (state->first == NULL)
-        state->first = decision_read(PyObject_CallMethod(kernel->helper, "first", "i", number));
+        state->first = decision_read(PyObject_CallMethod(helper, "first", "i", number));
     return state->first;
 }
 
-Decision *decision_following(Kernel *kernel, Decision *decision, bool holds) {
+/* Fetch what follows on an answer. */
+Decision *decision_following(PyObject *helper, Decision *decision, bool holds) {
     Decision **next = holds ? &decision->yes : &decision->no;
     if (*next == NULL)
         *next = decision_read(PyObject_CallMethod(
-            kernel->helper, "following", "OO", decision->ask, holds ? Py_True : Py_False));
+            helper, "following", "OO", decision->ask, holds ? Py_True : Py_False));
     return *next;
-}
-
-void kernel_free_tables(Kernel *kernel) {
-    for (Py_ssize_t i = 0; i < kernel->state_count; i++) decision_free(kernel->states[i].first);
-    for (Py_ssize_t i = 0; i < kernel->atom_count; i++) {
-        Py_XDECREF(kernel->atoms[i].function);
-        release_memory(kernel->atoms[i].program.code);
-        release_memory(kernel->atoms[i].program.stack);
-    }
-    release_memory(kernel->states);
-    release_memory(kernel->atoms);
-    release_memory(kernel->values.slots);
-    release_memory(kernel->by_state);
-    release_memory(kernel->stamps);
-    release_memory(kernel->stage_stamps);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine for match expressions, on numbers; nfa/values.py says what each opcode does. */
-#include "kernel.h"
+/*
+ * The machine for match expressions, on numbers. Mirror: expressions/codegen.py; what each opcode
+ * does is in expressions/program.py.
+ */
+#include "values.h"
 
 #include <math.h>
 
@@ -69,7 +72,7 @@ static Value summed(const Values *values, Value before, Value value, bool is_flo
     if (before.kind == VALUE_NULL) return value;
     if (is_float) return number(before.as.f + value.as.f);
     int64_t sum;
-    bool over = __builtin_add_overflow(before.as.i, value.as.i, &sum);
+    bool over = add_overflows(before.as.i, value.as.i, &sum);
     return over && values->ansi ? (Value){{.i = 0}, VALUE_OVERFLOWED} : integer(sum);
 }
 
@@ -114,9 +117,9 @@ static ValuesError int_arithmetic(
     int64_t value = 0;
     bool over = false;
     switch (opcode) {
-    case OP_ADD: over = __builtin_add_overflow(a, b, &value); break;
-    case OP_SUB: over = __builtin_sub_overflow(a, b, &value); break;
-    case OP_MUL: over = __builtin_mul_overflow(a, b, &value); break;
+    case OP_ADD: over = add_overflows(a, b, &value); break;
+    case OP_SUB: over = subtract_overflows(a, b, &value); break;
+    case OP_MUL: over = multiply_overflows(a, b, &value); break;
     default:
         if (b == 0) {
             *result = NOTHING;
@@ -202,7 +205,7 @@ static bool any_overflowed(const Values *values, const Value *slots) {
     return false;
 }
 
-/* Say whether an expression holds; `slots` is NULL for a partial match without events. */
+/* Find whether an expression holds; `slots` is NULL for a partial match without events. */
 ValuesError values_holds(
     const Values *values, const Program *program, const Value *slots, int64_t handle,
     bool *holds) {

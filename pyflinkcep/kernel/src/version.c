@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dewey numbers that share their beginnings; see sharedbuffer/dewey.py. */
-#include "kernel.h"
+/* Dewey numbers that share their beginnings. Mirror: sharedbuffer/dewey.py. */
+#include "buffer.h"
 
 static uint64_t mixed(uint64_t code, int64_t digit) {
     uint64_t z = code * 0x9E3779B97F4A7C15u + (uint64_t)digit + 1;
@@ -9,7 +9,8 @@ static uint64_t mixed(uint64_t code, int64_t digit) {
 }
 
 Version *version_following(Version *parent, int64_t digit) {
-    Version *version = must_alloc(sizeof(Version));
+    Version *version = allocate(sizeof(Version));
+    if (version == NULL) return NULL;
     version->parent = parent == NULL ? NULL : version_keep(parent);
     version->digit = digit;
     version->length = parent == NULL ? 1 : parent->length + 1;
@@ -49,7 +50,7 @@ bool version_same(const Version *left, const Version *right) {
     return true;
 }
 
-/* Whether a run of `version` may walk an edge of version `other`. */
+/* Return whether a run of `version` may walk an edge of version `other`. */
 bool version_compatible(const Version *version, const Version *other) {
     const Version *number = version->parent;
     if (number == other) return true; /* by far the most frequent case */

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that may run out, and numbers that may overflow.
+ *
+ * In all files of the kernel a function that can fail returns -1, or NULL for a pointer, and has
+ * set an exception. Once memory has run out, the key at work is cleared: see operator.c.
+ */
+#ifndef PYFLINKCEP_MEMORY_H
+#define PYFLINKCEP_MEMORY_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+void *allocate(size_t size);
+void *allocate_zeros(Py_ssize_t count, size_t width);
+void *grow(void *items, Py_ssize_t *room, Py_ssize_t needed, size_t width);
+void release_memory(void *block);
+
+/* Return `items`, or where they have moved, with room for `needed`; NULL leaves them as they are. */
+static inline void *reserve(void *items, Py_ssize_t *room, Py_ssize_t needed, size_t width) {
+    return needed <= *room ? items : grow(items, room, needed, width);
+}
+
+/* Each of these computes as in two's complement and returns whether that is out of range. */
+
+static inline bool add_overflows(int64_t a, int64_t b, int64_t *sum) {
+    *sum = (int64_t)((uint64_t)a + (uint64_t)b);
+    return ((a ^ *sum) & (b ^ *sum)) < 0;
+}
+
+static inline bool subtract_overflows(int64_t a, int64_t b, int64_t *difference) {
+    *difference = (int64_t)((uint64_t)a - (uint64_t)b);
+    return ((a ^ b) & (a ^ *difference)) < 0;
+}
+
+static inline bool multiply_overflows(int64_t a, int64_t b, int64_t *product) {
+    *product = (int64_t)((uint64_t)a * (uint64_t)b);
+    if (a == 0 || b == 0) return false;
+    if (a == -1 || b == -1) return a == INT64_MIN || b == INT64_MIN;
+    return *product / b != a;
+}
+
+#ifdef PYFLINKCEP_TEST_ALLOCATIONS
+PyObject *memory_fail_after(PyObject *module, PyObject *count);
+PyObject *memory_live(PyObject *module, PyObject *unused);
+#endif
+
+#endif
