@@ -18,6 +18,7 @@ settings.register_profile(
 settings.register_profile(
     "ci", max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, _FIXTURES]
 )
+settings.register_profile("few", parent=settings.get_profile("dev"), max_examples=10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 _SPARK_TESTS = Path(__file__).parent / "spark"

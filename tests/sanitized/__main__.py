@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run the checks: ``python -m tests.sanitized [--quick] [pytest's arguments]``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.sanitized.build import ROOT, build, environment, preloaded
+
+_OWN = ["tests/sanitized/check_out_of_memory.py"]
+_SHARED = ["tests/unit/kernel", "tests/conformance/test_kernel.py"]
+
+
+def main(arguments: list[str]) -> int:
+    """Build, check, and return pytest's exit status."""
+    quick = "--quick" in arguments
+    others = [argument for argument in arguments if argument != "--quick"]
+    preload = preloaded()
+    if preload is None:
+        print("no C compiler with an address sanitizer")
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = environment(build(Path(folder)), preload)
+        chosen["HYPOTHESIS_PROFILE"] = "few" if quick else "ci"
+        pytest = [sys.executable, "-m", "pytest", "-q", "-p", "tests.sanitized.plugin"]
+        pytest += ["-p", "no:cacheprovider", "-k", "not test_sanitized"]
+        return subprocess.run(
+            [*pytest, *(others or [*_OWN, *_SHARED])], cwd=ROOT, env=chosen
+        ).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

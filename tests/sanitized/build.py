@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build a sanitized kernel, and find what running it needs."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_FLAGS = (
+    "-O1 -g -fno-omit-frame-pointer -UNDEBUG -DPYFLINKCEP_TEST_ALLOCATIONS -Werror "
+    "-fsanitize=address,undefined -fno-sanitize-recover=all"
+)
+
+
+def compiler() -> str:
+    """Return the command of the C compiler that extensions are built with."""
+    return os.environ.get("CC") or str(sysconfig.get_config_var("CC") or "cc")
+
+
+def preloaded() -> Path | None:
+    """Return the sanitizer's library, which must be loaded first; None if there is none."""
+    command = [*shlex.split(compiler()), "-print-file-name=libasan.so"]
+    try:
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    library = Path(printed.strip()).resolve()
+    return library if library.is_absolute() and library.is_file() else None
+
+
+def build(folder: Path) -> Path:
+    """Build the kernel into a folder; return the library."""
+    command = [sys.executable, "setup.py", "-q", "build_ext"]
+    command += ["--build-lib", str(folder), "--build-temp", str(folder / "objects")]
+    subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, "CFLAGS": _FLAGS})
+    (library,) = (folder / "pyflinkcep" / "kernel").glob("_kernel*")
+    return library
+
+
+def environment(library: Path, preload: Path) -> dict[str, str]:
+    """Return the environment for a process that is to use a sanitized kernel."""
+    return {
+        **os.environ,
+        "LD_PRELOAD": str(preload),
+        "PYTHONMALLOC": "malloc",  # Python's own allocator would hide the blocks' bounds
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",  # checked without it
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "PYFLINKCEP_KERNEL": "1",
+        "KERNEL_UNDER_TEST": str(library),
+    }

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory may run out at every single allocation of the kernel."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyflinkcep import AfterMatchSkipStrategy, Pattern
+from pyflinkcep.errors import CepRuntimeError, ConditionError, OutOfMemoryError
+from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.operator import PartialMatchLimit
+from pyflinkcep.runtime import RuntimeContext
+from tests.kernel_harness import KernelRun
+from tests.shorthand import parse
+
+_module = sys.modules["pyflinkcep.kernel._kernel"]
+_NO_LIMIT = sys.maxsize
+_EVENTS = ["a1", "b1", "a2", "b2", "c1", "b3", "a3", "c2", "b4"]
+
+
+def _looks_back(event: Any, ctx: Any) -> bool:
+    return len(ctx.getEventsForPattern("a")) == 1 and event.startswith("b")
+
+
+_PATTERNS = {
+    "loop": parse("a -> b+ -> c"),
+    "any": parse("a").followedByAny("b").where(lambda e: e[0] == "b").oneOrMore()
+    .allowCombinations().followedByAny("c").where(lambda e: e[0] == "c"),
+    "skips": Pattern.begin("a", AfterMatchSkipStrategy.skipToNext())
+    .where(lambda e: e[0] == "a").followedByAny("b").where(lambda e: e[0] == "b")
+    .followedByAny("c").where(lambda e: e[0] == "c"),
+    "skips past": Pattern.begin("a", AfterMatchSkipStrategy.skipPastLastEvent())
+    .where(lambda e: e[0] != "c").oneOrMore().followedBy("c").where(lambda e: e[0] == "c"),
+    "looks back": parse("a").followedByAny("b").where(_looks_back),
+    "absence": parse("a").notFollowedBy("b").where(lambda e: e == "b4").within(timedelta(milliseconds=4)),
+}  # fmt: skip
+
+
+def _scenario(pattern: Pattern, limit: PartialMatchLimit | None) -> Iterator[Any]:
+    """Use all of the kernel: match, write, read, go on, let time pass; yield what is seen."""
+    nfa = NFACompiler.compile(pattern, True)
+    nfa.open(RuntimeContext())
+    run = KernelRun(nfa, limit)
+    key = run.kernel.new_key()
+    half = len(_EVENTS) // 2
+    run.process(key, range(half), _EVENTS[:half])
+    yield run.results()
+    written = run.kernel.write(key)
+    yield written
+    numbers = np.frombuffer(written[0], np.int64)
+    count = len(written[1]) // 8
+    base = len(run.events)
+    run.events.extend(run.events[handle] for handle in np.frombuffer(written[1], np.int64))
+    copy = run.kernel.read(numbers, base, count)
+    run.process(copy, range(half, len(_EVENTS)), _EVENTS[half:])
+    run.kernel.advance(copy, _NO_LIMIT)
+    yield run.results()
+    page = _page(run, numbers, count, base)
+    yield page, run.results()
+
+
+def _page(run: KernelRun, numbers: Any, count: int, base: int) -> Any:
+    """Match a page of a stored key and a new one."""
+    first = len(run.events)
+    run.events.extend(_EVENTS * 2)
+    ends = np.asarray([len(_EVENTS), 2 * len(_EVENTS)])
+    times = np.tile(np.arange(6, 6 + len(_EVENTS)), 2)
+    return run.kernel.run_page(
+        times, None, first, None, np.asarray([0, -1]), np.r_[0, ends[:-1]], ends, numbers,
+        np.asarray([0, len(numbers)]), np.asarray([0, count]), base, 12,
+    )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _memory_again() -> Iterator[None]:
+    """Let allocations succeed again after a test that failed."""
+    yield
+    _module.fail_after(_NO_LIMIT)
+
+
+def _failing(scenario: Callable[[], Any]) -> Iterator[tuple[int, CepRuntimeError]]:
+    """Run a scenario with ever more allocations that succeed, until all do."""
+    gc.collect()
+    gc.freeze()  # or else each collection looks at all that was ever imported
+    for allowed in range(1_000_000):
+        _module.fail_after(allowed)
+        try:
+            scenario()
+        except (OutOfMemoryError, ConditionError) as error:
+            _module.fail_after(_NO_LIMIT)
+            yield allowed, error
+        else:
+            _module.fail_after(_NO_LIMIT)
+            return
+
+
+@pytest.mark.parametrize("limit", [None, PartialMatchLimit(2, "dropOldest")], ids=["all", "two"])
+@pytest.mark.parametrize("name", _PATTERNS)
+def test_every_allocation(name: str, limit: PartialMatchLimit | None) -> None:
+    """Whichever allocation fails, an error names the pattern and nothing is leaked."""
+    expected = list(_scenario(_PATTERNS[name], limit))
+    gc.collect()
+    before, failures = _module.live(), 0
+
+    for allowed, error in _failing(lambda: list(_scenario(_PATTERNS[name], limit))):
+        if isinstance(error, ConditionError):  # a condition asked for what was taken
+            assert isinstance(error.__cause__, MemoryError)
+            error.__cause__.__traceback__ = None
+        else:
+            assert error.pattern is not None
+            assert "out of memory" in str(error)
+        error.__traceback__ = None
+        gc.collect()
+        assert _module.live() == before, allowed
+        failures += 1
+
+    assert failures > 100
+    assert list(_scenario(_PATTERNS[name], limit)) == expected
+
+
+def test_other_keys_go_on() -> None:
+    """A key that lost its memory is refused; the results of others are what they were."""
+    run = KernelRun(NFACompiler.compile(_PATTERNS["loop"], True))
+    times = range(len(_EVENTS))
+    run.process(run.kernel.new_key(), times, _EVENTS)
+    expected, failures = run.results(), 0
+    lost: list[Any] = []
+
+    def scenario() -> None:
+        lost.clear()
+        lost.append(run.kernel.new_key())
+        run.process(lost[0], times, _EVENTS)
+
+    for _ in _failing(scenario):
+        failures += 1
+        run.results()
+        if lost and lost[0].partial_count == 0:
+            with pytest.raises(RuntimeError, match="lost when memory ran out"):
+                run.process(lost[0], times, _EVENTS)
+        run.process(run.kernel.new_key(), times, _EVENTS)
+        assert run.results() == expected
+
+    assert failures > 50

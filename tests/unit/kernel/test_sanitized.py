@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel touches no memory but its own, and computes nothing that C leaves undefined."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.sanitized.build import ROOT, preloaded
+
+_FILES = ["tests/sanitized/check_out_of_memory.py", "tests/unit/kernel/test_same_as_plain.py"]
+
+
+@pytest.mark.skipif(preloaded() is None, reason="no C compiler with an address sanitizer")
+def test_few_examples() -> None:
+    """A few random patterns, and memory that runs out, are clean; more: -m tests.sanitized."""
+    command = [sys.executable, "-m", "tests.sanitized", "--quick", *_FILES]
+
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
