@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a pattern: the main DataFrame, with the side outputs beside it."""
+"""The result of a pattern: a DataFrame of the main output, with the side outputs beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from functools import cache
+from typing import Any, Self
 
+import attrs
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType, TimestampType
@@ -13,7 +16,7 @@ from pyspark.sql.types import StructType, TimestampType
 from pyflinkcep.errors import InputError
 from pyflinkcep.functions import OutputTag
 from pyflinkcep.spark.arrow.columns import quoted
-from pyflinkcep.spark.described import Described
+from pyflinkcep.spark.described import JobName, described
 from pyflinkcep.spark.worker.consumers import MAIN, TAG
 
 __all__ = ["CepDataFrame"]
@@ -22,12 +25,42 @@ _WATERMARK = "spark.watermarkDelayMs"
 """The mark by which Spark knows the column that carries a watermark."""
 
 
-class CepDataFrame:
+@attrs.frozen(eq=False)
+class _Job:
+    """What all outputs of one result have in common; see :class:`CepDataFrame`."""
+
+    tagged: DataFrame
+    schemas: Mapping[str, StructType]
+    description: str
+    flush: Callable[[str, int], CepDataFrame] | None
+    event_time: str | None
+    delay_ms: int
+
+    def output(self, name: str) -> DataFrame:
+        """Return one output as a plain DataFrame."""
+        fields = self.schemas[name].fieldNames()
+        if len(self.schemas) == 1:
+            chosen = self.tagged
+            columns = {field: F.col(quoted(field)) for field in fields}
+        else:
+            chosen = self.tagged.where(F.col(TAG) == name)
+            columns = {field: F.col(quoted(name)).getField(field) for field in fields}
+        if name == MAIN and self.event_time is not None and chosen.isStreaming:
+            time = columns[self.event_time]
+            carries = {_WATERMARK: self.delay_ms}
+            columns[self.event_time] = time.alias(self.event_time, metadata=carries)
+        elif len(self.schemas) == 1:
+            return chosen
+        return chosen.select(*(column.alias(field) for field, column in columns.items()))
+
+
+class CepDataFrame(DataFrame):
     """
     What ``select``, ``flatSelect`` and ``process`` return.
 
-    It behaves as the DataFrame of the main output: every attribute that is not listed here is
-    that DataFrame's. :meth:`toDF` gives the plain DataFrame where one is needed by its type.
+    It is the DataFrame of the main output, classic or Spark Connect as its input is, and has the
+    other outputs beside it. What is derived from it, such as ``result.where(...)``, is a DataFrame
+    without side outputs.
 
     Parameters
     ----------
@@ -38,7 +71,7 @@ class CepDataFrame:
     description : str
         What Spark's UI shows for jobs started here.
     flush : callable, optional
-        For streams: gives the result of a final watermark on (checkpoint, operator id).
+        For streams: returns the result of a final watermark on (checkpoint, operator id).
     eventTime : str, optional
         For streams: the column of the main output that carries the watermark.
     delayMs : int, milliseconds
@@ -51,6 +84,15 @@ class CepDataFrame:
     for all outputs, use :meth:`tagged`, or call ``persist()`` before.
     """
 
+    _job: _Job
+
+    def __new__(cls, tagged: DataFrame, *_: Any, **__: Any) -> Self:
+        """Make an object that is a DataFrame of the same kind as `tagged`."""
+        own: Any = cls
+        kind: Any = type(tagged)
+        made: Self = object.__new__(_subclass(own, kind))
+        return made
+
     def __init__(
         self,
         tagged: DataFrame,
@@ -60,22 +102,18 @@ class CepDataFrame:
         eventTime: str | None = None,
         delayMs: int = 0,
     ) -> None:
-        self._tagged = tagged
-        self._schemas = dict(schemas)
-        self._description = description
-        self._flush = flush
-        self._event_time = eventTime
-        self._delay_ms = delayMs
-        self._main = self._output(MAIN)
+        job = _Job(tagged, dict(schemas), description, flush, eventTime, delayMs)
+        vars(self).update(vars(job.output(MAIN)))  # the state of a DataFrame, of whatever kind
+        self._job = job
 
     @property
     def outputs(self) -> list[str]:
         """The names of the outputs, the main one first."""
-        return list(self._schemas)
+        return list(self._job.schemas)
 
     def getSideOutput(self, tag: OutputTag) -> DataFrame:
         """
-        Give a side output.
+        Return a side output.
 
         Parameters
         ----------
@@ -85,19 +123,19 @@ class CepDataFrame:
         Raises
         ------
         InputError
-            When the job has no such output.
+            If the job has no such output.
         """
-        if tag.name not in self._schemas or tag.name == MAIN:
+        if tag.name not in self._job.schemas or tag.name == MAIN:
             raise InputError(
-                f"no side output {tag.name!r}, there are {list(self._schemas)[1:]}",
+                f"no side output {tag.name!r}, there are {list(self._job.schemas)[1:]}",
                 "give the tag to select(), flatSelect() or sideOutputLateData(), "
                 "or list it in the process function's outputTags",
             )
-        return self._output(tag.name)
+        return self._job.output(tag.name)
 
     def tagged(self) -> DataFrame:
         """
-        Give all outputs of one run in one DataFrame.
+        Return all outputs of one run in one DataFrame.
 
         Returns
         -------
@@ -105,32 +143,38 @@ class CepDataFrame:
             A column ``tag`` with the name of the output, ``'main'`` for the main one, and a
             struct column for each output, null in the rows of the others.
         """
-        if len(self._schemas) > 1:
-            return self._tagged
-        row = F.struct(*(F.col(quoted(name)) for name in self._tagged.columns))
-        return self._tagged.select(F.lit(MAIN).alias(TAG), row.alias(MAIN))
+        if len(self._job.schemas) > 1:
+            return self._job.tagged
+        row = F.struct(*(F.col(quoted(name)) for name in self._job.tagged.columns))
+        return self._job.tagged.select(F.lit(MAIN).alias(TAG), row.alias(MAIN))
 
-    def toDF(self, *columns: str) -> DataFrame:
-        """Give the main output as a plain DataFrame, with other column names if any are given."""
-        return self._main.toDF(*columns) if columns else self._main
+    def toDF(self, *cols: str) -> DataFrame:
+        """Return the main output without the others, with other column names if any are given."""
+        main = self._job.output(MAIN)
+        return main.toDF(*cols) if cols else main
 
-    def persist(self, *args: Any) -> CepDataFrame:
+    def persist(self, storageLevel: StorageLevel = StorageLevel.MEMORY_AND_DISK_DESER) -> Self:
         """Keep the results of one run for all outputs; see ``DataFrame.persist``."""
-        self._tagged.persist(*args)
+        self._job.tagged.persist(storageLevel)
         return self
 
-    def cache(self) -> CepDataFrame:
+    @property
+    def is_cached(self) -> bool:  # type: ignore[override]
+        """Whether :meth:`persist` keeps the results."""
+        return self._job.tagged.is_cached
+
+    def cache(self) -> Self:
         """Keep the results of one run for all outputs; see ``DataFrame.cache``."""
         return self.persist()
 
-    def unpersist(self, blocking: bool = False) -> CepDataFrame:
+    def unpersist(self, blocking: bool = False) -> Self:
         """Forget the results kept by :meth:`persist`."""
-        self._tagged.unpersist(blocking)
+        self._job.tagged.unpersist(blocking)
         return self
 
     def withEventTime(self, column: str) -> CepDataFrame:
         """
-        Say which column is the rows' event time, for stateful operators of Spark after this.
+        Declare which column is the rows' event time, for stateful operators of Spark after this.
 
         On a stream the column then carries the input's watermark, so that a windowed count of
         alerts works in append mode. Rows whose time the watermark had passed in the batch
@@ -149,9 +193,9 @@ class CepDataFrame:
         Raises
         ------
         InputError
-            When the main output has no such timestamp column.
+            If the main output has no such timestamp column.
         """
-        schema = self._schemas[MAIN]
+        schema = self._job.schemas[MAIN]
         if column not in schema.fieldNames() or not isinstance(
             schema[column].dataType, TimestampType
         ):
@@ -159,28 +203,29 @@ class CepDataFrame:
                 f"withEventTime({column!r}): no timestamp column of the main output",
                 f"the output is {schema.simpleString()}",
             )
+        job = self._job
         return CepDataFrame(
-            self._tagged, self._schemas, self._description, self._flush, column, self._delay_ms
+            job.tagged, job.schemas, job.description, job.flush, column, job.delay_ms
         )
 
-    def withWatermark(self, eventTime: str, delayThreshold: str) -> Any:
+    def withWatermark(self, eventTime: str, delayThreshold: str) -> DataFrame:
         """Define a watermark; refused on a stream, see :meth:`withEventTime`."""
-        if self._main.isStreaming:
+        if self.isStreaming:
             raise InputError(
                 f"withWatermark({eventTime!r}) after a pattern on a stream: Spark takes the "
                 "smallest of a query's watermarks, so this one, which only matches move, would "
                 "stop the first one and with it the pattern",
                 f"write withEventTime({eventTime!r}): the column then carries the first watermark",
             )
-        return self._main.withWatermark(eventTime, delayThreshold)
+        return super().withWatermark(eventTime, delayThreshold)
 
     def flush(self, checkpointLocation: str, operatorId: int = 0) -> CepDataFrame:
         """
-        Give what a stream that has ended still holds, as if the final watermark had come.
+        Return what a stream that has ended still holds, as if the final watermark had come.
 
         A query under ``trigger(availableNow=True)`` stops with the events after its watermark
-        still waiting, and windows open. What it gave together with what this gives is what the
-        same events give as a bounded DataFrame. The checkpoint is read, not changed: the query
+        still waiting, and windows open. Its results and these together are those of the same events
+        as a bounded DataFrame. The checkpoint is read, not changed: the query
         can go on later, and then finds everything still waiting.
 
         Parameters
@@ -198,41 +243,29 @@ class CepDataFrame:
         Raises
         ------
         InputError
-            When the result is no stream's, or the checkpoint has no state of it.
+            If the result is not a stream's, or the checkpoint has no state of it.
         """
-        if self._flush is None:
+        if self._job.flush is None:
             raise InputError(
                 "flush on a bounded result", "a bounded DataFrame has its final watermark already"
             )
-        return self._flush(checkpointLocation, operatorId)
-
-    def _output(self, name: str) -> DataFrame:
-        fields = self._schemas[name].fieldNames()
-        if len(self._schemas) == 1:
-            chosen = self._tagged
-            columns = {field: F.col(quoted(field)) for field in fields}
-        else:
-            chosen = self._tagged.where(F.col(TAG) == name)
-            columns = {field: F.col(quoted(name)).getField(field) for field in fields}
-        if name == MAIN and self._event_time is not None and chosen.isStreaming:
-            time = columns[self._event_time]
-            carries = {_WATERMARK: self._delay_ms}
-            columns[self._event_time] = time.alias(self._event_time, metadata=carries)
-        elif len(self._schemas) == 1:
-            return chosen
-        return chosen.select(*(column.alias(field) for field, column in columns.items()))
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        described = Described(self._description, self._main.sparkSession)
-        return described.attribute(name, getattr(self._main, name))
-
-    def __getitem__(self, item: Any) -> Any:
-        return self._main[item]
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *dir(self._main)})
+        return self._job.flush(checkpointLocation, operatorId)
 
     def __repr__(self) -> str:
-        return f"CepDataFrame({self._description}: {self._main!r})"
+        shown = super().__repr__()
+        if not shown.startswith("DataFrame["):
+            return shown  # Spark is set to show rows
+        others = self.outputs[1:]
+        beside = f", side outputs {', '.join(map(repr, others))}" if others else ""
+        return f"Cep{shown} of {self._job.description}{beside}"
+
+
+@cache
+def _subclass(cls: Any, kind: Any) -> Any:
+    """Return the class that is a CepDataFrame and a DataFrame of a kind: classic or Connect."""
+
+    def job_name(frame: CepDataFrame) -> JobName:
+        return JobName(frame._job.description, frame.sparkSession)
+
+    made = type(cls.__name__, (cls, kind), {"__module__": cls.__module__, "__doc__": cls.__doc__})
+    return described(made, kind, job_name)

@@ -1,28 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Letting Spark's UI, and its progress, show the pattern while an action on its result runs."""
+"""Lets Spark's UI show the pattern, and the user's line, while an action on its result runs."""
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import attrs
 from pyspark.sql import DataFrameWriter, DataFrameWriterV2, SparkSession
+from pyspark.traceback_utils import SCCallSiteSync
 
-__all__ = ["Described"]
+__all__ = ["JobName", "described"]
 
-_ACTIONS = frozenset(
-    ["checkpoint", "collect", "count", "first", "foreach", "foreachPartition", "head", "isEmpty",
-     "localCheckpoint", "show", "tail", "take", "toArrow", "toLocalIterator", "toPandas", "writeTo"]
+_ACTIONS = (
+    "approxQuantile", "checkpoint", "collect", "corr", "count", "cov", "crosstab", "first",
+    "foreach", "foreachPartition", "freqItems", "head", "isEmpty", "localCheckpoint", "show",
+    "tail", "take", "toArrow", "toLocalIterator", "toPandas",
 )  # fmt: skip
+"""The methods of a DataFrame that start jobs."""
+_WRITES = (
+    "append", "create", "createOrReplace", "csv", "insertInto", "jdbc", "json", "orc", "overwrite",
+    "overwritePartitions", "parquet", "replace", "save", "saveAsTable", "text", "xml",
+)  # fmt: skip
+"""The methods of a writer that start jobs."""
 
 
 @attrs.frozen(eq=False)
-class Described:
+class JobName:
     """
-    What a result's jobs are called.
+    What the jobs of a result are called.
 
     Attributes
     ----------
@@ -35,50 +45,90 @@ class Described:
     description: str
     session: SparkSession
 
-    def attribute(self, name: str, value: Any) -> Any:
-        """Give an attribute of a DataFrame so that it tells the pattern, if it starts jobs."""
-        if name in _ACTIONS:
-            return self._call(value)
-        return self._result(value)
-
-    def _call(self, action: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(action)
-        def run(*args: Any, **kwargs: Any) -> Any:
-            with self._told():
-                return self._result(action(*args, **kwargs))
-
-        return run
-
-    def _result(self, value: Any) -> Any:
-        is_writer = isinstance(value, DataFrameWriter | DataFrameWriterV2)
-        return _Writer(self, value) if is_writer else value
-
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def told(self, action: str) -> Iterator[None]:
+        """Tell Spark while an action runs; Spark Connect has nobody to tell."""
         context = getattr(self.session, "_sc", None)
-        if context is None:  # Spark Connect
+        if context is None:
             yield
             return
         before = context.getLocalProperty("spark.job.description")
         context.setLocalProperty("spark.job.description", self.description)
         try:
-            yield
+            with _CallSite(context, action):
+                yield
         finally:
             context.setLocalProperty("spark.job.description", before)
 
 
-class _Writer:
-    """A DataFrameWriter, old or new, each call of which tells the pattern."""
+class _CallSite(SCCallSiteSync):
+    """The line outside of this package that called, where PySpark would name this file."""
 
-    def __init__(self, described: Described, writer: Any) -> None:
-        self._described = described
-        self._writer = writer
+    def __init__(self, context: Any, action: str) -> None:
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None and _is_between(str(frame.f_globals.get("__name__", ""))):
+            frame = frame.f_back
+        place = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
+        self._call_site = f"{action} at {place}"
+        self._context = context
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        value = getattr(self._writer, name)
-        return self._described._call(value) if callable(value) else value
 
-    def __dir__(self) -> list[str]:
-        return dir(self._writer)
+def _is_between(module: str) -> bool:
+    return module == "contextlib" or module.split(".", 1)[0] in ("pyflinkcep", "pyspark")
+
+
+def described(made: type[Any], kind: type[Any], job_name: Callable[[Any], JobName]) -> type[Any]:
+    """
+    Return a subclass of DataFrame whose actions and writers tell the pattern.
+
+    Parameters
+    ----------
+    made : type
+        The subclass, which gets the methods.
+    kind : type
+        The class whose methods they call.
+    job_name : callable
+        Returns the name of the jobs of an object of the class.
+    """
+    for name in _ACTIONS:
+        if hasattr(kind, name):
+            setattr(made, name, _telling(getattr(kind, name), job_name))
+
+    def write(self: Any) -> DataFrameWriter:
+        writer: DataFrameWriter = _telling_writer(kind.write.fget(self), job_name(self))
+        return writer
+
+    def writeTo(self: Any, table: str) -> DataFrameWriterV2:
+        writer: DataFrameWriterV2 = _telling_writer(kind.writeTo(self, table), job_name(self))
+        return writer
+
+    made.write = property(write, doc=kind.write.__doc__)
+    made.writeTo = functools.wraps(kind.writeTo)(writeTo)
+    return made
+
+
+def _telling(action: Callable[..., Any], job_name: Callable[[Any], JobName]) -> Any:
+    @functools.wraps(action)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with job_name(self).told(action.__name__):
+            return action(self, *args, **kwargs)
+
+    return run
+
+
+def _telling_writer(writer: Any, name: JobName) -> Any:
+    """Return the writer as one of a subclass of its class."""
+    kind: Any = type(writer)
+    writer.__class__ = _writer_class(kind)
+    writer._pyflinkcep_job_name = name
+    return writer
+
+
+@functools.cache
+def _writer_class(kind: Any) -> Any:
+    methods = {
+        name: _telling(getattr(kind, name), lambda writer: writer._pyflinkcep_job_name)
+        for name in _WRITES
+        if hasattr(kind, name)
+    }
+    return type(kind.__name__, (kind,), {"__module__": kind.__module__, **methods})

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ from pyflinkcep import (
     RichPatternSelectFunction,
     TimedOutPartialMatchHandler,
 )
-from tests.spark.support import a_then_b, configured, events, ids, on
+from tests.spark.support import a_then_b, events, ids, on
 
 INPUT = "u:a u:b v:a u:a v:c u:b u:a@50"
 TIMEOUTS = OutputTag("timeouts", "text string, at bigint")
@@ -263,115 +262,3 @@ def test_rich_conditions_are_opened(frame: DataFrame) -> None:
 
 
 # --- the result as a DataFrame
-
-
-def test_persist_runs_once(spark: SparkSession, frame: DataFrame) -> None:
-    """After persist() all outputs come from one run; without it each runs again."""
-    runs = spark.sparkContext.accumulator(0)
-
-    def counted(match: Any, ctx: Any, out: Any) -> None:
-        runs.add(1)
-        out.collect(ids(match))
-
-    tag = OutputTag("late")
-    result = on(frame, a_then_b(), "user").sideOutputLateData(tag).process(counted, "text string")
-    result.persist()
-    for output in (result, result, result.getSideOutput(tag), result.tagged()):
-        output.collect()
-    once = runs.value
-    result.unpersist(blocking=True)
-    result.collect()
-
-    assert (once, runs.value) == (2, 4)
-
-
-def test_the_result_behaves_as_its_dataframe(
-    spark: SparkSession, frame: DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Attributes, columns, methods, writers, views and joins are those of the main output."""
-    result = on(frame, a_then_b(), "user").select(ids, "text string")
-    result.createOrReplaceTempView("matches")
-    result.write.parquet(str(tmp_path / "out"))
-    result.show()
-    shown = capsys.readouterr().out
-
-    assert (result.columns, result.isStreaming, result.schema["text"].nullable) == (
-        ["text"],
-        False,
-        True,
-    )
-    assert result.filter(result.text.endswith("6")).first() == Row(text="a=4 b=6")
-    assert result.where(result["text"] == "a=1 b=2").count() == 1
-    assert result.toDF("other").columns == ["other"]
-    assert spark.read.parquet(str(tmp_path / "out")).count() == 2
-    assert spark.sql("SELECT count(*) AS n FROM matches").first() == Row(n=2)
-    assert frame.select(F.col("name").alias("text")).union(result).count() == 9
-    assert "a=4 b=6" in shown
-    assert "filter" in dir(result)
-    assert repr(result) == "CepDataFrame(CEP: a ⇒ b: DataFrame[text: string])"
-    with pytest.raises(AttributeError, match="nothing_such"):
-        _ = result.nothing_such
-
-
-def test_a_pattern_on_the_result_of_a_pattern(spark: SparkSession, frame: DataFrame) -> None:
-    """A result can be the input of another pattern."""
-    first = on(frame, a_then_b(), "user").select(
-        lambda m: (m["b"][0].ts, m["a"][0].user), "ts bigint, user string"
-    )
-    found = on(first, Pattern.begin("one").next("two")).select(ids, "text string")
-
-    assert found.collect() == [Row(text="one=2 two=6")]
-
-
-@pytest.mark.parametrize("way", ["collect", "foreachPartition", "write"])
-def test_jobs_carry_the_pattern(
-    spark: SparkSession, frame: DataFrame, tmp_path: Path, way: str
-) -> None:
-    """While an action or a writer runs, Spark's UI names the pattern; afterwards it does not."""
-    context = spark.sparkContext
-    stage = f"told_{way}"
-    result = on(frame, Pattern.begin(stage), "user").select(ids, "text string")
-    context.setLocalProperty("spark.job.description", "mine")
-    try:
-        match way:
-            case "collect":
-                result.collect()
-            case "foreachPartition":
-                result.foreachPartition(lambda rows: None)
-            case "write":
-                result.write.mode("overwrite").format("json").save(str(tmp_path / "out"))
-        after = context.getLocalProperty("spark.job.description")
-    finally:
-        context.setLocalProperty("spark.job.description", None)
-
-    assert f"CEP: {stage}" in _descriptions(spark)
-    assert after == "mine"
-
-
-def _descriptions(spark: SparkSession) -> set[str]:
-    """Give the descriptions of all jobs, as the UI's store has them."""
-    store = spark.sparkContext._jsc.sc().statusStore()
-    context = spark.sparkContext._jsc.sc()
-    context.listenerBus().waitUntilEmpty()
-    jobs = store.jobsList(None)
-    found = set()
-    for at in range(jobs.size()):
-        description = jobs.apply(at).description()
-        if description.isDefined():
-            found.add(description.get())
-    return found
-
-
-def test_the_plan(
-    spark: SparkSession, frame: DataFrame, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One shuffle by key, one Arrow map named after the pattern; no sort by Spark, no pandas."""
-    with configured(spark, {"spark.sql.adaptive.enabled": "false"}):
-        on(frame, a_then_b(), "user").toDF().explain()
-        on(frame, a_then_b()).toDF().explain()
-    keyed, keyless = capsys.readouterr().out.split("== Physical Plan ==")[1:]
-
-    assert [keyed.count(word) for word in ("Exchange", "MapInArrow CEP: a ⇒ b(")] == [1, 1]
-    assert "Sort " not in keyed + keyless
-    assert (keyless.count("Exchange"), keyless.count("Coalesce 1")) == (0, 1)
-    assert "pandas" not in (keyed + keyless).lower()
