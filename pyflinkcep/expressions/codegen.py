@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
+from pyflinkcep.expressions.literals import like_regex
 from pyflinkcep.expressions.program import ALL, Code, Function, MatchValues, Op, Slot, Type
 from pyflinkcep.expressions.tree import WHOLE
 
@@ -75,12 +76,23 @@ def _helpers(ansi: bool) -> dict[str, Any]:
         if ansi:
             raise ArithmeticError(BY_ZERO)
 
-    return {"overflow": overflow, "by_zero": by_zero, "int_mod": _int_mod, "fmod": _float_mod}
+    return {
+        "overflow": overflow,
+        "by_zero": by_zero,
+        "int_mod": _int_mod,
+        "int_div": _int_div,
+        "fmod": _float_mod,
+    }
 
 
 def _int_mod(a: int, b: int) -> int:
     remainder = abs(a) % abs(b)
     return -remainder if a < 0 else remainder
+
+
+def _int_div(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
 
 
 def _float_mod(a: float, b: float) -> float:
@@ -100,7 +112,7 @@ _FLOAT_COMPARISONS = {
 }
 _SIGNS = {
     Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">=",
-    Op.ADD: "+", Op.SUB: "-", Op.MUL: "*",
+    Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.CONCAT: "+",
 }  # fmt: skip
 
 
@@ -113,6 +125,8 @@ def _compared(op: Op, a: str, b: str, type_: Any) -> str:
 def _computed(op: Op, a: str, b: str, type_: Any) -> str:
     if op is Op.DIV:
         return f"({a} / {b} if {b} else by_zero())"
+    if op is Op.INT_DIV:
+        return f"(int_div({a}, {b}) if {b} else by_zero())"
     if op is Op.MOD:
         name = "fmod" if type_ == Type.FLOAT else "int_mod"
         return f"({name}({a}, {b}) if {b} else by_zero())"
@@ -191,13 +205,15 @@ def _slot(source: _Source, values: MatchValues, slot: Slot, old: str) -> str:
     """Write what a slot becomes; give its name."""
     if slot.field == ALL:
         return source.new(f"{old} + 1")
+    if slot.function is Function.LAST and slot.offset:
+        return f"s{slot.source}"
     new = source.new(f"fields[{slot.field}]")
     if values.fields[slot.field].kind.type == Type.INT and slot.type == Type.FLOAT:
         new = source.new(f"None if {new} is None else float({new})")
     if slot.function is Function.COUNT:
         return source.new(f"{old} if {new} is None else {old} + 1")
     if slot.function is Function.FIRST:
-        return source.new(f"{old} if s{slot.count} else {new}")
+        return source.new(f"{new} if s{slot.source} == {slot.offset} else {old}")
     if slot.function is Function.LAST:
         return new
     if slot.function is Function.SUM:
@@ -224,6 +240,12 @@ def _condition(values: MatchValues, code: Code) -> Any:
     return source.function()
 
 
+_UNARY = {
+    Op.INT_TO_FLOAT: "float({})", Op.NEG: "-{}", Op.ABS: "abs({})", Op.NOT: "not {}",
+    Op.IS_NULL: "", Op.LIKE: "",
+}  # fmt: skip
+
+
 class _Program:
     """Writes a program as statements; a jump becomes an ``if``."""
 
@@ -240,6 +262,10 @@ class _Program:
         self._at += 1
         if op in (Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, Op.JUMP_IF_NOT_NULL):
             self._jump(op, operand)
+        elif op is Op.JUMP_UNLESS:
+            self._begin_choice(operand)
+        elif op is Op.JUMP:
+            self._begin_else(operand)
         else:
             self._stack.append(self._value(op, operand))
 
@@ -260,17 +286,19 @@ class _Program:
         if op is Op.NULL:
             return _Value(new("None"), True)
         b = self._stack.pop()
-        if op in (Op.INT_TO_FLOAT, Op.NEG, Op.NOT, Op.IS_NULL):
+        if op in _UNARY:
             return self._unary(op, b, operand)
         return self._binary(op, self._stack.pop(), b, operand)
 
-    def _unary(self, op: Op, a: _Value, type_: Any) -> _Value:
+    def _unary(self, op: Op, a: _Value, operand: Any) -> _Value:
         if op is Op.IS_NULL:
             return _Value(self._source.new(f"{a.name} is None"), False)
-        form = {Op.INT_TO_FLOAT: "float({})", Op.NEG: "-{}", Op.NOT: "not {}"}[op]
+        form = _UNARY[op]
+        if op is Op.LIKE:
+            form = f"{self._source.constant(like_regex(operand).fullmatch)}({{}}) is not None"
         guard = f"None if {a.name} is None else " if a.nullable else ""
         name = self._source.new(guard + form.format(a.name))
-        if op is Op.NEG and type_ == Type.INT:
+        if op in (Op.NEG, Op.ABS) and operand == Type.INT:
             self._source.in_range(name, a.nullable)
         return _Value(name, a.nullable)
 
@@ -283,6 +311,8 @@ class _Program:
         if op is Op.OR:
             unknown = f"{b} if {a} is not None else (True if {b} else None)"
             return _Value(new(f"True if {a} else ({unknown})"), nullable)
+        if op in (Op.ADD_PASSING, Op.LEAST, Op.GREATEST):
+            return self._passing(op, left, right, type_)
         null = " or ".join(f"{v.name} is None" for v in (left, right) if v.nullable)
         if op is Op.EQ_NULLSAFE:
             equal = _compared(Op.EQ, a, b, type_)
@@ -292,8 +322,24 @@ class _Program:
         value = (_compared if compares else _computed)(op, a, b, type_)
         name = new(f"None if {null} else {value}" if null else value)
         if type_ == Type.INT and not compares and op is not Op.MOD:
+            self._source.in_range(name, nullable or op is Op.INT_DIV)
+        return _Value(name, nullable or op in (Op.DIV, Op.INT_DIV, Op.MOD))
+
+    def _passing(self, op: Op, left: _Value, right: _Value, type_: Any) -> _Value:
+        """Write what gives the other value where one is NULL."""
+        a, b = left.name, right.name
+        value = f"{a} + {b}"
+        if op is not Op.ADD_PASSING:
+            better = _compared(Op.LT if op is Op.LEAST else Op.GT, b, a, type_)
+            value = f"{b} if {better} else {a}"
+        if right.nullable:
+            value = f"{a} if {b} is None else ({value})"
+        if left.nullable:
+            value = f"{b} if {a} is None else ({value})"
+        name, nullable = self._source.new(value), left.nullable and right.nullable
+        if op is Op.ADD_PASSING and type_ == Type.INT:
             self._source.in_range(name, nullable)
-        return _Value(name, nullable or op in (Op.DIV, Op.MOD))
+        return _Value(name, nullable)
 
     # --- jumps
 
@@ -311,6 +357,22 @@ class _Program:
         }
         self._source.begin(goes_on[op])
         self._blocks.append((self._at + count, kept))
+
+    def _begin_choice(self, count: int) -> None:
+        """Begin an ``if`` around the instructions up to the JUMP over the others."""
+        condition = self._stack.pop()
+        result = _Value(self._source.new("None"), False)
+        self._source.begin(f"if {condition.name}:")
+        self._blocks.append((self._at + count, result))
+
+    def _begin_else(self, count: int) -> None:
+        """End the ``if`` with its value, and begin the ``else``."""
+        _, result = self._blocks.pop()
+        value = self._stack.pop()
+        self._source.line(f"{result.name} = {value.name}")
+        self._source.end()
+        self._source.begin("else:")
+        self._blocks.append((self._at + count, _Value(result.name, value.nullable)))
 
     def _end_blocks(self) -> None:
         """End every ``if`` whose instructions are written; both ways leave their value."""

@@ -5,39 +5,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import attrs
+
 from pyflinkcep.errors import InputError
-from pyflinkcep.expressions.program import (
-    ALL,
-    Field,
-    Function,
-    Instruction,
-    Kind,
-    MatchValues,
-    Op,
-    Slot,
-    Type,
-)
+from pyflinkcep.expressions.layout import Layout
+from pyflinkcep.expressions.literals import UNITS_US
+from pyflinkcep.expressions.program import Code, Instruction, Kind, MatchValues, Op, Type
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Constant,
     EventPart,
+    Interval,
     MatchExpression,
     Operation,
     Part,
 )
+from pyflinkcep.expressions.typed import (
+    DECIMALS,
+    NUMBERS,
+    Typed,
+    as_double,
+    constant,
+    converted,
+    rescaled,
+    said,
+)
 
 __all__ = ["compiled"]
 
-_NUMBERS = (Kind.BIGINT, Kind.DOUBLE)
 _COMPARISONS = {
     "=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE,
     "<=>": Op.EQ_NULLSAFE,
 }  # fmt: skip
-_ARITHMETIC = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV, "%": Op.MOD}
+_ARITHMETIC = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV, "%": Op.MOD, "div": Op.INT_DIV}
 _JUMPS = {"and": (Op.JUMP_IF_FALSE, Op.AND), "or": (Op.JUMP_IF_TRUE, Op.OR)}
-
-_Typed = tuple[list[Instruction], Kind | None]
-"""Instructions that push a value, and the value's kind: None for one that is always NULL."""
+_PASSING = {"least": Op.LEAST, "greatest": Op.GREATEST}
+_TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE)
+_DAY_US = UNITS_US["DAY"]
+_MOST_BRANCHES = 50
+_CAST = "cast one of them, inside the aggregate where it is about one"
 
 
 def compiled(
@@ -60,169 +66,277 @@ def compiled(
     InputError
         When kinds do not go together, or an expression gives no boolean.
     """
-    layout = _Layout(kinds)
-    programs = {}
+    layout = Layout(kinds)
+    programs: dict[str, Code] = {}
     for where, expression in expressions:
-        code, kind = _Compiler(layout, f"{where}: the condition {expression.text!r}").part(
-            expression.tree
-        )
-        if kind not in (Kind.BOOLEAN, None):
+        what = f"{where}: the condition {expression.text!r}"
+        value = _Compiler(layout, what).part(expression.tree)
+        if value.kind not in (Kind.BOOLEAN, None):
             raise InputError(
-                f"{where}: the condition {expression.text!r} gives {_said(kind)}, want boolean",
-                "compare it with something",
+                f"{what}: expected boolean, got {said(value)}", "compare it with something"
             )
-        programs[expression.text] = tuple(code)
-    return MatchValues(tuple(layout.fields), tuple(layout.slots), programs, ansi)
-
-
-class _Layout:
-    """The fields and slots that the expressions of a pattern share."""
-
-    def __init__(self, kinds: Mapping[str, Kind]) -> None:
-        self._kinds = kinds
-        self.fields: dict[Field, int] = {}
-        self.slots: dict[Slot, int] = {}
-
-    def field(self, sql: str) -> tuple[int, Kind]:
-        """Give the place of a field and its kind."""
-        kind = self._kinds[sql]
-        return self.fields.setdefault(Field(sql, kind), len(self.fields)), kind
-
-    def slot(self, function: Function, stage: str, field: int, type_: Type) -> Instruction:
-        """Give the instruction that pushes a slot."""
-        count = -1
-        if function is Function.FIRST:
-            count = self._place(Slot(Function.COUNT, stage, ALL, Type.INT))
-        return Op.SLOT, self._place(Slot(function, stage, field, type_, count))
-
-    def _place(self, slot: Slot) -> int:
-        return self.slots.setdefault(slot, len(self.slots))
+        programs[expression.key] = tuple(value.code)
+    return layout.values(programs, ansi)
 
 
 class _Compiler:
     """Compiles one expression."""
 
-    def __init__(self, layout: _Layout, where: str) -> None:
+    def __init__(self, layout: Layout, where: str) -> None:
         self._layout = layout
         self._where = where
 
-    def part(self, part: Part) -> _Typed:
-        """Give the instructions that push the value of a part."""
+    def part(self, part: Part) -> Typed:
+        """Return the instructions that push the value of a part."""
         if isinstance(part, Constant):
-            return _constant(part.value)
+            value = constant(part.value)
+            if value is None:
+                raise self._refused(part, "has too many digits", "write it as a double: 1.5e30")
+            return value
         if isinstance(part, EventPart):
             field, kind = self._layout.field(part.text)
-            return [(Op.FIELD, field)], kind
+            return Typed([(Op.FIELD, field)], kind)
         if isinstance(part, Aggregate):
-            return self._aggregate(part)
+            if part.function in ("sum", "avg"):
+                kind = self._layout.kind(part.argument or "")
+                allowed = NUMBERS if part.function == "avg" else (*NUMBERS, Kind.INTERVAL)
+                self._check(Typed([], kind), allowed, part)
+            return self._layout.aggregate(part)
         return self._operation(part)
 
-    def _aggregate(self, part: Aggregate) -> _Typed:
-        slot, stage = self._layout.slot, part.stage
-        if part.argument is None:
-            return [slot(Function.COUNT, stage, ALL, Type.INT)], Kind.BIGINT
-        field, kind = self._layout.field(part.argument)
-        if part.function == "count":
-            return [slot(Function.COUNT, stage, field, Type.INT)], Kind.BIGINT
-        if part.function in ("sum", "avg"):
-            self._check(kind, _NUMBERS, part)
-            if part.function == "avg":
-                total = slot(Function.SUM, stage, field, Type.FLOAT)
-                count = slot(Function.COUNT, stage, field, Type.INT)
-                divide: list[Instruction] = [(Op.INT_TO_FLOAT, None), (Op.DIV, Type.FLOAT)]
-                return [total, count, *divide], Kind.DOUBLE
-        return [slot(Function[part.function.upper()], stage, field, kind.type)], kind
+    def _refused(self, part: Part, what: str, hint: str) -> InputError:
+        return InputError(f"{self._where}: {part.text!r} {what}", hint)
 
-    def _operation(self, part: Operation) -> _Typed:
-        operator = part.operator
+    # --- operations
+
+    def _operation(self, part: Operation) -> Typed:
+        operator, operands = part.operator, part.operands
+        if operator in _JUMPS:
+            return self._logic(part, *map(self.part, operands))
+        if operator in _COMPARISONS:
+            (left, right), kind = self._alike(part, operands)
+            code = [*left.code, *right.code, (_COMPARISONS[operator], kind.type)]
+            return Typed(code, Kind.BOOLEAN)
+        if operator == "in":
+            return self.part(_any_equal(part.text, operands[0], operands[1:]))
+        if operator == "case":
+            return self._case(part)
         if operator == "coalesce":
             return self._coalesce(part)
-        first, *rest = map(self.part, part.operands)
-        if operator == "is null":
-            return [*first[0], (Op.IS_NULL, None)], Kind.BOOLEAN
-        if operator == "not":
-            self._check(first[1], (Kind.BOOLEAN,), part)
-            return [*first[0], (Op.NOT, None)], Kind.BOOLEAN
-        if operator == "neg":
-            self._check(first[1], _NUMBERS, part)
-            return [*first[0], (Op.NEG, _type(first[1]))], first[1]
-        if operator in _JUMPS:
-            self._check(first[1], (Kind.BOOLEAN,), part)
-            self._check(rest[0][1], (Kind.BOOLEAN,), part)
-            jump, combine = _JUMPS[operator]
-            right = rest[0][0]
-            return [*first[0], (jump, len(right) + 1), *right, (combine, None)], Kind.BOOLEAN
-        return self._binary(part, first, rest[0])
+        if operator in _PASSING:
+            return self._passing(part)
+        if operator.startswith("timestampdiff") or operator == "datediff":
+            return self._difference(part)
+        values = list(map(self.part, operands))
+        if operator in ("||", "like"):
+            return self._text(part, values)
+        if len(values) == 1:
+            return self._unary(part, values[0])
+        return self._arithmetic(part, values[0], values[1])
 
-    def _binary(self, part: Operation, left: _Typed, right: _Typed) -> _Typed:
-        if part.operator in _COMPARISONS:
-            kind = self._common([left, right], part)
-            op, gives = _COMPARISONS[part.operator], Kind.BOOLEAN
-        else:
-            self._check(left[1], _NUMBERS, part)
-            self._check(right[1], _NUMBERS, part)
-            kind = Kind.DOUBLE if part.operator == "/" else self._common([left, right], part)
-            op, gives = _ARITHMETIC[part.operator], kind or Kind.BIGINT
-        code = [*_converted(left, kind), *_converted(right, kind)]
-        return [*code, (op, _type(kind))], gives
+    def _logic(self, part: Operation, left: Typed, right: Typed) -> Typed:
+        self._check(left, (Kind.BOOLEAN,), part)
+        self._check(right, (Kind.BOOLEAN,), part)
+        jump, combine = _JUMPS[part.operator]
+        skipped = len(right.code) + 1
+        return Typed([*left.code, (jump, skipped), *right.code, (combine, None)], Kind.BOOLEAN)
 
-    def _coalesce(self, part: Operation) -> _Typed:
-        values = list(map(self.part, part.operands))
-        kind = self._common(values, part)
-        *before, code = [_converted(value, kind) for value in values]
+    def _unary(self, part: Operation, value: Typed) -> Typed:
+        if part.operator == "is null":
+            return Typed([*value.code, (Op.IS_NULL, None)], Kind.BOOLEAN)
+        if part.operator == "not":
+            self._check(value, (Kind.BOOLEAN,), part)
+            return Typed([*value.code, (Op.NOT, None)], Kind.BOOLEAN)
+        self._check(value, (*NUMBERS, *DECIMALS, Kind.INTERVAL), part)
+        op = Op.NEG if part.operator == "neg" else Op.ABS
+        return Typed([*value.code, (op, value.type)], value.kind, value.scale)
+
+    def _text(self, part: Operation, values: list[Typed]) -> Typed:
+        for value in values:
+            self._check(value, (Kind.STRING,), part)
+        if part.operator == "||":
+            return Typed([*values[0].code, *values[1].code, (Op.CONCAT, None)], Kind.STRING)
+        pattern = part.operands[1]
+        assert isinstance(pattern, Constant)
+        return Typed([*values[0].code, (Op.LIKE, str(pattern.value))], Kind.BOOLEAN)
+
+    # --- arithmetic
+
+    def _arithmetic(self, part: Operation, left: Typed, right: Typed) -> Typed:
+        kinds = {left.kind, right.kind}
+        if kinds & {*_TIMES, Kind.INTERVAL}:
+            return self._time_arithmetic(part, left, right)
+        for value in (left, right):
+            self._check(value, (*NUMBERS, *DECIMALS), part)
+        op, operator = _ARITHMETIC[part.operator], part.operator
+        if operator == "div":
+            self._check(left, (Kind.BIGINT,), part)
+            self._check(right, (Kind.BIGINT,), part)
+        is_double = Kind.DOUBLE in kinds
+        if not is_double and (kinds & {*DECIMALS} or (operator == "/" and _scaled(left, right))):
+            hint = "cast them to double, inside the aggregate, or write 0.5D"
+            raise self._refused(part, "calculates with decimals", hint)
+        if is_double or operator == "/":
+            code = [*as_double(left), *as_double(right), (op, Type.FLOAT)]
+            return Typed(code, Kind.DOUBLE)
+        if operator == "*":
+            code = [*left.code, *right.code, (op, Type.INT)]
+            return Typed(code, Kind.BIGINT, left.scale + right.scale)
+        scale = max(left.scale, right.scale)
+        code = [*rescaled(left, scale), *rescaled(right, scale), (op, Type.INT)]
+        return Typed(code, Kind.BIGINT, scale)
+
+    def _time_arithmetic(self, part: Operation, left: Typed, right: Typed) -> Typed:
+        """Compile differences of times, and what is done with intervals."""
+        operator, both = part.operator, (left.kind, right.kind)
+        code: list[Instruction] = [*left.code, *right.code, (_ARITHMETIC[operator], Type.INT)]
+        if operator == "-" and left.kind in _TIMES and right.kind in _TIMES:
+            return self._between(part.operands[0], part.operands[1])
+        if operator in ("+", "-") and both == (Kind.INTERVAL, Kind.INTERVAL):
+            return Typed(code, Kind.INTERVAL)
+        multiplies = operator == "*" and set(both) == {Kind.INTERVAL, Kind.BIGINT}
+        if multiplies and not _scaled(left, right):
+            return Typed(code, Kind.INTERVAL)
+        shifts = both[1] is Kind.INTERVAL or (operator == "+" and both[0] is Kind.INTERVAL)
+        time = left.kind if both[1] is Kind.INTERVAL else right.kind
+        exact = time is Kind.TIMESTAMP_NTZ or any(map(_is_short, part.operands))
+        if operator in ("+", "-") and shifts and exact and time in _TIMES[:2]:
+            return Typed(code, time)
+        raise self._refused(
+            part,
+            f"puts {said(left)} and {said(right)} together",
+            "intervals are added to times as literals, inside the aggregate, "
+            "as in last(up.ts + INTERVAL '1' DAY)",
+        )
+
+    def _difference(self, part: Operation) -> Typed:
+        start, end = part.operands
+        if part.operator == "datediff":
+            days = [self.part(_cast(operand, "date", self._layout)) for operand in (start, end)]
+            for value in days:
+                self._check(value, (Kind.DATE,), part)
+            return Typed([*days[0].code, *days[1].code, (Op.SUB, Type.INT)], Kind.BIGINT)
+        for operand in (start, end):
+            self._check(self.part(operand), _TIMES, part)
+        unit = UNITS_US[part.operator.split()[1]]
+        code = self._between(end, start).code
+        return Typed([*code, (Op.INT, unit), (Op.INT_DIV, Type.INT)], Kind.BIGINT)
+
+    def _between(self, end: Part, start: Part) -> Typed:
+        """Compile the time between two times, by the clock of Spark's session as Spark does."""
+        return Typed([*self._local(end), *self._local(start), (Op.SUB, Type.INT)], Kind.INTERVAL)
+
+    def _local(self, part: Part) -> list[Instruction]:
+        """Return the instructions for a time as microseconds of the local clock."""
+        value = self.part(part)
+        if value.kind is Kind.TIMESTAMP:
+            local = self.part(_cast(part, "timestamp_ntz", self._layout))
+            if local.kind is not Kind.TIMESTAMP_NTZ:
+                raise self._refused(
+                    part, "is not one event's time", "take first or last, or a timestamp_ntz"
+                )
+            return local.code
+        if value.kind is Kind.DATE:
+            return [*value.code, (Op.INT, _DAY_US), (Op.MUL, Type.INT)]
+        return value.code
+
+    # --- choices
+
+    def _coalesce(self, part: Operation) -> Typed:
+        values, kind = self._alike(part, part.operands)
+        *before, code = [value.code for value in values]
         for earlier in reversed(before):
             code = [*earlier, (Op.JUMP_IF_NOT_NULL, len(code)), *code]
-        return code, kind
+        return Typed(code, kind.kind, kind.scale)
+
+    def _case(self, part: Operation) -> Typed:
+        operands = part.operands
+        if len(operands) > 2 * _MOST_BRANCHES:
+            raise self._refused(
+                part, f"has more than {_MOST_BRANCHES} branches", "use a map column"
+            )
+        pairs = len(operands) // 2
+        conditions = [self.part(operands[2 * place]) for place in range(pairs)]
+        for condition in conditions:
+            self._check(condition, (Kind.BOOLEAN,), part)
+        otherwise = operands[-1] if len(operands) % 2 else Constant(None, "null")
+        results = (*operands[1 : 2 * pairs : 2], otherwise)
+        values, kind = self._alike(part, results)
+        code = values[-1].code
+        for condition, value in zip(reversed(conditions), reversed(values[:-1]), strict=True):
+            then = [*value.code, (Op.JUMP, len(code))]
+            code = [*condition.code, (Op.JUMP_UNLESS, len(then)), *then, *code]
+        return Typed(code, kind.kind, kind.scale)
+
+    def _passing(self, part: Operation) -> Typed:
+        values, kind = self._alike(part, part.operands)
+        code = values[0].code
+        for value in values[1:]:
+            code = [*code, *value.code, (_PASSING[part.operator], kind.type)]
+        return Typed(code, kind.kind, kind.scale)
 
     # --- kinds
 
-    def _common(self, values: list[_Typed], part: Part) -> Kind | None:
-        """Give the kind that values have in common, numbers being of one kind."""
-        kinds = list(dict.fromkeys(kind for _, kind in values if kind is not None))
-        if len(kinds) > 1 and all(kind in _NUMBERS for kind in kinds):
-            return Kind.DOUBLE
-        if len(kinds) > 1:
-            raise InputError(
-                f"{self._where}: {part.text!r} puts {' and '.join(map(_said, kinds))} together",
-                "cast one of them, inside the aggregate where it is about one",
-            )
-        return kinds[0] if kinds else None
+    def _alike(self, part: Part, operands: Iterable[Part]) -> tuple[list[Typed], Typed]:
+        """Return values of one kind and scale, and a value without instructions that has it."""
+        values = list(map(self.part, operands))
+        kinds = {value.kind for value in values if value.kind is not None}
+        scale = max(value.scale for value in values)
+        if len(kinds) <= 1:
+            like = Typed([], next(iter(kinds), None), scale)
+        elif Kind.DOUBLE in kinds and kinds <= {*NUMBERS, *DECIMALS}:
+            like = Typed([], Kind.DOUBLE)
+        elif kinds == {Kind.DECIMAL, Kind.BIGINT}:
+            like = Typed([], Kind.DECIMAL)
+        else:
+            names = list(dict.fromkeys(said(v) for v in values if v.kind is not None))
+            raise self._refused(part, f"puts {' and '.join(names)} together", _CAST)
+        return [Typed(converted(v, like), like.kind, like.scale) for v in values], like
 
-    def _check(self, kind: Kind | None, wanted: tuple[Kind, ...], part: Part) -> None:
-        if kind is not None and kind not in wanted:
-            raise InputError(
-                f"{self._where}: {part.text!r} needs {' or '.join(map(_said, wanted))}, "
-                f"got {_said(kind)}",
+    def _check(self, value: Typed, wanted: tuple[Kind, ...], part: Part) -> None:
+        if value.kind is not None and value.kind not in wanted:
+            hidden = (*DECIMALS, Kind.INTERVAL) if Kind.BIGINT in wanted else ()
+            names = " or ".join(kind.value for kind in wanted if kind not in hidden)
+            raise self._refused(
+                part,
+                f"needs {names}, got {said(value)}",
                 "cast it, inside the aggregate where it is about one",
             )
 
 
-def _said(kind: Kind | None) -> str:
-    return "null" if kind is None else kind.value
+def _scaled(left: Typed, right: Typed) -> bool:
+    return bool(left.scale or right.scale)
 
 
-def _type(kind: Kind | None) -> Type:
-    return Type.INT if kind is None else kind.type
+def _is_short(part: Part) -> bool:
+    """Whether a part is an interval that the clock of no time zone makes longer or shorter."""
+    value = part.value if isinstance(part, Constant) else None
+    return isinstance(value, Interval) and abs(value.microseconds) < _DAY_US
 
 
-def _converted(value: _Typed, kind: Kind | None) -> list[Instruction]:
-    """Give a value as one of another kind of number, where it is none already."""
-    code, own = value
-    if (own, kind) != _NUMBERS:
-        return code
-    (op, operand), *more = code
-    if op is Op.INT and not more:
-        return [(Op.FLOAT, float(operand or 0))]
-    return [*code, (Op.INT_TO_FLOAT, None)]
+def _any_equal(text: str, value: Part, others: tuple[Part, ...]) -> Operation:
+    """Return IN as equalities joined by OR, balanced so that long lists do not nest deeply."""
+    if len(others) == 1:
+        return Operation("=", (value, others[0]), text)
+    middle = len(others) // 2
+    sides = (_any_equal(text, value, others[:middle]), _any_equal(text, value, others[middle:]))
+    return Operation("or", sides, text)
 
 
-def _constant(value: int | float | str | bool | None) -> _Typed:
-    if value is None:
-        return [(Op.NULL, None)], None
-    if isinstance(value, bool):
-        return [(Op.INT, int(value))], Kind.BOOLEAN
-    if isinstance(value, int):
-        return [(Op.INT, value)], Kind.BIGINT
-    if isinstance(value, float):
-        return [(Op.FLOAT, value)], Kind.DOUBLE
-    return [(Op.TEXT, value)], Kind.STRING
+def _cast(part: Part, type_: str, layout: Layout) -> Part:
+    """Return a time as a timestamp_ntz or date, cast where each event is looked at."""
+    kind = Kind(type_)
+    if isinstance(part, EventPart):
+        return EventPart(layout.cast(part.text, kind))
+    if isinstance(part, Aggregate) and part.function in ("first", "last"):
+        return attrs.evolve(part, argument=layout.cast(part.argument or "", kind))
+    if isinstance(part, Operation) and part.operator in ("coalesce", "case"):
+        is_case, last = part.operator == "case", len(part.operands) - 1
+        operands = tuple(
+            operand
+            if is_case and place % 2 == 0 and place < last
+            else _cast(operand, type_, layout)
+            for place, operand in enumerate(part.operands)
+        )
+        return attrs.evolve(part, operands=operands)
+    return part

@@ -6,8 +6,8 @@ A pattern's match expressions (:class:`~pyflinkcep.expressions.tree.MatchExpress
 :class:`MatchValues`. It has three parts.
 
 **Fields** are what is known of one event: field ``i`` is a SQL expression over the event's columns
-that Spark has computed. In the matching core a value is an INT (64 bits, signed), a FLOAT (64
-bits) or a TEXT, or it is NULL; which of the three it is, is known beforehand:
+that the engine has computed. In the matching core a value is an INT (64 bits, signed), a FLOAT
+(64 bits) or a TEXT, or it is NULL; which of the three it is, is known beforehand:
 
 ===================================  =======  ==========================================
 kind of the field, as Spark has it   type     value
@@ -16,23 +16,30 @@ bigint (every integral type)         INT      the number
 boolean                              INT      0 or 1
 timestamp, timestamp_ntz             INT      microseconds since the epoch
 date                                 INT      days since the epoch
+interval day to second               INT      microseconds
 double (float too)                   FLOAT    the number
+decimal                              FLOAT    the nearest double; never calculated with
 string                               TEXT     a str; compared code point by code point
 ===================================  =======  ==========================================
 
 **Slots** are what is known of a partial match: accumulators over the events it took for a stage,
 all of one tuple. Before the first event a COUNT is 0 and every other slot is NULL. When the match
 takes an event for a stage, each slot of that stage or of the whole match, and no other, becomes
+what the table says; all that is read there are the slots as they were *before* the event.
 
-========  ====================================================================================
-COUNT     one more, if `field` is ALL or not NULL
-FIRST     the field's value, NULL too, if slot `count` was 0 *before* the event; else as it was
-LAST      the field's value, NULL too
-SUM       the field's value if it was NULL, else their sum; as it was where the value is NULL.
-          An INT field of a FLOAT slot is converted first. INT sums overflow as ADD does.
-MIN, MAX  the field's value if it was NULL or the value is less (greater), by the order that LT
-          and GT have; as it was where the value is NULL
-========  ====================================================================================
+=============  ===============================================================================
+COUNT          one more, if `field` is ALL or not NULL
+FIRST          the field's value, NULL too, if slot `source` was `offset`; else as it was
+LAST           the field's value, NULL too, if `offset` is 0; else what slot `source` was
+SUM            the field's value if it was NULL, else their sum; as it was if the value is NULL.
+               An INT field of a FLOAT slot is converted first. INT sums overflow as ADD does.
+MIN, MAX       the field's value if it was NULL or the value is less (greater), by the order that
+               LT and GT have; as it was if the value is NULL
+=============  ===============================================================================
+
+`source` of FIRST counts all events of the same stage: FIRST at offset `n` is of event number `n`,
+from 0. `source` of LAST at offset `n` is LAST at offset `n - 1` of the same field: together they
+are a shift register.
 
 **Programs** compute an expression from the fields of the event at hand and the slots of the
 partial match. A program is a tuple of (opcode, operand) for a machine with a stack; it leaves one
@@ -44,32 +51,49 @@ FIELD i, SLOT i             push field `i` of the event, slot `i` of the match
 INT n, FLOAT x, TEXT s      push a constant
 NULL                        push NULL
 INT_TO_FLOAT                convert the top; NULL stays NULL
-NEG type                    pop a, push -a (INT, FLOAT)
+NEG, ABS type               pop a, push -a, the magnitude of a (INT, FLOAT)
 ADD, SUB, MUL type          pop b, pop a, push a + b, a - b, a * b (INT, FLOAT)
 DIV FLOAT                   pop b, pop a, push a / b (FLOAT only)
+INT_DIV INT                 pop b, pop a, push a / b without its fraction (INT only)
 MOD type                    pop b, pop a, push the remainder with the sign of a (INT, FLOAT: fmod)
+ADD_PASSING type            as ADD, but where one is NULL push the other (INT, FLOAT)
+LEAST, GREATEST type        pop b, pop a, push b if it is less (greater) than a, by the order of LT
+                            and GT, else a; where one is NULL push the other (INT, FLOAT, TEXT)
 LT, LE, GT, GE, EQ, NE      pop b, pop a, push INT 1 or 0 (INT, FLOAT, TEXT). NaN equals itself
 and type                    and is greater than every other number; -0.0 equals 0.0.
 EQ_NULLSAFE type            as EQ, but 1 where both are NULL and 0 where one is; never NULL
 NOT, AND, OR                of INT, where every number but 0 is true; three-valued: 0 AND NULL is
                             0, 1 OR NULL is 1, NOT NULL is NULL
 IS_NULL                     pop a, push INT 1 or 0
+CONCAT                      pop b, pop a, push the TEXT a followed by b; NULL if one is NULL
+LIKE s                      pop a TEXT, push INT 1 or 0: whether it is like `s`, in which ``%``
+                            stands for any text, ``_`` for one code point, and what follows a
+                            backslash for itself; NULL stays NULL
 JUMP_IF_FALSE n             skip the next `n` instructions if the top is 0; it stays
 JUMP_IF_TRUE n              skip the next `n` if the top is neither 0 nor NULL; it stays
 JUMP_IF_NOT_NULL n          skip the next `n` if the top is not NULL, and leave it; else pop it
+JUMP_UNLESS n               pop a, skip the next `n` if it is 0 or NULL
+JUMP n                      skip the next `n`
 ==========================  ===================================================================
 
-Arithmetic and comparisons (but EQ_NULLSAFE) with NULL give NULL, and nothing else happens then:
-``NULL / 0`` is NULL. Else, with `ansi`, an INT result out of range is an error ("overflow") and so
-is DIV or MOD by zero ("division by zero"), of INT and of FLOAT; without it INT results wrap around
-in two's complement, and what is divided by zero is NULL. A SUM that overflowed is an error in every
-expression that the partial match is asked then. FLOAT arithmetic is IEEE's and gives
-infinities and NaN; -(-2⁶³) is an overflow, -2⁶³ MOD -1 is 0.
+Arithmetic and comparisons (but those that say otherwise) with NULL give NULL, and nothing else
+happens then: ``NULL / 0`` is NULL. Else, with `ansi`, an INT result out of range is an error
+("overflow") and so is DIV, INT_DIV or MOD by zero ("division by zero"), of INT and of FLOAT;
+without it INT results wrap around in two's complement, and what is divided by zero is NULL. A SUM
+that overflowed is an error in every expression that the partial match is asked then. FLOAT
+arithmetic is IEEE's and gives infinities and NaN; NEG and ABS of -2⁶³ and -2⁶³ INT_DIV -1
+overflow, -2⁶³ MOD -1 is 0.
 
 Jumps only go forward and are nested as the expression is: ``a AND b`` is *a*, JUMP_IF_FALSE, *b*,
-AND; ``a OR b`` is *a*, JUMP_IF_TRUE, *b*, OR; ``coalesce(a, b)`` is *a*, JUMP_IF_NOT_NULL, *b*.
+AND; ``a OR b`` is *a*, JUMP_IF_TRUE, *b*, OR; ``coalesce(a, b)`` is *a*, JUMP_IF_NOT_NULL, *b*;
+``CASE WHEN c THEN a ELSE b END`` is *c*, JUMP_UNLESS over *a* and JUMP, *a*, JUMP over *b*, *b*.
 ``avg(x)`` is a FLOAT SUM, a COUNT, INT_TO_FLOAT, DIV, and NULL where the count is 0 for then the
-sum is.
+sum is. Decimals of literals are INTs that stand for tenths, hundredths and so on: ``0.25 * n`` is
+*n*, INT 25, MUL.
+
+This module is the specification. :mod:`pyflinkcep.expressions.codegen` runs programs in Python,
+``kernel/src/values.c`` in C; a change of the one is a change of both, or the kernel refuses what
+it does not know.
 """
 
 from __future__ import annotations
@@ -113,11 +137,15 @@ class Kind(Enum):
     TIMESTAMP = "timestamp"
     TIMESTAMP_NTZ = "timestamp_ntz"
     DATE = "date"
+    INTERVAL = "interval day to second"
+    DECIMAL = "decimal"
+    """Of at most 15 digits, so that comparing the nearest doubles is exact."""
+    WIDE_DECIMAL = "decimal of more than 15 digits"
 
     @property
     def type(self) -> Type:
         """The type that stands for it."""
-        if self is Kind.DOUBLE:
+        if self in (Kind.DOUBLE, Kind.DECIMAL, Kind.WIDE_DECIMAL):
             return Type.FLOAT
         return Type.TEXT if self is Kind.STRING else Type.INT
 
@@ -149,6 +177,9 @@ class Op(IntEnum):
     MUL = 13
     DIV = 14
     MOD = 15
+    ABS = 16
+    INT_DIV = 17
+    ADD_PASSING = 18
     LT = 20
     LE = 21
     GT = 22
@@ -156,6 +187,8 @@ class Op(IntEnum):
     EQ = 24
     NE = 25
     EQ_NULLSAFE = 26
+    LEAST = 27
+    GREATEST = 28
     NOT = 30
     AND = 31
     OR = 32
@@ -163,6 +196,10 @@ class Op(IntEnum):
     JUMP_IF_FALSE = 40
     JUMP_IF_TRUE = 41
     JUMP_IF_NOT_NULL = 42
+    JUMP_UNLESS = 43
+    JUMP = 44
+    CONCAT = 50
+    LIKE = 51
 
 
 Instruction = tuple[Op, int | float | str | None]
@@ -201,15 +238,19 @@ class Slot:
         The field of those events, or :data:`ALL`.
     type : Type
         What the slot holds.
-    count : int
-        For FIRST: the slot that counts all events of the stage. Else -1.
+    source : int
+        For FIRST the slot that counts all events of the stage; for LAST at an offset from 1 the
+        slot of LAST at the offset before. Else -1.
+    offset : int, at least 0
+        For FIRST how many events from the beginning, for LAST from the end.
     """
 
     function: Function
     stage: str
     field: int
     type: Type
-    count: int = -1
+    source: int = -1
+    offset: int = 0
 
 
 @attrs.frozen
@@ -238,6 +279,14 @@ class MatchValues:
     def is_numeric(self) -> bool:
         """Whether no program and no slot meets a TEXT."""
         texts = any(field.kind is Kind.STRING for field in self.fields)
-        return not texts and not any(
-            op is Op.TEXT for code in self.programs.values() for op, _ in code
-        )
+        return not texts and not self.opcodes & {Op.TEXT, Op.CONCAT, Op.LIKE}
+
+    @property
+    def opcodes(self) -> frozenset[Op]:
+        """The opcodes that the programs have."""
+        return frozenset(op for code in self.programs.values() for op, _ in code)
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether a slot is FIRST or LAST at an offset from 1."""
+        return any(slot.offset for slot in self.slots)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from typing import Any
 
 import attrs
@@ -17,6 +18,7 @@ __all__ = [
     "Aggregate",
     "Constant",
     "EventPart",
+    "Interval",
     "MatchExpression",
     "Operation",
     "Part",
@@ -31,16 +33,30 @@ AGGREGATES = ("first", "last", "count", "sum", "min", "max", "avg")
 
 @attrs.frozen
 class EventPart:
-    """What looks at the current event only: Spark computes it. `text` is SQL over its columns."""
+    """
+    What looks at the current event only: the engine computes it.
+
+    Attributes
+    ----------
+    text : str
+        SQL over the event's columns, as it was written.
+    """
 
     text: str
 
 
 @attrs.frozen
-class Constant:
-    """A literal; a decimal such as 0.8 is a double."""
+class Interval:
+    """A length of time of days, hours, minutes and seconds, in microseconds."""
 
-    value: int | float | str | bool | None
+    microseconds: int
+
+
+@attrs.frozen
+class Constant:
+    """A literal and its text; 0.8 is a Decimal, 0.8D and 8e-1 are floats."""
+
+    value: int | float | str | bool | Decimal | Interval | None
     text: str
 
 
@@ -59,25 +75,35 @@ class Aggregate:
         SQL over the columns of those events; None to count the events themselves.
     text : str
         All of it as SQL.
+    offset : int, at least 0
+        For first and last: how many events from the beginning, or from the end.
+    with_event : bool
+        Whether the event at hand counts as the last of those events.
     """
 
     function: str
     stage: str
     argument: str | None
     text: str
+    offset: int = 0
+    with_event: bool = False
 
 
 @attrs.frozen
 class Operation:
-    """
+    r"""
     An operator over parts at least one of which is about the partial match.
 
     Attributes
     ----------
     operator : str
-        ``+ - * / % neg``, ``= <> < <= > >= <=>``, ``and or not``, ``is null`` or ``coalesce``.
+        With two operands ``+ - * / % div ||``, ``= <> < <= > >= <=>``, ``and or``, ``like`` (the
+        second is a Constant that has ``\`` as its escape), ``timestampdiff UNIT``, ``datediff``;
+        with one ``neg``, ``abs``, ``not`` and ``is null``; with any number ``coalesce``,
+        ``greatest``, ``least``, ``in`` (a value, then what it may be) and ``case`` (conditions and
+        values in turn; an odd last one is for ELSE).
     operands : tuple of Part
-        Two; one of ``neg``, ``not`` and ``is null``; any number of ``coalesce``.
+        What it works on.
     text : str
         All of it as SQL.
     """
@@ -96,9 +122,9 @@ class MatchExpression(IterativeCondition):
 
     Written as ``where("price > avg(up.price)")``: inside ``first``, ``last``, ``count``, ``sum``,
     ``min``, ``max`` and ``avg`` a stage's name before a column means the events that the partial
-    match has taken for that stage, and ``match`` all that it has taken. Spark computes what looks
-    at one event only; the aggregates are kept up to date with each event that is taken. NULL
-    counts as false.
+    match has taken for that stage, and ``match`` all that it has taken; ``last(up.price, 1)`` is
+    the last but one. The engine computes what looks at one event only; the aggregates are kept
+    up to date with each event that is taken. NULL counts as false.
 
     Attributes
     ----------
@@ -108,15 +134,21 @@ class MatchExpression(IterativeCondition):
         The expression taken apart.
     owners : frozenset of str
         What stands before the dot of qualified columns outside of aggregates: no stages.
+    key : str
+        What the expression's program is known by in a pattern: its text, and the stage that it
+        is written for if its aggregates count the event at hand.
     """
 
-    def __init__(self, text: str, tree: Part, owners: Iterable[str]) -> None:
+    def __init__(
+        self, text: str, tree: Part, owners: Iterable[str] = (), own_stage: str = ""
+    ) -> None:
         self.text = text
         self.tree = tree
         self.owners = frozenset(owners)
+        self.key = f"{own_stage}: {text}" if _counts_the_event(tree) else text
 
     def filter(self, value: Any, ctx: Any) -> bool:
-        """Raise: only Spark can evaluate the parts about one event."""
+        """Raise: only an engine can evaluate the parts about one event."""
         raise NotSupportedError(
             f"the condition {self.text!r} can only be evaluated on Spark",
             "run the pattern on a DataFrame with CEP.pattern(...), "
@@ -124,30 +156,32 @@ class MatchExpression(IterativeCondition):
         )
 
     def event_parts(self) -> Iterator[str]:
-        """Give the SQL of everything that is computed of one event, in order."""
+        """Yield the SQL of everything that is computed of one event, in order."""
         yield from _event_parts(self.tree)
 
     def stages(self) -> Iterator[str]:
-        """Give the stages that the aggregates name."""
-        yield from _stages(self.tree)
+        """Yield the stages that the aggregates name."""
+        yield from (part.stage for part in _leaves(self.tree) if isinstance(part, Aggregate))
 
     def __repr__(self) -> str:
         return self.text
 
 
+def _leaves(part: Part) -> Iterator[Part]:
+    if isinstance(part, Operation):
+        for operand in part.operands:
+            yield from _leaves(operand)
+    else:
+        yield part
+
+
 def _event_parts(part: Part) -> Iterator[str]:
-    if isinstance(part, EventPart):
-        yield part.text
-    elif isinstance(part, Aggregate) and part.argument is not None:
-        yield part.argument
-    elif isinstance(part, Operation):
-        for operand in part.operands:
-            yield from _event_parts(operand)
+    for leaf in _leaves(part):
+        if isinstance(leaf, EventPart):
+            yield leaf.text
+        elif isinstance(leaf, Aggregate) and leaf.argument is not None:
+            yield leaf.argument
 
 
-def _stages(part: Part) -> Iterator[str]:
-    if isinstance(part, Aggregate):
-        yield part.stage
-    elif isinstance(part, Operation):
-        for operand in part.operands:
-            yield from _stages(operand)
+def _counts_the_event(tree: Part) -> bool:
+    return any(isinstance(part, Aggregate) and part.with_event for part in _leaves(tree))

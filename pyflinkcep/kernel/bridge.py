@@ -7,7 +7,7 @@ import importlib
 import os
 from typing import Any, Protocol
 
-from pyflinkcep.expressions.program import MatchValues, Slot, Type
+from pyflinkcep.expressions.program import MatchValues, Op, Slot, Type
 from pyflinkcep.expressions.tree import WHOLE
 from pyflinkcep.kernel.callbacks import KernelHelper
 from pyflinkcep.nfa import NFA
@@ -27,6 +27,9 @@ __all__ = ["Kernel", "make_kernel", "why_plain"]
 
 _SWITCH = "PYFLINKCEP_KERNEL"
 _MOST_BITS = 63
+_UNKNOWN_OPS = {
+    Op.ABS, Op.INT_DIV, Op.ADD_PASSING, Op.LEAST, Op.GREATEST, Op.JUMP_UNLESS, Op.JUMP,
+}  # fmt: skip
 _MOST_PARTIALS = 1 << 62
 _SKIPS: dict[type[AfterMatchSkipStrategy], int] = {
     NoSkipStrategy: 0,
@@ -198,6 +201,8 @@ def why_plain(nfa: NFA, values: MatchValues | None) -> str:
         return f"the skip strategy {type(nfa.skip_strategy).__name__} is in Python"
     if values is not None and not values.is_numeric:
         return "a condition over earlier stages has strings"
+    if values is not None and (values.opcodes & _UNKNOWN_OPS or values.has_offsets):
+        return "a condition over earlier stages has an operator that the kernel does not know yet"
     if any(atom.bit >> _MOST_BITS for atom in nfa.atoms):
         return f"there are more than {_MOST_BITS} conditions"
     return ""
@@ -272,7 +277,7 @@ def _atom(atom: Atom, values: MatchValues | None) -> tuple[Any, ...]:
 def _slot(slot: Slot, stages: dict[str, int]) -> tuple[Any, ...]:
     is_float = slot.type is Type.FLOAT
     stage = -1 if slot.stage == WHOLE else stages[slot.stage]
-    return int(slot.function), stage, slot.field, slot.count, is_float
+    return int(slot.function), stage, slot.field, slot.source, is_float
 
 
 def _skip(strategy: AfterMatchSkipStrategy, stages: dict[str, int]) -> tuple[int, int, bool]:

@@ -40,7 +40,7 @@ class Atom:
     function : callable
         What to call with the event, and with the context too where there is no bit.
     expression : str or None
-        The text of a match expression; None for every other condition.
+        What the program of a match expression is known by; None for every other condition.
     """
 
     condition: IterativeCondition
@@ -50,8 +50,8 @@ class Atom:
     expression: str | None = attrs.field(init=False)
 
     @expression.default
-    def _text(self) -> str | None:
-        return self.condition.text if isinstance(self.condition, MatchExpression) else None
+    def _key(self) -> str | None:
+        return self.condition.key if isinstance(self.condition, MatchExpression) else None
 
     @function.default
     def _the_users_own(self) -> Callable[..., Any]:

@@ -327,7 +327,7 @@ def condition_failed(atom: Atom, cause: Exception, timestamp: int) -> ConditionE
 def expression_failed(atom: Atom, cause: ArithmeticError, timestamp: int) -> ConditionError:
     """Make the error of a match expression that has no value."""
     return ConditionError(
-        f"the condition {atom.expression!r} failed. {cause}",
+        f"the condition {repr(atom.condition)!r} failed. {cause}",
         "test for it in the condition, or set spark.sql.ansi.enabled to false",
         stage=atom.stage,
         timestamp_ms=timestamp,

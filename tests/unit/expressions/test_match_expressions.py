@@ -7,20 +7,21 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
+from pyflinkcep.conditions import RichAndCondition
 from pyflinkcep.errors import ConditionError, InputError
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.parser import sql_condition
+from pyflinkcep.expressions.parser import Scope, sql_condition
 from pyflinkcep.expressions.program import ALL, Function, Kind, MatchValues, Slot, Type
 from pyflinkcep.nfa import Expressions, NFACompiler
 from pyflinkcep.operator import CepOperator
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.matching.results import Results
 from pyflinkcep.time import MAX_WATERMARK
-from tests.unit.nfa.interpreter import Failed, accumulated, run
+from tests.unit.expressions.interpreter import Failed, accumulated, run
 
 KINDS = {
     "n": Kind.BIGINT, "m": Kind.BIGINT, "x": Kind.DOUBLE, "y": Kind.DOUBLE,
@@ -64,8 +65,33 @@ def _said(argument: Any) -> str:
         ("-last(a.n) % 3 <=> null", "SLOT:0 NEG:INT INT:3 MOD:INT NULL EQ_NULLSAFE:INT"),
         (
             "coalesce(first(a.n), 0.5, n) > 1",
-            "SLOT:1 INT_TO_FLOAT JUMP_IF_NOT_NULL:4 FLOAT:0.5 JUMP_IF_NOT_NULL:2 "
-            "FIELD:0 INT_TO_FLOAT FLOAT:1.0 GT:FLOAT",
+            "SLOT:1 INT:10 MUL:INT JUMP_IF_NOT_NULL:5 INT:5 JUMP_IF_NOT_NULL:3 "
+            "FIELD:0 INT:10 MUL:INT INT:10 GT:INT",
+        ),
+        (
+            "last(a.n) * 0.25 = 0.5D",
+            "SLOT:0 INT:25 MUL:INT INT_TO_FLOAT FLOAT:100.0 DIV:FLOAT FLOAT:0.5 EQ:FLOAT",
+        ),
+        ("n + last(a.n, 1) > first(a.n, 2)", "FIELD:0 SLOT:1 ADD:INT SLOT:3 GT:INT"),
+        ("abs(last(a.x)) > 1", "SLOT:0 ABS:FLOAT FLOAT:1.0 GT:FLOAT"),
+        ("last(a.n) div 2 = 1", "SLOT:0 INT:2 INT_DIV:INT INT:1 EQ:INT"),
+        ("last(a.s) || 'x' like 'a%'", "SLOT:0 TEXT:'x' CONCAT LIKE:'a%'"),
+        ("last(a.n) in (1, n)", "SLOT:0 INT:1 EQ:INT JUMP_IF_TRUE:4 SLOT:0 FIELD:0 EQ:INT OR"),
+        (
+            "case when last(a.b) then n else 1 end > 0",
+            "SLOT:0 JUMP_UNLESS:2 FIELD:1 JUMP:1 INT:1 INT:0 GT:INT",
+        ),
+        ("greatest(last(a.n), n) > 1", "SLOT:0 FIELD:0 GREATEST:INT INT:1 GT:INT"),
+        ("t - last(a.t) < interval '5' minute", "FIELD:0 SLOT:0 SUB:INT INT:300000000 LT:INT"),
+        (
+            "timestampdiff(SECOND, last(a.t), t) < 5",
+            "FIELD:0 SLOT:0 SUB:INT INT:1000000 INT_DIV:INT INT:5 LT:INT",
+        ),
+        ("datediff(d, last(a.d)) = 1", "FIELD:0 SLOT:0 SUB:INT INT:1 EQ:INT"),
+        (
+            "d - last(a.d) > interval 1 day",
+            "FIELD:0 INT:86400000000 MUL:INT SLOT:0 "
+            "INT:86400000000 MUL:INT SUB:INT INT:86400000000 GT:INT",
         ),
     ],
 )
@@ -93,22 +119,30 @@ def test_fields_and_slots_are_shared() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("avg(a.x)", "gives double, want boolean"),
+        ("avg(a.x)", "expected boolean, got double"),
         ("sum(a.s) > 1", "'sum(a.s)' needs bigint or double, got string"),
         ("avg(a.b) > 1", "needs bigint or double, got boolean"),
         ("last(a.s) > 1", "puts string and bigint together"),
         ("last(a.t) > d", "puts timestamp and date together"),
         ("last(a.b) = 1", "puts boolean and bigint together"),
-        ("last(a.t) + n > t", "needs bigint or double, got timestamp"),
+        ("last(a.t) + n > t", "puts timestamp and bigint together"),
         ("last(a.n) or b", "needs boolean, got bigint"),
         ("not last(a.x)", "needs boolean, got double"),
         ("coalesce(last(a.x), s) > 1", "puts double and string together"),
         ("-last(a.s) > 1", "needs bigint or double, got string"),
+        ("last(a.n) / 0.5 > 1", "'last(a.n) / 0.5' calculates with decimals"),
+        ("last(a.x) div 2 > 1", "needs bigint, got double"),
+        ("last(a.n) like 'a%'", "needs string, got bigint"),
+        ("last(a.s) || 1 = 'x'", "needs string, got bigint"),
+        ("t - max(a.t) > interval 1 day", "'max(a.t)' is not one event's time"),
+        ("coalesce(last(a.t), t) + interval 2 days > t", "together"),
+        ("case when last(a.n) then 1 end = 1", "needs boolean, got bigint"),
+        ("if(b, last(a.s), 1) = 's'", "puts string and bigint together"),
     ],
 )
 def test_types_that_do_not_go_together_are_refused(text: str, said: str) -> None:
     """The message names the condition and the part."""
-    with pytest.raises(InputError, match=r"cast|compare") as caught:
+    with pytest.raises(InputError) as caught:
         values_of(text)
 
     assert said in caught.value.message
@@ -125,31 +159,38 @@ EVENTS = st.fixed_dictionaries(
 
 
 @st.composite
-def numbers(draw: Any, depth: int = 2) -> str:
+def numbers(draw: Any, extended: bool, depth: int = 2) -> str:
     """Give an expression that is a number."""
-    kinds = ["aggregate", "aggregate", "column", "literal"]
+    kinds = ["aggregate", "aggregate", "column", "literal"] + ["offset"] * extended
     match draw(st.sampled_from(kinds + ["operator"] * 3 * (depth > 0))):
         case "aggregate":
             function = draw(st.sampled_from(["first", "last", "count", "sum", "min", "max", "avg"]))
             stage = draw(st.sampled_from(["a", "c", "match"]))
             return f"{function}({stage}.{draw(st.sampled_from('nmxy'))})"
+        case "offset":
+            place = f"{draw(st.sampled_from('ac'))}.{draw(st.sampled_from('nmxy'))}"
+            return f"{draw(st.sampled_from(['first', 'last']))}({place}, {draw(st.integers(0, 3))})"
         case "column":
             return str(draw(st.sampled_from("nmxy")))
         case "literal":
             return str(draw(st.sampled_from(["0", "1", "-2", "0.5", "null"])))
-    left, right = draw(numbers(depth - 1)), draw(numbers(depth - 1))
-    form = draw(st.sampled_from(["({} {op} {})"] * 5 + ["coalesce({}, {})", "-({})"]))
+    left, right = draw(numbers(extended, depth - 1)), draw(numbers(extended, depth - 1))
+    forms = ["({} {op} {})"] * 5 + ["coalesce({}, {})", "-({})"]
+    if extended:
+        forms += ["abs({})", "greatest({}, {})", "least({}, {})", "(count(a) div max(a.n))"]
+        forms += ["case when {} > 1 then {} when b then 1 end", "if(last(a.b), {}, {})"]
+    form = draw(st.sampled_from(forms))
     return str(form.format(left, right, op=draw(st.sampled_from("+-*/%"))))
 
 
 @st.composite
-def truths(draw: Any, depth: int = 2) -> str:
+def truths(draw: Any, extended: bool, depth: int = 2) -> str:
     """Give an expression that is a boolean."""
     if depth and draw(st.booleans()):
-        left, right = draw(truths(depth - 1)), draw(truths(depth - 1))
+        left, right = draw(truths(extended, depth - 1)), draw(truths(extended, depth - 1))
         return str(draw(st.sampled_from([f"({left} and {right})", f"({left} or {right})",
                                          f"(not {left})"])))  # fmt: skip
-    one, two, three = draw(numbers()), draw(numbers()), draw(numbers())
+    one, two, three = (draw(numbers(extended)) for _ in range(3))
     sign = draw(st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "<=>"]))
     return str(draw(st.sampled_from([f"({one} {sign} {two})"] * 4 + [
         f"({one} is null)", f"({one} between {two} and {three})", "b", "last(a.b)",
@@ -157,18 +198,23 @@ def truths(draw: Any, depth: int = 2) -> str:
 
 
 @st.composite
-def compiled_expressions(draw: Any) -> tuple[MatchValues, list[str]]:
+def compiled_expressions(draw: Any, extended: bool = True) -> tuple[MatchValues, list[str]]:
     """Give a compiled expression whose parts about one event are plain columns."""
-    text = f"coalesce(max(a.n), 0) >= 0 and last(c.m) is null or {draw(truths())}"
+    text = f"coalesce(max(a.n), 0) >= 0 and last(c.m) is null or {draw(truths(extended))}"
     expression: Any = sql_condition(text)
     parts = [part for part in expression.event_parts() if part not in KINDS]
     kinds = {**KINDS, **{part: _kind_of(part) for part in parts}}
-    return compiled([("here", expression)], kinds, draw(st.booleans())), parts
+    try:
+        return compiled([("here", expression)], kinds, draw(st.booleans())), parts
+    except InputError:  # calculates with decimals
+        reject()
 
 
 def _kind_of(part: str) -> Kind:
     """Guess the kind of a part about one event; any will do that goes with the rest."""
-    logical = any(word in part for word in ("=", "<", ">", "NOT", "AND", "OR", "NULL AS", " IS "))
+    if part.startswith(("if", "case", "abs", "greatest", "least", "coalesce", "-")):
+        return Kind.DOUBLE
+    logical = any(word in part for word in ("=", "<", ">", "not", " and", " or ", " is "))
     return Kind.BOOLEAN if logical else Kind.DOUBLE
 
 
@@ -211,6 +257,51 @@ def outcome(function: Any) -> object:
         return function()
     except (ArithmeticError, Failed):
         return "error"
+
+
+SCOPE = Scope({"a", "c", "end"}, own="a")
+
+
+@st.composite
+def aggregates(draw: Any) -> str:
+    """Give an aggregate of MATCH_RECOGNIZE, in which the event at hand may count."""
+    where = draw(st.sampled_from(["a.", "c.", ""])) + draw(st.sampled_from("nmxy"))
+    function = draw(st.sampled_from(["first", "last", "count", "sum", "min", "max", "avg"]))
+    offset = f", {draw(st.integers(0, 3))}" if function in ("first", "last") else ""
+    return str(draw(st.sampled_from([f"{function}({where}{offset})", where, "count(*)"])))
+
+
+@given(
+    st.lists(aggregates(), min_size=3, max_size=3),
+    st.lists(st.tuples(st.sampled_from("acz"), EVENTS), max_size=5),
+    EVENTS,
+)
+def test_the_event_at_hand_counts(
+    drawn: list[str], taken: list[tuple[str, dict[str, Any]]], event: dict[str, Any]
+) -> None:
+    """What is about the own stage, or about the match, is as if the event were taken already."""
+    one, two, three = drawn
+    text = f"({one} <=> {two} or {one} > {three}) and count(c.n) >= 0"
+    condition: Any = sql_condition(text, "a", SCOPE)
+    if isinstance(condition, RichAndCondition):
+        condition = condition.nestedConditions[1]
+    parts = {part: KINDS.get(part, Kind.BOOLEAN) for part in condition.event_parts()}
+    values = compiled([("here", condition)], parts, False)
+    without: Any = sql_condition(text, "", Scope(SCOPE.stages, has_event=False))
+    plain = compiled([("here", without)], KINDS, False)
+
+    def fields(of: MatchValues, row: dict[str, Any]) -> list[Any]:
+        return [row.get(field.sql) for field in of.fields]
+
+    if any(kind is Kind.BOOLEAN for part, kind in parts.items() if part not in KINDS):
+        reject()  # an OR of the event alone
+    (expected,) = plain.programs.values()
+    (holds,) = generated(values).conditions.values()
+    slots = accumulated(values, [(stage, fields(values, row)) for stage, row in taken])
+    after = [(stage, fields(plain, row)) for stage, row in [*taken, ("a", event)]]
+
+    wanted = run(expected, [], accumulated(plain, after), False)
+    assert (holds(fields(values, event), tuple(slots)), wanted) == (wanted, wanted)
 
 
 # --- in the automaton

@@ -20,6 +20,7 @@ from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.kernel import make_kernel
 from pyflinkcep.nfa import NFACompiler
 from tests.kernel_harness import MANY, needs_kernel
+from tests.unit.expressions.interpreter import accumulated, run
 from tests.unit.expressions.test_match_expressions import (
     EVENTS,
     _kind_of,
@@ -27,7 +28,6 @@ from tests.unit.expressions.test_match_expressions import (
     outcome,
     values_of,
 )
-from tests.unit.nfa.interpreter import accumulated, run
 
 pytestmark = needs_kernel
 
@@ -85,7 +85,7 @@ def kernel_answer(values: MatchValues, taken: Taken, rows: list[list[Any]]) -> b
 
 @settings(max_examples=settings.default.max_examples * 5)
 @given(
-    compiled_expressions(),
+    compiled_expressions(extended=False),
     st.lists(st.tuples(st.sampled_from("acz"), EVENTS), max_size=5),
     EVENTS,
 )

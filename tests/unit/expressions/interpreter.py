@@ -39,13 +39,15 @@ def fitted(number: int, ansi: bool) -> int:
 
 def computed(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
     """Do arithmetic on two values that are not NULL."""
-    if op in (Op.DIV, Op.MOD):
+    if op in (Op.DIV, Op.MOD, Op.INT_DIV):
         if b == 0:
             if ansi:
                 raise Failed
             return None
         if op is Op.DIV:
             return a / b
+        if op is Op.INT_DIV:
+            return fitted(abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1), ansi)
         if type_ == Type.FLOAT:
             return math.nan if math.isinf(a) else math.fmod(a, b)
         return abs(a) % abs(b) * (-1 if a < 0 else 1)
@@ -73,11 +75,15 @@ def run(code: Code, fields: Any, slots: Any, ansi: bool) -> bool:
                 at += arg
             else:
                 stack.pop()
+        elif op is Op.JUMP:
+            at += arg
+        elif op is Op.JUMP_UNLESS:
+            at += 0 if stack.pop() else arg
         else:
             b = stack.pop()
             if op is Op.IS_NULL:
                 stack.append(int(b is None))
-            elif op in (Op.INT_TO_FLOAT, Op.NEG, Op.NOT):
+            elif op in (Op.INT_TO_FLOAT, Op.NEG, Op.ABS, Op.NOT, Op.LIKE):
                 stack.append(None if b is None else unary(op, b, arg, ansi))
             else:
                 stack.append(binary(op, stack.pop(), b, arg, ansi))
@@ -90,7 +96,22 @@ def unary(op: Op, a: Any, type_: Any, ansi: bool) -> Any:
         return float(a)
     if op is Op.NOT:
         return int(not a)
-    return fitted(-a, ansi) if type_ == Type.INT else -a
+    if op is Op.LIKE:
+        return int(is_like(a, type_))
+    value = -a if op is Op.NEG else abs(a)
+    return fitted(value, ansi) if type_ == Type.INT else value
+
+
+def is_like(text: str, pattern: str) -> bool:
+    """Match a LIKE pattern from the left."""
+    if not pattern:
+        return not text
+    if pattern[0] == "%":
+        return any(is_like(text[at:], pattern[1:]) for at in range(len(text) + 1))
+    wanted = pattern[1] if pattern[0] == "\\" else pattern[0]
+    rest = pattern[2:] if pattern[0] == "\\" else pattern[1:]
+    fits = text and (pattern[0] == "_" or text[0] == wanted)
+    return bool(fits) and is_like(text[1:], rest)
 
 
 def binary(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
@@ -101,11 +122,24 @@ def binary(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
         return None if a is None or b is None else int(not decisive)
     if op is Op.EQ_NULLSAFE:
         return int(a is b) if a is None or b is None else int(order(a, b) == 0)
+    if op in (Op.ADD_PASSING, Op.LEAST, Op.GREATEST):
+        return passing(op, a, b, type_, ansi)
     if a is None or b is None:
         return None
+    if op is Op.CONCAT:
+        return a + b
     if op in COMPARED:
         return int(COMPARED[op](order(a, b), 0))
     return computed(op, a, b, type_, ansi)
+
+
+def passing(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
+    """Give the other value where one is NULL."""
+    if a is None or b is None:
+        return b if a is None else a
+    if op is Op.ADD_PASSING:
+        return fitted(a + b, ansi) if type_ == Type.INT else a + b
+    return b if order(b, a) == (-1 if op is Op.LEAST else 1) else a
 
 
 def accumulated(values: MatchValues, events: Any) -> list[Any]:
@@ -121,7 +155,8 @@ def _slot(values: MatchValues, slot: Slot, events: Any) -> Any:
     if slot.type == Type.FLOAT and values.fields[slot.field].kind.type == Type.INT:
         given = [None if v is None else float(v) for v in given]
     if slot.function in (Function.FIRST, Function.LAST):
-        return (given[0] if slot.function is Function.FIRST else given[-1]) if given else None
+        in_order = given if slot.function is Function.FIRST else given[::-1]
+        return in_order[slot.offset] if slot.offset < len(given) else None
     known = [v for v in given if v is not None]
     if slot.function is Function.COUNT:
         return len(known)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fields and slots that the match expressions of a pattern share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from pyflinkcep.expressions.program import (
+    ALL,
+    Code,
+    Field,
+    Function,
+    Instruction,
+    Kind,
+    MatchValues,
+    Op,
+    Slot,
+    Type,
+)
+from pyflinkcep.expressions.tree import Aggregate
+from pyflinkcep.expressions.typed import Typed
+
+__all__ = ["Layout"]
+
+
+class Layout:
+    """
+    Gives fields and slots their places, equal ones the same.
+
+    Parameters
+    ----------
+    kinds : mapping of str to Kind
+        What parts about one event give, by their SQL.
+
+    Attributes
+    ----------
+    fields : dict of Field to int
+        The fields and their places.
+    slots : dict of Slot to int
+        The slots and their places.
+    """
+
+    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+        self._kinds = dict(kinds)
+        self.fields: dict[Field, int] = {}
+        self.slots: dict[Slot, int] = {}
+
+    def values(self, programs: Mapping[str, Code], ansi: bool) -> MatchValues:
+        """Return programs with the fields and slots that they need, numbered anew."""
+        all_slots = list(self.slots)
+        slots = _operands(programs, Op.SLOT)
+        for place in range(len(all_slots) - 1, -1, -1):  # a source stands before what reads it
+            if place in slots:
+                slots.add(all_slots[place].source)
+        slots.discard(-1)
+        fields = _operands(programs, Op.FIELD) | {all_slots[place].field for place in slots}
+        to_slot = {place: number for number, place in enumerate(sorted(slots))}
+        to_field = {place: number for number, place in enumerate(sorted(fields - {ALL}))}
+        numbers: dict[Op, dict[int, int]] = {Op.FIELD: to_field, Op.SLOT: to_slot}
+
+        def renumbered(code: Code) -> Code:
+            return tuple(
+                (op, numbers[op][int(operand or 0)] if op in numbers else operand)
+                for op, operand in code
+            )
+
+        kept = [
+            attrs.evolve(
+                all_slots[place],
+                field=to_field.get(all_slots[place].field, ALL),
+                source=to_slot.get(all_slots[place].source, -1),
+            )
+            for place in to_slot
+        ]
+        sql = tuple(field for field, place in self.fields.items() if place in to_field)
+        programs = {key: renumbered(code) for key, code in programs.items()}
+        return MatchValues(sql, tuple(kept), programs, ansi)
+
+    def kind(self, sql: str) -> Kind:
+        """Return the kind of a part about one event."""
+        return self._kinds[sql]
+
+    def cast(self, sql: str, kind: Kind) -> str:
+        """Return the SQL of a part as another kind."""
+        if self._kinds[sql] is kind:
+            return sql
+        cast = f"cast({sql} as {kind.value})"
+        self._kinds[cast] = kind
+        return cast
+
+    def field(self, sql: str) -> tuple[int, Kind]:
+        """Return the place of a field and its kind."""
+        kind = self._kinds[sql]
+        return self.fields.setdefault(Field(sql, kind), len(self.fields)), kind
+
+    def _slot(self, slot: Slot) -> int:
+        return self.slots.setdefault(slot, len(self.slots))
+
+    def aggregate(self, part: Aggregate) -> Typed:
+        """Return the instructions that push an aggregate."""
+        if part.argument is None:
+            return Typed(self._count(part, ALL), Kind.BIGINT)
+        field, kind = self.field(part.argument)
+        match part.function:
+            case "count":
+                return Typed(self._count(part, field), Kind.BIGINT)
+            case "sum":
+                return Typed(self._sum(part, field, kind, kind.type), kind)
+            case "avg":
+                total = self._sum(part, field, kind, Type.FLOAT)
+                code = [*total, *self._count(part, field), (Op.INT_TO_FLOAT, None)]
+                return Typed([*code, (Op.DIV, Type.FLOAT)], Kind.DOUBLE)
+            case "min" | "max":
+                return Typed(self._extreme(part, field, kind.type), kind)
+            case "first":
+                return Typed(self._first(part, field, kind.type), kind)
+        return Typed(self._last(part, field, kind.type), kind)
+
+    def _count(self, part: Aggregate, field: int) -> list[Instruction]:
+        code: list[Instruction] = [(Op.SLOT, self._counter(part.stage, field))]
+        if not part.with_event:
+            return code
+        if field == ALL:
+            return [*code, (Op.INT, 1), (Op.ADD, Type.INT)]
+        own: list[Instruction] = [(Op.FIELD, field), (Op.IS_NULL, None), (Op.NOT, None)]
+        return [*code, *own, (Op.ADD, Type.INT)]
+
+    def _counter(self, stage: str, field: int) -> int:
+        return self._slot(Slot(Function.COUNT, stage, field, Type.INT))
+
+    def _sum(self, part: Aggregate, field: int, kind: Kind, type_: Type) -> list[Instruction]:
+        slot = self._slot(Slot(Function.SUM, part.stage, field, type_))
+        if not part.with_event:
+            return [(Op.SLOT, slot)]
+        own: list[Instruction] = [(Op.FIELD, field)]
+        if kind.type is not type_:
+            own.append((Op.INT_TO_FLOAT, None))
+        return [(Op.SLOT, slot), *own, (Op.ADD_PASSING, type_)]
+
+    def _extreme(self, part: Aggregate, field: int, type_: Type) -> list[Instruction]:
+        is_least = part.function == "min"
+        function = Function.MIN if is_least else Function.MAX
+        slot = self._slot(Slot(function, part.stage, field, type_))
+        if not part.with_event:
+            return [(Op.SLOT, slot)]
+        return [(Op.SLOT, slot), (Op.FIELD, field), (Op.LEAST if is_least else Op.GREATEST, type_)]
+
+    def _first(self, part: Aggregate, field: int, type_: Type) -> list[Instruction]:
+        count = self._counter(part.stage, ALL)
+        slot = self._slot(Slot(Function.FIRST, part.stage, field, type_, count, part.offset))
+        if not part.with_event:
+            return [(Op.SLOT, slot)]
+        return [  # the event at hand if it is the one, else what was taken before
+            (Op.SLOT, count), (Op.INT, part.offset), (Op.EQ, Type.INT),
+            (Op.JUMP_UNLESS, 2), (Op.FIELD, field), (Op.JUMP, 1), (Op.SLOT, slot),
+        ]  # fmt: skip
+
+    def _last(self, part: Aggregate, field: int, type_: Type) -> list[Instruction]:
+        if part.with_event and part.offset == 0:
+            return [(Op.FIELD, field)]
+        slot = -1
+        for offset in range(part.offset + (0 if part.with_event else 1)):
+            slot = self._slot(Slot(Function.LAST, part.stage, field, type_, slot, offset))
+        return [(Op.SLOT, slot)]
+
+
+def _operands(programs: Mapping[str, Code], wanted: Op) -> set[int]:
+    return {int(i or 0) for code in programs.values() for op, i in code if op is wanted}

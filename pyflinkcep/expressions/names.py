@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What names in a condition mean: columns of the event at hand, or of events of a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.expressions.tree import AGGREGATES, WHOLE, Aggregate
+
+__all__ = ["Names", "Scope"]
+
+
+@attrs.frozen
+class Scope:
+    """
+    What names mean when the stages are known while a condition is read, as in MATCH_RECOGNIZE.
+
+    Then ``A.price`` outside of an aggregate is ``last(A.price)``, and a column without a stage
+    is the event's own; inside an aggregate it is about all events of the match.
+
+    Attributes
+    ----------
+    stages : frozenset of str
+        The stages; names are compared without regard to case.
+    own : str
+        The stage whose condition is read: its events, and those of the match, count the event
+        at hand. Empty for none.
+    has_event : bool
+        Whether there is an event at hand; without one a column without a stage is about the last
+        event of the match.
+    """
+
+    stages: frozenset[str] = attrs.field(converter=frozenset)
+    own: str = ""
+    has_event: bool = True
+
+    def stage(self, name: str) -> str | None:
+        """Return the stage of this name; None if there is none."""
+        return next((s for s in sorted(self.stages) if s.casefold() == name.casefold()), None)
+
+
+class Names:
+    """
+    Reads the names of one condition.
+
+    Parameters
+    ----------
+    text : str
+        The condition.
+    stage : str
+        The stage that it is written for, for errors.
+    scope : Scope or None
+        What its names mean; None for the fluent API, where a name before a column means a
+        stage inside an aggregate and nothing outside.
+    """
+
+    def __init__(self, text: str, stage: str, scope: Scope | None) -> None:
+        self._where = f"stage {stage!r}: " if stage else ""
+        self._text = text
+        self._scope = scope
+
+    def refused(self, what: str, hint: str) -> InvalidArgumentError:
+        """Make the error of something that is not supported."""
+        return InvalidArgumentError(f"{self._where}the condition {self._text!r}: {what}", hint)
+
+    def written(self, part: Syntax) -> str:
+        """Return the text of a part as it was written."""
+        return self._text[part.start : part.end]
+
+    # --- what parts are about
+
+    def aggregates(self, part: Syntax) -> Iterator[Syntax]:
+        """Yield the outermost parts that are about the match, in the order of the text."""
+        if self._is_aggregate(part):
+            yield part
+            return
+        for operand in part.operands:
+            yield from self.aggregates(operand)
+
+    def is_about_event(self, part: Syntax) -> bool:
+        """Whether a part looks at nothing but the event at hand."""
+        if any(node.form is Form.OPAQUE and node.detail for node in part.walk()):
+            return False  # such as first(a.x) IGNORE NULLS
+        return all(self._is_the_event(found) for found in self.aggregates(part))
+
+    def _is_the_event(self, part: Syntax) -> bool:
+        """Whether an aggregate is the value of the event at hand, as last(own.x) is."""
+        aggregate = self.aggregate(part)
+        return (aggregate.function, aggregate.offset, aggregate.with_event) == ("last", 0, True)
+
+    def _is_aggregate(self, part: Syntax) -> bool:
+        if part.form is Form.CALL:
+            return part.value in AGGREGATES
+        if self._scope is None or part.form is not Form.COLUMN:
+            return False
+        return not self._scope.has_event or self._stage_of(part) is not None
+
+    def _stage_of(self, column: Syntax) -> str | None:
+        """Return the stage that a column names; None if it names none."""
+        if len(column.value) < 2:
+            return None
+        return column.value[0] if self._scope is None else self._scope.stage(column.value[0])
+
+    def owners(self, part: Syntax) -> Iterator[str]:
+        """Yield the first names of qualified columns outside of aggregates."""
+        if self._is_aggregate(part):
+            return
+        if part.form is Form.COLUMN and len(part.value) > 1:
+            yield part.value[0]
+        for operand in part.operands:
+            yield from self.owners(operand)
+
+    def event_sql(self, part: Syntax) -> str:
+        """Return a part about the event as Spark reads it: without the name of its stage."""
+        columns = [] if self._scope is None else list(_columns(part, frozenset()))
+        return self._without_stages(part, [c for c in columns if self._stage_of(c) is not None])
+
+    def _without_stages(self, part: Syntax, columns: list[Syntax]) -> str:
+        pieces, at = [], part.start
+        for column in columns:
+            pieces.append(self._text[at : column.start])
+            at = column.inner
+        return "".join(pieces) + self._text[at : part.end]
+
+    # --- aggregates
+
+    def aggregate(self, part: Syntax) -> Aggregate:
+        """Return what an aggregate, or a column that means one, is about."""
+        text = self.written(part)
+        if part.form is Form.COLUMN:
+            return self._over("last", part, text, 0)
+        function, operands = part.value, part.operands
+        if part.detail:
+            hint = "count distinct values in a Python function"
+            raise self.refused(f"DISTINCT in {text!r}", hint)
+        offset = self._offset(function, operands, text)
+        if not operands:
+            raise self.refused(f"{text!r} has 0 arguments", self._example(function))
+        argument = operands[0].bare()
+        if function == "count":
+            whole = self._counted(argument)
+            if whole is not None:
+                return Aggregate(function, whole, None, text, 0, self._counts_event(whole))
+        if any(self._is_nested(node) for node in argument.walk()):
+            raise self.refused(
+                f"{text!r} has an aggregate or a query inside",
+                "an aggregate's argument is an expression over the columns of one stage",
+            )
+        return self._over(function, argument, text, offset)
+
+    @staticmethod
+    def _is_nested(node: Syntax) -> bool:
+        return node.form is Form.OPAQUE or (node.form is Form.CALL and node.value in AGGREGATES)
+
+    def _offset(self, function: str, operands: tuple[Syntax, ...], text: str) -> int:
+        if len(operands) < 2:
+            return 0
+        if function not in ("first", "last") or len(operands) > 2:
+            raise self.refused(f"{text!r} has {len(operands)} arguments", self._example(function))
+        written = self.written(operands[1])
+        if not written.isdecimal():
+            meant = "second" if function == "first" else "last but one"
+            raise self.refused(
+                f"{text!r}: expected a whole number as offset, got {written!r}",
+                f"write {function}(stage.column, 1) for the {meant}",
+            )
+        return int(written)
+
+    def _counted(self, argument: Syntax) -> str | None:
+        """Return the stage whose events are counted themselves; None if values are."""
+        if argument.form is Form.STAR and not argument.value:
+            return WHOLE if self._scope is not None else None
+        if argument.form is Form.STAR and len(argument.value) == 1:
+            name: str = argument.value[0]
+            return name if self._scope is None else self._scope.stage(name)
+        if self._scope is None and argument.form is Form.COLUMN and len(argument.value) == 1:
+            return str(argument.value[0])
+        return None
+
+    def _over(self, function: str, argument: Syntax, text: str, offset: int) -> Aggregate:
+        columns = list(_columns(argument, frozenset()))
+        if any(node.form is Form.STAR and node.value for node in argument.walk()):
+            raise self.refused(f"{text!r}: * is for count", self._example(function))
+        found = [self._stage_of(column) for column in columns]
+        stages = list(dict.fromkeys(found))
+        if self._scope is None and (not stages or None in stages):
+            raise self.refused(
+                f"{text!r} does not say which stage it is over", self._example(function)
+            )
+        if len(stages) > 1:
+            said = [stage if stage is not None else "(any)" for stage in stages]
+            raise self.refused(
+                f"{text!r} is over the stages {said}",
+                "an aggregate is over one stage: combine two, as in avg(a.x) + avg(b.x)",
+            )
+        stage = (stages[0] if stages else None) or WHOLE
+        sql = self._without_stages(
+            argument, [c for c, s in zip(columns, found, strict=True) if s is not None]
+        )
+        return Aggregate(function, stage, sql, text, offset, self._counts_event(stage))
+
+    def _counts_event(self, stage: str) -> bool:
+        scope = self._scope
+        if scope is None or not scope.has_event:
+            return False
+        return stage == WHOLE or stage == scope.stage(scope.own)
+
+    @staticmethod
+    def _example(function: str) -> str:
+        return f"write {function}(stage.column), with the name of a stage"
+
+
+def _columns(part: Syntax, bound: frozenset[str]) -> Iterator[Syntax]:
+    """Yield the columns of a part, but not the variables of its lambdas."""
+    if part.form is Form.COLUMN and part.value[0] not in bound:
+        yield part
+    if part.form is Form.LAMBDA:
+        bound |= frozenset(part.value)
+    for operand in part.operands:
+        yield from _columns(operand, bound)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may stand around aggregates: operators, CASE, functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.expressions.literals import UNITS_US, interval_us, like_pattern, literal_value
+from pyflinkcep.expressions.names import Names
+from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.expressions.tokens import string_value
+from pyflinkcep.expressions.tree import (
+    Aggregate,
+    Constant,
+    EventPart,
+    Interval,
+    Operation,
+    Part,
+)
+
+__all__ = ["Operators"]
+
+_ALLOWED = (
+    "around aggregates there may be + - * / % div ||, comparisons, AND, OR, NOT, IS, IN, LIKE, "
+    "BETWEEN, CASE, abs, coalesce, greatest, least, if, nullif, timestampdiff, intervals and "
+    "literals, and anything about the event alone; compute other functions inside the aggregate, "
+    "as in last(round(up.price)), or write a Python function of (event, ctx)"
+)
+_BINARY = (
+    "+", "-", "*", "/", "%", "div", "||", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or",
+)  # fmt: skip
+_UNARY = ("neg", "not", "is null")
+_SAME = {
+    "abs": "abs", "coalesce": "coalesce", "ifnull": "coalesce", "nvl": "coalesce",
+    "greatest": "greatest", "least": "least", "concat": "||", "mod": "%", "isnull": "is null",
+    "equal_null": "<=>", "datediff": "datediff", "date_diff": "datediff",
+}  # fmt: skip
+_ARGUMENTS = {
+    "abs": 1, "ifnull": 2, "nvl": 2, "mod": 2, "isnull": 1, "equal_null": 2, "datediff": 2,
+    "date_diff": 2,
+}  # fmt: skip
+_INSIDE = frozenset({
+    "cast", "[]", ".", ":", "lower", "lcase", "upper", "ucase", "trim", "ltrim", "rtrim", "btrim",
+    "length", "char_length", "substring", "substr", "left", "right", "replace", "round", "bround",
+    "floor", "ceil", "ceiling", "sqrt", "exp", "ln", "log10", "log2", "sign", "signum", "year",
+    "quarter", "month", "day", "dayofmonth", "dayofweek", "dayofyear", "weekday", "weekofyear",
+    "hour", "minute", "second", "extract", "date_part", "date", "to_date", "to_timestamp",
+    "timestamp", "date_trunc", "trunc", "unix_timestamp", "unix_seconds", "unix_millis",
+    "unix_micros", "unix_date", "date_add", "date_sub", "dateadd", "timestampadd", "add_months",
+    "element_at", "get_json_object", "int", "bigint", "double", "string", "md5",
+})  # fmt: skip
+"""Functions that give NULL for NULL, so that f(last(a.x)) is last(f(a.x))."""
+
+_LITERALS = (Form.LITERAL, Form.TYPED, Form.WORD, Form.INTERVAL)
+_OF_ONE_EVENT = ("first", "last", "min", "max")
+"""Aggregates whose value is that of one of the events."""
+
+
+class Operators:
+    """
+    Takes an expression apart.
+
+    Parameters
+    ----------
+    names : Names
+        What its names mean.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+
+    def part(self, tree: Syntax) -> Part:
+        """Return what a part means; raise InvalidArgumentError for what is not supported."""
+        names, node = self._names, tree.bare()
+        if names.is_about_event(node):
+            constant = self._constant(node)
+            return EventPart(names.event_sql(node)) if constant is None else constant
+        if node.form in (Form.COLUMN, Form.CALL) and next(names.aggregates(node)) is node:
+            return names.aggregate(node)
+        if node.form is Form.CASE:
+            return self._case(node)
+        if node.form is Form.CALL:
+            return self._call(node)
+        if node.form is Form.OPERATION:
+            return self._operation(node)
+        raise self._not_here(node)
+
+    def _not_here(self, node: Syntax) -> InvalidArgumentError:
+        return self._names.refused(f"{self._names.written(node)!r} around an aggregate", _ALLOWED)
+
+    def _made(self, operator: str, node: Syntax, *operands: Part) -> Operation:
+        return Operation(operator, operands, self._names.written(node))
+
+    def _constant(self, node: Syntax) -> Constant | None:
+        """Return a literal as such, None for anything else."""
+        text = self._names.written(node)
+        if node.form is Form.LITERAL:
+            return Constant(literal_value(node.value), text)
+        if node.form is Form.INTERVAL:
+            length = interval_us(node.value)
+            return None if length is None else Constant(Interval(length), text)
+        return None
+
+    # --- operators
+
+    def _operation(self, node: Syntax) -> Part:
+        operator, operands = node.value, node.operands
+        if operator in ("+", "-"):
+            shifted = self._shifted(node)
+            if shifted is not None:
+                return shifted
+        if operator in _BINARY or operator in _UNARY or operator == "in":
+            return self._made(operator, node, *map(self.part, operands))
+        if operator == "pos":
+            return self.part(operands[0])
+        if operator == "between":
+            value, low, high = map(self.part, operands)
+            above = self._made(">=", node, value, low)
+            return self._made("and", node, above, self._made("<=", node, value, high))
+        if operator in ("is true", "is false"):
+            truth = Constant(operator == "is true", operator[3:])
+            return self._made("<=>", node, self.part(operands[0]), truth)
+        if operator == "like":
+            return self._like(node)
+        raise self._not_here(node)
+
+    def _like(self, node: Syntax) -> Operation:
+        value, pattern = node.operands
+        if pattern.form is not Form.LITERAL or pattern.value[0] not in "'\"rR":
+            raise self._names.refused(
+                f"{self._names.written(node)!r}: expected a literal as the pattern",
+                "write the pattern as a string, such as 'a%'",
+            )
+        escape = string_value(node.detail) if node.detail else "\\"
+        normal = like_pattern(string_value(pattern.value), escape)
+        if normal is None:
+            raise self._names.refused(
+                f"{self._names.written(node)!r}: the pattern escapes something else than % and _",
+                f"write {escape}%, {escape}_ or {escape}{escape}",
+            )
+        constant = Constant(normal, self._names.written(pattern))
+        return self._made("like", node, self.part(value), constant)
+
+    def _shifted(self, node: Syntax) -> Part | None:
+        """Return an aggregate of times and a literal interval, computed inside the aggregate."""
+        left, right = (side.bare() for side in node.operands)
+        if left.form is Form.INTERVAL and node.value == "+":
+            left, right = right, left
+        if right.form is not Form.INTERVAL or left.form is Form.INTERVAL:
+            return None
+        shift = f"{node.value} {self._names.written(right)}"
+        return _inside(self.part(left), lambda sql: f"({sql}) {shift}", _OF_ONE_EVENT)
+
+    # --- CASE and functions
+
+    def _case(self, node: Syntax) -> Operation:
+        has_subject, has_else = node.value
+        operands = list(node.operands)
+        subject = self.part(operands.pop(0)) if has_subject else None
+        parts: list[Part] = []
+        last = len(operands) - (1 if has_else else 0)
+        for place, operand in enumerate(operands):
+            part = self.part(operand)
+            if subject is not None and place < last and place % 2 == 0:
+                part = self._made("=", operand, subject, part)
+            parts.append(part)
+        return self._made("case", node, *parts)
+
+    def _call(self, node: Syntax) -> Part:
+        name, operands = node.value, node.operands
+        if name in ("timestampdiff", "datediff", "date_diff") and len(operands) == 3:
+            return self._difference(node)
+        operator = _SAME.get(name)
+        if operator is not None:
+            wanted = _ARGUMENTS.get(name)
+            if not operands or (wanted is not None and len(operands) != wanted):
+                raise self._names.refused(
+                    f"{self._names.written(node)!r} has {len(operands)} arguments, "
+                    f"expected {wanted or 'one at least'}",
+                    "see Spark's documentation of the function",
+                )
+            return self._joined(operator, node)
+        if name == "isnotnull" and len(operands) == 1:
+            return self._made("not", node, self._made("is null", node, self.part(operands[0])))
+        if name in ("if", "iff") and len(operands) == 3:
+            return self._made("case", node, *map(self.part, operands))
+        if name == "nullif" and len(operands) == 2:
+            value, other = map(self.part, operands)
+            same = self._made("=", node, value, other)
+            return self._made("case", node, same, Constant(None, "null"), value)
+        return self._inside_call(node)
+
+    def _joined(self, operator: str, node: Syntax) -> Part:
+        parts = list(map(self.part, node.operands))
+        if operator != "||":
+            return self._made(operator, node, *parts)
+        joined: Part = parts[0]
+        for part in parts[1:]:
+            joined = self._made("||", node, joined, part)
+        return joined
+
+    def _difference(self, node: Syntax) -> Operation:
+        unit = str(node.operands[0].value).upper()
+        if node.operands[0].form is not Form.WORD or unit not in UNITS_US:
+            raise self._names.refused(
+                f"{self._names.written(node)!r}: expected one of {', '.join(UNITS_US)} as the unit",
+                "months and years have no fixed length: take days",
+            )
+        return self._made(f"timestampdiff {unit}", node, *map(self.part, node.operands[1:]))
+
+    def _inside_call(self, node: Syntax) -> Part:
+        """Return a function of one first() or last() and of literals, computed inside it."""
+        inner = [o for o in node.operands if not self._names.is_about_event(o)]
+        others = [o for o in node.operands if self._names.is_about_event(o)]
+        literals = all(o.form in _LITERALS for o in others)
+        if node.value not in _INSIDE or len(inner) != 1 or not literals:
+            raise self._not_here(node)
+        text, (operand,) = self._names.written(node), inner
+        before = text[: operand.start - node.start]
+        after = text[operand.end - node.start :]
+        part = _inside(self.part(operand), lambda sql: f"{before}({sql}){after}", _OF_ONE_EVENT[:2])
+        if part is None:
+            raise self._not_here(node)
+        return part
+
+
+def _inside(part: Part, made: Callable[[str], str], functions: tuple[str, ...]) -> Aggregate | None:
+    """Return an aggregate of a function of its argument; None if the part is not such."""
+    if isinstance(part, Aggregate) and part.function in functions and part.argument is not None:
+        return attrs.evolve(part, argument=made(part.argument))
+    return None

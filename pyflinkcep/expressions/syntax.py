@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The form of a SQL expression: what stands around what, each part with its place in the text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Any
+
+import attrs
+
+__all__ = ["Form", "Syntax"]
+
+
+class Form(Enum):
+    """What a part of an expression is."""
+
+    LITERAL = "literal"
+    """A number, string, true, false or null; `value` is how it is written."""
+    TYPED = "typed literal"
+    """``DATE '2026-01-01'``, which only Spark reads."""
+    INTERVAL = "interval"
+    """``INTERVAL '5' MINUTE``; `value` is the text after the word."""
+    COLUMN = "column"
+    """Names with dots between; `value` is the tuple of them."""
+    STAR = "star"
+    """``*`` or ``a.*``; `value` is the tuple of names before the star."""
+    WORD = "word"
+    """A keyword in place of an argument, such as a unit; `value` is the word."""
+    CALL = "call"
+    """A function; `value` is its name in lower case, or a postfix: ``cast [] . :``."""
+    OPERATION = "operation"
+    """An operator; `value` is it, in lower case."""
+    CASE = "case"
+    """CASE; `value` is (has a subject, has ELSE); operands are in the order of the text."""
+    PAREN = "paren"
+    """Parentheses around one operand."""
+    LAMBDA = "lambda"
+    """``x -> …``; `value` is the tuple of its variables."""
+    OPAQUE = "opaque"
+    """What only Spark reads: a subquery or a window function."""
+
+
+@attrs.frozen(eq=False)
+class Syntax:
+    """
+    A part of an expression.
+
+    Attributes
+    ----------
+    form : Form
+        What it is.
+    value : object
+        See :class:`Form`.
+    operands : tuple of Syntax
+        The parts inside.
+    start, end : int
+        Where it is in the text.
+    detail : str
+        For a cast the type; for a call ``distinct``; for LIKE the escape literal.
+    inner : int
+        For a column or star of several names where the second begins; else -1.
+    """
+
+    form: Form
+    value: Any
+    operands: tuple[Syntax, ...]
+    start: int
+    end: int
+    detail: str = ""
+    inner: int = -1
+
+    def walk(self) -> Iterator[Syntax]:
+        """Yield this part and all parts inside, in the order of the text."""
+        yield self
+        for operand in self.operands:
+            yield from operand.walk()
+
+    def bare(self) -> Syntax:
+        """Return the part without the parentheses around it."""
+        part = self
+        while part.form is Form.PAREN:
+            part = part.operands[0]
+        return part

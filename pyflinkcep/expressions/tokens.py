@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark SQL's words and signs, each with its place in the text."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+from pyflinkcep.errors import InvalidArgumentError
+
+__all__ = ["SqlSyntaxError", "Token", "TokenKind", "string_value", "tokenized"]
+
+
+class SqlSyntaxError(InvalidArgumentError):
+    """SQL that cannot be read; the message says where."""
+
+
+class TokenKind(Enum):
+    """What a token is."""
+
+    NAME = "name"
+    STRING = "string"
+    NUMBER = "number"
+    SIGN = "sign"
+    END = "end of text"
+
+
+class Token(NamedTuple):
+    """
+    A word or sign.
+
+    Attributes
+    ----------
+    kind : TokenKind
+        What it is; names in backquotes are names.
+    text : str
+        As it is written, but names in backquotes without them.
+    start, end : int
+        Where it is in the text: ``text[start:end]``.
+    quoted : bool
+        Whether it is a name in backquotes, and so no keyword.
+    """
+
+    kind: TokenKind
+    text: str
+    start: int
+    end: int
+    quoted: bool = False
+
+    def is_word(self, *words: str) -> bool:
+        """Whether the token is one of these keywords, given in capitals."""
+        return self.kind is TokenKind.NAME and not self.quoted and self.text.upper() in words
+
+    def is_sign(self, *signs: str) -> bool:
+        """Whether the token is one of these signs."""
+        return self.kind is TokenKind.SIGN and self.text in signs
+
+
+_STRING = r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\""""
+_TOKENS = re.compile(
+    rf"""
+      (?P<space>\s+|--[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)
+    | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
+    | (?P<string>{_STRING})
+    | (?P<quoted>`(?:[^`]|``)*`)
+    | (?P<number>(?:\d+\.\d*|\.\d+|\d+)(?:[eE][+-]?\d+)?(?:BD|[LSYDFlsydf]|bd)?(?![\w]))
+    | (?P<name>\w+)
+    | (?P<sign><=>|>>>|<<|>>|<>|!=|<=|>=|==|=>|->|::|\|\||\|>|[-+*/%=<>!~&|^.,:;()\[\]{{}}?@\#$])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_KINDS = {
+    "raw": TokenKind.STRING,
+    "string": TokenKind.STRING,
+    "number": TokenKind.NUMBER,
+    "name": TokenKind.NAME,
+    "sign": TokenKind.SIGN,
+}
+
+
+def tokenized(text: str) -> list[Token]:
+    """
+    Return the tokens of a text without spaces and comments, the last of kind END.
+
+    Raises
+    ------
+    SqlSyntaxError
+        When a character begins no token, or a string or quoted name does not end.
+
+    Examples
+    --------
+    >>> [token.text for token in tokenized("`a b`.x >= 1.5D -- so")]
+    ['a b', '.', 'x', '>=', '1.5D', '']
+    """
+    tokens: list[Token] = []
+    at = 0
+    while at < len(text):
+        found = _TOKENS.match(text, at)
+        if found is None:
+            raise SqlSyntaxError(
+                f"{text!r}: expected a word or sign at position {at + 1}, got {text[at]!r}",
+                "close strings with ' and quoted names with `",
+            )
+        kind = str(found.lastgroup)
+        if kind == "quoted":
+            name = found[0][1:-1].replace("``", "`")
+            tokens.append(Token(TokenKind.NAME, name, at, found.end(), True))
+        elif kind != "space":
+            tokens.append(Token(_KINDS[kind], found[0], at, found.end()))
+        at = found.end()
+    tokens.append(Token(TokenKind.END, "", len(text), len(text)))
+    return tokens
+
+
+_ESCAPES = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-3][0-7][0-7]|.)", re.DOTALL)
+_CONTROLS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+
+
+def string_value(written: str) -> str:
+    r"""
+    Return the value of a string literal, escapes resolved as Spark does.
+
+    Examples
+    --------
+    >>> string_value(r"'it''s \u0041\%'")
+    "it's A\\%"
+    """
+    if written[0] in "rR":
+        return written[2:-1]
+    quote = written[0]
+    return _ESCAPES.sub(_unescaped, written[1:-1].replace(quote * 2, quote))
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    escape = found[1]
+    if len(escape) > 1:
+        return chr(int(escape[1:], 16)) if escape[0] in "uU" else chr(int(escape, 8))
+    if escape in "%_":
+        return "\\" + escape  # for LIKE to resolve
+    return _CONTROLS.get(escape, escape)
