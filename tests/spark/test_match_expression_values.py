@@ -38,6 +38,16 @@ RULES = (
     "-min(a.n) < 0", "sum(a.n) + m > 0", "sum(a.n) - m > 0", "sum(a.n) * 2 > 0",
     "max(a.n) * max(a.n) = 0", "0.1 + avg(a.v) > w", "sum(a.v) > 1e308", "max(a.v) / 0 is null",
     "min(a.n) <=> null", "max(a.n) > w", "m / count(a.v) > 0", "max(a.v) = max(a.v)",
+    "abs(min(a.n)) > 6", "abs(w - max(a.v)) < 1", "max(a.n) div 2 = 1", "-7 div m < min(a.n)",
+    "mod(sum(a.n), 3) = 0", "max(a.n) in (2, 7, m)", "m not in (max(a.n), 1, null)",
+    "case when max(a.n) > 2 then m when w > 1 then 1 end = 1",
+    "case count(a.v) when 1 then 'one' when 2 then 'two' else 'more' end like '%o%'",
+    "if(w > avg(a.v), min(a.n), m) > 0", "nullif(max(a.n), m) is null", "nvl(max(a.n), 4) = 4",
+    "greatest(max(a.n), m) = m", "least(min(a.v), w, 0) < 0", "isnull(max(a.v)) is false",
+    "(w > max(a.v)) is not true", "(w > max(a.v)) is unknown", "w is distinct from max(a.v)",
+    "count(a.n) * 0.1 = 0.2", "sum(a.n) + 0.25 > 3", "m * 0.1 < avg(a.n)", "avg(a.v) = 1.5",
+    "cast(m % 100 as decimal(4,1)) >= min(cast(a.n % 100 as decimal(5,2)))",
+    "concat('x', if(max(a.n) > 3, 'y', 'z')) = 'xy'", "if(count(a.n) > 1, 'a_c', 'abc') like 'a\\\\_c'",
 )  # fmt: skip
 
 
@@ -107,7 +117,7 @@ def test_other_types(spark: SparkSession) -> None:
     """Strings, times, dates and booleans are compared and kept; narrow numbers are widened."""
     rows = [(1, "x", True, 1.5), (2, "é", None, 2.5), (3, "z", False, 2.5)]
     frame = spark.createDataFrame(rows, "ts bigint, s string, b boolean, f double").selectExpr(
-        "ts", "s", "b", "cast(f as float) f", "cast(ts as smallint) i", "timestamp_seconds(ts) t",
+        "ts", "s", "b", "cast(f as float) f", "cast(ts as decimal(10,2)) p", "cast(ts as smallint) i", "timestamp_seconds(ts) t",
         "to_timestamp_ntz(cast(timestamp_seconds(ts) as string)) z", "date_add(date'1969-12-31', cast(ts as int)) d",
     )  # fmt: skip
     holds = [
@@ -116,6 +126,15 @@ def test_other_types(spark: SparkSession) -> None:
         "last(a.b) is null or last(a.b)", "b <=> last(a.b) or not b or b is null",
         "f >= max(a.f)", "i > sum(a.i) - 2 and i > last(a.i)", "count(a.s) = i - 1",
         "t - interval 1 second <= last(a.t)", "last(a.t) < timestamp'2000-01-01'",
+        "t - last(a.t) = interval '1' second", "z - last(a.z) < interval '00:01' hour to minute",
+        "timestampdiff(SECOND, last(a.t), t) = 1", "d - last(a.d) = interval 1 day",
+        "timestampdiff(HOUR, t, last(a.t) + interval '25' hour) = 24", "datediff(d, last(a.d)) = 1",
+        "last(a.t) + interval '1' second = t", "last(a.t) + interval '1' month > t",
+        "timestampadd(SECOND, 1, first(a.t)) = t", "cast(last(a.i) as string) = '1'",
+        "s || last(a.s) = 'éx'", "last(a.s) in ('x', s)", "last(a.s) like '_' and s not like 'e'",
+        "upper(first(a.s)) = 'X'", "second(last(a.t)) = 1", "last(a.p) < p and max(a.p) < 2.5",
+        "case when last(a.b) then f else 0 end = 2.5", "last(a.i)::double / 2 = 0.5D",
+        "f - last(a.f) > 0.5 and i - last(a.i) < 1.5", "(t - last(a.t)) * 60 = interval 1 minute",
     ]  # fmt: skip
     found = in_one_job(
         {

@@ -9,6 +9,7 @@ from pyspark.sql.types import (
     BooleanType,
     DataType,
     DateType,
+    DayTimeIntervalType,
     DecimalType,
     FractionalType,
     IntegralType,
@@ -36,8 +37,17 @@ _KINDS: dict[type[DataType], Kind] = {
     TimestampType: Kind.TIMESTAMP,
     TimestampNTZType: Kind.TIMESTAMP_NTZ,
     DateType: Kind.DATE,
+    DayTimeIntervalType: Kind.INTERVAL,
 }
-_CASTS = {Kind.BIGINT: "bigint", Kind.DOUBLE: "double", Kind.BOOLEAN: "bigint"}
+_CASTS = {
+    Kind.BIGINT: "bigint",
+    Kind.DOUBLE: "double",
+    Kind.BOOLEAN: "bigint",
+    Kind.DECIMAL: "double",
+    Kind.WIDE_DECIMAL: "double",
+}
+_MOST_EXACT_DIGITS = 15
+"""Decimals of so many digits are told apart by the nearest doubles."""
 
 
 def match_values(nfa: NFA, dataframe: DataFrame) -> MatchValues | None:
@@ -69,10 +79,7 @@ def match_values(nfa: NFA, dataframe: DataFrame) -> MatchValues | None:
 def _kind(nfa: NFA, atom: Atom, sql: str, type_: DataType) -> Kind:
     what = f"{where(nfa, atom)}: the condition {repr(atom.condition)!r}: {sql!r}"
     if isinstance(type_, DecimalType):
-        raise InputError(
-            f"{what} is {type_.simpleString()}",
-            f"only double and bigint are kept for a partial match: cast({sql} as double)",
-        )
+        return Kind.DECIMAL if type_.precision <= _MOST_EXACT_DIGITS else Kind.WIDE_DECIMAL
     if isinstance(type_, StringType) and type_.collation != "UTF8_BINARY":
         raise InputError(
             f"{what} is {type_.simpleString()}, and strings are compared byte by byte here",
@@ -83,7 +90,7 @@ def _kind(nfa: NFA, atom: Atom, sql: str, type_: DataType) -> Kind:
             return kind
     raise InputError(
         f"{what} is {type_.simpleString()}",
-        "take a number, boolean, string, date or timestamp of it",
+        "take a number, boolean, string, date, timestamp or day-time interval of it",
     )
 
 
