@@ -123,7 +123,8 @@ class CEP:
             keys=keyed.columns,
             pattern=pattern,
             comparator=comparator,
-            settings=StreamSettings(keyGroups, onPatternChange, limit),
+            limit=limit,
+            settings=StreamSettings(keyGroups, onPatternChange),
         )
 
 

@@ -13,19 +13,23 @@ from pyspark.sql.types import StructType, TimestampType
 from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
-from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.operator import Comparator
+from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.operator import Comparator, PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.explain import explanation
-from pyflinkcep.spark.plan.analysis import first_line
-from pyflinkcep.spark.plan.batch import batch_plan
-from pyflinkcep.spark.plan.conditions import check_conditions
-from pyflinkcep.spark.plan.flush import flush_plan
-from pyflinkcep.spark.plan.outputs import add_output, check_tag, match_schema, taking_stages
+from pyflinkcep.spark.plan.batch import run_batch
+from pyflinkcep.spark.plan.job import Job
+from pyflinkcep.spark.plan.outputs import (
+    add_output,
+    check_tag,
+    match_schema,
+    parsed_schema,
+    taking_stages,
+)
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.plan.stream import StreamSettings, make_plan, stream_plan, unpacked
+from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
 from pyflinkcep.spark.worker.consumers import MAIN, ColumnConsumer, Consumer, FunctionConsumer
 
 __all__ = ["PatternStream"]
@@ -50,6 +54,7 @@ class PatternStream:
     _time_column: str | None = None
     _processing_time: bool = False
     _late_tag: OutputTag | None = None
+    _limit: PartialMatchLimit | None = None
     _settings: StreamSettings = attrs.field(factory=StreamSettings)
 
     # --- time
@@ -124,10 +129,9 @@ class PatternStream:
               memory may grow without bound: write .within(timedelta(...)) on the pattern, …
         """
         time = "processing time" if self._processing_time else self._time_column
-        unfiltered = ""
-        if self._dataframe.isStreaming:
-            limited, late_output = self._settings.limit is not None, self._late_tag is not None
-            unfiltered = why_unfiltered(self._processing_time, limited, late_output)
+        late_output = self._dataframe.isStreaming and self._late_tag is not None
+        limited = self._limit is not None
+        unfiltered = why_unfiltered(self._processing_time, limited, late_output)
         print(explanation(self._pattern, self._dataframe, self._keys, time, unfiltered))
 
     # --- results
@@ -213,9 +217,8 @@ class PatternStream:
             with the end of the window as ``timeoutTimestamp``. A plain DataFrame unless there
             are side outputs, or it is a stream, which may need its ``flush``.
         """
-        nfa = self._compile(timeoutTag is not None)
-        source = self._source(nfa)
-        stages = taking_stages(self._pattern, nfa)
+        job = self._job(timeoutTag is not None)
+        source, stages = job.source, taking_stages(self._pattern, job.nfa)
         schemas = {MAIN: match_schema(source, stages, "matchTimestamp")}
         if timeoutTag is not None:
             check_tag(timeoutTag)
@@ -227,7 +230,7 @@ class PatternStream:
             source.event_columns,
             source.time_unit,
         )
-        result = self._run(source, nfa, consumer)
+        result = self._run(job, consumer)
         if isinstance(schemas[MAIN]["matchTimestamp"].dataType, TimestampType):
             result = result.withEventTime("matchTimestamp")
         has_more = len(result.outputs) > 1 or self._dataframe.isStreaming
@@ -235,36 +238,23 @@ class PatternStream:
 
     # --- helpers
 
-    def _process(self, function: PatternProcessFunction, schema: Any) -> CepDataFrame:
-        nfa = self._compile(isinstance(function, TimedOutPartialMatchHandler))
-        source = self._source(nfa)
-        schemas = {MAIN: self._parse(schema, "the output")}
+    def _process(self, function: PatternProcessFunction, schema: str | StructType) -> CepDataFrame:
+        job = self._job(isinstance(function, TimedOutPartialMatchHandler))
+        schemas = {MAIN: parsed_schema(schema, "the output")}
         tags = []
         for tag in function.outputTags:
             check_tag(tag)
-            side = self._parse(tag.schema, f"side output {tag.name!r}")
+            side = parsed_schema(tag.schema, f"side output {tag.name!r}")
             add_output(schemas, tag.name, side)
             tags.append(OutputTag(tag.name, side))
-        keys = {key.name: key.column for key in source.keys}
-        consumer = FunctionConsumer(function, schemas[MAIN], tags, keys)
-        return self._run(source, nfa, consumer)
+        keys = {key.name: key.column for key in job.source.keys}
+        return self._run(job, FunctionConsumer(function, schemas[MAIN], tags, keys))
 
-    def _compile(self, timeout_handling: bool) -> NFA:
-        return NFACompiler.compile(self._pattern, timeout_handling)
-
-    def _source(self, nfa: NFA) -> EventSource:
-        limit = self._settings.limit
-        if limit is not None and limit.policy != "fail" and not self._dataframe.isStreaming:
-            raise NotSupportedError(
-                f"pattern {nfa.description}: onTooManyPartialMatches={limit.policy!r} "
-                "on a bounded DataFrame, where nothing counts what is dropped",
-                'say onTooManyPartialMatches="fail", or give the pattern a window',
-            )
-        if self._processing_time and not self._dataframe.isStreaming:
-            raise NotSupportedError(
-                f"pattern {nfa.description}: processing time on a bounded DataFrame",
-                "a bounded input has no clock of its own: say inEventTime('column')",
-            )
+    def _job(self, timeout_handling: bool) -> Job:
+        """Compile the pattern and check it against the events."""
+        nfa = NFACompiler.compile(self._pattern, timeout_handling)
+        if not self._dataframe.isStreaming:
+            self._check_bounded(nfa.description)
         source = EventSource.of(
             self._dataframe,
             self._keys,
@@ -272,47 +262,36 @@ class PatternStream:
             self._processing_time,
             nfa.description,
         )
-        check_conditions(nfa, self._dataframe)
-        return source
+        return Job.analyse(self._pattern, nfa, source, self._comparator, self._limit)
 
-    def _run(self, source: EventSource, nfa: NFA, consumer: Consumer) -> CepDataFrame:
-        if self._late_tag is not None:
-            add_output(consumer.schemas, self._late_tag.name, self._dataframe.schema)
-        description = f"CEP: {nfa.description}"
-        if not self._dataframe.isStreaming:
-            limit = self._settings.limit
-            table = batch_plan(source, self._pattern, nfa, self._comparator, consumer, limit)
-            return CepDataFrame(table, consumer.schemas, description)
+    def _check_bounded(self, pattern: str) -> None:
+        """Refuse what only a stream can do."""
+        if self._limit is not None and self._limit.policy != "fail":
+            raise NotSupportedError(
+                f"pattern {pattern}: onTooManyPartialMatches={self._limit.policy!r} "
+                "on a bounded DataFrame, where nothing counts what is dropped",
+                'say onTooManyPartialMatches="fail", or give the pattern a window',
+            )
+        if self._processing_time:
+            raise NotSupportedError(
+                f"pattern {pattern}: processing time on a bounded DataFrame",
+                "a bounded input has no clock of its own: say inEventTime('column')",
+            )
+
+    def _run(self, job: Job, consumer: Consumer) -> CepDataFrame:
         late = None if self._late_tag is None else self._late_tag.name
-        plan, prepared = make_plan(
-            source, self._pattern, nfa, self._comparator, consumer, self._settings, late
-        )
-        table = stream_plan(plan, prepared, consumer, late)
+        if late is not None:
+            add_output(consumer.schemas, late, self._dataframe.schema)
+        if not self._dataframe.isStreaming:
+            return CepDataFrame(run_batch(job, consumer), consumer.schemas, job.name)
+        stream = StreamJob.of(job, consumer, self._settings, late)
 
         def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
-            rest = flush_plan(prepared.sparkSession, plan, checkpoint, operator_id)
-            return CepDataFrame(unpacked(plan, rest, consumer, late), consumer.schemas, description)
+            rest = stream.flush(checkpoint, operator_id)
+            return CepDataFrame(rest, consumer.schemas, job.name)
 
-        delay = source.watermark_delay_ms
-        return CepDataFrame(table, consumer.schemas, description, flush, None, delay)
-
-    def _parse(self, schema: Any, what: str) -> StructType:
-        """Give a schema as StructType, parsed by Spark where it is DDL."""
-        if isinstance(schema, StructType):
-            return schema
-        if not isinstance(schema, str):
-            raise InvalidArgumentError(
-                f"the schema of {what} is {schema!r}",
-                "give a DDL string such as 'user string, amount double', or a StructType",
-            )
-        try:
-            parsed = StructType.fromDDL(schema)
-            return parsed if isinstance(parsed, StructType) else StructType().add("value", parsed)
-        except Exception as cause:
-            raise InvalidArgumentError(
-                f"the schema of {what} is {schema!r}: {first_line(cause)}",
-                "write it as 'user string, amount double'",
-            ) from cause
+        delay_ms = job.source.watermark_delay_ms
+        return CepDataFrame(stream.run(), consumer.schemas, job.name, flush, delayMs=delay_ms)
 
 
 def _arguments(

@@ -283,7 +283,7 @@ ARGUMENTS: dict[str, tuple[Any, type[Exception], str]] = {
     "tag without schema": (
         lambda s: s.process(TagWithoutSchema(), "x int"),
         InvalidArgumentError,
-        "schema of side output 'x' is None",
+        "schema of side output 'x': expected a DDL string or a StructType, got None",
     ),
     "unknown side output": (
         lambda s: s.select(ids, "x int").getSideOutput(OutputTag("x")),

@@ -53,3 +53,27 @@ def test_nothing_is_dropped_where_nothing_counts(spark: SparkSession, tmp_path: 
     """Dropping is refused on a bounded DataFrame, before the job starts."""
     with pytest.raises(NotSupportedError, match="onTooManyPartialMatches"):
         job(source(tmp_path).bounded(spark), 2, "dropOldest")
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_a_bound_counts_the_same_whoever_evaluates(
+    spark: SparkSession, tmp_path: Path, most: int
+) -> None:
+    """Events that no stage takes split a loop's partial matches too: they are not dropped."""
+    rows = [("k", 10, "a"), ("k", 20, "b"), ("k", 30, "x"), ("k", 40, "x"), ("k", 50, "c")]
+    files = FileSource(tmp_path / "in", "user string, ts bigint, name string")
+    files.add(rows)
+    outcomes: list[int | bool] = []
+    for is_name in (lambda n: f"name = '{n}'", lambda n: lambda e: e.name == n):
+        pattern = (
+            Pattern.begin("a").where(is_name("a"))
+            .followedBy("b").where(is_name("b")).oneOrMore()
+            .followedBy("c").where(is_name("c"))
+        )  # fmt: skip
+        stream = CEP.pattern(keyBy(files.bounded(spark), "user"), pattern, maxPartialMatches=most)
+        try:
+            outcomes.append(len(stream.inEventTime("time").toDF().collect()))
+        except Exception as error:
+            outcomes.append(f"maxPartialMatches is {most}" in str(error))
+
+    assert outcomes[0] == outcomes[1]

@@ -17,7 +17,6 @@ from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.spark.arrow.columns import spark_atoms
 from pyflinkcep.spark.plan.analysis import analysed, where
-from pyflinkcep.spark.plan.expressions import match_values
 
 __all__ = ["bits_column", "check_conditions", "condition_column"]
 
@@ -31,8 +30,8 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
     Raises
     ------
     InputError
-        When an expression names an unknown column or gives no boolean, or the types in a match
-        expression do not go together; when a subtype is asked of Rows.
+        When an expression names an unknown column or gives no boolean; when a subtype is asked
+        of Rows.
     NotSupportedError
         When the pattern has more expressions than a bit mask has bits.
     """
@@ -44,7 +43,6 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
                 "on Spark, where events are Rows",
                 "write a condition on a column that tells the kinds of events apart",
             )
-    match_values(nfa, dataframe)
     atoms = spark_atoms(nfa)
     types = analysed(nfa, [(atom, condition_column(atom)) for atom in atoms], dataframe)
     for atom, type_ in zip(atoms, types, strict=True):

@@ -1,29 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a finished stream: what its checkpoint still holds, under the final watermark."""
+"""The end of a finished stream: what its checkpoint still holds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from functools import partial
 
-import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.spark.worker.flush import KINDS, FlushTask
+from pyflinkcep.spark.worker.flush import KINDS
 from pyflinkcep.spark.worker.pack import BUCKET
-from pyflinkcep.spark.worker.processor import INDEX, PAGES, RESULTS, SEGMENTS
+from pyflinkcep.spark.worker.processor import INDEX, PAGES, SEGMENTS
 from pyflinkcep.spark.worker.stream_worker import StreamPlan
 
-__all__ = ["flush_plan"]
+__all__ = ["stored_state"]
 
 
-def flush_plan(
+def stored_state(
     spark: SparkSession, plan: StreamPlan, checkpoint: str, operator_id: int
 ) -> DataFrame:
     """
-    Plan the job that gives what a final watermark would give.
+    Read the state of a stream that has stopped.
 
     Parameters
     ----------
@@ -39,33 +37,21 @@ def flush_plan(
     Returns
     -------
     DataFrame
-        Rows as the stateful operator gives them.
+        Rows of (bucket, kind, first, second, data); those of a bucket together.
+
+    Raises
+    ------
+    InputError
+        When the checkpoint has no state of the pattern.
     """
+    group, page = F.col("user_map_key.group"), F.col("user_map_key.page")
+    number, none = F.col("user_map_key.number"), F.lit(0)
+    rows = partial(_rows, spark, checkpoint, operator_id)
     try:
         state = (
-            _rows(spark, checkpoint, operator_id, INDEX, F.lit(0), F.lit(0), "value")
-            .unionAll(
-                _rows(
-                    spark,
-                    checkpoint,
-                    operator_id,
-                    PAGES,
-                    F.col("user_map_key.group"),
-                    F.col("user_map_key.page"),
-                    "user_map_value",
-                )
-            )
-            .unionAll(
-                _rows(
-                    spark,
-                    checkpoint,
-                    operator_id,
-                    SEGMENTS,
-                    F.col("user_map_key.number"),
-                    F.lit(0),
-                    "user_map_value",
-                )
-            )
+            rows(INDEX, none, none, "value")
+            .unionAll(rows(PAGES, group, page, "user_map_value"))
+            .unionAll(rows(SEGMENTS, number, none, "user_map_value"))
         )
     except Exception as cause:
         raise InputError(
@@ -74,13 +60,7 @@ def flush_plan(
             "give the checkpointLocation of a query with this pattern that has stopped; "
             "operatorId says which of several stateful operators the pattern is",
         ) from cause
-    task = FlushTask(plan)
-
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return task.run(batches)
-
-    run.__name__ = run.__qualname__ = f"CEP: {plan.layout.pattern} (flush)"
-    return state.repartition(BUCKET).sortWithinPartitions(BUCKET).mapInArrow(run, RESULTS)
+    return state.repartition(BUCKET).sortWithinPartitions(BUCKET)
 
 
 def _rows(
@@ -88,8 +68,8 @@ def _rows(
     checkpoint: str,
     operator_id: int,
     variable: str,
-    first: Any,
-    second: Any,
+    first: Column,
+    second: Column,
     value: str,
 ) -> DataFrame:
     """Read a state variable as rows of (bucket, kind, first, second, data)."""

@@ -13,10 +13,11 @@ from pyflinkcep.functions import OutputTag
 from pyflinkcep.nfa import NFA, StateTransitionAction, StateType
 from pyflinkcep.nfa.compiler.state_names import original_name
 from pyflinkcep.pattern import GroupPattern, Pattern
+from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import MAIN, TAG
 
-__all__ = ["add_output", "check_tag", "match_schema", "taking_stages"]
+__all__ = ["add_output", "check_tag", "match_schema", "parsed_schema", "taking_stages"]
 
 
 def check_tag(tag: Any) -> None:
@@ -25,6 +26,25 @@ def check_tag(tag: Any) -> None:
         raise InvalidArgumentError(
             f"{tag!r} is no output tag", "give an OutputTag('name', 'column type, ...')"
         )
+
+
+def parsed_schema(schema: str | StructType, what: str) -> StructType:
+    """Return the schema of `what`, parsed by Spark if it is DDL."""
+    if isinstance(schema, StructType):
+        return schema
+    if not isinstance(schema, str):
+        raise InvalidArgumentError(
+            f"the schema of {what}: expected a DDL string or a StructType, got {schema!r}",
+            "write it as 'user string, amount double'",
+        )
+    try:
+        parsed = StructType.fromDDL(schema)
+        return parsed if isinstance(parsed, StructType) else StructType().add("value", parsed)
+    except Exception as cause:
+        raise InvalidArgumentError(
+            f"the schema of {what} is {schema!r}: {first_line(cause)}",
+            "write it as 'user string, amount double'",
+        ) from cause
 
 
 def add_output(schemas: dict[str, StructType], name: str, schema: StructType) -> None:

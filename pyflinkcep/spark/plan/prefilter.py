@@ -16,10 +16,11 @@ from pyflinkcep.nfa.atoms import Atom, known_bits
 from pyflinkcep.nfa.droppable import Relevance
 from pyflinkcep.spark.arrow.columns import BITS, quoted, spark_atoms
 from pyflinkcep.spark.plan.conditions import condition_column
+from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import Consumer
 
-__all__ = ["EventFilter", "relevance_of", "why_unfiltered"]
+__all__ = ["EventFilter", "droppable_events", "relevance_of", "why_unfiltered"]
 
 
 @attrs.frozen(eq=False)
@@ -29,52 +30,73 @@ class EventFilter:
 
     Attributes
     ----------
+    source : EventSource
+        The events.
     atoms : list of Atom
         The conditions that Spark evaluates.
-    relevance : Relevance
-        What may be dropped.
+    droppable : frozenset of int
+        The events that may be dropped, by the bits of the conditions.
     early : bool
         Whether to filter the events as they come, so that a source such as Parquet need not
         give them; else by the answers computed for them.
     """
 
+    source: EventSource
     atoms: list[Atom]
-    relevance: Relevance
+    droppable: frozenset[int]
     early: bool
 
     @classmethod
-    def of(cls, nfa: NFA, consumer: Consumer, dataframe: DataFrame) -> EventFilter:
-        """Decide for a pattern, what becomes of its matches, and its events."""
-        relevance = relevance_of(nfa, consumer.shows_time)
-        atoms = spark_atoms(nfa)
+    def of(cls, job: Job, consumer: Consumer) -> EventFilter:
+        """Decide for a job and what becomes of its matches."""
+        source, atoms = job.source, spark_atoms(job.nfa)
+        droppable = droppable_events(job, consumer.shows_time)
         conditions = [condition_column(atom) for atom in atoms]
-        early = bool(relevance.droppable) and _can_be_asked_twice(dataframe, conditions)
-        return cls(atoms, relevance, early)
+        early = bool(droppable) and _can_be_asked_twice(source.dataframe, conditions)
+        return cls(source, atoms, droppable, early)
 
-    def before(self, source: EventSource) -> EventSource:
-        """Filter the events as they come, if that is the way."""
+    def before(self) -> EventSource:
+        """Return the source, its events filtered as they come if that is the way."""
+        source = self.source
         if not self.early:
             return source
-        wanted = _formula(self.atoms, self.relevance.droppable)
+        wanted = _formula(self.atoms, self.droppable)
         column = F.lit(wanted) if isinstance(wanted, bool) else wanted
         return attrs.evolve(source, dataframe=source.dataframe.where(column | _no_time(source)))
 
-    def after(self, source: EventSource, prepared: DataFrame) -> DataFrame:
-        """Filter the events by their answers, if that is the way."""
-        if self.early or not self.relevance.droppable:
+    def after(self, prepared: DataFrame) -> DataFrame:
+        """Return the prepared events, filtered by their answers if that is the way."""
+        if self.early or not self.droppable:
             return prepared
-        unwanted = F.col(BITS).isin(sorted(self.relevance.droppable))
-        return prepared.where(~unwanted | _no_time(source))
+        unwanted = F.col(BITS).isin(sorted(self.droppable))
+        return prepared.where(~unwanted | _no_time(self.source))
+
+
+def droppable_events(job: Job, shows_time: bool) -> frozenset[int]:
+    """
+    Return the events that matching can do without, by the bits of Spark's conditions.
+
+    Parameters
+    ----------
+    job : Job
+        The job.
+    shows_time : bool
+        Whether the time at which a match is given can be seen.
+    """
+    processing_time, limited = job.source.time_column is None, job.limit is not None
+    if why_unfiltered(processing_time, limited, late_output=False):
+        return frozenset()
+    return relevance_of(job.nfa, shows_time).droppable
 
 
 def relevance_of(nfa: NFA, shows_time: bool) -> Relevance:
-    """Decide what may be dropped before the shuffle, where Spark's conditions are known."""
+    """Return what may be dropped before the shuffle, where Spark's conditions are known."""
     return Relevance.of(nfa, known_bits(nfa.atoms), shows_time)
 
 
 def why_unfiltered(processing_time: bool, limited: bool, late_output: bool) -> str:
     """
-    Say why a stream is not filtered, whatever its pattern.
+    Return why a job is not filtered, whatever its pattern.
 
     Parameters
     ----------

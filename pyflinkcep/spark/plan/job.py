@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pattern on a DataFrame, analysed once: what bounded and unbounded jobs begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+from pyspark.sql import Column, DataFrame
+
+from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.nfa import NFA
+from pyflinkcep.operator import Comparator, PartialMatchLimit
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.spark.arrow.columns import BITS
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.plan.conditions import bits_column, check_conditions
+from pyflinkcep.spark.plan.expressions import match_values, value_columns
+from pyflinkcep.spark.plan.source import EventSource
+
+__all__ = ["Job", "Prepared"]
+
+
+@attrs.frozen(eq=False)
+class Prepared:
+    """
+    The events with what matching needs beside them.
+
+    Attributes
+    ----------
+    events : DataFrame
+        The events.
+    layout : Layout
+        Where things are in them.
+    """
+
+    events: DataFrame
+    layout: Layout
+
+
+@attrs.frozen(eq=False)
+class Job:
+    """
+    A pattern on a DataFrame, analysed.
+
+    Every job goes the same way: it is analysed here, :meth:`prepare` adds what Spark computes of
+    each event, then :mod:`~pyflinkcep.spark.plan.batch` or :mod:`~pyflinkcep.spark.plan.stream`
+    shuffles the events and hands them to a task.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        The pattern; it is compiled again on the workers.
+    nfa : NFA
+        The compiled pattern.
+    source : EventSource
+        The events.
+    values : MatchValues or None
+        The fields of the events that match expressions use.
+    comparator : callable or None
+        Orders events of equal time, which otherwise keep their order in the source.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
+    """
+
+    pattern: Pattern
+    nfa: NFA
+    source: EventSource
+    values: MatchValues | None
+    comparator: Comparator | None
+    limit: PartialMatchLimit | None
+
+    @classmethod
+    def analyse(
+        cls,
+        pattern: Pattern,
+        nfa: NFA,
+        source: EventSource,
+        comparator: Comparator | None,
+        limit: PartialMatchLimit | None,
+    ) -> Job:
+        """
+        Check a pattern's conditions against its events.
+
+        Raises
+        ------
+        InputError
+            When a condition names an unknown column, or has a type that it cannot have.
+        NotSupportedError
+            When the pattern has more expressions than a bit mask has bits.
+        """
+        values = match_values(nfa, source.dataframe)
+        check_conditions(nfa, source.dataframe)
+        return cls(pattern, nfa, source, values, comparator, limit)
+
+    @property
+    def name(self) -> str:
+        """What Spark's UI and progress call the job."""
+        return f"CEP: {self.nfa.description}"
+
+    def prepare(
+        self, source: EventSource, more: Mapping[str, Column], always_hash: bool = False
+    ) -> Prepared:
+        """
+        Add to events what Spark computes of each: conditions, fields, and the key's number.
+
+        Parameters
+        ----------
+        source : EventSource
+            The job's source, some of its events filtered out perhaps.
+        more : mapping of str to Column
+            Further columns.
+        always_hash : bool
+            Whether the key's number is needed even if the key is a whole number itself.
+        """
+        bits = bits_column(self.nfa)
+        layout = source.layout(bits is not None, always_hash, self.values)
+        added = {**source.key_hash(always_hash), **value_columns(self.values), **more}
+        if bits is not None:
+            added[BITS] = bits
+        return Prepared(source.prepare(added), layout)
