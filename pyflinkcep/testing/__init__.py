@@ -1,7 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Try a pattern without Spark: harnesses for tests, and :func:`match` for lists."""
+"""
+Try a pattern without Spark: :func:`match` for events in memory, and harnesses to feed by hand.
 
+The fixtures for pytest are in :mod:`pyflinkcep.testing.pytest_plugin`.
+"""
+
+from pyflinkcep.testing.assertions import assertMatches
+from pyflinkcep.testing.events import Record
 from pyflinkcep.testing.harness import NFATestHarness, OperatorTestHarness
-from pyflinkcep.testing.match import match
+from pyflinkcep.testing.match import Matches, Timeout, match
 
-__all__ = ["NFATestHarness", "OperatorTestHarness", "match"]
+__all__ = [
+    "Matches",
+    "NFATestHarness",
+    "OperatorTestHarness",
+    "Record",
+    "Timeout",
+    "assertMatches",
+    "match",
+]

@@ -20,6 +20,7 @@ from pyflinkcep.operator import (
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sharedbuffer import SharedBuffer
+from pyflinkcep.testing.events import as_event
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["NFATestHarness", "OperatorTestHarness"]
@@ -74,12 +75,12 @@ class NFATestHarness:
 
     def process(self, event: Any, timestamp: int) -> list[EventMatch]:
         """
-        Show an event to the pattern; call :meth:`advanceTime` first where windows matter.
+        Show an event to the pattern; call :meth:`advanceTime` first if windows matter.
 
         Parameters
         ----------
         event : object
-            The event.
+            The event; a dict has its fields as attributes too, as a Row on Spark.
         timestamp : int, epoch milliseconds
             Its time.
 
@@ -88,6 +89,7 @@ class NFATestHarness:
         list of dict of str to list
             The matches it completes, in Flink's order.
         """
+        event = as_event(event)
         evaluation = EventEvaluation()
         evaluation.begin(event, timestamp)
         accessor = self._buffer.get_accessor()
@@ -132,7 +134,6 @@ class OperatorTestHarness:
         Orders events of equal time: a sort key, or a function of two events.
     processingTime : bool
         Whether the clock counts instead of the events' times; :meth:`setProcessingTime` moves it.
-
     maxPartialMatches : int, at least 1, optional
         How many partial matches a key may have.
     onTooManyPartialMatches : {"fail", "dropOldest"}
@@ -186,7 +187,7 @@ class OperatorTestHarness:
 
     def processElement(self, event: Any, timestamp: int, key: Any = None) -> None:
         """Take in an event of a key at a time in epoch milliseconds."""
-        self._operator.process_element(key, event, timestamp)
+        self._operator.process_element(key, as_event(event), timestamp)
 
     def processWatermark(self, timestamp: int) -> None:
         """Advance the watermark, epoch milliseconds; an earlier one than the last is ignored."""
@@ -202,7 +203,7 @@ class OperatorTestHarness:
             self.processWatermark(MAX_WATERMARK)
 
     def snapshotAndRestore(self) -> OperatorTestHarness:
-        """Give a new harness, built from this one's state as bytes, with the results so far."""
+        """Return a new harness, built from this one's state as bytes, with the results so far."""
         old, serializer = self._operator, _PickleSerializer()
         copy = object.__new__(OperatorTestHarness)
         copy.matches, copy.timeouts = list(self.matches), list(self.timeouts)

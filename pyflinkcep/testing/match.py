@@ -1,77 +1,147 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matches of a pattern on any iterable."""
+"""The matches of a pattern on events in memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
+from typing import Any, Generic, NamedTuple, TypeVar, overload
 
-from pyflinkcep.errors import InputError
-from pyflinkcep.nfa import EventMatch
+from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.testing.events import Record, Table, epoch_milliseconds, events_of
 from pyflinkcep.testing.harness import OperatorTestHarness
+from pyflinkcep.time import to_milliseconds
 
-__all__ = ["match"]
+__all__ = ["Matches", "Timeout", "match"]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EventT = TypeVar("EventT")
 
 
+class Timeout(NamedTuple, Generic[EventT]):
+    """
+    A partial match whose window ended.
+
+    Attributes
+    ----------
+    match : dict of str to list
+        Stage name to events.
+    timestamp : int, epoch milliseconds
+        The end of its window.
+    """
+
+    match: dict[str, list[EventT]]
+    timestamp: int
+
+
+class Matches(list[dict[str, list[EventT]]]):
+    """
+    The list of matches, each a dict of stage name to events; timeouts and late events beside it.
+
+    Attributes
+    ----------
+    timeouts : list of Timeout
+        The partial matches that timed out.
+    late : list
+        The events that came after the watermark had passed them.
+    """
+
+    def __init__(self, matches: Iterable[dict[str, list[EventT]]] = ()) -> None:
+        super().__init__(matches)
+        self.timeouts: list[Timeout[EventT]] = []
+        self.late: list[EventT] = []
+
+
+@overload
 def match(
     pattern: Pattern,
-    events: Iterable[Any],
+    events: Table | Iterable[dict[str, Any]],
     timestamp: str | Callable[[Any], Any] | None = None,
     key: str | Callable[[Any], Any] | None = None,
-) -> list[EventMatch]:
+    delayThreshold: timedelta | None = None,
+) -> Matches[Record]: ...
+@overload
+def match(
+    pattern: Pattern,
+    events: Iterable[EventT],
+    timestamp: str | Callable[[EventT], Any] | None = None,
+    key: str | Callable[[EventT], Any] | None = None,
+    delayThreshold: timedelta | None = None,
+) -> Matches[EventT]: ...
+def match(
+    pattern: Pattern,
+    events: Any,
+    timestamp: str | Callable[[Any], Any] | None = None,
+    key: str | Callable[[Any], Any] | None = None,
+    delayThreshold: timedelta | None = None,
+) -> Matches[Any]:
     """
-    Give the matches of a pattern on a list, or any other iterable, of events.
+    Return the matches of a pattern on events in memory.
 
     Parameters
     ----------
     pattern : Pattern
-        The pattern; its conditions are functions or condition objects, not SQL.
-    events : iterable
-        The events. Without `timestamp` they are in order, a millisecond apart.
+        The pattern.
+    events : iterable or table
+        Objects, dicts, columns by name, a pandas or polars DataFrame, or an Arrow table. Rows and
+        dicts have their fields as attributes too, as on Spark. Without `timestamp` they are in
+        order, a millisecond apart.
     timestamp : str or callable, optional
         The field or function that gives an event's time: epoch milliseconds, or a datetime
-        (UTC where it has no zone). Events are put in order of time first.
+        (UTC if it has no zone).
     key : str or callable, optional
-        The field or function that gives an event's key; one key for all when not given.
+        The field or function that gives an event's key; by default one key for all.
+    delayThreshold : timedelta, optional
+        Let the events arrive in the order given, with a watermark this far behind the latest
+        time, as on a stream: what comes later than that is late. By default they are put in order
+        of time first, as on a bounded DataFrame, and nothing is late.
 
     Returns
     -------
-    list of dict of str to list
-        Stage name to events, stages in pattern order; matches key by key.
+    Matches
+        A list of dicts, stage name to events, stages in pattern order; matches key by key if the
+        events were put in order. ``timeouts`` and ``late`` are attributes of it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an argument is of another kind.
+    InputError
+        If an event has no usable time.
 
     Examples
     --------
     >>> pattern = Pattern.begin("low").where(lambda n: n < 3).next("high").where(lambda n: n > 7)
     >>> match(pattern, [5, 2, 9, 1, 8])
     [{'low': [2], 'high': [9]}, {'low': [1], 'high': [8]}]
+    >>> soon = pattern.within(timedelta(milliseconds=1))
+    >>> match(soon, [5, 2, 9]).timeouts
+    [Timeout(match={'low': [2]}, timestamp=2)]
     """
-    harness = OperatorTestHarness(pattern)
+    if not isinstance(pattern, Pattern):
+        raise InvalidArgumentError(
+            f"match: expected a Pattern, got {pattern!r}", "write match(pattern, events, ...)"
+        )
+    given = list(events_of(events))
+    harness = OperatorTestHarness(pattern, timeoutHandling=True, lateDataOutput=True)
+    delay = None if delayThreshold is None else to_milliseconds(delayThreshold, "delayThreshold")
     time_of = None if timestamp is None else _getter(timestamp)
     key_of = None if key is None else _getter(key)
-    for position, event in enumerate(events):
-        time = position if time_of is None else _milliseconds(time_of(event), event)
+    latest: int | None = None
+    for position, event in enumerate(given):
+        time = position if time_of is None else epoch_milliseconds(time_of(event), event)
         harness.processElement(event, time, None if key_of is None else key_of(event))
+        latest = time if latest is None else max(latest, time)
+        if delay is not None:
+            harness.processWatermark(latest - delay - 1)  # Flink's: this time may still come
     harness.close()
-    return [found for _, _, found in harness.matches]
+    found = Matches(match for _, _, match in harness.matches)
+    found.timeouts = [Timeout(match, time) for _, time, match in harness.timeouts]
+    found.late = [event for _, event in harness.lateData]
+    return found
 
 
 def _getter(field: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
     if callable(field):
         return field
     return lambda event: event[field] if isinstance(event, dict) else getattr(event, field)
-
-
-def _milliseconds(time: Any, event: Any) -> int:
-    if isinstance(time, datetime):
-        moment = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-        return (moment - _EPOCH) // timedelta(milliseconds=1)
-    if isinstance(time, int):
-        return time
-    raise InputError(
-        f"the time of event {event!r} is {time!r}",
-        "give epoch milliseconds as int, or a datetime",
-    )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep import Pattern
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.testing import match
 from tests.shorthand import braces, ms, parse
 
@@ -92,3 +92,32 @@ def test_keys() -> None:
 def test_the_end_of_the_list_is_the_end_of_time() -> None:
     """A trailing ``notFollowedBy`` is decided at the end."""
     assert match(parse("a !-> b within[5]"), ["a"]) == [{"a": ["a"]}]
+
+
+def test_timeouts_are_beside_the_matches() -> None:
+    """Partial matches whose window ended come with the end of their window."""
+    found = match(parse("a -> b within[3]"), ["a1", "x", "x", "x", "a2", "b"])
+
+    assert (found, found.timeouts) == (
+        [{"a": ["a2"], "b": ["b"]}],
+        [({"a": ["a1"]}, 3)],
+    )
+
+
+@pytest.mark.parametrize(
+    ("delay", "count", "late"),
+    [(ms(0), 0, ["b@1"]), (ms(3), 0, ["b@1"]), (ms(4), 1, []), (None, 1, [])],
+)
+def test_late_events(delay: timedelta | None, count: int, late: list[str]) -> None:
+    """With a delay events arrive in the order given; what the watermark has passed is late."""
+    pattern = parse("a[a@] -> b[b@]")
+    given = ["a@0", "x@5", "b@1"]
+    result = match(pattern, given, timestamp=lambda e: int(e.split("@")[1]), delayThreshold=delay)
+
+    assert (len(result), result.late) == (count, late)
+
+
+def test_what_is_not_a_pattern() -> None:
+    """Anything but a pattern is refused by name."""
+    with pytest.raises(InvalidArgumentError, match="match: expected a Pattern, got None"):
+        match(None, [])  # type: ignore[call-overload]

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares matches with what a test expects, and shows the difference line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import ndiff
+from typing import Any
+
+__all__ = ["assertMatches"]
+
+
+def assertMatches(
+    actual: Iterable[Mapping[str, Sequence[Any]]],
+    expected: Iterable[Mapping[str, Sequence[Any]]],
+    by: str | Callable[[Any], Any] | None = None,
+    ignoreOrder: bool = False,
+) -> None:
+    """
+    Assert that matches are those expected.
+
+    Parameters
+    ----------
+    actual : iterable of mapping of str to sequence
+        The matches, as :func:`pyflinkcep.testing.match` or a harness has them.
+    expected : iterable of mapping of str to sequence
+        The matches expected. Stages that took nothing are absent.
+    by : str or callable, optional
+        Compare this field, or what this function returns, instead of whole events; `expected`
+        then has those values.
+    ignoreOrder : bool
+        Whether matches may come in another order.
+
+    Raises
+    ------
+    AssertionError
+        If they differ. The message has a line for each match: ``-`` is missing, ``+`` is not
+        expected.
+
+    Examples
+    --------
+    >>> from pyflinkcep import Pattern
+    >>> from pyflinkcep.testing import match
+    >>> pattern = Pattern.begin("low").where(lambda e: e.n < 3).next("high")
+    >>> events = [{"n": 5}, {"n": 2}, {"n": 9}]
+    >>> assertMatches(match(pattern, events), [{"low": [2], "high": [9]}], by="n")
+    >>> assertMatches(match(pattern, events), [{"low": [2], "high": [8]}], by="n")
+    Traceback (most recent call last):
+    ...
+    AssertionError: 1 of 1 expected matches is missing, 1 is not expected:
+    - low: 2 | high: 8
+    + low: 2 | high: 9
+    """
+    __tracebackhide__ = True
+    value_of = _value_of(by)
+    found = [{name: list(map(value_of, events)) for name, events in m.items()} for m in actual]
+    wanted = [{name: list(events) for name, events in match.items()} for match in expected]
+    if found == wanted or (ignoreOrder and _same(found, wanted)):
+        return
+    shown, hoped = list(map(_line, found)), list(map(_line, wanted))
+    if ignoreOrder:
+        shown, hoped = sorted(shown), sorted(hoped)
+    lines = [line for line in ndiff(hoped, shown) if not line.startswith("?")]
+    missing = sum(line.startswith("- ") for line in lines)
+    surplus = sum(line.startswith("+ ") for line in lines)
+    raise AssertionError(
+        f"{missing} of {len(wanted)} expected matches {_is(missing)} missing, "
+        f"{surplus} {_is(surplus)} not expected:\n" + "\n".join(lines)
+    )
+
+
+def _same(found: list[Any], wanted: list[Any]) -> bool:
+    """Whether two lists have the same elements, in any order; they need not be hashable."""
+    rest = list(wanted)
+    for match in found:
+        if match not in rest:
+            return False
+        rest.remove(match)
+    return not rest
+
+
+def _value_of(by: str | Callable[[Any], Any] | None) -> Callable[[Any], Any]:
+    if by is None:
+        return lambda event: event
+    if callable(by):
+        return by
+    return lambda event: event[by] if isinstance(event, dict) else getattr(event, by)
+
+
+def _line(match: Mapping[str, Sequence[Any]]) -> str:
+    return " | ".join(f"{name}: {', '.join(map(repr, events))}" for name, events in match.items())
+
+
+def _is(number: int) -> str:
+    return "is" if number == 1 else "are"

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events in whatever form a test has them: objects, dicts, columns, frames of other libraries."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from pyflinkcep.errors import InputError, InvalidArgumentError
+
+__all__ = ["Record", "Table", "as_event", "epoch_milliseconds", "events_of"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Record(dict[str, Any]):
+    """
+    An event with its fields as attributes, as keys and by position, as a ``Row`` of Spark has them.
+
+    It is a dict, and equal to every dict of the same fields.
+
+    Examples
+    --------
+    >>> event = Record(user="anna", price=3)
+    >>> event.price, event["price"], event[1], event == {"user": "anna", "price": 3}
+    (3, 3, 3, True)
+    """
+
+    def __getattribute__(self, name: str) -> Any:
+        if not name.startswith("__") and dict.__contains__(self, name):
+            return dict.__getitem__(self, name)
+        return super().__getattribute__(name)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"no field {name!r}, there are {list(dict.keys(self))}")
+
+    def __getitem__(self, name: str | int) -> Any:
+        if isinstance(name, int) and not dict.__contains__(self, name):
+            return list(dict.values(self))[name]
+        return super().__getitem__(name)  # type: ignore[index]
+
+
+class _Pandas(Protocol):
+    def itertuples(self, index: bool = ..., name: str | None = ...) -> Any: ...
+
+
+class _Polars(Protocol):
+    def iter_rows(self, *, named: Any = ...) -> Any: ...
+
+
+class _Arrow(Protocol):
+    def to_pylist(self) -> list[dict[str, Any]]: ...
+
+
+Table = _Pandas | _Polars | _Arrow | Mapping[str, Iterable[Any]]
+"""A pandas or polars DataFrame, an Arrow table or batch, or columns by name."""
+
+
+def events_of(source: Any) -> Iterator[Any]:
+    """
+    Return the events of a source, one at a time.
+
+    Parameters
+    ----------
+    source : iterable, mapping or table
+        Objects, which are used as they are; dicts, which become :class:`Record`; columns by name;
+        a pandas or polars DataFrame; an Arrow table or record batch.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is none of these; a DataFrame of Spark is not.
+    """
+    kind = type(source).__module__.split(".", 1)[0]
+    if kind == "pyspark":
+        raise InvalidArgumentError(
+            f"expected events in memory, got a {type(source).__name__} of Spark",
+            "write match(pattern, frame.collect(), ...), or CEP.pattern(frame, pattern) for a job",
+        )
+    if kind == "pandas" and hasattr(source, "itertuples"):
+        names = [str(name) for name in source.columns]
+        rows = source.astype(object).itertuples(index=False, name=None)
+        return (Record(zip(names, map(_without_nan, row), strict=True)) for row in rows)
+    if kind == "polars" and hasattr(source, "iter_rows"):
+        return (Record(row) for row in source.iter_rows(named=True))
+    if kind == "pyarrow" and hasattr(source, "to_pylist"):
+        return (Record(row) for row in source.to_pylist())
+    if isinstance(source, Mapping):
+        return _rows(source)
+    if not isinstance(source, Iterable):
+        raise InvalidArgumentError(
+            f"expected events, got {source!r}",
+            "give a list, columns by name, a pandas or polars DataFrame, or an Arrow table",
+        )
+    return map(as_event, source)
+
+
+def as_event(event: Any) -> Any:
+    """Return an event as conditions see it: a dict as :class:`Record`, anything else as it is."""
+    return Record(event) if type(event) is dict else event
+
+
+def _rows(columns: Mapping[str, Any]) -> Iterator[Record]:
+    lists = {name: list(values) for name, values in columns.items()}
+    if len({len(values) for values in lists.values()}) > 1:
+        lengths = {name: len(values) for name, values in lists.items()}
+        raise InvalidArgumentError(
+            f"expected columns of one length, got {lengths}", "give each column a value per event"
+        )
+    return (Record(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True))
+
+
+def _without_nan(value: Any) -> Any:
+    """Return None for the missing values of pandas; a NaN of a float column stays what it is."""
+    return None if type(value).__name__ in ("NaTType", "NAType") else value
+
+
+def epoch_milliseconds(time: Any, event: Any) -> int:
+    """
+    Return an event's time in epoch milliseconds.
+
+    Raises
+    ------
+    InputError
+        If `time` is neither a whole number nor a datetime.
+    """
+    if isinstance(time, datetime):
+        moment = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+        return (moment - _EPOCH) // timedelta(milliseconds=1)
+    if hasattr(time, "__index__") and not isinstance(time, bool):
+        return operator.index(time)
+    raise InputError(
+        f"the time of event {event!r}: expected epoch milliseconds or a datetime, got {time!r}",
+        "give epoch milliseconds as int, or a datetime",
+    )

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Fixtures for pytest: a pattern fed by hand, event by event and watermark by watermark.
+
+Write ``pytest_plugins = ["pyflinkcep.testing.pytest_plugin"]`` into ``conftest.py`` to have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.testing.harness import OperatorTestHarness
+
+__all__ = ["cepHarness"]
+
+
+@pytest.fixture
+def cepHarness() -> Callable[..., OperatorTestHarness]:
+    """
+    Return a function that makes a harness for a pattern, timeouts and late events collected.
+
+    It takes a pattern and the further arguments of
+    :class:`~pyflinkcep.testing.OperatorTestHarness`::
+
+        def test_a_login_that_never_succeeds(cepHarness):
+            harness = cepHarness(pattern)
+            harness.processElement({"user": "anna", "result": "failed"}, 1_000, key="anna")
+            harness.processWatermark(400_000)
+            assert [match for _, _, match in harness.timeouts] == [...]
+    """
+
+    def make(pattern: Pattern, **settings: Any) -> OperatorTestHarness:
+        given: dict[str, Any] = {"timeoutHandling": True, "lateDataOutput": True, **settings}
+        return OperatorTestHarness(pattern, **given)
+
+    return make
