@@ -24,11 +24,23 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 _SPARK_TESTS = Path(__file__).parent / "spark"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test under tests/spark, so that ``-m "not spark"`` leaves out the JVM."""
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at its options
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Use two processes if the whole suite runs: half of a Spark test's time is one thread's."""
+    option = config.option
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    if whole and not option.usepdb and getattr(option, "numprocesses", 0) is None:
+        option.numprocesses, option.dist = 2, "loadgroup"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests that need a JVM, and keep those of a kind in one process: each starts a JVM."""
     for item in items:
         if _SPARK_TESTS in item.path.parents:
             item.add_marker(pytest.mark.spark)
+        if item.get_closest_marker("spark") and config.pluginmanager.hasplugin("xdist"):
+            name = "streams" if item.path.name.startswith("test_stream") else "batch"
+            item.add_marker(pytest.mark.xdist_group(name))
 
 
 @pytest.fixture(params=["kernel", "plain"])

@@ -4,7 +4,7 @@ A program of its own that runs a pattern on a folder of files; tests start, kill
 
 ``python -m tests.spark.stream_job MASTER FOLDER MODES FILES [SLOW_MS]`` reads FOLDER/source,
 on streams FILES a micro-batch, and writes FOLDER/batch, FOLDER/stream and FOLDER/flush as JSON;
-MODES says which of them, such as ``stream,flush``.
+MODES says which of them, such as ``stream,flush``. It begins when it reads a line.
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ def main(master: str, folder: str, modes: str, files: str, slow_ms: str = "0") -
     """Run the job."""
     spark = session(master)
     spark.sparkContext.setLogLevel("OFF")
+    if not sys.stdin.readline():
+        return  # whoever was to say so has ended
     for mode in modes.split(","):
         if mode == "batch":
             table = spark.read.schema(SCHEMA).json(f"{folder}/source")

@@ -70,11 +70,19 @@ def start(
         command,
         cwd=ROOT,
         env=environment,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
     )
+
+
+def begin(job: Any) -> Any:
+    """Let a job that was started do its work."""
+    job.stdin.write("begin\n")
+    job.stdin.flush()
+    return job
 
 
 def kill(job: Any) -> None:
@@ -106,14 +114,17 @@ def test_killed_ten_times(spark: SparkSession, folder: Path) -> None:
     """A query killed at random moments, again and again, in the end gives every match once."""
     choose = random.Random()
     killed_at = []
-    for _ in range(KILLS):
-        job = start(folder, "stream")
+    following = start(folder, "stream")
+    for kills_left in reversed(range(KILLS)):
+        # The next JVM starts while the query of this one runs.
+        job, following = following, start(folder, "stream" if kills_left else "stream,flush")
+        begin(job)
         assert "started\n" in iter(job.stdout.readline, ""), "the query did not start"
         time.sleep(choose.random() * 4)  # the first batch takes about two seconds
         assert job.poll() is None, "the query has come to its end: it needs more files"
         kill(job)
         killed_at.append(commits(folder))
-    finish(start(folder, "stream,flush"))
+    finish(begin(following))
 
     found = written(spark, folder, "stream", "flush")
     assert found == expected(), f"killed after the commits {killed_at}"
@@ -122,7 +133,7 @@ def test_killed_ten_times(spark: SparkSession, folder: Path) -> None:
 
 def test_killed_python_worker(spark: SparkSession, folder: Path) -> None:
     """A Python worker killed in the middle of a batch: the task is done again, nothing else."""
-    job = start(folder, "stream,flush", files=4, slow_ms=10)
+    job = begin(start(folder, "stream,flush", files=4, slow_ms=10))
     killed: list[int] = []
     deadline = time.monotonic() + 240
     while len(killed) < 3 and job.poll() is None and time.monotonic() < deadline:
