@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every sample does what it says, and so does the README."""
+"""Every sample does what it says."""
 
-import doctest
 import importlib.util
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -195,36 +193,3 @@ def test_without_java_the_main_job_says_so_in_one_line(tmp_path):
     assert done.stdout == ""
     assert done.stderr.startswith("no Java on PATH, and Spark needs Java 17 or later: install it")
     assert done.stderr.count("\n") == 1
-
-
-# --- the README
-
-
-def test_readme_sessions():
-    """What the README types at the prompt gives what it shows."""
-    failed, tried = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
-
-    assert tried > 0
-    assert failed == 0
-
-
-@pytest.mark.spark
-def test_readme_programs(spark, capsys):
-    """The README's programs, one after another, print what it shows."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    programs = re.findall(r"```python\n((?!>>>).*?)```\n\n```text\n(.*?)```", text, re.DOTALL)
-    names = {}
-
-    for program, output in programs:
-        exec(program, names)
-
-        assert capsys.readouterr().out.strip() == output.strip()
-    assert len(programs) == 3
-
-
-def test_ci_runs_the_readme_command():
-    """The command that the README names for the tests is the one that CI runs."""
-    command = "pip install -e '.[test]' && pytest"
-
-    assert f"\n{command}\n" in (ROOT / "README.md").read_text(encoding="utf-8")
-    assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

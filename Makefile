@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make help` lists the targets. They use the active virtual environment; `make setup` makes one.
+
+PYTHON ?= python3
+C_FILES = $(wildcard pyflinkcep/kernel/src/*.c pyflinkcep/kernel/src/*.h)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup kernel kernel-sanitized check test format bench docs dist
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+setup: ## make .venv with everything the tests need, and the kernel built in place
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install -e '.[test]'
+
+kernel: ## build the C kernel in place, after a change of its code
+	$(PYTHON) setup.py -q build_ext --inplace
+
+kernel-sanitized: ## run the kernel's tests under the address and undefined-behaviour sanitizers
+	$(PYTHON) -m tests.sanitized
+
+check: ## format, lint, types, import contracts and the tests without Java: under two minutes
+	ruff check .
+	ruff format --check .
+	mypy
+	lint-imports
+	pytest -q -m "not spark" --ignore tests/test_tooling.py
+
+test: ## everything
+	pytest
+
+format: ## format Python, and C if clang-format is installed
+	ruff check --fix .
+	ruff format .
+	@if command -v clang-format >/dev/null; then clang-format -i $(C_FILES); fi
+
+bench: ## measure throughput; results go to tests/benchmark/results
+	$(PYTHON) -m tests.benchmark
+
+docs: ## check that the manual's code runs and its links lead somewhere
+	pytest -q tests/test_docs.py
+
+dist: ## build sdist and wheel into dist/
+	$(PYTHON) -m build

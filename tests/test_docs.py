@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The README and the manual show code that runs, and links that lead somewhere."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+MANUAL = sorted((ROOT / "docs").glob("*.md"))
+PAGES = [README, *MANUAL, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+_BLOCK = re.compile(r"```python\n((?!>>>).*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
+
+
+def text(page):
+    """Return a page's text."""
+    return page.read_text(encoding="utf-8")
+
+
+def with_code(pages, sign):
+    """Return the pages with Python blocks that do, or do not, begin with a prompt."""
+    return [page for page in pages if re.search(rf"```python\n{sign}", text(page))]
+
+
+@pytest.mark.parametrize("page", with_code(PAGES, ">>>"), ids=lambda page: page.name)
+def test_sessions(page):
+    """What a page types at the prompt returns what it shows, without Spark."""
+    failed, tried = doctest.testfile(str(page), module_relative=False)
+
+    assert tried > 0
+    assert failed == 0
+
+
+@pytest.mark.spark
+def test_readme_programs(spark, capsys):
+    """The README's programs print what it shows."""
+    names, printed = {}, 0
+
+    for program, output in _BLOCK.findall(text(README)):
+        if output:
+            exec(program, names)
+            printed += 1
+            assert capsys.readouterr().out.strip() == output.strip()
+
+    assert printed == 1
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("page", with_code(MANUAL, "(?!>>>)"), ids=lambda page: page.name)
+def test_manual_programs(page, spark, capsys):
+    """The programs of a page run one after another, and print what it shows."""
+    before = dict(spark.conf.getAll)
+    names = {}
+    blocks = _BLOCK.findall(text(page))
+
+    try:
+        for program, output in blocks:
+            exec(program, names)
+            printed = capsys.readouterr().out.strip()
+            assert not output or printed == output.strip()
+    finally:
+        for name in set(spark.conf.getAll) - set(before):
+            spark.conf.unset(name)
+
+    assert blocks
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links(page):
+    """A link to a file of the project, or to a heading, leads there."""
+    missing = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", text(page)):
+        file, _, heading = target.partition("#")
+        if "://" in target:
+            continue
+        path = (page.parent / file).resolve() if file else page
+        if not path.exists() or (heading and heading not in headings(path)):
+            missing.append(target)
+
+    assert missing == []
+
+
+def headings(page):
+    """Return the anchors of a page's headings."""
+    lines = re.findall(r"^#+ (.*)$", text(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
+
+
+def test_the_manual_lists_every_page():
+    """docs/README.md links to each page beside it."""
+    listed = set(re.findall(r"\]\(([\w-]+\.md)\)", text(ROOT / "docs" / "README.md")))
+
+    assert listed == {page.name for page in MANUAL} - {"README.md"}
+
+
+def test_readme_is_short():
+    """The README is a first look, at most 150 lines; the manual has the rest."""
+    assert len(text(README).splitlines()) <= 150
+
+
+def test_ci_runs_the_readme_command():
+    """The command that the README names for the tests is the one that CI runs."""
+    command = "pip install -e '.[test]' && pytest"
+
+    assert f"\n{command}\n" in text(README)
+    assert command in text(ROOT / ".ci" / "run")
