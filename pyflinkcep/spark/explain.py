@@ -15,6 +15,7 @@ from pyflinkcep.nfa.compiler.state_names import original_name
 from pyflinkcep.nfa.droppable import Relevance
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.columns import spark_atoms
+from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 from pyflinkcep.spark.plan.expressions import match_values
 from pyflinkcep.spark.plan.prefilter import relevance_of
 
@@ -115,7 +116,7 @@ def _input(dataframe: DataFrame, keys: Sequence[str | Column], time: str | None)
     key = f"key {', '.join(names)}" if keys else "no key"
     if time is None:
         fields = dataframe.schema.fields
-        time = next((f.name for f in fields if "spark.watermarkDelayMs" in f.metadata), None)
+        time = next((f.name for f in fields if WATERMARK_DELAY in f.metadata), None)
     return f"input: {kind}, {key}, ordered by {time or 'nothing yet: say inEventTime(...)'}"
 
 

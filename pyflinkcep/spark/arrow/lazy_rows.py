@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.conversion import ArrowTableToRowsConversion
 from pyspark.sql.types import (
     BooleanType,
     DataType,
@@ -20,6 +19,8 @@ from pyspark.sql.types import (
     StringType,
     StructType,
 )
+
+from pyflinkcep.spark.arrow.internals import local_rows
 
 __all__ = ["LazyRows"]
 
@@ -42,7 +43,7 @@ class _Block:
 
     def load(self, position: int) -> list[Any]:
         one = StructType([self._schema.fields[position]])
-        rows = ArrowTableToRowsConversion.convert(self._table.select([position]), one)
+        rows = local_rows(self._table.select([position]), one)
         values = self.columns[position] = [row[0] for row in rows]
         return values
 

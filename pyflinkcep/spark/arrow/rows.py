@@ -9,20 +9,14 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from pyflinkcep.errors import FunctionError
+from pyflinkcep.spark.arrow.internals import arrow_schema, local_rows, local_table
 from pyflinkcep.spark.arrow.lazy_rows import LazyRows
 from pyflinkcep.spark.arrow.type_checks import field_fits
 
-__all__ = ["RowReader", "RowWriter", "arrow_schema", "shortened"]
-
-
-def arrow_schema(schema: StructType) -> pa.Schema:
-    """Give the Arrow schema that Spark uses for a schema; timestamps in UTC."""
-    return to_arrow_schema(schema, timezone="UTC")
+__all__ = ["RowReader", "RowWriter", "shortened"]
 
 
 class RowReader:
@@ -57,7 +51,7 @@ class RowReader:
     def rows(self, table: pa.Table) -> list[Row]:
         """Make a Row of each row of a table."""
         new, row = tuple.__new__, self._row
-        converted = ArrowTableToRowsConversion.convert(table, self._schema)
+        converted = local_rows(table, self._schema)
         return [new(row, values) for values in converted]
 
 
@@ -107,7 +101,7 @@ class RowWriter:
         if not rows:
             return self.arrow_schema.empty_table()
         try:
-            return _convert(rows, self._schema).cast(self.arrow_schema)
+            return local_table(rows, self._schema).cast(self.arrow_schema)
         except Exception as cause:
             raise self._culprit(rows) or FunctionError(
                 f"the rows of {self._source} do not fit {self._ddl()}: {cause}"
@@ -118,7 +112,7 @@ class RowWriter:
             for field, value in zip(self._schema.fields, row, strict=True):
                 column = StructType([field])
                 try:
-                    _convert([(value,)], column).cast(arrow_schema(column))
+                    local_table([(value,)], column).cast(arrow_schema(column))
                 except Exception:
                     return self._misfit(field, value, row)
         return None
@@ -169,7 +163,3 @@ def shortened(value: Any, length: int = 300) -> str:
     text = repr(value)
     half = length // 2
     return text if len(text) <= length else f"{text[:half]} ... {text[-half:]}"
-
-
-def _convert(rows: Sequence[tuple[Any, ...]], schema: StructType) -> pa.Table:
-    return LocalDataToArrowConversion.convert(rows, schema, False)

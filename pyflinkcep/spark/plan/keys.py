@@ -27,7 +27,7 @@ from pyspark.sql.types import (
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.spark.arrow.columns import PREFIX, quoted
-from pyflinkcep.spark.arrow.rows import arrow_schema
+from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.analysis import first_line
 
 __all__ = ["KeyColumn", "check_exists", "check_type", "resolve_keys"]

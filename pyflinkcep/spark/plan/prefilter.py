@@ -15,6 +15,7 @@ from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom, known_bits
 from pyflinkcep.nfa.droppable import Relevance
 from pyflinkcep.spark.arrow.columns import BITS, quoted, spark_atoms
+from pyflinkcep.spark.arrow.internals import all_repeatable
 from pyflinkcep.spark.plan.conditions import condition_column
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.source import EventSource
@@ -131,22 +132,13 @@ def _no_time(source: EventSource) -> Column:
 
 def _can_be_asked_twice(dataframe: DataFrame, conditions: Sequence[Column]) -> bool:
     """
-    Say whether conditions give the same answer again, at little cost: no Python functions.
+    Whether conditions give the same answer again, at little cost: no Python functions.
 
     Nor window functions: Spark has none in a filter, and they need the events that it drops.
-    Spark alone knows; where it cannot be asked, as over Spark Connect, the answer is no.
     """
     try:
         dataframe.where(reduce(operator.or_, conditions, F.lit(True)))
-        plan = dataframe.select(*conditions)._jdf.queryExecution().analyzed()
-        jvm = dataframe.sparkSession._jvm
-        assert jvm is not None
-        python = jvm.org.apache.spark.sql.catalyst.trees.TreePattern.PYTHON_UDF()
-        expressions = plan.expressions()
-        return all(
-            bool(expression.deterministic()) and not expression.containsPattern(python)
-            for expression in map(expressions.apply, range(expressions.size()))
-        )
+        return all_repeatable(dataframe, conditions)
     except Exception:
         return False
 

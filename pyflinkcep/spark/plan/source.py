@@ -18,12 +18,11 @@ from pyspark.sql.types import (
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import MatchValues
 from pyflinkcep.spark.arrow.columns import HASH, PREFIX, quoted, value_names
+from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.plan.keys import KeyColumn, check_exists, check_type, resolve_keys
 
 __all__ = ["EventSource", "KeyedDataFrame"]
-
-_WATERMARK = "spark.watermarkDelayMs"
 
 
 @attrs.frozen(eq=False)
@@ -121,7 +120,7 @@ class EventSource:
         """The delay of the watermark on the time column, 0 where there is none."""
         if self.time_column is None:
             return 0
-        return int(self.dataframe.schema[self.time_column].metadata.get(_WATERMARK, 0))
+        return int(self.dataframe.schema[self.time_column].metadata.get(WATERMARK_DELAY, 0))
 
     def key_hash(self, always: bool = False) -> dict[str, Column]:
         """
@@ -193,15 +192,15 @@ def _check_columns(dataframe: DataFrame, pattern: str) -> None:
 
 
 def _has_watermark(dataframe: DataFrame) -> bool:
-    if any(_WATERMARK in field.metadata for field in dataframe.schema.fields):
+    if any(WATERMARK_DELAY in field.metadata for field in dataframe.schema.fields):
         return True
-    plan = getattr(dataframe, "_jdf", None)  # the column that has it may have been dropped
-    return plan is None or "EventTimeWatermark" in plan.queryExecution().analyzed().toString()
+    plan = analysed_plan(dataframe)  # the column that has it may have been dropped
+    return plan is None or "EventTimeWatermark" in plan.toString()
 
 
 def _watermark_column(dataframe: DataFrame, pattern: str) -> str:
     for field in dataframe.schema.fields:
-        if _WATERMARK in field.metadata:
+        if WATERMARK_DELAY in field.metadata:
             return field.name
     raise InputError(
         f"pattern {pattern}: no column of event times",

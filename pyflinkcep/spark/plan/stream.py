@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.spark.arrow.columns import BITS, HASH, quoted
-from pyflinkcep.spark.arrow.rows import arrow_schema
+from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.flush import stored_state
 from pyflinkcep.spark.plan.job import Job

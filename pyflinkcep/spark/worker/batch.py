@@ -8,13 +8,11 @@ from contextlib import closing
 
 import attrs
 import pyarrow as pa
-from pyspark import TaskContext
 
-from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import RuntimeContext, opened
+from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.layout import KeyText, Layout
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.choice import make_matcher
@@ -23,7 +21,7 @@ from pyflinkcep.spark.matching.matcher import MOST_RESULTS
 from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.matching.stretches import Stretches
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
-from pyflinkcep.spark.worker.runtime import fewer_collections
+from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks
 
 __all__ = ["BatchTask"]
@@ -59,21 +57,14 @@ class BatchTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the events of a partition; yield its output."""
-        partition = TaskContext.get()
-        context = RuntimeContext(
-            f"CEP: {self.layout.pattern}", partition.partitionId() if partition else 0
-        )
         nfa = NFACompiler.compile(self.pattern, self.consumer.wants_timeouts)
-        try:
-            with (
-                fewer_collections(),
-                opened(nfa, context, "a condition"),
-                opened(self.consumer, context, "a function"),
-                closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks,
-            ):
-                yield from _Partition(self, nfa).run(chunks)
-        except CepRuntimeError as error:
-            raise error.in_pattern(self.layout.pattern) from error.__cause__
+        with (
+            running(self.layout.pattern) as context,
+            opened(nfa, context, "a condition"),
+            opened(self.consumer, context, "a function"),
+            closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks,
+        ):
+            yield from _Partition(self, nfa).run(chunks)
 
 
 class _Partition:

@@ -21,8 +21,9 @@ from pyflinkcep.functions import (
     TimedOutPartialMatchHandler,
 )
 from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.layout import key_values
-from pyflinkcep.spark.arrow.rows import RowWriter, arrow_schema, shortened
+from pyflinkcep.spark.arrow.rows import RowWriter, shortened
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.time import MAX_WATERMARK

@@ -12,7 +12,7 @@ from pyspark import TaskContext
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.arrow.rows import arrow_schema
+from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.state.index import PageId
 from pyflinkcep.spark.worker.bucket import BucketWork
 from pyflinkcep.spark.worker.pack import BUCKET

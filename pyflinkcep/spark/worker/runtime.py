@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Python collects garbage in a worker of Spark."""
+"""What every task begins and ends with: its context, its errors, and how garbage is collected."""
 
 from __future__ import annotations
 
@@ -8,9 +8,53 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["fewer_collections", "prepare_worker"]
+from pyspark import TaskContext
+
+from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.runtime import RuntimeContext
+
+__all__ = [
+    "errors_in",
+    "fewer_collections",
+    "partition_number",
+    "prepare_worker",
+    "running",
+    "runtime_context",
+]
 
 _COLLECTIONS = (200_000, 20, 100)
+
+
+def partition_number() -> int:
+    """Return the number of the task's partition; 0 outside of Spark."""
+    task = TaskContext.get()
+    return task.partitionId() if task else 0
+
+
+def runtime_context(pattern: str) -> RuntimeContext:
+    """Return what rich functions may know of the task, by the pattern in one line."""
+    return RuntimeContext(f"CEP: {pattern}", partition_number())
+
+
+@contextmanager
+def errors_in(pattern: str) -> Iterator[None]:
+    """Name the pattern in errors; a user's function that exits fails the task like any other."""
+    try:
+        yield
+    except CepRuntimeError as error:
+        raise error.in_pattern(pattern) from error.__cause__
+    except (SystemExit, KeyboardInterrupt) as cause:
+        raise CepRuntimeError(
+            f"the task was told to end. {type(cause).__name__}: {cause}",
+            "raise an exception to stop a job: a condition or function must not exit",
+        ).in_pattern(pattern) from cause
+
+
+@contextmanager
+def running(pattern: str) -> Iterator[RuntimeContext]:
+    """Run a task over a whole partition: yield its context; see :func:`errors_in`."""
+    with errors_in(pattern), fewer_collections():
+        yield runtime_context(pattern)
 
 
 @functools.cache

@@ -9,16 +9,16 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 
-from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.runtime import RuntimeContext, opened
+from pyflinkcep.runtime import opened
+from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.arrow.rows import RowReader, arrow_schema
+from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
+from pyflinkcep.spark.worker.runtime import running
 
 __all__ = ["UnpackTask", "pack_results", "unpack_results"]
 
@@ -47,17 +47,14 @@ class UnpackTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make the output of packed results."""
-        partition = TaskContext.get()
-        number = partition.partitionId() if partition else 0
-        context = RuntimeContext(f"CEP: {self.layout.pattern}", number)
         reader = RowReader(self.layout.schema)
-        try:
-            with opened(self.consumer, context, "a function"):
-                for batch in batches:
-                    for row in batch.to_pylist():
-                        yield from self._row(row, reader)
-        except CepRuntimeError as error:
-            raise error.in_pattern(self.layout.pattern) from error.__cause__
+        with (
+            running(self.layout.pattern) as context,
+            opened(self.consumer, context, "a function"),
+        ):
+            for batch in batches:
+                for row in batch.to_pylist():
+                    yield from self._row(row, reader)
 
     def _row(self, row: dict[str, Any], reader: RowReader) -> Iterator[pa.RecordBatch]:
         if row["numbers"] is not None:

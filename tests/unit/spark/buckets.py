@@ -26,9 +26,10 @@ from pyflinkcep.nfa.atoms import known_bits
 from pyflinkcep.nfa.droppable import Relevance
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.columns import BITS, HASH, spark_atoms
+from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.ipc import read_table
 from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.arrow.rows import RowReader, arrow_schema
+from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.state.fingerprint import fingerprint
 from pyflinkcep.spark.state.index import BucketIndex, PageId
 from pyflinkcep.spark.state.key_groups import KeyGroups

@@ -27,7 +27,8 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.spark.arrow import lazy_rows
-from pyflinkcep.spark.arrow.rows import RowReader, arrow_schema
+from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.arrow.rows import RowReader
 
 _SCHEMA = StructType(
     [

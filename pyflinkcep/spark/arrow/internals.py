@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every private part of PySpark that is used, and what differs between its versions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+__all__ = [
+    "WATERMARK_DELAY",
+    "all_repeatable",
+    "analysed_plan",
+    "arrow_schema",
+    "described_jobs",
+    "local_rows",
+    "local_table",
+    "local_workers",
+]
+
+WATERMARK_DELAY = "spark.watermarkDelayMs"
+"""The key in a column's metadata by which Spark knows that it carries a watermark."""
+
+# PySpark 4.0 and 4.1 have no other zone than UTC for what goes between Spark and Python.
+_UTC: dict[str, Any] = (
+    {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
+)
+
+
+# --- Arrow and Python
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Return the Arrow schema that Spark uses for a schema; timestamps in UTC."""
+    return to_arrow_schema(schema, **_UTC)
+
+
+def local_rows(table: pa.Table, schema: StructType) -> Sequence[tuple[Any, ...]]:
+    """Return the rows of a table, with the Python types that PySpark's own functions see."""
+    rows: Sequence[tuple[Any, ...]] = ArrowTableToRowsConversion.convert(table, schema)
+    return rows
+
+
+def local_table(rows: Sequence[tuple[Any, ...]], schema: StructType) -> pa.Table:
+    """Return a table of rows, as PySpark converts what its own functions return."""
+    return LocalDataToArrowConversion.convert(rows, schema, False)
+
+
+# --- plans; over Spark Connect there is none to look at
+
+
+def analysed_plan(dataframe: Any) -> Any:
+    """Return Spark's analysed plan of a DataFrame, None over Spark Connect."""
+    plan = getattr(dataframe, "_jdf", None)
+    return None if plan is None else plan.queryExecution().analyzed()
+
+
+def all_repeatable(dataframe: Any, columns: Sequence[Any]) -> bool:
+    """
+    Whether Spark gives the same answers again at little cost.
+
+    Parameters
+    ----------
+    dataframe : DataFrame
+        The events.
+    columns : sequence of Column
+        Expressions over them.
+
+    Returns
+    -------
+    bool
+        False for what is random or calls Python, and over Spark Connect.
+    """
+    plan = analysed_plan(dataframe.select(*columns))
+    if plan is None:
+        return False
+    trees = dataframe.sparkSession._jvm.org.apache.spark.sql.catalyst.trees
+    python = trees.TreePattern.PYTHON_UDF()
+    expressions = plan.expressions()
+    return all(
+        bool(expression.deterministic()) and not expression.containsPattern(python)
+        for expression in map(expressions.apply, range(expressions.size()))
+    )
+
+
+# --- the session
+
+
+@contextmanager
+def described_jobs(session: Any, description: str) -> Iterator[None]:
+    """Let Spark's UI show a description for the jobs of a ``with``; not over Spark Connect."""
+    context = getattr(session, "_sc", None)
+    if context is None:
+        yield
+        return
+    before = context.getLocalProperty("spark.job.description")
+    context.setLocalProperty("spark.job.description", description)
+    try:
+        yield
+    finally:
+        context.setLocalProperty("spark.job.description", before)
+
+
+def local_workers(session: Any) -> str | None:
+    """Return the Python that the workers of a local master run, None for any other master."""
+    context = getattr(session, "_sc", None)
+    if context is None or not context.master.startswith("local"):
+        return None
+    return str(context.pythonExec)
