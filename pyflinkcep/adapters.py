@@ -20,7 +20,7 @@ from pyflinkcep.functions import (
     ProcessContext,
     TimedOutPartialMatchHandler,
 )
-from pyflinkcep.runtime import RichFunction, RuntimeContext
+from pyflinkcep.runtime import RichFunction, RuntimeContext, function_name
 
 __all__ = [
     "FunctionAdapter",
@@ -78,8 +78,7 @@ class FunctionAdapter(PatternProcessFunction):
         self._on_match(match, out)
 
     def __repr__(self) -> str:
-        function = self._functions[0]
-        return str(getattr(function, "__qualname__", type(function).__qualname__))
+        return function_name(self._functions[0], with_place=True)
 
 
 class TimeoutFunctionAdapter(FunctionAdapter, TimedOutPartialMatchHandler):
@@ -183,7 +182,7 @@ class _CallableProcessFunction(PatternProcessFunction):
         self._function(match, ctx, out)
 
     def __repr__(self) -> str:
-        return str(getattr(self._function, "__qualname__", self._function))
+        return function_name(self._function, with_place=True)
 
 
 def _method(function: Any, kind: type, name: str, arguments: str) -> Callable[..., Any]:

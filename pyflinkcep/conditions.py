@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from pathlib import PurePath
 from typing import Any, Protocol
 
 from pyflinkcep.errors import MissingConditionError, NotSupportedError
-from pyflinkcep.runtime import RichFunction, RuntimeContext
+from pyflinkcep.runtime import RichFunction, RuntimeContext, function_name
 
 __all__ = [
     "FUNCTION_CONDITIONS",
@@ -129,7 +128,7 @@ class FunctionCondition(SimpleCondition):
         return self.function(value)
 
     def __repr__(self) -> str:
-        return _name(self.function)
+        return function_name(self.function)
 
 
 class ContextFunctionCondition(IterativeCondition):
@@ -143,7 +142,7 @@ class ContextFunctionCondition(IterativeCondition):
         return self.function(value, ctx)
 
     def __repr__(self) -> str:
-        return _name(self.function)
+        return function_name(self.function)
 
 
 FUNCTION_CONDITIONS = (FunctionCondition, ContextFunctionCondition)
@@ -316,13 +315,3 @@ class ExpressionCondition(SimpleCondition):
 
     def __repr__(self) -> str:
         return self.text
-
-
-def _name(function: Callable[..., Any]) -> str:
-    """Return a function's name; a lambda's is the place where it was written."""
-    name = str(getattr(function, "__qualname__", type(function).__name__))
-    name = name.rsplit("<locals>.", 1)[-1]
-    code = getattr(function, "__code__", None)
-    if code is None or not name.endswith("<lambda>"):
-        return name
-    return f"lambda at {PurePath(code.co_filename).name}:{code.co_firstlineno}"

@@ -1,15 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The life cycle of user code: rich functions and the context they run in."""
+"""User code: what errors call it, its life cycle, and the context it runs in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import PurePath
 from typing import Any, Protocol
 
 from pyflinkcep.errors import CepError, CepRuntimeError, NotSupportedError
 
-__all__ = ["RichFunction", "RuntimeContext", "opened"]
+__all__ = ["RichFunction", "RuntimeContext", "function_name", "opened"]
+
+
+def function_name(function: Any, with_place: bool = False) -> str:
+    """
+    Return what errors call a function.
+
+    Parameters
+    ----------
+    function : callable
+        The function, or an object of a class.
+    with_place : bool
+        Whether to say where it was written too, as for a lambda, which has no name.
+
+    Examples
+    --------
+    >>> function_name(len)
+    'len'
+    """
+    name = str(getattr(function, "__qualname__", type(function).__qualname__))
+    name = name.rsplit("<locals>.", 1)[-1]
+    is_lambda = name.endswith("<lambda>")
+    code = getattr(function, "__code__", None)
+    if code is None or not (is_lambda or with_place):
+        return name
+    place = f"{PurePath(code.co_filename).name}:{code.co_firstlineno}"
+    return f"{'lambda' if is_lambda else name} at {place}"
 
 
 class RuntimeContext:
