@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -182,7 +181,7 @@ class EventEvaluation:
             answer = atom.function(row) if atom.bit else atom.function(row, self)
         except CepError:
             raise
-        except Exception as cause:
+        except (Exception, SystemExit) as cause:
             raise condition_failed(atom, cause, self._timestamp) from cause
         if answer is True or answer is False:
             return answer
@@ -302,7 +301,7 @@ class EventEvaluation:
 def as_bool(atom: Atom, answer: Any, timestamp: int) -> bool:
     """Take a boolean of numpy for one; raise ConditionError for anything else."""
     plain = answer
-    with suppress(Exception):  # an array of many, say, which is refused below
+    if getattr(answer, "shape", None) == ():  # a number of numpy's, not an array of one
         plain = answer.item()
     if isinstance(plain, bool):
         return plain
@@ -314,7 +313,7 @@ def as_bool(atom: Atom, answer: Any, timestamp: int) -> bool:
     )
 
 
-def condition_failed(atom: Atom, cause: Exception, timestamp: int) -> ConditionError:
+def condition_failed(atom: Atom, cause: BaseException, timestamp: int) -> ConditionError:
     """Make the error of a condition that raised `cause`."""
     return ConditionError(
         f"Failure happened in filter function. {type(cause).__name__}: {cause}",

@@ -34,7 +34,9 @@ static int truth(Kernel *kernel, int32_t atom, PyObject *answer) {
         return answer == Py_True;
     }
     PyObject *checked;
-    if (answer == NULL && !PyErr_ExceptionMatches(PyExc_Exception)) return -1; /* an interrupt */
+    if (answer == NULL && !PyErr_ExceptionMatches(PyExc_Exception) &&
+        !PyErr_ExceptionMatches(PyExc_SystemExit))
+        return -1; /* an interrupt */
     if (answer != NULL) {
         checked = PyObject_CallMethod(
             kernel->helper, "as_bool", "iLO", atom, (long long)kernel->asked.timestamp, answer);

@@ -61,6 +61,27 @@ def test_a_result_that_is_no_bool_is_an_error(answer: Any) -> None:
     )
 
 
+def test_an_array_is_no_bool() -> None:
+    """An array of one bool is refused like any other array: it is a mistake, not an answer."""
+    numpy = pytest.importorskip("numpy")
+    pattern = Pattern.begin("a").where(lambda e: numpy.array([True]))
+
+    with pytest.raises(ConditionError, match="which is no bool"):
+        NFATestHarness(pattern).process(1, 1)
+
+
+def test_a_condition_that_exits_fails() -> None:
+    """SystemExit in a condition is an error that names stage and time, as any exception is."""
+
+    def leaves(event: object) -> bool:
+        raise SystemExit(3)
+
+    with pytest.raises(ConditionError, match="SystemExit: 3") as caught:
+        NFATestHarness(Pattern.begin("a").where(leaves)).process(1, 7)
+
+    assert (caught.value.stage, caught.value.timestamp_ms) == ("a", 7)
+
+
 def test_a_numpy_bool_is_a_bool() -> None:
     """Comparisons of numpy scalars give numpy's bool, which counts as a bool."""
     numpy = pytest.importorskip("numpy")
