@@ -43,9 +43,10 @@ def keyBy(dataframe: DataFrame, *columns: str | Column) -> KeyedDataFrame:
     for column in columns:
         if not isinstance(column, str | Column):
             raise InvalidArgumentError(
-                f"keyBy takes column names or Columns, not {column!r}", "write keyBy(df, 'user')"
+                f"keyBy: expected column names or Columns, got {column!r}",
+                "write keyBy(df, 'user')",
             )
-    return KeyedDataFrame(_plain(dataframe), tuple(columns))
+    return KeyedDataFrame(_checked(dataframe), tuple(columns))
 
 
 class CEP:
@@ -105,19 +106,20 @@ class CEP:
             )
         if not isinstance(pattern, Pattern):
             raise InvalidArgumentError(
-                f"{pattern!r} is no pattern",
-                "give what Pattern.begin(...) and calls on it return",
+                f"expected a Pattern, got {type(pattern).__name__}",
+                "pass what Pattern.begin(...) and the calls on it return",
             )
         comparator_key(comparator)
         if onPatternChange not in ("fail", "restart"):
             raise InvalidArgumentError(
-                f"onPatternChange={onPatternChange!r}", 'give "fail" or "restart"'
+                f"onPatternChange: expected 'fail' or 'restart', got {onPatternChange!r}",
+                'write onPatternChange="fail" or "restart"',
             )
         KeyGroups(keyGroups)
         limit = None
         if maxPartialMatches is not None:
             limit = PartialMatchLimit(maxPartialMatches, onTooManyPartialMatches)
-        keyed = input if isinstance(input, KeyedDataFrame) else KeyedDataFrame(_plain(input), ())
+        keyed = input if isinstance(input, KeyedDataFrame) else KeyedDataFrame(_checked(input), ())
         return PatternStream(
             dataframe=keyed.dataframe,
             keys=keyed.columns,
@@ -128,11 +130,32 @@ class CEP:
         )
 
 
-def _plain(dataframe: DataFrame | CepDataFrame) -> DataFrame:
+_FROM_OTHERS = {
+    "pandas": "spark.createDataFrame(df)",
+    "polars": "spark.createDataFrame(df.to_arrow())",
+    "pyarrow": "spark.createDataFrame(table)",
+    "pyspark.pandas": "df.to_spark()",
+    "pyspark.sql.group": "keyBy(df, 'user') in place of df.groupBy('user')",
+    "pyspark.sql.classic.group": "keyBy(df, 'user') in place of df.groupBy('user')",
+    "pyspark.sql.connect.group": "keyBy(df, 'user') in place of df.groupBy('user')",
+    "builtins": "spark.createDataFrame(rows, 'user string, ts timestamp'); without Spark, "
+    "pyflinkcep.testing.match(pattern, events)",
+}
+"""What makes a DataFrame of something else, by the beginning of the module of its class."""
+
+
+def _checked(dataframe: DataFrame) -> DataFrame:
+    """Return the DataFrame; refuse anything else, and say how to make a DataFrame of it."""
     if isinstance(dataframe, CepDataFrame):
         return dataframe.toDF()
-    if not isinstance(dataframe, DataFrame):
-        raise InvalidArgumentError(
-            f"{type(dataframe).__name__} is no DataFrame", "give a Spark DataFrame"
-        )
-    return dataframe
+    if isinstance(dataframe, DataFrame):
+        return dataframe
+    kind = type(dataframe)
+    begins = [name for name in _FROM_OTHERS if f"{kind.__module__}.".startswith(f"{name}.")]
+    way = _FROM_OTHERS[max(begins, key=len)] if begins else "spark.createDataFrame(...)"
+    raise InvalidArgumentError(
+        f"expected a Spark DataFrame, got {kind.__module__}.{kind.__qualname__}".replace(
+            "builtins.", ""
+        ),
+        f"write {way}",
+    )

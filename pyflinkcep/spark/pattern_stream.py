@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import overload
 
 import attrs
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.types import StructType, TimestampType
+from pyspark.sql.types import TimestampType
 
 from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
-from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.operator import Comparator, PartialMatchLimit
@@ -19,6 +18,15 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.explain import explanation
 from pyflinkcep.spark.plan.batch import run_batch
+from pyflinkcep.spark.plan.calls import (
+    FlatSelect,
+    FlatTimeout,
+    Process,
+    Schema,
+    Select,
+    SelectCall,
+    Timeout,
+)
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import (
     add_output,
@@ -136,7 +144,15 @@ class PatternStream:
 
     # --- results
 
-    def select(self, *arguments: Any, **keywords: Any) -> CepDataFrame:
+    @overload
+    def select(self, function: Select, schema: Schema) -> CepDataFrame: ...
+
+    @overload
+    def select(
+        self, outputTag: OutputTag, timeoutFunction: Timeout, function: Select, schema: Schema
+    ) -> CepDataFrame: ...
+
+    def select(self, *arguments: object, **keywords: object) -> CepDataFrame:
         """
         Make a row of each match.
 
@@ -147,13 +163,13 @@ class PatternStream:
         Parameters
         ----------
         function : PatternSelectFunction or callable
-            Gives a row (tuple, dict or Row) for a match, a dict of stage name to Rows.
+            Returns a row (tuple, dict or Row) for a match, a dict of stage name to Rows.
         schema : str or StructType
             The schema of the rows, as PySpark's ``applyInPandas`` takes it.
         outputTag : OutputTag
             The side output for timeouts, with its schema.
         timeoutFunction : PatternTimeoutFunction or callable
-            Gives a row for (partial match, timeout in epoch milliseconds).
+            Returns a row for (partial match, timeout in epoch milliseconds).
 
         Returns
         -------
@@ -162,25 +178,45 @@ class PatternStream:
 
         Raises
         ------
+        InvalidArgumentError
+            When the call has neither form, or the schema cannot be parsed.
         MalformedPatternException
             When the pattern cannot run.
         InputError
             When the DataFrame lacks a column, or a condition does not fit it.
-        """
-        tag, timeout, function, schema = _arguments("select", arguments, keywords)
-        return self._process(select_adapter(function, tag, timeout), schema)
 
-    def flatSelect(self, *arguments: Any, **keywords: Any) -> CepDataFrame:
+        Notes
+        -----
+        Ports ``PatternStream.select`` (Flink 2.3.0).
+        Differs from Flink: the old form ``select(timeoutFunction, function)`` is refused.
+        """
+        call = SelectCall.of("select", arguments, keywords)
+        return self._process(select_adapter(call.function, call.tag, call.timeout), call.schema)
+
+    @overload
+    def flatSelect(self, function: FlatSelect, schema: Schema) -> CepDataFrame: ...
+
+    @overload
+    def flatSelect(
+        self,
+        outputTag: OutputTag,
+        timeoutFunction: FlatTimeout,
+        function: FlatSelect,
+        schema: Schema,
+    ) -> CepDataFrame: ...
+
+    def flatSelect(self, *arguments: object, **keywords: object) -> CepDataFrame:
         """
         Make any number of rows of each match; see :meth:`select`.
 
         The functions get a collector as their last argument: ``function(match, out)``,
-        ``timeoutFunction(match, timestamp, out)``; each ``out.collect(row)`` gives a row.
+        ``timeoutFunction(match, timestamp, out)``; each ``out.collect(row)`` adds a row.
         """
-        tag, timeout, function, schema = _arguments("flatSelect", arguments, keywords)
-        return self._process(flat_select_adapter(function, tag, timeout), schema)
+        call = SelectCall.of("flatSelect", arguments, keywords)
+        adapter = flat_select_adapter(call.function, call.tag, call.timeout)
+        return self._process(adapter, call.schema)
 
-    def process(self, function: PatternProcessFunction | Any, schema: Any) -> CepDataFrame:
+    def process(self, function: Process, schema: Schema) -> CepDataFrame:
         """
         Hand each match to a process function.
 
@@ -201,7 +237,7 @@ class PatternStream:
 
     def toDF(self, timeoutTag: OutputTag | None = None) -> DataFrame | CepDataFrame:
         """
-        Give each match as a row, for use with Spark SQL alone.
+        Return each match as a row, for use with Spark SQL alone.
 
         Parameters
         ----------
@@ -238,7 +274,7 @@ class PatternStream:
 
     # --- helpers
 
-    def _process(self, function: PatternProcessFunction, schema: str | StructType) -> CepDataFrame:
+    def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
         job = self._job(isinstance(function, TimedOutPartialMatchHandler))
         schemas = {MAIN: parsed_schema(schema, "the output")}
         tags = []
@@ -292,23 +328,3 @@ class PatternStream:
 
         delay_ms = job.source.watermark_delay_ms
         return CepDataFrame(stream.run(), consumer.schemas, job.name, flush, delayMs=delay_ms)
-
-
-def _arguments(
-    method: str, arguments: Sequence[Any], keywords: dict[str, Any]
-) -> tuple[OutputTag | None, Any, Any, Any]:
-    """Sort out the two ways to call select and flatSelect."""
-    long = ("outputTag", "timeoutFunction", "function", "schema")
-    with_timeout = len(arguments) > 2 or "outputTag" in keywords
-    names = long if with_timeout else long[2:]
-    given = dict(zip(names, arguments, strict=False))
-    if len(arguments) > len(names) or set(keywords) & set(given) or set(keywords) - set(names):
-        given = {}
-    given.update(keywords)
-    tag = given.get("outputTag")
-    if set(given) != set(names) or (with_timeout and not isinstance(tag, OutputTag)):
-        raise InvalidArgumentError(
-            f"{method} takes (function, schema) or (outputTag, timeoutFunction, function, schema)",
-            "the schema comes last, as a DDL string or a StructType",
-        )
-    return tag, given.get("timeoutFunction"), given["function"], given["schema"]

@@ -141,3 +141,30 @@ def test_failures_at_work(frame: DataFrame, case: str) -> None:
     make, message = AT_WORK[case]
 
     assert message in failure(make(frame))
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_a_function_that_exits(frame: DataFrame, error: type[BaseException]) -> None:
+    """Leaving the process from a function is an error like any other: match, key and time named."""
+
+    def leaves(match: Any) -> Any:
+        raise error("enough")
+
+    message = failure(on(frame, a_then_b(), "user").select(leaves, "x int"))
+
+    assert message.startswith("FunctionError: ")
+    assert (
+        f"{error.__name__}: enough (pattern a ⇒ b, key {{'user': 'u'}}, event time 2 ms)" in message
+    )
+
+
+def test_a_condition_that_exits(frame: DataFrame) -> None:
+    """The same of a condition: stage, key and time are named."""
+
+    def leaves(event: Any) -> bool:
+        raise SystemExit(3)
+
+    message = failure(on(frame, a_then_b(b=leaves), "user").toDF())
+
+    assert message.startswith("ConditionError: Failure happened in filter function. SystemExit: 3")
+    assert "(pattern a ⇒ b, stage 'b', key {'user': 'u'}, event time 2 ms)" in message

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas
+import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession, types
 from pyspark.sql import functions as F
 
 from pyflinkcep import (
@@ -40,6 +42,21 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
         lambda df: on(df, a_then_b(), "usr.id"),
         "key column 'usr' is not among the columns ['ts', 'user', 'name', 'price']",
         "did you mean 'user'?",
+    ),
+    "column without a type": (
+        lambda df: on(columns(df, arr="array()"), a_then_b()),
+        "column 'arr' is array<void>, which Spark cannot hand to Python",
+        "cast it",
+    ),
+    "key without a type": (
+        lambda df: on(df, a_then_b(), F.expr("array()")),
+        "key column 'array()' is array<void>, which Spark cannot hand to Python",
+        "cast it",
+    ),
+    "column of a Row's own": (
+        lambda df: on(columns(df, __fields__="1"), a_then_b()),
+        "a column is named '__fields__'",
+        "rename it",
     ),
     "no field": (
         lambda df: on(df, a_then_b(), "user.id"),
@@ -277,8 +294,8 @@ ARGUMENTS: dict[str, tuple[Any, type[Exception], str]] = {
         InvalidArgumentError,
         "'main'",
     ),
-    "no late tag": (lambda s: s.sideOutputLateData("x"), InvalidArgumentError, "no output tag"),
-    "no tags": (lambda s: s.process(WrongTags(), "x int"), InvalidArgumentError, "no output tag"),
+    "no late tag": (lambda s: s.sideOutputLateData("x"), InvalidArgumentError, "expected an OutputTag"),
+    "no tags": (lambda s: s.process(WrongTags(), "x int"), InvalidArgumentError, "expected an OutputTag"),
     "same tags": (lambda s: s.process(SameTags(), "x int"), InvalidArgumentError, "named 'X'"),
     "tag without schema": (
         lambda s: s.process(TagWithoutSchema(), "x int"),
@@ -323,3 +340,52 @@ def test_no_pattern_no_events(frame: DataFrame) -> None:
         assert caught.value.hint
     with pytest.raises(MissingConditionError):
         CEP.pattern(frame, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not hasattr(types, "GeometryType"), reason="Spark has geometries from 4.1 on")
+def test_geometries_are_no_keys(frame: DataFrame) -> None:
+    """Spark cannot compare a geometry, which is refused while the key can be named."""
+    places = columns(frame, g="st_geomfromwkb(X'0101000000000000000000F03F0000000000000040')")
+    with pytest.raises(InputError, match="key column 'g' is geometry"):
+        on(places, a_then_b(), "g").toDF()
+
+
+class Polars:
+    """A frame of a library that need not be installed."""
+
+
+Polars.__module__ = "polars.dataframe.frame"
+
+
+@pytest.mark.parametrize(
+    ("make", "message", "hint"),
+    [
+        (lambda df: pandas.DataFrame(), "got pandas.", "spark.createDataFrame(df)"),
+        (lambda df: Polars(), "got polars.", "df.to_arrow()"),
+        (lambda df: pa.table({"x": [1]}), "got pyarrow.", "spark.createDataFrame(table)"),
+        (lambda df: df.groupBy("user"), "got pyspark.sql", "keyBy(df, 'user')"),
+        (lambda df: [1], "got list", "pyflinkcep.testing.match(pattern, events)"),
+        (lambda df: object(), "got object", "spark.createDataFrame("),
+    ],
+    ids=["pandas", "polars", "Arrow", "groupBy", "list", "object"],
+)
+def test_what_is_no_dataframe(frame: DataFrame, make: Any, message: str, hint: str) -> None:
+    """Anything else in place of a DataFrame is refused, with the way to make a DataFrame of it."""
+    for call in (lambda other: CEP.pattern(other, a_then_b()), lambda other: keyBy(other, "user")):
+        with pytest.raises(InvalidArgumentError) as caught:
+            call(make(frame))
+
+        assert caught.value.message.startswith("expected a Spark DataFrame, got ")
+        assert message in caught.value.message
+        assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("more", [(), ("text string",)])
+@pytest.mark.parametrize("method", ["select", "flatSelect"])
+def test_the_old_form_with_timeouts(frame: DataFrame, method: str, more: tuple[str, ...]) -> None:
+    """Flink's select(timeoutFunction, function) is recognised, and the new form shown."""
+    stream = on(frame, a_then_b())
+    with pytest.raises(InvalidArgumentError, match="Flink's old form") as caught:
+        getattr(stream, method)(lambda m, at: None, lambda m: None, *more)
+
+    assert f"write {method}(OutputTag(" in (caught.value.hint or "")

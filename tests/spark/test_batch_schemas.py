@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import Row, SparkSession, Window
 from pyspark.sql import functions as F
 
-from pyflinkcep import IterativeCondition, Pattern, SimpleCondition
+from pyflinkcep import IterativeCondition, OutputTag, Pattern, SimpleCondition
 from tests.spark.support import a_then_b, configured, events, ids, in_one_job, on
 
 WIDE = """
@@ -280,3 +280,14 @@ def test_sixty_conditions_in_sql(spark: SparkSession) -> None:
     found = on(frame, pattern).select(lambda m: len(m), "stages int")
 
     assert found.collect() == [Row(stages=60)]
+
+
+def test_a_null_struct_with_a_struct_inside(spark: SparkSession) -> None:
+    """A struct that may be null holds a NOT NULL one: null outside is null, and no error."""
+    deep = "if(price = 1, named_struct('x', named_struct('y', 1)), null)"
+    frame = events(spark, "u:a1 u:b2").selectExpr("*", f"{deep} AS st")
+    found = on(frame, a_then_b(), "user").toDF().collect()
+    late = on(frame, a_then_b(), "user").toDF(OutputTag("late")).collect()
+
+    assert [(row.a[0].st, row.b[0].st) for row in found] == [(Row(x=Row(y=1)), None)]
+    assert late == found

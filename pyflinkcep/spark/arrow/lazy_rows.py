@@ -34,12 +34,20 @@ _item = tuple.__getitem__
 class _Block:
     """Some events, column by column; each column is converted as a whole, when it is needed."""
 
-    __slots__ = ("_schema", "_table", "columns")
+    __slots__ = ("_schema", "_table", "columns", "places", "plain")
 
-    def __init__(self, table: pa.Table, schema: StructType) -> None:
+    def __init__(
+        self,
+        table: pa.Table,
+        schema: StructType,
+        plain: type[Row],
+        places: Sequence[int | None],
+    ) -> None:
         self._table = table
         self._schema = schema
         self.columns: list[list[Any] | None] = [None] * len(schema)
+        self.plain = plain
+        self.places = places  # where in a row's tuple a field is, None for in the block
 
     def load(self, position: int) -> list[Any]:
         one = StructType([self._schema.fields[position]])
@@ -64,48 +72,49 @@ def _at_once(column: pa.ChunkedArray) -> list[Any]:
     return values
 
 
+def _value(row: tuple[Any, ...], position: int) -> Any:
+    block = _item(row, -2)
+    place = block.places[position]
+    return _values(block, position)[_item(row, -1)] if place is None else _item(row, place)
+
+
+def _ordinary(row: Any) -> Any:
+    """Return the Row that a lazy one stands for."""
+    values = [_value(row, position) for position in range(len(row.__fields__))]
+    return _new(_item(row, -2).plain, values)
+
+
 class _LazyRow(Row):
     """
     A Row that knows where its values are.
 
     As a tuple it holds the values of the plain columns, then its block and its place there,
     where the others are made. Whatever is done with it beyond asking for a field is done with an
-    ordinary Row of all its values, so that nobody can tell the difference.
+    ordinary Row of all its values, so that nobody can tell the difference. It has no members that
+    a Row does not have: they would hide columns of their names.
     """
 
     __slots__ = ()
     __fields__: list[str] = []  # noqa: RUF012 - PySpark's name; set once for each schema
-    _plain: type[Row] = Row
-    _places: tuple[int | None, ...] = ()  # where in the tuple a field is, None for in the block
-
-    def _all(self) -> Any:
-        values = [self._value(position) for position in range(len(self.__fields__))]
-        return _new(self._plain, values)
-
-    def _value(self, position: int) -> Any:
-        place = self._places[position]
-        if place is not None:
-            return _item(self, place)
-        return _values(_item(self, -2), position)[_item(self, -1)]
 
     def __getitem__(self, item: Any) -> Any:
         if isinstance(item, str) and item in self.__fields__:
-            return self._value(self.__fields__.index(item))
-        return self._all()[item]
+            return _value(self, self.__fields__.index(item))
+        return _ordinary(self)[item]
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return getattr(self._all(), name)
+        return getattr(_ordinary(self), name)
 
     def __reduce__(self) -> Any:
-        return self._all().__reduce__()
+        return _ordinary(self).__reduce__()
 
 
 def _delegated(name: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        plain = [arg._all() if isinstance(arg, _LazyRow) else arg for arg in args]
-        return getattr(self._all(), name)(*plain, **kwargs)
+        plain = [_ordinary(arg) if isinstance(arg, _LazyRow) else arg for arg in args]
+        return getattr(_ordinary(self), name)(*plain, **kwargs)
 
     method.__name__ = name
     return method
@@ -157,12 +166,9 @@ class LazyRows:
         self._at_once = own[:_MOST_AT_ONCE]
         places = {position: place for place, position in enumerate(self._at_once)}
         getters = _item_getters(len(places))
-        fields: dict[str, Any] = {
-            "__slots__": (),
-            "__fields__": list(names),
-            "_plain": plain,
-            "_places": tuple(places.get(position) for position in range(len(names))),
-        }
+        self._plain = plain
+        self._places = tuple(places.get(position) for position in range(len(names)))
+        fields: dict[str, Any] = {"__slots__": (), "__fields__": list(names)}
         for position, name in enumerate(names):
             if not hasattr(_LazyRow, name):
                 place = places.get(position)
@@ -171,7 +177,7 @@ class LazyRows:
 
     def rows(self, table: pa.Table) -> Sequence[Row]:
         """Make a lazy Row of each row of a table."""
-        block, row = _Block(table, self._schema), self._row
+        block, row = _Block(table, self._schema, self._plain, self._places), self._row
         columns = [_at_once(table.column(position)) for position in self._at_once]
         places = range(table.num_rows)
         return [_new(row, items) for items in zip(*columns, repeat(block), places, strict=False)]

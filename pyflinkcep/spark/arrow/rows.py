@@ -8,15 +8,34 @@ from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
+from pyspark.errors import PySparkAttributeError, PySparkValueError
 from pyspark.sql import Row
 from pyspark.sql.types import StructField, StructType
 
 from pyflinkcep.errors import FunctionError
+from pyflinkcep.spark.arrow.columns import no_such_column
 from pyflinkcep.spark.arrow.internals import arrow_schema, local_rows, local_table
 from pyflinkcep.spark.arrow.lazy_rows import LazyRows
 from pyflinkcep.spark.arrow.type_checks import field_fits
 
 __all__ = ["RowReader", "RowWriter", "shortened"]
+
+
+class _EventRow(Row):
+    """A Row of an event; what it does not have is an error that names the nearest column."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__") and name not in self.__fields__:
+            message = no_such_column(name, self.__fields__)
+            raise PySparkAttributeError(message)
+        return super().__getattr__(name)
+
+    def __getitem__(self, item: Any) -> Any:
+        if isinstance(item, str) and item not in self.__fields__:
+            raise PySparkValueError(no_such_column(item, self.__fields__))
+        return super().__getitem__(item)
 
 
 class RowReader:
@@ -41,7 +60,7 @@ class RowReader:
         for position, name in enumerate(names):
             if not hasattr(Row, name):  # such as count and index, which stay methods
                 fields[name] = property(itemgetter(position))
-        self._row: type[Row] = type("Row", (Row,), fields)
+        self._row: type[Row] = type("Row", (_EventRow,), fields)
         self._lazy = LazyRows(schema, self._row)
 
     def lazy_rows(self, table: pa.Table) -> Sequence[Row]:

@@ -127,7 +127,8 @@ def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str)
 
 def _check_key_type(name: str, type_: DataType, pattern: str) -> None:
     check_type(name, type_, "key column", pattern)
-    if _contains(type_, MapType | VariantType | UserDefinedType):
+    spatial = {part.typeName() for part in _parts(type_)} & {"geography", "geometry"}
+    if spatial or _contains(type_, MapType | VariantType | UserDefinedType):
         raise InputError(
             f"pattern {pattern}: key column {name!r} is {type_.simpleString()}, "
             "which cannot be compared",
@@ -158,7 +159,7 @@ def check_type(name: str, type_: DataType, what: str, pattern: str) -> None:
     """Refuse types that have no form in Arrow, and so cannot get to Python."""
     try:
         arrow_schema(StructType([StructField(name, type_)]))
-    except (PySparkTypeError, PySparkNotImplementedError) as cause:
+    except (PySparkTypeError, PySparkNotImplementedError, ValueError) as cause:
         raise InputError(
             f"pattern {pattern}: {what} {name!r} is {type_.simpleString()}, "
             "which Spark cannot hand to Python",

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType, TimestampType
 
@@ -20,11 +19,12 @@ from pyflinkcep.spark.worker.consumers import MAIN, TAG
 __all__ = ["add_output", "check_tag", "match_schema", "parsed_schema", "taking_stages"]
 
 
-def check_tag(tag: Any) -> None:
+def check_tag(tag: object) -> None:
     """Refuse what is not an output tag with a name."""
     if not isinstance(tag, OutputTag) or not isinstance(tag.name, str) or not tag.name:
         raise InvalidArgumentError(
-            f"{tag!r} is no output tag", "give an OutputTag('name', 'column type, ...')"
+            f"expected an OutputTag with a name, got {tag!r}",
+            "write OutputTag('name', 'column type, ...')",
         )
 
 

@@ -187,6 +187,11 @@ def _check_columns(dataframe: DataFrame, pattern: str) -> None:
             f"pattern {pattern}: the column names {reserved} begin with {PREFIX!r}",
             "rename them: names like that are used inside the job",
         )
+    if "__fields__" in columns:
+        raise InputError(
+            f"pattern {pattern}: a column is named '__fields__'",
+            "rename it: a Row keeps the names of its columns there",
+        )
     for field in dataframe.schema.fields:
         check_type(field.name, field.dataType, "column", pattern)
 

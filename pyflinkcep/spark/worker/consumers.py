@@ -23,6 +23,7 @@ from pyflinkcep.functions import (
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.layout import key_values
+from pyflinkcep.spark.arrow.retyping import retyped
 from pyflinkcep.spark.arrow.rows import RowWriter, shortened
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
@@ -132,13 +133,13 @@ class FunctionConsumer:
                     self.function.processMatch(match, context, out)
                 else:
                     self.function.processTimedOutMatch(match, context)  # type: ignore[attr-defined]
-            except Exception as cause:
+            except (Exception, SystemExit, KeyboardInterrupt) as cause:
                 error = self._failure(cause, "match" if is_match else "timeout", match)
                 key = self._key(found, number, events)
                 raise error.at_time(timestamp).at_key(key) from error.__cause__
         return {name: self._writers[name].table(rows) for name, rows in context.rows.items()}
 
-    def _failure(self, cause: Exception, what: str, match: Match) -> CepRuntimeError:
+    def _failure(self, cause: BaseException, what: str, match: Match) -> CepRuntimeError:
         if isinstance(cause, CepRuntimeError):
             return cause
         error = FunctionError(
@@ -245,7 +246,7 @@ class ColumnConsumer:
         columns.append(self._times(found.times))
         columns += [self._stage(stage, found, events) for stage in self.stages]
         return pa.table(
-            [column.cast(field.type) for column, field in zip(columns, schema, strict=True)],
+            [retyped(column, field.type) for column, field in zip(columns, schema, strict=True)],
             schema=schema,
         )
 
@@ -303,7 +304,7 @@ def _tagged(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBat
     columns = [
         pa.array([name] * size, pa.string())
         if field.name == TAG
-        else struct.cast(field.type)
+        else retyped(struct, field.type)
         if field.name == name
         else pa.nulls(size, field.type)
         for field in schema

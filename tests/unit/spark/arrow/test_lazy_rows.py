@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import Row
 from pyspark.sql.types import (
     ArrayType,
@@ -153,3 +154,23 @@ def test_a_collection_of_garbage_in_between_does_no_harm(monkeypatch: pytest.Mon
     (row, _) = RowReader(_SCHEMA).lazy_rows(_TABLE)
 
     assert (row.name, row.price) == ("x", 0.1)
+
+
+def test_columns_of_any_name() -> None:
+    """No member of a Row's class hides a column, whatever its name; only a Row's own methods do."""
+    names = ["_value", "_all", "_plain", "_places", "_fields", "_item", "self", "columns"]
+    schema = StructType([StructField(name, IntegerType()) for name in names])
+    table = pa.table([[number] for number in range(len(names))], schema=arrow_schema(schema))
+    reader = RowReader(schema)
+
+    for row in (reader.lazy_rows(table)[0], reader.rows(table)[0]):
+        assert [getattr(row, name) for name in names] == list(range(len(names)))
+        assert row.asDict() == dict(zip(names, range(len(names)), strict=True))
+
+
+@pytest.mark.parametrize("use", [lambda r: r.prise, lambda r: r["prise"]])
+def test_a_wrong_column_names_the_nearest(use: Callable[[Any], Any]) -> None:
+    """The error for a column that is not there names those that are spelled almost alike."""
+    for row in both():
+        with pytest.raises(PySparkException, match="no column 'prise'; did you mean 'price'"):
+            use(row)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How ``select`` and ``flatSelect`` may be called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+from pyspark.sql import Row
+from pyspark.sql.types import StructType
+
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.functions import (
+    Collector,
+    OutputTag,
+    PatternFlatSelectFunction,
+    PatternFlatTimeoutFunction,
+    PatternProcessFunction,
+    PatternSelectFunction,
+    PatternTimeoutFunction,
+    ProcessContext,
+)
+
+__all__ = [
+    "FlatSelect",
+    "FlatTimeout",
+    "Process",
+    "RowMatch",
+    "Schema",
+    "Select",
+    "SelectCall",
+    "Timeout",
+]
+
+Schema = str | StructType
+"""The schema of rows, as PySpark's ``applyInPandas`` takes it."""
+
+RowMatch = dict[str, list[Row]]
+"""A match as functions get it: stages in pattern order, events in arrival order."""
+
+Select = PatternSelectFunction | Callable[[RowMatch], object]
+Timeout = PatternTimeoutFunction | Callable[[RowMatch, int], object]
+FlatSelect = PatternFlatSelectFunction | Callable[[RowMatch, Collector], object]
+FlatTimeout = PatternFlatTimeoutFunction | Callable[[RowMatch, int, Collector], object]
+Process = PatternProcessFunction | Callable[[RowMatch, ProcessContext, Collector], object]
+
+_LONG = ("outputTag", "timeoutFunction", "function", "schema")
+_SHORT = _LONG[2:]
+
+
+@attrs.frozen
+class SelectCall:
+    """
+    The arguments of ``select`` or ``flatSelect``.
+
+    Attributes
+    ----------
+    tag : OutputTag or None
+        The side output for timeouts.
+    timeout : PatternTimeoutFunction or callable or None
+        What makes its rows.
+    function : PatternSelectFunction or callable
+        What makes the rows of the main output.
+    schema : str or StructType
+        Their schema.
+    """
+
+    tag: OutputTag | None
+    timeout: Any
+    function: Any
+    schema: Any
+
+    @classmethod
+    def of(
+        cls, method: str, arguments: Sequence[object], keywords: Mapping[str, object]
+    ) -> SelectCall:
+        """
+        Sort out the two ways to call a method.
+
+        Raises
+        ------
+        InvalidArgumentError
+            When the arguments are neither ``(function, schema)`` nor
+            ``(outputTag, timeoutFunction, function, schema)``.
+        """
+        names = _LONG if len(arguments) > 2 or "outputTag" in keywords else _SHORT
+        given: dict[str, Any] = dict(zip(names, arguments, strict=False))
+        repeated = set(keywords) & set(given)
+        given.update(keywords)
+        fits = len(arguments) <= len(names) and not repeated and set(given) == set(names)
+        tag = given.get("outputTag")
+        has_tag = names is _SHORT or isinstance(tag, OutputTag)
+        if not fits or not has_tag or _is_function(given["schema"]):
+            raise _refusal(method, arguments)
+        return cls(tag, given.get("timeoutFunction"), given["function"], given["schema"])
+
+
+def _is_function(value: object) -> bool:
+    kinds = (PatternSelectFunction, PatternFlatSelectFunction)
+    return isinstance(value, kinds) or (callable(value) and not isinstance(value, type))
+
+
+def _refusal(method: str, arguments: Sequence[object]) -> InvalidArgumentError:
+    if len(arguments) in (2, 3) and _is_function(arguments[1]):
+        return InvalidArgumentError(
+            f"{method}(timeoutFunction, function) is Flink's old form; its results, an Either of "
+            "timeout and match, have no schema",
+            f"write {method}(OutputTag('timeouts', 'user string'), timeoutFunction, function, "
+            "schema): the rows of timeouts go to a side output, getSideOutput(tag)",
+        )
+    return InvalidArgumentError(
+        f"{method} takes (function, schema) or (outputTag, timeoutFunction, function, schema)",
+        "the schema comes last, as a DDL string or a StructType",
+    )
