@@ -84,7 +84,10 @@ class KernelRun:
     def plain(self, key: Any) -> KeyState:
         """Make a plain key of the kernel's."""
         numbers, events = self.written(key)
-        return StateReader(self.nfa, numbers, events, list(self.nfa.tables), self.stages).read()
+        reader = StateReader(self.nfa, numbers, events, list(self.nfa.tables), self.stages)
+        state = reader.read()
+        reader.end()
+        return state
 
 
 class KernelNFAHarness:

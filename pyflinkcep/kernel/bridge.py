@@ -26,7 +26,7 @@ from pyflinkcep.pattern.aftermatch import (
 __all__ = ["Kernel", "make_kernel", "why_plain"]
 
 _SWITCH = "PYFLINKCEP_KERNEL"
-_MOST_BITS = 63
+_WORD = 63
 _UNKNOWN_OPS = {
     Op.ABS, Op.INT_DIV, Op.ADD_PASSING, Op.LEAST, Op.GREATEST, Op.JUMP_UNLESS, Op.JUMP,
 }  # fmt: skip
@@ -106,7 +106,8 @@ class Kernel(Protocol):
         handles : array or None, base : int
             The events' handles; None for `base` and the numbers after it.
         bits : array or None
-            For each event the bits of the conditions known beforehand that hold.
+            For each event the bits of the conditions known beforehand that hold: one number, or
+            a row of numbers with 63 bits each, lowest first.
         bounds : array
             Where stretches begin, and where the last one ends.
         needed : array of bool
@@ -203,8 +204,6 @@ def why_plain(nfa: NFA, values: MatchValues | None) -> str:
         return "a condition over earlier stages has strings"
     if values is not None and (values.opcodes & _UNKNOWN_OPS or values.has_offsets):
         return "a condition over earlier stages has an operator that the kernel does not know yet"
-    if any(atom.bit >> _MOST_BITS for atom in nfa.atoms):
-        return f"there are more than {_MOST_BITS} conditions"
     return ""
 
 
@@ -244,6 +243,7 @@ def make_kernel(
     if module is None or why_plain(nfa, values):
         return None
     helper = KernelHelper(nfa, limit)
+    words = 1 + max((_place(atom.bit)[0] for atom in atoms), default=0)
     tables = list(nfa.tables.values())
     stages = {name: number for number, name in enumerate(nfa.stages)}
     kernel: Kernel = module.Kernel(
@@ -258,7 +258,7 @@ def make_kernel(
         handle_timeout=nfa.handle_timeout,
         processing_time=processing_time,
         skip=_skip(nfa.skip_strategy, stages),
-        known=known,
+        known=_words(known, words),
         limit=0 if limit is None else min(limit.most, _MOST_PARTIALS),
         drop_oldest=limit is not None and limit.policy == "dropOldest",
         sets_timers=sets_timers,
@@ -270,8 +270,19 @@ def make_kernel(
 def _atom(atom: Atom, values: MatchValues | None) -> tuple[Any, ...]:
     if atom.expression is not None and values is not None:
         code = tuple((int(op), operand) for op, operand in values.programs[atom.expression])
-        return _EXPRESSION, 0, None, code
-    return (_OF_EVENT if atom.bit else _OF_MATCH), atom.bit, atom.function, ()
+        return _EXPRESSION, 0, 0, None, code
+    return (_OF_EVENT if atom.bit else _OF_MATCH), *_place(atom.bit), atom.function, ()
+
+
+def _place(bit: int) -> tuple[int, int]:
+    """Return the word that a bit is in, and the bit in the word."""
+    word = max(bit.bit_length() - 1, 0) // _WORD
+    return word, bit >> (word * _WORD)
+
+
+def _words(bits: int, count: int) -> tuple[int, ...]:
+    """Return the words of an integer, lowest first."""
+    return tuple(bits >> (_WORD * word) & ((1 << _WORD) - 1) for word in range(count))
 
 
 def _slot(slot: Slot, stages: dict[str, int]) -> tuple[Any, ...]:

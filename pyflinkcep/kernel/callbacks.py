@@ -15,6 +15,7 @@ from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.operator.limit import too_many
 from pyflinkcep.operator.state_format import damaged_state
 from pyflinkcep.sharedbuffer import EventId, NodeId
+from pyflinkcep.sharedbuffer.buffer import lost_path
 
 __all__ = ["KernelHelper"]
 
@@ -97,6 +98,10 @@ class KernelHelper:
     def damaged(self) -> None:
         """Raise the error for state that cannot be read."""
         raise damaged_state("numbers that are no state")
+
+    def lost_path(self) -> None:
+        """Raise the error for a partial match whose version fits no path."""
+        raise lost_path()
 
     def skip_missed(self, ways: list[list[tuple[int, int, int]]]) -> None:
         """Raise the error for a skip strategy that finds nothing to skip to."""

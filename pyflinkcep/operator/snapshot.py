@@ -11,6 +11,7 @@ from pyflinkcep.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.operator.state_format import (
     Serializer,
     bytes_to_ints,
+    damaged_state,
     ints_to_bytes,
     pack,
     refuse_damage,
@@ -82,12 +83,14 @@ def restore(operator: KeyedCepOperator, data: bytes, events: Serializer, keys: S
             header["states"],
             header["stages"],
         )
-        number = reader.number
         for key in keys.loads(key_bytes):
             context = contexts[key] = KeyContext(operator.operator.new_key())
-            for _ in range(number()):
-                timestamp = number()
-                context.queue[timestamp] = [reader.events[number()] for _ in range(number())]
+            for _ in reader.count(2):
+                timestamp = reader.number()
+                context.queue[timestamp] = [reader.event() for _ in reader.count(1)]
             context.state = reader.read()
+        reader.end()
+        if len(contexts) != header["keys"] or not isinstance(header["watermark"], int):
+            raise damaged_state("its header does not fit")
         operator.watermark, operator.late_dropped = header["watermark"], header["lateDropped"]
     operator.keys.update(contexts)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -11,6 +12,7 @@ import attrs
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.nfa import NFA, ComputationState, NFAState
 from pyflinkcep.operator.cep_operator import KeyState
+from pyflinkcep.operator.state_format import damaged_state
 from pyflinkcep.sharedbuffer import (
     DeweyNumber,
     EventId,
@@ -23,6 +25,8 @@ from pyflinkcep.sharedbuffer import (
 __all__ = ["StateReader", "StateWriter"]
 
 _NONE, _GONE = -1, -2
+_MOST = 1 << 62
+"""Above all counts, ids and digits, so that the kernel can count on without an overflow."""
 
 
 @attrs.define(eq=False)
@@ -139,7 +143,7 @@ def _number(nodes: dict[SharedBufferNode, int], node: SharedBufferNode | None) -
 @attrs.define(eq=False)
 class StateReader:
     """
-    Reads what :class:`StateWriter` wrote.
+    Reads what :class:`StateWriter` wrote, and refuses numbers that no key could have.
 
     Attributes
     ----------
@@ -151,8 +155,19 @@ class StateReader:
         The events beside it.
     states, stages : sequence of str
         The names behind the numbers, as they were when the state was written.
-    first_event : int
-        Where the events of the state at work begin; see ``StateWriter``.
+    first_event, last_event : int
+        Where the events of the state at work begin and end; see ``StateWriter``.
+
+    Raises
+    ------
+    PatternChangedError
+        When the pattern lacks one of the states.
+    StateFormatError
+        From every method, when the numbers are damaged.
+
+    Notes
+    -----
+    The kernel's ``state_reader.c`` refuses the same numbers.
     """
 
     nfa: NFA
@@ -161,7 +176,12 @@ class StateReader:
     states: Sequence[str]
     stages: Sequence[str]
     first_event: int = 0
-    _next: Iterator[int] = attrs.field(init=False)
+    last_event: int = attrs.field()
+    _at: int = attrs.field(default=0, init=False)
+
+    @last_event.default
+    def _all_events(self) -> int:
+        return len(self.events)
 
     def __attrs_post_init__(self) -> None:
         missing = [name for name in self.states if name not in self.nfa.tables]
@@ -171,45 +191,78 @@ class StateReader:
                 f"NFA has states {list(self.nfa.tables)}",
                 "restore with the pattern that the state was written for",
             )
-        self._next = iter(self.numbers)
+        if not set(self.stages) <= set(self.nfa.stages):
+            raise damaged_state(f"expected the stages {self.nfa.stages}, got {self.stages}")
 
-    def seek(self, numbers: Iterable[int], first_event: int) -> None:
-        """Continue with other numbers, whose events begin at `first_event`."""
-        self._next = iter(numbers)
-        self.first_event = first_event
+    def seek(self, numbers: Sequence[int], first_event: int, last_event: int) -> None:
+        """Continue with other numbers, and the events from the first to before the last."""
+        if not 0 <= first_event <= last_event <= len(self.events):
+            raise damaged_state("a key's events are not among those stored")
+        self.numbers, self._at = numbers, 0
+        self.first_event, self.last_event = first_event, last_event
 
     def number(self) -> int:
         """Read one integer."""
-        return next(self._next)
+        at = self._at
+        if at >= len(self.numbers):
+            raise damaged_state("it is cut short")
+        self._at = at + 1
+        return self.numbers[at]
+
+    def within(self, low: int, high: int) -> int:
+        """Read an integer that must be from `low` to below `high`."""
+        number = self.number()
+        if not low <= number < high:
+            raise damaged_state(f"expected a number from {low} to {high - 1}, got {number}")
+        return number
+
+    def count(self, least: int) -> range:
+        """Read how many items follow, which take `least` integers each; return their numbers."""
+        return range(self.within(0, (len(self.numbers) - self._at - 1) // least + 1))
+
+    def event(self) -> Any:
+        """Read the number of an event; return the event."""
+        return self.events[self.first_event + self.within(0, self.last_event - self.first_event)]
+
+    def end(self) -> None:
+        """Refuse numbers that are left over."""
+        if self._at != len(self.numbers):
+            raise damaged_state(f"{len(self.numbers) - self._at} numbers are left over")
 
     def read(self) -> KeyState:
         """Read one key's state."""
-        number = self.number
-        timers = {number() for _ in range(number())}
-        count, timestamp = number(), number()
+        timers = [self.number() for _ in self.count(1)]
+        if any(timer >= after for timer, after in pairwise(timers)):
+            raise damaged_state("timers do not rise")
+        count, timestamp = self.within(_NONE, _MOST), self.number()
         buffer = SharedBuffer()
         if count != _NONE:
             buffer.timestamp, buffer.event_count = timestamp, count
         versions = self._read_versions()
         nodes = self._read_events(buffer)
-        for node in nodes:
-            for _ in range(number()):
-                target = self._node(nodes, number())
-                node.edges.append(SharedBufferEdge(number(), target, versions[number()]))
-        partials = [self._read_match(nodes, versions) for _ in range(number())]
-        completed = [self._read_match(nodes, versions) for _ in range(number())]
-        return KeyState(NFAState(partials, completed), buffer, timers)
+        for number, node in enumerate(nodes):
+            for _ in self.count(3):
+                target = self._node(nodes, number)  # an earlier one: paths have no circles
+                locks = self.within(0, _MOST)
+                version = versions[self.within(0, len(versions))]
+                node.edges.append(SharedBufferEdge(locks, target, version))
+        partials = [self._read_match(nodes, versions) for _ in self.count(5)]
+        completed = [self._read_match(nodes, versions) for _ in self.count(5)]
+        self._check_starts(partials, completed)
+        return KeyState(NFAState(partials, completed), buffer, set(timers))
 
     def _read_events(self, buffer: SharedBuffer) -> list[SharedBufferNode]:
-        number = self.number
         nodes = []
-        for _ in range(number()):
-            event_id = EventId(number(), number())
-            entry = LockableEvent(number(), event_id, self.events[self.first_event + number()])
+        for _ in self.count(5):
+            event_id = EventId(self.number(), self.within(0, _MOST))
+            if event_id in buffer.events:
+                raise damaged_state(f"two events have the id {event_id}")
+            entry = LockableEvent(self.within(0, _MOST), event_id, self.event())
             buffer.events[event_id] = entry
-            for _ in range(number()):
-                stage = self.stages[number()]
-                node = SharedBufferNode(number(), entry, stage, [], bool(number()))
+            for _ in self.count(3):
+                stage = self.stages[self.within(0, len(self.stages))]
+                locks, alive = self.within(0, _MOST), self.within(0, 2)
+                node = SharedBufferNode(locks, entry, stage, [], bool(alive))
                 entry.nodes.append(node)
                 nodes.append(node)
         return nodes
@@ -217,24 +270,37 @@ class StateReader:
     def _read_match(
         self, nodes: list[SharedBufferNode], versions: list[DeweyNumber]
     ) -> ComputationState:
-        number = self.number
-        table = self.nfa.tables[self.states[number()]]
-        version = versions[number()]
-        node = self._node(nodes, number())
-        start = EventId(number(), number())
-        return ComputationState(table, version, None if start.id == _NONE else start, node)
+        table = self.nfa.tables[self.states[self.within(0, len(self.states))]]
+        version = versions[self.within(0, len(versions))]
+        node = self._node(nodes, len(nodes))
+        start = EventId(self.number(), self.within(_NONE, _MOST))
+        if (node is None) != (start.id == _NONE):
+            raise damaged_state("a partial match has events, but no start")
+        return ComputationState(table, version, None if node is None else start, node)
+
+    def _check_starts(
+        self, partials: list[ComputationState], completed: list[ComputationState]
+    ) -> None:
+        """Check that the start state is last, and the only one without events."""
+        states = [partial.table is self.nfa.start for partial in partials]
+        starts = [partial.start_event_id is None for partial in partials]
+        expected = [*[False] * (len(partials) - 1), True]
+        if states != expected or starts != expected:
+            raise damaged_state("expected the start state last among the partial matches")
+        if any(match.start_event_id is None for match in completed):
+            raise damaged_state("a match has no events")
 
     def _read_versions(self) -> list[DeweyNumber]:
-        number = self.number
         versions: list[DeweyNumber] = []
-        for _ in range(number()):
-            parent, digit = number(), number()
+        for _ in self.count(2):
+            parent = self.within(_NONE, len(versions))
             before = None if parent == _NONE else versions[parent]
-            versions.append(DeweyNumber.following(before, digit))
+            versions.append(DeweyNumber.following(before, self.within(0, _MOST)))
         return versions
 
-    @staticmethod
-    def _node(nodes: list[SharedBufferNode], number: int) -> SharedBufferNode | None:
+    def _node(self, nodes: list[SharedBufferNode], end: int) -> SharedBufferNode | None:
+        """Read the number of a node, which must be below `end`."""
+        number = self.within(_GONE, end)
         if number == _NONE:
             return None
         if number == _GONE:

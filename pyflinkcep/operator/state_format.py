@@ -77,10 +77,10 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
     at = _HEAD.size + length
     try:
         header = json.loads(data[_HEAD.size : at])
-        sizes = header.pop("sections")
+        sizes = [int(size) for size in header.pop("sections")]
     except (ValueError, LookupError, TypeError, AttributeError) as cause:
         raise StateFormatError("the state's header is damaged", _DAMAGED) from cause
-    if len(data) != at + sum(sizes):
+    if min(sizes, default=0) < 0 or len(data) != at + sum(sizes):
         raise StateFormatError(
             f"state of {len(data)} bytes, its header says {at + sum(sizes)}", _DAMAGED
         )

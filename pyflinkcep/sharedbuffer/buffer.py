@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.errors import StateFormatError
 from pyflinkcep.sharedbuffer.dewey import DeweyNumber
 from pyflinkcep.sharedbuffer.elements import (
     EventId,
@@ -298,15 +299,22 @@ class SharedBufferAccessor:
         -------
         dict of str to list
             As the first of :meth:`extract_patterns`.
+
+        Raises
+        ------
+        StateFormatError
+            When there is none.
         """
         walked = []
         current = node
         while current is not None:
             edges = current.edges
             if len(edges) != 1:
-                path = self.extract_patterns(node, version)[0]
+                paths = self.extract_patterns(node, version)
+                if not paths:
+                    raise lost_path()
                 return {
-                    stage: [entry.event for entry in entries] for stage, entries in path.items()
+                    stage: [entry.event for entry in entries] for stage, entries in paths[0].items()
                 }
             walked.append(current)
             current = edges[0].target
@@ -318,6 +326,14 @@ class SharedBufferAccessor:
             else:
                 match[stage] = [step.entry.event]
         return match
+
+
+def lost_path() -> StateFormatError:
+    """Make the error for a partial match whose version fits no path, which damage alone brings."""
+    return StateFormatError(
+        "the state is damaged: a partial match has lost its events",
+        "restore from another checkpoint, or start from empty state",
+    )
 
 
 def _collect(path: Any) -> Path:

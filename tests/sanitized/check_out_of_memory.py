@@ -142,7 +142,7 @@ def test_other_keys_go_on() -> None:
         failures += 1
         run.results()
         if lost and lost[0].partial_count == 0:
-            with pytest.raises(RuntimeError, match="lost when memory ran out"):
+            with pytest.raises(RuntimeError, match="lost to an earlier error"):
                 run.process(lost[0], times, _EVENTS)
         run.process(run.kernel.new_key(), times, _EVENTS)
         assert run.results() == expected

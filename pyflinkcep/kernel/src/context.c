@@ -44,6 +44,15 @@ int context_ambiguous(Kernel *kernel, const Node *node, Py_ssize_t ways) {
     return -1;
 }
 
+/* Put the way that a run took into the workspace's path; raise if damage has left it none. */
+int context_path(Kernel *kernel, Node *node, Version *version) {
+    Path *path = &kernel->work.path;
+    if (path_of_run(path, node, version) < 0) return -1;
+    if (path->size > 0 || node == NULL) return 0;
+    Py_XDECREF(PyObject_CallMethod(kernel->helper, "lost_path", NULL));
+    return -1;
+}
+
 /* Return the edge that a run came by; raise unless there is just one. */
 static Edge *only_edge(Kernel *kernel, Node *node, const Version *version) {
     Py_ssize_t ways;

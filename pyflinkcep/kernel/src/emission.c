@@ -229,9 +229,8 @@ static int prune(Kernel *kernel, Key *key, const Partial *match) {
 }
 
 static int emit_match(Kernel *kernel, Key *key, const Partial *match, int64_t timestamp) {
-    Path *path = &kernel->work.path;
-    if (prune(kernel, key, match) < 0 || path_of_run(path, match->node, match->version) < 0 ||
-        found_path(&kernel->found, path) < 0)
+    if (prune(kernel, key, match) < 0 || context_path(kernel, match->node, match->version) < 0 ||
+        found_path(&kernel->found, &kernel->work.path) < 0)
         return -1;
     return found_end(&kernel->found, true, timestamp);
 }

@@ -2,12 +2,35 @@
 /* Asking conditions, each of one event at most once. Mirror: nfa/evaluation.py. */
 #include "kernel.h"
 
-void evaluation_begin(Kernel *kernel, int64_t handle, int64_t timestamp, uint64_t bits) {
+/* Make room for the words of bits of which `known` come with the events. */
+int evaluation_make(Evaluation *asked, PyObject *known) {
+    Py_ssize_t words = PyTuple_Size(known);
+    asked->always_known = allocate_zeros(words, sizeof(uint64_t));
+    asked->known = allocate_zeros(words, sizeof(uint64_t));
+    asked->holds = allocate_zeros(words, sizeof(uint64_t));
+    if (asked->always_known == NULL || asked->known == NULL || asked->holds == NULL) return -1;
+    asked->words = words;
+    for (Py_ssize_t i = 0; i < words; i++)
+        asked->always_known[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(known, i));
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+void evaluation_free(Evaluation *asked) {
+    release_memory(asked->always_known);
+    release_memory(asked->known);
+    release_memory(asked->holds);
+}
+
+/* Turn to an event with some words of bits; further words are 0. */
+void evaluation_begin(
+    Kernel *kernel, int64_t handle, int64_t timestamp, const int64_t *bits, Py_ssize_t words) {
     Evaluation *asked = &kernel->asked;
     asked->handle = handle;
     asked->timestamp = timestamp;
-    asked->known = asked->always_known;
-    asked->holds = bits;
+    for (Py_ssize_t i = 0; i < asked->words; i++) {
+        asked->known[i] = asked->always_known[i];
+        asked->holds[i] = i < words ? (uint64_t)bits[i] : 0;
+    }
     Py_CLEAR(asked->row);
 }
 
@@ -78,11 +101,12 @@ static int ask(Kernel *kernel, int32_t number) {
 static int holds_of_event(Kernel *kernel, int32_t number) {
     Evaluation *asked = &kernel->asked;
     uint64_t bit = kernel->pattern.atoms[number].bit;
-    if (asked->known & bit) return (asked->holds & bit) != 0;
+    int32_t word = kernel->pattern.atoms[number].word;
+    if (asked->known[word] & bit) return (asked->holds[word] & bit) != 0;
     int holds = ask(kernel, number);
     if (holds < 0) return -1;
-    asked->known |= bit;
-    if (holds) asked->holds |= bit;
+    asked->known[word] |= bit;
+    if (holds) asked->holds[word] |= bit;
     return holds;
 }
 

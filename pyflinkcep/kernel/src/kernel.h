@@ -15,8 +15,10 @@
 
 /* The event at work, and the partial match that is asked. */
 typedef struct {
-    uint64_t always_known; /* the bits of the conditions that come with the events */
-    uint64_t known, holds;
+    /* Conditions by their bits, in words of 63: Python's integers and Spark's have a sign. */
+    Py_ssize_t words;
+    uint64_t *always_known; /* those that come with the events */
+    uint64_t *known, *holds;
     int64_t handle, timestamp;
     PyObject *row;
     Node *node;
@@ -72,7 +74,10 @@ static inline PyObject *call_with(PyObject *function, PyObject *argument) {
 
 /* evaluation.c */
 PyObject *view_of(Kernel *kernel, int64_t handle);
-void evaluation_begin(Kernel *kernel, int64_t handle, int64_t timestamp, uint64_t bits);
+int evaluation_make(Evaluation *asked, PyObject *known);
+void evaluation_free(Evaluation *asked);
+void evaluation_begin(
+    Kernel *kernel, int64_t handle, int64_t timestamp, const int64_t *bits, Py_ssize_t words);
 void evaluation_end(Kernel *kernel);
 Decision *evaluation_of_event(Kernel *kernel, int32_t state);
 Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decision);
@@ -81,6 +86,7 @@ Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decisi
 extern PyType_Spec context_spec;
 PyObject *context_new(Kernel *kernel, PyTypeObject *type);
 void context_forget(Kernel *kernel);
+int context_path(Kernel *kernel, Node *node, Version *version);
 int context_ambiguous(Kernel *kernel, const Node *node, Py_ssize_t ways);
 
 /* deadlines.c */
@@ -99,10 +105,16 @@ int key_apply(Kernel *kernel, Key *key);
 int key_drop_oldest(Kernel *kernel, Key *key, Py_ssize_t count);
 
 /* operator.c */
+typedef struct {
+    Array times, handles, bits;
+    Py_ssize_t words; /* of bits for each event */
+    int64_t base; /* the handle of the first event if there are no handles */
+} Events;
+
 void name_memory_error(Kernel *kernel, Py_ssize_t partials);
 Py_ssize_t key_process(
-    Kernel *kernel, Key *key, const int64_t *times, const int64_t *handles, int64_t base,
-    const int64_t *bits, Py_ssize_t start, Py_ssize_t end, Py_ssize_t most_results);
+    Kernel *kernel, Key *key, const Events *events, Py_ssize_t start, Py_ssize_t end,
+    Py_ssize_t most_results);
 int key_advance_watermark(Kernel *kernel, Key *key, int64_t timestamp);
 bool key_is_idle(const Kernel *kernel, const Key *key);
 

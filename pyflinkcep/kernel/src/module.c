@@ -151,6 +151,7 @@ static void kernel_dealloc(Kernel *kernel) {
     found_free(&kernel->late);
     matches_free(&kernel->matches);
     workspace_free(&kernel->work);
+    evaluation_free(&kernel->asked);
     PyObject_GC_Del(kernel);
     Py_DECREF((PyObject *)type);
 }
@@ -164,9 +165,8 @@ static int workspace_make(Workspace *work, const Pattern *pattern) {
 }
 
 typedef struct {
-    PyObject *helper, *states, *atoms, *slots, *stages;
+    PyObject *helper, *states, *atoms, *slots, *stages, *known;
     long long window_time, limit;
-    unsigned long long known;
     int handle_timeout, processing_time, skip_throws, drop_oldest, sets_timers, ansi;
 } Arguments;
 
@@ -186,9 +186,9 @@ static int kernel_read_arguments(Kernel *kernel, const Arguments *given) {
     kernel->limit = given->limit;
     kernel->drop_oldest = given->drop_oldest;
     kernel->sets_timers = given->sets_timers;
-    kernel->asked.always_known = given->known;
     kernel->values.ansi = given->ansi;
-    if (pattern_read_states(&kernel->pattern, given->states) < 0 ||
+    if (evaluation_make(&kernel->asked, given->known) < 0 ||
+        pattern_read_states(&kernel->pattern, given->states) < 0 ||
         pattern_read_atoms(&kernel->pattern, given->atoms) < 0 ||
         values_read_slots(&kernel->values, given->slots) < 0)
         return -1;
@@ -208,11 +208,11 @@ static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
         return -1;
     }
     if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "OO!O!O!O!iiLpp(iip)KLppp", names, &given.helper, &PyTuple_Type,
+            args, keywords, "OO!O!O!O!iiLpp(iip)O!Lppp", names, &given.helper, &PyTuple_Type,
             &given.states, &PyTuple_Type, &given.atoms, &PyTuple_Type, &given.slots,
             &PyTuple_Type, &given.stages, &pattern->start, &pattern->final, &given.window_time,
             &given.handle_timeout, &given.processing_time, &pattern->skip_kind,
-            &pattern->skip_stage, &given.skip_throws, &given.known, &given.limit,
+            &pattern->skip_stage, &given.skip_throws, &PyTuple_Type, &given.known, &given.limit,
             &given.drop_oldest, &given.sets_timers, &given.ansi))
         return -1;
     int status = kernel_read_arguments(kernel, &given);

@@ -23,13 +23,19 @@ static int find_present(Kernel *kernel, Key *key) {
     return 0;
 }
 
+/* Fail in the middle of a step, `taken` partial matches of which are taken over or dropped. */
+static int half_done(Key *key, Py_ssize_t taken) {
+    partials_forget(&key->partials, taken);
+    partials_clear(&key->partials);
+    return -1;
+}
+
 /* --- time */
 
 /* Keep a timeout until the matches that waited for time have been given. */
 static int keep_timeout(Kernel *kernel, const Partial *partial, int64_t timestamp) {
-    Path *path = &kernel->work.path;
-    if (path_of_run(path, partial->node, partial->version) < 0 ||
-        found_path(&kernel->late, path) < 0)
+    if (context_path(kernel, partial->node, partial->version) < 0 ||
+        found_path(&kernel->late, &kernel->work.path) < 0)
         return -1;
     return found_end(&kernel->late, false, deadline_passed(kernel, partial, timestamp));
 }
@@ -48,9 +54,9 @@ static int give_timeouts(Kernel *kernel) {
 
 static int match_of_run(
     Kernel *kernel, const Partial *partial, Node *node, Version *version, int32_t last_stage) {
-    Path *path = &kernel->work.path;
-    if (path_of_run(path, node, version) < 0) return -1;
-    return matches_add(&kernel->matches, partial, path, last_stage, kernel->asked.handle);
+    if (context_path(kernel, node, version) < 0) return -1;
+    return matches_add(
+        &kernel->matches, partial, &kernel->work.path, last_stage, kernel->asked.handle);
 }
 
 static int give_pending(Kernel *kernel, Key *key, int64_t timestamp) {
@@ -91,10 +97,8 @@ int key_advance(Kernel *kernel, Key *key, int64_t timestamp) {
     Partials *kept = &kernel->work.following;
     Py_ssize_t before = key->partials.size;
     for (Py_ssize_t i = 0; i < before; i++)
-        if (advance_one(kernel, key, key->partials.items[i], timestamp) < 0) {
-            partials_forget(&key->partials, i + 1);
-            return -1;
-        }
+        if (advance_one(kernel, key, key->partials.items[i], timestamp) < 0)
+            return half_done(key, i + 1);
     key->partials.size = 0;
     partials_swap(&key->partials, kept);
     key_first_deadline(kernel, key);
@@ -316,10 +320,8 @@ static int take_steps(Kernel *kernel, Key *key) {
     Partials *following = &kernel->work.following;
     Entry *entry = NULL;
     for (Py_ssize_t i = 0; i < key->partials.size; i++)
-        if (take_step(kernel, key, key->partials.items[i], kernel->work.steps[i], &entry) < 0) {
-            partials_forget(&key->partials, i + 1);
-            return -1;
-        }
+        if (take_step(kernel, key, key->partials.items[i], kernel->work.steps[i], &entry) < 0)
+            return half_done(key, i + 1);
     key->partials.size = 0;
     partials_swap(&key->partials, following);
     key->present_known = false;

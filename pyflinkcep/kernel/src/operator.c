@@ -109,12 +109,12 @@ void name_memory_error(Kernel *kernel, Py_ssize_t partials) {
 }
 
 /*
- * Fail. Once memory has run out the key cannot go on, since its state is half done: it is cleared,
- * and what is shared is made ready for other keys. After another error a key can go on.
+ * Fail. When memory has run out or a step is half done, the key cannot go on: it is cleared, and
+ * what is shared is made ready for other keys. After another error the key can go on.
  */
 static int failed(Kernel *kernel, Key *key) {
     evaluation_end(kernel);
-    if (PyErr_Occurred() != PyExc_MemoryError) return -1;
+    if (PyErr_Occurred() != PyExc_MemoryError && key->partials.size > 0) return -1;
     Py_ssize_t partials = key->partials.size + kernel->work.following.size;
     partials_clear(&kernel->work.following);
     partials_clear(&kernel->work.done);
@@ -129,9 +129,12 @@ static int failed(Kernel *kernel, Key *key) {
 
 /* Match one event; return 0 if it changed nothing. */
 static int process_one(
-    Kernel *kernel, Key *key, int64_t timestamp, int64_t handle, uint64_t bits, bool advances) {
-    if (advances && key_advance(kernel, key, timestamp) < 0) return -1;
-    evaluation_begin(kernel, handle, timestamp, bits);
+    Kernel *kernel, Key *key, const Events *events, Py_ssize_t at, bool advances) {
+    const int64_t *times = events->times.items, *handles = events->handles.items;
+    const int64_t *bits = events->bits.items;
+    if (advances && key_advance(kernel, key, times[at]) < 0) return -1;
+    evaluation_begin(kernel, handles == NULL ? events->base + at : handles[at], times[at],
+                     bits == NULL ? NULL : bits + at * events->words, events->words);
     int status = key_apply(kernel, key);
     return status > 0 && enforce_limit(kernel, key) < 0 ? -1 : status;
 }
@@ -141,8 +144,9 @@ static int process_one(
  * once there are `most_results`, an event of another time before; -1 with an exception.
  */
 Py_ssize_t key_process(
-    Kernel *kernel, Key *key, const int64_t *times, const int64_t *handles, int64_t base,
-    const int64_t *bits, Py_ssize_t start, Py_ssize_t end, Py_ssize_t most_results) {
+    Kernel *kernel, Key *key, const Events *events, Py_ssize_t start, Py_ssize_t end,
+    Py_ssize_t most_results) {
+    const int64_t *times = events->times.items;
     bool has_begun = key->is_new_start && start < end, has_now = false;
     int64_t begun = start < end ? times[start] : 0, now = 0;
     Py_ssize_t at = start;
@@ -153,8 +157,7 @@ Py_ssize_t key_process(
          * is over already, and Flink lets the second event still have it. */
         bool advances =
             !key->never && timestamp >= key->deadline && !(has_now && now == timestamp);
-        int status = process_one(kernel, key, timestamp, handles == NULL ? base + at : handles[at],
-                                 bits == NULL ? 0 : (uint64_t)bits[at], advances);
+        int status = process_one(kernel, key, events, at, advances);
         if (status < 0) return failed(kernel, key);
         if (status == 0) continue;
         has_now = true;

@@ -76,9 +76,9 @@ void key_clear(Key *key) {
     *key = (Key){0};
 }
 
-/* Refuse a key that was cleared when memory ran out: every other has its start state at least. */
+/* Refuse a key that was cleared after an error: every other has its start state at least. */
 int key_check_usable(const Key *key) {
     if (key->partials.size > 0) return 0;
-    PyErr_SetString(PyExc_RuntimeError, "this key was lost when memory ran out");
+    PyErr_SetString(PyExc_RuntimeError, "this key was lost to an earlier error");
     return -1;
 }

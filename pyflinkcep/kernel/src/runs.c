@@ -5,24 +5,23 @@
  */
 #include "kernel.h"
 
-typedef struct {
-    Array times, handles, bits;
-    int64_t base;
-} Events;
-
 static void events_close(Events *events) {
     array_close(&events->times);
     array_close(&events->handles);
     array_close(&events->bits);
 }
 
-static int events_open(Events *events, PyObject *times, PyObject *handles, PyObject *bits) {
+/* Open the arrays of events; there are up to `most_words` words of bits for each event. */
+static int events_open(
+    Events *events, PyObject *times, PyObject *handles, PyObject *bits, Py_ssize_t most_words) {
     if (array_of(times, 8, &events->times) < 0 || array_of(handles, 8, &events->handles) < 0 ||
         array_of(bits, 8, &events->bits) < 0)
         return -1;
     Py_ssize_t size = events->times.size;
+    if (events->bits.items != NULL && size > 0) events->words = events->bits.size / size;
     if ((events->handles.items != NULL && events->handles.size != size) ||
-        (events->bits.items != NULL && events->bits.size != size)) {
+        (events->bits.items != NULL && events->bits.size != size * events->words) ||
+        events->words > most_words) {
         PyErr_SetString(PyExc_ValueError, "times, handles and bits differ in length");
         return -1;
     }
@@ -36,8 +35,7 @@ static Py_ssize_t process(
         PyErr_SetString(PyExc_ValueError, "expected events within the arrays");
         return -1;
     }
-    return key_process(kernel, key, events->times.items, events->handles.items, events->base,
-                       events->bits.items, start, end, most_results);
+    return key_process(kernel, key, events, start, end, most_results);
 }
 
 /*
@@ -64,7 +62,8 @@ PyObject *kernel_run(Kernel *kernel, PyObject *args) {
     if (open != NULL && key_check_usable(&open->key) < 0) return NULL;
     Py_XINCREF((PyObject *)open);
     events.base = base;
-    if (events_open(&events, times, handles, bits) < 0 || array_of(bounds_array, 8, &bounds) < 0 ||
+    if (events_open(&events, times, handles, bits, kernel->asked.words) < 0 ||
+        array_of(bounds_array, 8, &bounds) < 0 ||
         array_of(needed_array, 1, &needed) < 0)
         goto end;
     if (stretch < 0 || bounds.size < 1 || needed.size != bounds.size - 1) {
@@ -216,7 +215,7 @@ PyObject *kernel_run_page(Kernel *kernel, PyObject *args) {
                        &stored.numbers, &stored.number_ends, &stored.event_ends};
     events.base = base;
     stored.first_held = first_held;
-    bool good = events_open(&events, times, handles, bits) == 0;
+    bool good = events_open(&events, times, handles, bits, kernel->asked.words) == 0;
     for (Py_ssize_t i = 0; i < 6 && good; i++) good = array_of(objects[i], 8, arrays[i]) == 0;
     if (good && (starts.size != positions.size || ends.size != positions.size)) {
         PyErr_SetString(PyExc_ValueError, "positions, starts and ends differ in length");

@@ -61,8 +61,8 @@ int pattern_read_atoms(Pattern *pattern, PyObject *atoms) {
         Atom *atom = &pattern->atoms[i];
         unsigned long long bit;
         PyObject *function, *code;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(atoms, i), "iKOO", &atom->kind, &bit, &function,
-                              &code))
+        if (!PyArg_ParseTuple(PyTuple_GetItem(atoms, i), "iiKOO", &atom->kind, &atom->word, &bit,
+                              &function, &code))
             return -1;
         atom->bit = bit;
         atom->function = Py_NewRef(function);

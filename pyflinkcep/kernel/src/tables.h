@@ -27,8 +27,8 @@ typedef struct Decision {
 enum { ATOM_OF_EVENT, ATOM_OF_MATCH, ATOM_EXPRESSION };
 
 typedef struct {
-    int32_t kind;
-    uint64_t bit;
+    int32_t kind, word;
+    uint64_t bit; /* in its word; 0 for a condition of more than the event */
     PyObject *function;
     Program program;
 } Atom;

@@ -159,8 +159,11 @@ class _StoredStates:
         """Read the state of a key."""
         numbers = self._numbers[self._lengths[position] : self._lengths[position + 1]]
         with refuse_damage():
-            self._reader.seek(numbers.tolist(), int(self._counts[position]))
-            return self._reader.read()
+            first, last = self._counts[position : position + 2].tolist()
+            self._reader.seek(numbers.tolist(), first, last)
+            state = self._reader.read()
+            self._reader.end()
+            return state
 
 
 class _PageWriter:

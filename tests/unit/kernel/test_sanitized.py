@@ -10,7 +10,11 @@ import pytest
 
 from tests.sanitized.build import ROOT, preloaded
 
-_FILES = ["tests/sanitized/check_out_of_memory.py", "tests/unit/kernel/test_same_as_plain.py"]
+_FILES = [
+    "tests/sanitized/check_out_of_memory.py",
+    "tests/unit/kernel/test_damaged_state.py",
+    "tests/unit/kernel/test_same_as_plain.py",
+]
 
 
 @pytest.mark.skipif(preloaded() is None, reason="no C compiler with an address sanitizer")

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy as Skip
-from pyflinkcep.errors import PatternChangedError, StateFormatError
+from pyflinkcep.errors import CepError, PatternChangedError, StateFormatError
 from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.operator import (
     STATE_FORMAT,
@@ -179,6 +181,33 @@ def test_damaged_numbers_are_refused() -> None:
 
     with pytest.raises(StateFormatError):
         load(empty(), data)
+
+
+def test_random_flips_and_cuts() -> None:
+    """Whatever is changed, a restore is refused by one error or goes on; it never hangs."""
+    data, draw = save(filled()), random.Random(8)
+    refused, examples = 0, int(os.environ.get("DAMAGED_STATES", "1000"))
+    for _ in range(examples):
+        damaged = bytearray(data)
+        for _ in range(draw.choice([1, 1, 2, 8])):
+            damaged[draw.randrange(len(damaged))] ^= 1 << draw.randrange(8)
+        if draw.random() < 0.2:
+            del damaged[draw.randrange(len(damaged)) :]
+        operator = empty()
+        try:
+            load(operator, bytes(damaged))
+        except (StateFormatError, PatternChangedError):
+            assert operator.keys == {}
+            refused += 1
+            continue
+        try:
+            operator.process_element("k", "c2", 7)
+            operator.advance_watermark(60)
+            assert save(operator)
+        except CepError:
+            continue
+
+    assert refused > examples // 2
 
 
 def test_a_header_without_its_fields_is_refused() -> None:
