@@ -317,6 +317,10 @@ class _Parser(Cursor):
         self._expect(")")
         if self._now.is_word(*_WINDOWS):
             return self._windowed(tuple(operands), start)
+        if len(operands) == 2 and operands[0].form is Form.WORD and name.startswith("date"):
+            column = operands[0]  # datediff(end, start), without a unit
+            names = (column.value,)
+            operands[0] = Syntax(Form.COLUMN, names, (), column.start, column.end)
         end = self._end()
         return Syntax(Form.CALL, name, tuple(operands), start, end, type_ or distinct)
 

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The columns of events that are Python objects: mappings, Rows, objects with attributes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pyflinkcep.errors import InputError
+
+__all__ = ["column", "element", "member"]
+
+Function = Callable[[Any], Any]
+
+
+def column(names: tuple[str, ...]) -> Function:
+    """Return the function that gives a column, or a field inside it, of an event."""
+    first, *rest = names
+
+    def value(event: Any) -> Any:
+        found = member(event, first)
+        for name in rest:
+            found = None if found is None else member(found, name)
+        return found
+
+    return value
+
+
+def member(owner: Any, name: str) -> Any:
+    """Return a column of an event, or a field of a struct, names compared as Spark does."""
+    found = _exact_member(owner, name)
+    if found is _MISSING:
+        names = _names_of(owner)
+        same = [other for other in names if other.casefold() == name.casefold()]
+        if len(same) != 1:
+            near = difflib.get_close_matches(name, names, n=1)
+            raise InputError(
+                f"the event {_short(owner)} has no column {name!r}",
+                f"did you mean {near[0]!r}?" if near else f"its columns are {names}",
+            )
+        found = _exact_member(owner, same[0])
+    item = getattr(found, "item", None)  # a scalar of numpy
+    return item() if callable(item) and not isinstance(found, Mapping) else found
+
+
+_MISSING = object()
+
+
+def _exact_member(owner: Any, name: str) -> Any:
+    if isinstance(owner, Mapping):
+        return owner.get(name, _MISSING)
+    return getattr(owner, name, _MISSING)
+
+
+def _names_of(owner: Any) -> list[str]:
+    if isinstance(owner, Mapping):
+        return [str(name) for name in owner]
+    names: Iterable[str] = (
+        getattr(owner, "_fields", None) or getattr(owner, "__fields__", None) or ()
+    )
+    return list(names) or [name for name in dir(owner) if not name.startswith("_")]
+
+
+def _short(event: Any) -> str:
+    text = repr(event)
+    return text if len(text) < 80 else text[:77] + "..."
+
+
+def element(whole: Any, key: Any) -> Any:
+    """Return what is in an array at an index, or in a map under a key."""
+    if isinstance(whole, Mapping):
+        return whole.get(key)
+    try:
+        if key >= 0:
+            return whole[key]
+    except (IndexError, TypeError) as cause:
+        raise InputError(
+            f"expected an index below {len(whole)}, got {key!r}", "test size()"
+        ) from cause
+    raise InputError(f"expected an index from 0, got {key!r}", "use element_at() on Spark")

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL over stages on events that are Python objects: for tests and lists, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.compiler import compiled
+from pyflinkcep.expressions.evaluator import event_function
+from pyflinkcep.expressions.program import Kind, MatchValues
+from pyflinkcep.expressions.tree import MatchExpression
+
+__all__ = ["local_match_values"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def local_match_values(
+    expressions: Iterable[tuple[str, MatchExpression]], events: Iterable[Any], ansi: bool = True
+) -> tuple[MatchValues, Callable[[Any], Sequence[Any]]]:
+    """
+    Compile match expressions for events that are Python objects.
+
+    Parameters
+    ----------
+    expressions : iterable of (str, MatchExpression)
+        For each where it is, for errors, and the expression.
+    events : iterable
+        The events, from which the types of the expressions' parts are seen.
+    ansi : bool
+        Whether overflow and division by zero are errors.
+
+    Returns
+    -------
+    tuple of (MatchValues, callable)
+        The programs, and what gives the fields of an event.
+
+    Raises
+    ------
+    NotSupportedError
+        When only Spark can evaluate a part about one event.
+    InputError
+        When types do not go together, or a part has values of several types.
+    """
+    named = list(expressions)
+    samples = list(events)
+    parts = dict.fromkeys(sql for _, expression in named for sql in expression.event_parts())
+    kinds = {sql: _kind(sql, map(event_function(sql), samples)) for sql in parts}
+    values = compiled(named, kinds, ansi)
+    fields = [(event_function(field.sql), field.kind) for field in values.fields]
+
+    def of_event(event: Any) -> tuple[Any, ...]:
+        return tuple(_machine_value(function(event), kind) for function, kind in fields)
+
+    return values, of_event
+
+
+_KINDS: dict[type, Kind] = {
+    bool: Kind.BOOLEAN,
+    int: Kind.BIGINT,
+    float: Kind.DOUBLE,
+    str: Kind.STRING,
+    date: Kind.DATE,
+    timedelta: Kind.INTERVAL,
+    Decimal: Kind.DECIMAL,
+}
+
+
+def _kind(sql: str, values: Iterable[Any]) -> Kind:
+    """Return the kind of a part about one event; BIGINT if it is always NULL."""
+    found = dict.fromkeys(_kind_of(sql, value) for value in values if value is not None)
+    if set(found) == {Kind.BIGINT, Kind.DOUBLE}:
+        return Kind.DOUBLE
+    if len(found) > 1:
+        names = " and ".join(kind.value for kind in found)
+        raise InputError(f"{sql!r}: expected values of one type, got {names}", "cast it")
+    return next(iter(found), Kind.BIGINT)
+
+
+def _kind_of(sql: str, value: Any) -> Kind:
+    if isinstance(value, datetime):
+        return Kind.TIMESTAMP_NTZ if value.tzinfo is None else Kind.TIMESTAMP
+    for type_ in type(value).__mro__:
+        if type_ in _KINDS:
+            return _KINDS[type_]
+    raise InputError(
+        f"{sql!r}: expected a number, boolean, string or time, got {type(value).__name__}",
+        "take a value of such a type of it",
+    )
+
+
+def _machine_value(value: Any, kind: Kind) -> Any:
+    """Return a value as programs know it."""
+    if value is None:
+        return None
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return (aware - _EPOCH) // timedelta(microseconds=1)
+    if isinstance(value, date):
+        return value.toordinal() - _EPOCH.toordinal()
+    if isinstance(value, timedelta):
+        return value // timedelta(microseconds=1)
+    if kind in (Kind.DOUBLE, Kind.DECIMAL, Kind.WIDE_DECIMAL):
+        return float(value)
+    return int(value) if kind is Kind.BOOLEAN else value

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark SQL's functions that can be evaluated without Spark."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
+
+from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.literals import UNITS_US
+from pyflinkcep.expressions.sql_values import (
+    arithmetic,
+    compared,
+    in_bigint,
+    kind_name,
+    negated,
+)
+
+__all__ = ["FUNCTIONS", "cast_value", "coalesced", "extreme", "moved_by", "time_between"]
+
+
+def coalesced(values: tuple[Any, ...]) -> Any:
+    """Return the first value that is not NULL."""
+    return next((value for value in values if value is not None), None)
+
+
+def extreme(values: tuple[Any, ...], sign: int) -> Any:
+    """Return the greatest value (`sign` 1) or the least (-1), NULL passed over."""
+    best = None
+    for value in values:
+        if value is not None and (best is None or compared(value, best) * sign > 0):
+            best = value
+    return best
+
+
+def time_between(unit: str, start: Any, end: Any) -> int:
+    """Return how many whole units there are between two times."""
+    length = arithmetic("-", end, start)
+    if not isinstance(length, timedelta):
+        raise InputError(f"expected two times, got {kind_name(start)}", "cast them to timestamp")
+    return int(arithmetic("div", length // timedelta(microseconds=1), UNITS_US[unit]))
+
+
+def moved_by(unit: str, count: int, time: Any) -> Any:
+    """Return a time moved by so many units."""
+    return arithmetic("+", time, timedelta(microseconds=UNITS_US[unit] * count))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise InputError(f"expected string, got {kind_name(value)}", "cast it to string")
+
+
+def _time(value: Any) -> Any:
+    if isinstance(value, date):
+        return value
+    raise InputError(f"expected a date or timestamp, got {kind_name(value)}", "cast it")
+
+
+def _clock(value: Any) -> datetime:
+    return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+
+
+def _whole(value: Any, rounding: str) -> int:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ArithmeticError("overflow: the result does not fit bigint")
+    return in_bigint(int(Decimal(value).to_integral_value(rounding)))
+
+
+def _substring(text: Any, start: int, length: int | None = None) -> str:
+    whole = _text(text)
+    begin = start - 1 if start > 0 else (len(whole) + start if start < 0 else 0)
+    end = len(whole) if length is None else begin + length
+    return whole[max(0, begin) : max(0, end)]
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, list | tuple | dict | set):
+        return len(value)
+    raise InputError(f"expected an array or map, got {kind_name(value)}", "take an array or map")
+
+
+FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
+    "abs": (1, 1, lambda x: x if compared(x, x * 0) >= 0 else negated(x)),
+    "mod": (2, 2, lambda a, b: arithmetic("%", a, b)),
+    "isnan": (1, 1, lambda x: isinstance(x, float) and math.isnan(x)),
+    "floor": (1, 1, lambda x: _whole(x, ROUND_FLOOR)),
+    "ceil": (1, 1, lambda x: _whole(x, ROUND_CEILING)),
+    "ceiling": (1, 1, lambda x: _whole(x, ROUND_CEILING)),
+    "sqrt": (1, 1, lambda x: math.sqrt(x) if x >= 0 else math.nan),
+    "sign": (1, 1, lambda x: float((x > 0) - (x < 0))),
+    "signum": (1, 1, lambda x: float((x > 0) - (x < 0))),
+    "lower": (1, 1, lambda s: _text(s).lower()),
+    "lcase": (1, 1, lambda s: _text(s).lower()),
+    "upper": (1, 1, lambda s: _text(s).upper()),
+    "ucase": (1, 1, lambda s: _text(s).upper()),
+    "trim": (1, 1, lambda s: _text(s).strip(" ")),
+    "ltrim": (1, 1, lambda s: _text(s).lstrip(" ")),
+    "rtrim": (1, 1, lambda s: _text(s).rstrip(" ")),
+    "length": (1, 1, lambda s: len(_text(s))),
+    "char_length": (1, 1, lambda s: len(_text(s))),
+    "len": (1, 1, lambda s: len(_text(s))),
+    "startswith": (2, 2, lambda s, t: _text(s).startswith(_text(t))),
+    "endswith": (2, 2, lambda s, t: _text(s).endswith(_text(t))),
+    "contains": (2, 2, lambda s, t: _text(t) in _text(s)),
+    "replace": (3, 3, lambda s, old, new: _text(s).replace(old, new) if old else s),
+    "substring": (2, 3, _substring),
+    "substr": (2, 3, _substring),
+    "left": (2, 2, lambda s, n: _text(s)[: max(0, n)]),
+    "right": (2, 2, lambda s, n: _text(s)[-n:] if n > 0 else ""),
+    "concat": (1, 255, lambda *parts: "".join(map(_text, parts))),
+    "size": (1, 1, _size),
+    "cardinality": (1, 1, _size),
+    "array_contains": (2, 2, lambda xs, x: any(v is not None and not compared(v, x) for v in xs)),
+    "year": (1, 1, lambda t: _time(t).year),
+    "month": (1, 1, lambda t: _time(t).month),
+    "day": (1, 1, lambda t: _time(t).day),
+    "dayofmonth": (1, 1, lambda t: _time(t).day),
+    "hour": (1, 1, lambda t: _clock(_time(t)).hour),
+    "minute": (1, 1, lambda t: _clock(_time(t)).minute),
+    "second": (1, 1, lambda t: _clock(_time(t)).second),
+    "datediff": (2, 2, lambda a, b: (_clock(_time(a)).date() - _clock(_time(b)).date()).days),
+    "date_diff": (2, 2, lambda a, b: (_clock(_time(a)).date() - _clock(_time(b)).date()).days),
+}
+"""By name the least and the greatest number of arguments, and the function of those not NULL."""
+
+
+# --- casts
+
+
+def cast_value(value: Any, type_: str) -> Any:
+    """
+    Return a value that is not NULL as another type.
+
+    Raises
+    ------
+    InputError
+        When the value cannot be cast, an error in Spark's default mode too.
+    NotImplementedError
+        For a type that is not known here.
+    """
+    name = type_.lower()
+    try:
+        if name in _INTEGERS:
+            return _cast_integer(value, _INTEGERS[name])
+        if name in ("double", "float"):
+            return float(value)
+        if name == "boolean":
+            return _cast_boolean(value)
+        if name == "string" and isinstance(value, str | int | date):
+            return str(value).lower() if isinstance(value, bool) else str(value)
+        if name == "date":
+            return _cast_timestamp(value, name).date()
+        if name in ("timestamp", "timestamp_ntz", "timestamp_ltz"):
+            return _cast_timestamp(value, name)
+    except (ValueError, ArithmeticError, AttributeError, TypeError) as cause:
+        raise InputError(f"expected {name}, got {value!r}", "write a value that is one") from cause
+    raise NotImplementedError(type_)
+
+
+_INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "integer": 32, "bigint": 64, "long": 64}
+
+
+def _cast_integer(value: Any, bits: int) -> int:
+    if isinstance(value, date | timedelta):
+        raise NotImplementedError("bigint of a time")
+    number = int(value.strip()) if isinstance(value, str) else int(value)
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise ArithmeticError
+    return number
+
+
+def _cast_boolean(value: Any) -> bool:
+    if isinstance(value, str):
+        word = value.strip().lower()
+        if word in ("true", "t", "yes", "y", "1"):
+            return True
+        if word in ("false", "f", "no", "n", "0"):
+            return False
+        raise ValueError
+    return bool(value)
+
+
+def _cast_timestamp(value: Any, name: str) -> datetime:
+    time = datetime.fromisoformat(value.strip()) if isinstance(value, str) else _clock(value)
+    return time.replace(tzinfo=None) if name == "timestamp_ntz" else time

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark's rules for values, on Python values: NULL is None, times are datetimes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import Decimal, localcontext
+from typing import Any
+
+from pyflinkcep.errors import InputError
+
+__all__ = ["arithmetic", "compared", "in_bigint", "kind_name", "negated", "truth", "truth_and"]
+
+_DIGITS = 38  # of Spark's widest decimal
+
+
+def kind_name(value: Any) -> str:
+    """Return how messages call a value's type."""
+    names: dict[type, str] = {
+        bool: "boolean", int: "bigint", float: "double", Decimal: "decimal", str: "string",
+        datetime: "timestamp", date: "date", timedelta: "interval",
+    }  # fmt: skip
+    return names.get(type(value), type(value).__name__)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+
+
+def _mismatch(what: str, a: Any, b: Any) -> InputError:
+    return InputError(
+        f"expected values that go together, got {kind_name(a)} {what} {kind_name(b)}",
+        "cast one of them",
+    )
+
+
+def in_bigint(number: int) -> int:
+    """Return a number; raise ArithmeticError if it does not fit bigint."""
+    if -(1 << 63) <= number < 1 << 63:
+        return number
+    raise ArithmeticError("overflow: the result does not fit bigint")
+
+
+def truth(value: Any) -> bool | None:
+    """Return a boolean or NULL; raise InputError for anything else."""
+    if value is None or isinstance(value, bool):
+        return value
+    raise InputError(f"expected boolean, got {kind_name(value)}", "compare it with something")
+
+
+def truth_and(a: bool | None, b: Callable[[], bool | None], decisive: bool) -> bool | None:
+    """Return `a` AND `b` where `decisive` is False, `a` OR `b` where it is True."""
+    if a is decisive:
+        return decisive
+    other = b()
+    if other is decisive:
+        return decisive
+    return None if a is None or other is None else not decisive
+
+
+# --- order
+
+
+def compared(a: Any, b: Any) -> int:
+    """
+    Return a negative number, zero or a positive number, as `a` is before `b`.
+
+    Raises
+    ------
+    InputError
+        When their types do not go together.
+    """
+    if _is_number(a) and _is_number(b):
+        return _compared_numbers(a, b)
+    a, b = _as_times(a, b)
+    alike = type(a) is type(b) or (isinstance(a, type(b)) or isinstance(b, type(a)))
+    if not alike or isinstance(a, dict) or _is_number(a) is not _is_number(b):
+        raise _mismatch("compared with", a, b)
+    try:
+        return int(a > b) - int(a < b)
+    except TypeError as cause:
+        raise _mismatch("compared with", a, b) from cause
+
+
+def _compared_numbers(a: Any, b: Any) -> int:
+    if isinstance(a, float) or isinstance(b, float):
+        a, b = float(a), float(b)
+        if math.isnan(a) or math.isnan(b):  # equal to itself, greater than all others
+            return int(math.isnan(a)) - int(math.isnan(b))
+    return int(a > b) - int(a < b)
+
+
+def _as_times(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return a string beside a time as such a time, and a date beside a timestamp as midnight."""
+    if isinstance(a, str) and isinstance(b, date):
+        a = _parsed_time(a, b)
+    elif isinstance(b, str) and isinstance(a, date):
+        b = _parsed_time(b, a)
+    if isinstance(a, datetime) and not isinstance(b, datetime) and isinstance(b, date):
+        b = datetime(b.year, b.month, b.day, tzinfo=a.tzinfo)
+    elif isinstance(b, datetime) and not isinstance(a, datetime) and isinstance(a, date):
+        a = datetime(a.year, a.month, a.day, tzinfo=b.tzinfo)
+    return a, b
+
+
+def _parsed_time(text: str, like: date) -> date:
+    try:
+        time = datetime.fromisoformat(text.strip())
+    except ValueError as cause:
+        raise InputError(f"expected a time, got {text!r}", "write '2026-01-31 12:00:00'") from cause
+    if isinstance(like, datetime):
+        return time.replace(tzinfo=like.tzinfo) if time.tzinfo is None else time
+    return time.date()
+
+
+# --- arithmetic
+
+
+def negated(value: Any) -> Any:
+    """Return minus a number or interval."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return in_bigint(-value)
+    if isinstance(value, float | Decimal | timedelta):
+        return -value
+    raise InputError(f"expected a number, got {kind_name(value)}", "cast it")
+
+
+def arithmetic(operator: str, a: Any, b: Any) -> Any:
+    """
+    Return ``a + b`` and so on, of values that are not NULL.
+
+    Raises
+    ------
+    ArithmeticError
+        On overflow and division by zero, which are errors in Spark's default mode.
+    InputError
+        When the types do not go together.
+    """
+    if operator == "||":
+        if isinstance(a, str) and isinstance(b, str):
+            return a + b
+        raise _mismatch("joined with", a, b)
+    if not (_is_number(a) and _is_number(b)):
+        return _with_times(operator, a, b)
+    if operator in ("/", "%", "div") and b == 0:
+        raise ArithmeticError("division by zero")
+    if isinstance(a, float) or isinstance(b, float):
+        return _with_floats(operator, float(a), float(b))
+    if isinstance(a, Decimal) or isinstance(b, Decimal):
+        return _with_decimals(operator, Decimal(a), Decimal(b))
+    if operator == "/":
+        return a / b
+    if operator == "%":
+        return abs(a) % abs(b) * (-1 if a < 0 else 1)
+    if operator == "div":
+        return in_bigint(abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1))
+    return in_bigint(_FORMULAS[operator](a, b))
+
+
+_FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+}
+
+
+def _with_floats(operator: str, a: float, b: float) -> Any:
+    if operator == "/":
+        return a / b
+    if operator == "%":
+        return math.nan if math.isinf(a) else math.fmod(a, b)
+    if operator == "div":
+        raise InputError("expected whole numbers around DIV, got double", "write /")
+    return _FORMULAS[operator](a, b)
+
+
+def _with_decimals(operator: str, a: Decimal, b: Decimal) -> Decimal:
+    if operator in ("/", "div"):
+        raise InputError("divides decimals, which only Spark does", "cast to double, or write 0.5D")
+    with localcontext() as context:
+        context.prec = _DIGITS
+        if operator == "%":
+            return a % b
+        result: Decimal = _FORMULAS[operator](a, b)
+        return result
+
+
+def _with_times(operator: str, a: Any, b: Any) -> Any:
+    """Return differences of times, times moved by intervals, and what intervals can do."""
+    a, b = _as_times(a, b)
+    try:
+        if isinstance(a, date) and isinstance(b, date) and operator == "-":
+            return a - b
+        if isinstance(b, timedelta) and isinstance(a, date | timedelta) and operator in ("+", "-"):
+            return _moved(a, b if operator == "+" else -b)
+        if isinstance(a, timedelta) and isinstance(b, date) and operator == "+":
+            return _moved(b, a)
+        if operator == "*" and isinstance(a, timedelta) and type(b) is int:
+            return a * b
+        if operator == "*" and isinstance(b, timedelta) and type(a) is int:
+            return b * a
+    except TypeError as cause:  # a time zone on one side only
+        raise _mismatch(operator, a, b) from cause
+    raise _mismatch(operator, a, b)
+
+
+def _moved(time: Any, by: timedelta) -> Any:
+    """Return a time moved by an interval; a date that moves by parts of a day is a timestamp."""
+    if isinstance(time, date) and not isinstance(time, datetime) and by % timedelta(days=1):
+        return datetime(time.year, time.month, time.day) + by
+    return time + by
