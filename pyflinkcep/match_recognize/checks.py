@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is wrong with a clause in either dialect, whatever the types of its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyflinkcep.match_recognize.names import Names, nearest
+from pyflinkcep.match_recognize.tree import Clause, Rows, Span, Text
+
+__all__ = ["check_clause"]
+
+
+def check_clause(clause: Clause, names: Names, case_sensitive: bool) -> None:
+    """
+    Refuse a clause that makes no sense.
+
+    Parameters
+    ----------
+    clause : Clause
+        The clause.
+    names : Names
+        What its names mean.
+    case_sensitive : bool
+        Whether the session tells names apart by their capitals.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If names are unknown or given twice, or nothing would come out.
+    """
+    _check_columns(clause, names)
+    _check_output(clause, names, case_sensitive)
+    _check_variables(clause, names, case_sensitive)
+    if clause.rows is Rows.WITH_UNMATCHED and "{-" in str(clause.pattern):
+        raise names.source.error(
+            "{- -} with ALL ROWS PER MATCH WITH UNMATCHED ROWS",
+            "leave one of them out: excluded rows are neither matched nor unmatched",
+            *clause.pattern_span,
+        )
+
+
+def _check_columns(clause: Clause, names: Names) -> None:
+    for column in (*clause.partition, *(order.name for order in clause.order)):
+        if not names.is_column(column.text):
+            raise names.source.error(
+                f"no column {column.text!r} in the input",
+                nearest(column.text, names.columns).replace("variables", "columns"),
+                *column.span,
+            )
+
+
+def _check_output(clause: Clause, names: Names, case_sensitive: bool) -> None:
+    def folded(name: str) -> str:
+        return name if case_sensitive else name.lower()
+
+    keys: dict[str, Text] = {}
+    for key in clause.partition:
+        if folded(key.text) in keys:
+            raise names.source.error(
+                f"PARTITION BY {key.text} twice", "name each column once", *key.span
+            )
+        keys[folded(key.text)] = key
+    seen = set()
+    for measure in clause.measures:
+        name = folded(measure.name)
+        if name in keys:
+            raise names.source.error(
+                f"Columns ambiguously defined: measure {measure.name} is a partition column",
+                "partition columns come out by themselves: leave the measure out, or rename it",
+                *measure.span,
+            )
+        if name in seen:
+            raise names.source.error(
+                f"two measures named {measure.name}", "give each its own name", *measure.span
+            )
+        seen.add(name)
+    nothing = not clause.measures and not (names.standard and (keys or clause.rows is not Rows.ONE))
+    if nothing:
+        raise names.source.error(
+            "Columns ambiguously defined: {}: no MEASURES",
+            "write MEASURES with what you want to know of a match, such as LAST(A.ts) AS ts",
+            *clause.pattern_span,
+        )
+
+
+def _check_variables(clause: Clause, names: Names, case_sensitive: bool) -> None:
+    if not case_sensitive:
+        _check_capitals((*names.variables, *names.subsets), names, clause.pattern_span)
+    seen = set()
+    for subset in clause.subsets:
+        if subset.name in names.variables or subset.name in seen:
+            raise names.source.error(
+                f"SUBSET {subset.name}: there is a variable of that name",
+                "give the union a name of its own",
+                *subset.span,
+            )
+        seen.add(subset.name)
+        for variable in subset.variables:
+            if variable not in names.variables:
+                raise names.unknown(
+                    variable, f"SUBSET {subset.name}: {variable} is no variable", subset.span
+                )
+    defined = set()
+    for definition in clause.definitions:
+        name = definition.variable
+        if name in defined:
+            raise names.source.error(
+                f"DEFINE {name} twice", "join the conditions with AND or OR", *definition.span
+            )
+        defined.add(name)
+        if name in names.subsets:
+            raise names.source.error(
+                f"DEFINE {name}: {name} is a union of variables",
+                "define the variables themselves",
+                *definition.span,
+            )
+        others = [v for v in names.variables if v.lower() == name.lower() and v != name]
+        if others and name not in names.variables:
+            raise names.unknown(name, f"DEFINE {name}: PATTERN has no {name}", definition.span)
+
+
+def _check_capitals(variables: Iterable[str], names: Names, span: Span) -> None:
+    seen: dict[str, str] = {}
+    for name in variables:
+        other = seen.setdefault(name.lower(), name)
+        if other != name:
+            raise names.source.error(
+                f"the variables {other} and {name} differ in capitals only",
+                "rename one, or set spark.sql.caseSensitive to true",
+                *span,
+            )

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the clause: what stands between the parentheses of MATCH_RECOGNIZE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from pyflinkcep.errors import CepError
+from pyflinkcep.match_recognize.pattern_parser import parse_pattern
+from pyflinkcep.match_recognize.tokens import Source, Token, closing, is_at
+from pyflinkcep.match_recognize.tree import (
+    Clause,
+    Definition,
+    Measure,
+    OrderColumn,
+    Part,
+    Rows,
+    Skip,
+    SkipTo,
+    Subset,
+    Text,
+)
+
+__all__ = ["parse_clause"]
+
+_ALL_ROWS = {
+    ("SHOW", "EMPTY", "MATCHES"): Rows.SHOW_EMPTY,
+    ("OMIT", "EMPTY", "MATCHES"): Rows.OMIT_EMPTY,
+    ("WITH", "UNMATCHED", "ROWS"): Rows.WITH_UNMATCHED,
+}
+_HEADS = [
+    ("PARTITION", "BY"),
+    ("ORDER", "BY"),
+    ("MEASURES",),
+    ("ONE", "ROW", "PER", "MATCH"),
+    ("ALL", "ROWS", "PER", "MATCH"),
+    ("AFTER", "MATCH"),
+    ("PATTERN", "("),
+    ("WITHIN",),
+    ("SUBSET",),
+    ("DEFINE",),
+]
+_ORDER_OF_CLAUSES = (
+    "the order is PARTITION BY, ORDER BY, MEASURES, ONE or ALL ROWS PER MATCH, "
+    "AFTER MATCH SKIP, PATTERN (…), WITHIN, SUBSET, DEFINE"
+)
+
+_T = TypeVar("_T")
+
+
+def parse_clause(tokens: Sequence[Token], source: Source, end: int) -> Clause:
+    """
+    Read a clause.
+
+    Parameters
+    ----------
+    tokens : sequence of Token
+        What stands between the parentheses.
+    source : Source
+        The statement.
+    end : int
+        Where the clause ends in it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is no clause; names line and column.
+    """
+    return _Parser(tokens, source, end).clause()
+
+
+class _Parser:
+    def __init__(self, tokens: Sequence[Token], source: Source, end: int) -> None:
+        self._tokens = tokens
+        self._source = source
+        self._end = end
+        self._at = 0
+
+    def clause(self) -> Clause:
+        partition = self._list(self._column) if self._take("PARTITION", "BY") else ()
+        order = self._list(self._order_column) if self._take("ORDER", "BY") else ()
+        measures = self._list(self._measure) if self._take("MEASURES") else ()
+        rows_start = self._start()
+        rows = self._rows()
+        rows_span = (rows_start, self._before(rows_start))
+        skip = self._skip()
+        pattern_start = self._start()
+        pattern = self._pattern()
+        pattern_span = (pattern_start, self._before(pattern_start))
+        within = self._within()
+        subsets = self._list(self._subset) if self._take("SUBSET") else ()
+        definitions = self._list(self._definition) if self._take("DEFINE") else ()
+        if self._at < len(self._tokens):
+            raise self._error(f"unexpected {self._tokens[self._at].text!r}", _ORDER_OF_CLAUSES)
+        return Clause(
+            partition, order, measures, rows, skip, pattern, within, subsets, definitions,
+            rows_span, pattern_span,
+        )  # fmt: skip
+
+    # --- clause by clause
+
+    def _column(self) -> Text:
+        start = self._at
+        stop = self._item_end()
+        name = self._name_at(start, stop)
+        if name is None:
+            raise self._spanned(
+                f"{self._head_before(start)} takes columns",
+                "compute it in a subquery: FROM (SELECT *, … AS x FROM …) MATCH_RECOGNIZE",
+                start,
+                stop,
+            )
+        self._at = stop
+        return Text(name, self._span(start, stop))
+
+    def _order_column(self) -> OrderColumn:
+        start = self._at
+        stop = last = self._item_end()
+        nulls_first = None
+        for word, first in (("FIRST", True), ("LAST", False)):
+            if is_at(self._tokens, last - 2, "NULLS", word) and last - 2 > start:
+                nulls_first, last = first, last - 2
+                break
+        descending = is_at(self._tokens, last - 1, "DESC") and last - 1 > start
+        if descending or (is_at(self._tokens, last - 1, "ASC") and last - 1 > start):
+            last -= 1
+        name = self._name_at(start, last)
+        if name is None:
+            raise self._spanned(
+                "ORDER BY takes columns",
+                "compute it in a subquery: FROM (SELECT *, … AS x FROM …) MATCH_RECOGNIZE",
+                start,
+                stop,
+            )
+        self._at = stop
+        return OrderColumn(Text(name, self._span(start, last)), descending, nulls_first)
+
+    def _measure(self) -> Measure:
+        start, stop = self._at, self._item_end()
+        named = stop - 2 > start and is_at(self._tokens, stop - 2, "AS")
+        if not named or not self._tokens[stop - 1].is_identifier:
+            raise self._spanned(
+                "a measure needs AS name", "write MEASURES A.price AS price", start, stop
+            )
+        self._at = stop
+        name = self._tokens[stop - 1].text
+        return Measure(self._text(start, stop - 2), name, self._span(start, stop))
+
+    def _rows(self) -> Rows:
+        if self._take("ONE", "ROW", "PER", "MATCH"):
+            return Rows.ONE
+        if not self._take("ALL", "ROWS", "PER", "MATCH"):
+            return Rows.ONE
+        for words, rows in _ALL_ROWS.items():
+            if self._take(*words):
+                return rows
+        return Rows.SHOW_EMPTY
+
+    def _skip(self) -> Skip | None:
+        start = self._at
+        if not self._take("AFTER", "MATCH"):
+            return None
+        hint = "write AFTER MATCH SKIP PAST LAST ROW, TO NEXT ROW, TO FIRST A, TO LAST A or TO A"
+        if not self._take("SKIP"):
+            raise self._error(f"expected SKIP after AFTER MATCH, got {self._got()}", hint)
+        to, variable = SkipTo.LAST, None
+        if self._take("PAST", "LAST", "ROW"):
+            to = SkipTo.PAST_LAST_ROW
+        elif self._take("TO", "NEXT", "ROW"):
+            to = SkipTo.NEXT_ROW
+        elif self._take("TO"):
+            if self._sees("FIRST") and not is_at(self._tokens, self._at + 1, "PATTERN", "("):
+                self._at, to = self._at + 1, SkipTo.FIRST
+            elif self._sees("LAST") and not is_at(self._tokens, self._at + 1, "PATTERN", "("):
+                self._at += 1
+            variable = self._identifier("a variable to skip to", hint)
+        else:
+            raise self._error(f"expected PAST or TO after SKIP, got {self._got()}", hint)
+        return Skip(to, variable, self._span(start, self._at))
+
+    def _pattern(self) -> Part:
+        if not self._sees("PATTERN", "("):
+            raise self._error(f"expected PATTERN (…), got {self._got()}", _ORDER_OF_CLAUSES)
+        begin = self._at + 1
+        end = closing(self._tokens, begin, self._source)
+        self._at = end + 1
+        inner = self._tokens[begin + 1 : end]
+        return parse_pattern(inner, self._source, self._tokens[end].start)
+
+    def _within(self) -> Text | None:
+        if not self._take("WITHIN"):
+            return None
+        start = self._at
+        while self._at < len(self._tokens) and not self._at_head():
+            self._at += 1
+        if start == self._at:
+            raise self._error(
+                f"expected an interval after WITHIN, got {self._got()}",
+                "write WITHIN INTERVAL '5' MINUTE",
+            )
+        return self._text(start, self._at)
+
+    def _subset(self) -> Subset:
+        start = self._at
+        hint = "write SUBSET U = (A, B)"
+        name = self._identifier("a name in SUBSET", hint)
+        for symbol in "=(":
+            if not self._take(symbol):
+                raise self._error(f"expected {symbol} in SUBSET, got {self._got()}", hint)
+        members = [self._identifier("a variable in SUBSET", hint)]
+        while self._take(","):
+            members.append(self._identifier("a variable in SUBSET", hint))
+        if not self._take(")"):
+            raise self._error(f"expected ) in SUBSET, got {self._got()}", hint)
+        return Subset(name, tuple(members), self._span(start, self._at))
+
+    def _definition(self) -> Definition:
+        start = self._at
+        hint = "write DEFINE A AS condition"
+        variable = self._identifier("a variable in DEFINE", hint)
+        if not self._take("AS"):
+            raise self._error(f"expected AS in DEFINE, got {self._got()}", hint)
+        begin, stop = self._at, self._item_end()
+        if begin == stop:
+            raise self._error(f"expected a condition of {variable}, got {self._got()}", hint)
+        self._at = stop
+        return Definition(variable, self._text(begin, stop), self._span(start, stop))
+
+    # --- lists and tokens
+
+    def _list(self, item: Callable[[], _T]) -> tuple[_T, ...]:
+        items = [item()]
+        while self._take(","):
+            items.append(item())
+        return tuple(items)
+
+    def _item_end(self) -> int:
+        """Return where an item of a list ends: before a comma, or the next clause."""
+        depth, at = 0, self._at
+        while at < len(self._tokens):
+            token = self._tokens[at]
+            if token.is_symbol("("):
+                depth += 1
+            elif token.is_symbol(")"):
+                depth -= 1
+            elif not depth and (token.is_symbol(",") or self._at_head(at)):
+                break
+            at += 1
+        if at == self._at:
+            raise self._error(
+                f"expected more after {self._head_before(at)}, got {self._got()}",
+                _ORDER_OF_CLAUSES,
+            )
+        return at
+
+    def _at_head(self, at: int | None = None) -> bool:
+        position = self._at if at is None else at
+        if position and self._tokens[position - 1].is_symbol("."):
+            return False
+        for head in _HEADS:
+            if is_at(self._tokens, position, *head):
+                # Of one word: only if it can be no column's name there.
+                following = self._tokens[position + 1 : position + 2]
+                return len(head) > 1 or bool(following and following[0].kind != "symbol")
+        return False
+
+    def _head_before(self, at: int) -> str:
+        """Return the words of the clause that a position stands in."""
+        for position in range(at - 1, -1, -1):
+            for head in _HEADS:
+                if is_at(self._tokens, position, *head):
+                    return " ".join(word for word in head if word != "(")
+        return "MATCH_RECOGNIZE ("
+
+    def _name_at(self, start: int, stop: int) -> str | None:
+        """Return the name that tokens are, None if they are something else."""
+        if stop - start == 1 and self._tokens[start].is_identifier:
+            return self._tokens[start].text
+        return None
+
+    def _identifier(self, what: str, hint: str) -> str:
+        token = self._tokens[self._at] if self._at < len(self._tokens) else None
+        if token is None or not token.is_identifier:
+            raise self._error(f"expected {what}, got {self._got()}", hint)
+        self._at += 1
+        return token.text
+
+    def _text(self, start: int, stop: int) -> Text:
+        span = self._span(start, stop)
+        return Text(self._source.text[slice(*span)], span)
+
+    def _span(self, start: int, stop: int) -> tuple[int, int]:
+        return self._tokens[start].start, self._tokens[max(start, stop - 1)].end
+
+    def _start(self) -> int:
+        return self._tokens[self._at].start if self._at < len(self._tokens) else self._end
+
+    def _before(self, start: int) -> int:
+        return max(start, self._tokens[self._at - 1].end) if self._at else start
+
+    def _sees(self, *words: str) -> bool:
+        return is_at(self._tokens, self._at, *words)
+
+    def _take(self, *words: str) -> bool:
+        if not self._sees(*words):
+            return False
+        self._at += len(words)
+        return True
+
+    def _got(self) -> str:
+        at_end = self._at >= len(self._tokens)
+        return "the end of the clause" if at_end else repr(self._tokens[self._at].text)
+
+    def _error(self, message: str, hint: str) -> CepError:
+        end = self._tokens[self._at].end if self._at < len(self._tokens) else self._end
+        return self._source.error(message, hint, self._start(), end)
+
+    def _spanned(self, message: str, hint: str, start: int, stop: int) -> CepError:
+        return self._source.error(message, hint, *self._span(start, stop))

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A statement as tokens that know their place in the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import attrs
+
+from pyflinkcep.errors import CepError, InvalidArgumentError
+from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, tokenized
+
+__all__ = ["Source", "Token", "closing", "is_at", "tokenize"]
+
+_POSITION = re.compile(r"position (\d+)")
+_NAMES = {TokenKind.NAME: "word", TokenKind.STRING: "string", TokenKind.NUMBER: "number"}
+_MOST_SHOWN = 60
+
+
+@attrs.frozen
+class Token:
+    """
+    A word, name in backquotes, number, string, or one character of anything else.
+
+    Attributes
+    ----------
+    text : str
+        The token; a name without its backquotes.
+    start, end : int
+        Its place in the statement.
+    kind : {"word", "name", "number", "string", "symbol"}
+        What it is; a *name* stands in backquotes and is never a keyword.
+    """
+
+    text: str
+    start: int
+    end: int
+    kind: str
+
+    def is_word(self, word: str) -> bool:
+        """Whether it is a keyword, which has no capitals of its own."""
+        return self.kind == "word" and self.text.upper() == word
+
+    def is_symbol(self, symbol: str) -> bool:
+        """Whether it is a character."""
+        return self.kind == "symbol" and self.text == symbol
+
+    @property
+    def is_identifier(self) -> bool:
+        """Whether it may name something."""
+        return self.kind in ("word", "name")
+
+
+@attrs.frozen
+class Source:
+    """
+    The text that is read, for errors.
+
+    Attributes
+    ----------
+    text : str
+        The statement.
+    """
+
+    text: str
+
+    def place(self, start: int) -> str:
+        """Return line and column of an offset as text, both counted from 1."""
+        line = self.text.count("\n", 0, start) + 1
+        column = start - (self.text.rfind("\n", 0, start) + 1) + 1
+        return f"line {line}, column {column}"
+
+    def shown(self, start: int, end: int) -> str:
+        """Return a part of the text on one line, cut if it is long."""
+        text = " ".join(self.text[start:end].split())
+        return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"
+
+    def error(
+        self,
+        message: str,
+        hint: str,
+        start: int,
+        end: int,
+        kind: type[CepError] = InvalidArgumentError,
+    ) -> CepError:
+        """
+        Make the error of a part of the text.
+
+        Parameters
+        ----------
+        message : str
+            What is wrong.
+        hint : str
+            What to write instead.
+        start, end : int
+            The part.
+        kind : type of CepError
+            The class of the error.
+        """
+        where = f"at {self.place(start)}"
+        shown = self.shown(start, end)
+        return kind(f"{message} ({where}: {shown})" if shown else f"{message} ({where})", hint)
+
+
+def tokenize(source: Source) -> list[Token]:
+    """
+    Cut a statement into tokens, without comments.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a string or a name does not end.
+    """
+    try:
+        found = tokenized(source.text)
+    except SqlSyntaxError as cause:
+        position = _POSITION.search(cause.message)
+        at = int(position[1]) - 1 if position else 0
+        what = source.text[at : at + 1]
+        raise source.error(
+            f"expected a word or sign, got {what!r}", cause.hint or "", at, at + 1
+        ) from cause
+    tokens = []
+    for token in found[:-1]:
+        if token.kind is TokenKind.SIGN:  # a pattern's signs are of one character
+            places = range(token.start, token.end)
+            tokens += [Token(source.text[at], at, at + 1, "symbol") for at in places]
+        else:
+            kind = "name" if token.quoted else _NAMES[token.kind]
+            tokens.append(Token(token.text, token.start, token.end, kind))
+    return tokens
+
+
+def is_at(tokens: Sequence[Token], at: int, *words: str) -> bool:
+    """Whether keywords, or characters, stand at a position."""
+    if at < 0 or at + len(words) > len(tokens):
+        return False
+    pairs = zip(tokens[at:], words, strict=False)
+    return all(token.is_word(word) or token.is_symbol(word) for token, word in pairs)
+
+
+def closing(tokens: Sequence[Token], at: int, source: Source) -> int:
+    """
+    Return the position of the parenthesis that closes the one at a position.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is none.
+    """
+    depth = 0
+    for position in range(at, len(tokens)):
+        if tokens[position].is_symbol("("):
+            depth += 1
+        elif tokens[position].is_symbol(")"):
+            depth -= 1
+            if not depth:
+                return position
+    raise source.error(
+        "the parenthesis is not closed", "write the missing )", tokens[at].start, tokens[at].end
+    )

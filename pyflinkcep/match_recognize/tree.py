@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clause as a tree; nothing in it has a meaning yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+
+import attrs
+
+__all__ = [
+    "Alternation",
+    "Anchor",
+    "Clause",
+    "Concatenation",
+    "Definition",
+    "Exclusion",
+    "Measure",
+    "OrderColumn",
+    "Part",
+    "Permutation",
+    "Quantified",
+    "Rows",
+    "Skip",
+    "SkipTo",
+    "Span",
+    "Subset",
+    "Text",
+    "Variable",
+    "variables",
+]
+
+Span = tuple[int, int]
+"""Where something begins and ends in the statement."""
+
+_NOWHERE: Span = (0, 0)
+
+# --- PATTERN
+
+
+@attrs.frozen
+class Variable:
+    """A pattern variable, by its name as written."""
+
+    name: str
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@attrs.frozen
+class Anchor:
+    """The begin ``^`` or the end ``$`` of the partition."""
+
+    is_end: bool
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    def __str__(self) -> str:
+        return "$" if self.is_end else "^"
+
+
+@attrs.frozen
+class Concatenation:
+    """Parts one after another; none of them is the empty pattern ``()``."""
+
+    parts: tuple[Part, ...]
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"({' '.join(map(str, self.parts))})"
+
+
+@attrs.frozen
+class Alternation:
+    """One of several parts, the first preferred."""
+
+    parts: tuple[Part, ...]
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"({' | '.join(map(str, self.parts))})"
+
+
+@attrs.frozen
+class Permutation:
+    """All parts in any order: ``PERMUTE(A, B)``."""
+
+    parts: tuple[Part, ...]
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"PERMUTE({', '.join(map(str, self.parts))})"
+
+
+@attrs.frozen
+class Exclusion:
+    """A part whose rows are left out of the output: ``{- A -}``."""
+
+    part: Part
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{{- {self.part} -}}"
+
+
+@attrs.frozen
+class Quantified:
+    """
+    A part that is repeated.
+
+    Attributes
+    ----------
+    part : Part
+        What is repeated.
+    low : int
+        The least number of times.
+    high : int or None
+        The greatest number of times, None for any.
+    greedy : bool
+        Whether more is preferred to less.
+    written : str
+        The quantifier as it was written, such as ``{2,}?``.
+    """
+
+    part: Part
+    low: int
+    high: int | None
+    greedy: bool
+    written: str = attrs.field(eq=False)
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.part}{self.written}"
+
+
+Part = Variable | Anchor | Concatenation | Alternation | Permutation | Exclusion | Quantified
+
+
+def variables(part: Part) -> Iterator[Variable]:
+    """Yield the variables of a pattern from left to right, each as often as it stands there."""
+    if isinstance(part, Variable):
+        yield part
+    elif isinstance(part, Quantified | Exclusion):
+        yield from variables(part.part)
+    elif not isinstance(part, Anchor):
+        for inner in part.parts:
+            yield from variables(inner)
+
+
+# --- the other clauses
+
+
+@attrs.frozen
+class Text:
+    """An expression or a name as text."""
+
+    text: str
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@attrs.frozen
+class OrderColumn:
+    """A column of ORDER BY; `nulls_first` is None if the text does not say."""
+
+    name: Text
+    descending: bool
+    nulls_first: bool | None
+
+    def __str__(self) -> str:
+        nulls = {None: "", True: " NULLS FIRST", False: " NULLS LAST"}[self.nulls_first]
+        return f"{self.name}{' DESC' if self.descending else ''}{nulls}"
+
+
+@attrs.frozen
+class Measure:
+    """``expression AS name``."""
+
+    expression: Text
+    name: str
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.expression} AS {self.name}"
+
+
+class Rows(Enum):
+    """What comes out of a match."""
+
+    ONE = "ONE ROW PER MATCH"
+    SHOW_EMPTY = "ALL ROWS PER MATCH SHOW EMPTY MATCHES"
+    OMIT_EMPTY = "ALL ROWS PER MATCH OMIT EMPTY MATCHES"
+    WITH_UNMATCHED = "ALL ROWS PER MATCH WITH UNMATCHED ROWS"
+
+
+class SkipTo(Enum):
+    """Where to look for the next match."""
+
+    NEXT_ROW = "TO NEXT ROW"
+    PAST_LAST_ROW = "PAST LAST ROW"
+    FIRST = "TO FIRST"
+    LAST = "TO LAST"
+
+
+@attrs.frozen
+class Skip:
+    """AFTER MATCH SKIP; with the variable to skip to if there is one."""
+
+    to: SkipTo
+    variable: str | None = None
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"AFTER MATCH SKIP {self.to.value}" + (f" {self.variable}" if self.variable else "")
+
+
+@attrs.frozen
+class Subset:
+    """``name = (variable, …)`` of SUBSET."""
+
+    name: str
+    variables: tuple[str, ...]
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.name} = ({', '.join(self.variables)})"
+
+
+@attrs.frozen
+class Definition:
+    """``variable AS condition`` of DEFINE."""
+
+    variable: str
+    condition: Text
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.variable} AS {self.condition}"
+
+
+@attrs.frozen
+class Clause:
+    """
+    What stands between the parentheses of MATCH_RECOGNIZE.
+
+    Attributes
+    ----------
+    partition : tuple of Text
+        The columns of PARTITION BY.
+    order : tuple of OrderColumn
+        The columns of ORDER BY.
+    measures : tuple of Measure
+        The output columns.
+    rows : Rows
+        What comes out of a match.
+    skip : Skip or None
+        AFTER MATCH; None if the text does not say.
+    pattern : Part
+        PATTERN.
+    within : Text or None
+        The interval of WITHIN.
+    subsets : tuple of Subset
+        SUBSET.
+    definitions : tuple of Definition
+        DEFINE.
+    rows_span, pattern_span : Span
+        Where ROWS PER MATCH and PATTERN stand.
+    """
+
+    partition: tuple[Text, ...]
+    order: tuple[OrderColumn, ...]
+    measures: tuple[Measure, ...]
+    rows: Rows
+    skip: Skip | None
+    pattern: Part
+    within: Text | None
+    subsets: tuple[Subset, ...]
+    definitions: tuple[Definition, ...]
+    rows_span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+    pattern_span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    def __str__(self) -> str:
+        """Return the clause as text, one part a line."""
+        lists = [
+            ("PARTITION BY ", self.partition),
+            ("ORDER BY ", self.order),
+            ("MEASURES ", self.measures),
+        ]
+        lines = [head + ", ".join(map(str, items)) for head, items in lists if items]
+        lines.append(self.rows.value)
+        if self.skip is not None:
+            lines.append(str(self.skip))
+        within = f" WITHIN {self.within}" if self.within is not None else ""
+        lines.append(f"PATTERN ({self.pattern}){within}")
+        for head, more in (("SUBSET ", self.subsets), ("DEFINE ", self.definitions)):
+            if more:
+                lines.append(head + ", ".join(map(str, more)))
+        return "\n".join(lines)
