@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads expressions of DEFINE and MEASURES: what they take of the match, and what is around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import attrs
+
+from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, tokenized
+from pyflinkcep.match_recognize.leaves import LEAF, Leaf
+from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.navigation import LeafReader
+from pyflinkcep.match_recognize.tree import Span, Text
+
+__all__ = ["Expression", "read_expression"]
+
+_POSITION = re.compile(r"position (\d+)")
+_ALONE = (Form.LITERAL, Form.INTERVAL, Form.WORD)
+
+
+@attrs.frozen(eq=False)
+class Expression:
+    """
+    An expression taken apart.
+
+    Attributes
+    ----------
+    text : str
+        The expression as it was written.
+    span : Span
+        Where it stands in the statement.
+    sql : str
+        What is around the leaves; columns named :data:`LEAF` and a number stand for them.
+    leaves : tuple of Leaf
+        The leaves, each once.
+    plain : str
+        The expression without RUNNING and FINAL, and without PREV and NEXT at offset 0.
+    """
+
+    text: str
+    span: Span
+    sql: str
+    leaves: tuple[Leaf, ...]
+    plain: str
+
+
+def read_expression(text: Text, names: Names, variable: str | None = None) -> Expression:
+    """
+    Take an expression apart.
+
+    Parameters
+    ----------
+    text : Text
+        The expression.
+    names : Names
+        What names mean.
+    variable : str, optional
+        The variable whose condition it is; a measure if not given. What a condition says about
+        the row at hand alone becomes one leaf.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is no expression, or names something unknown.
+    NotSupportedError
+        If the dialect has no such expression.
+    """
+    return _Reader(text, names, variable).read()
+
+
+class _Reader:
+    def __init__(self, text: Text, names: Names, variable: str | None) -> None:
+        self._written = text
+        self._names = names
+        self._variable = variable
+        self._final: set[int] = set()
+        self._where = "a measure" if variable is None else f"DEFINE {variable}"
+        self._text = self._without_marks()
+        self._leaf = LeafReader(self._text, self._final, names, variable, self._error)
+
+    def read(self) -> Expression:
+        """Take the expression apart."""
+        try:
+            tree = parsed(self._text)
+        except SqlSyntaxError as cause:
+            place = _POSITION.search(cause.message)
+            start = int(place[1]) - 1 if place else 0
+            what = cause.message.partition(": ")[2] or cause.message
+            raise self._error(
+                _POSITION.sub("", what).replace(" at ,", ""), cause.hint or "", None, start
+            ) from cause
+        leaves: dict[Leaf, int] = {}
+        pieces, at = [], 0
+        for node, leaf in self._leaves(tree, frozenset()):
+            number = leaves.setdefault(leaf, len(leaves))
+            pieces += [self._text[at : node.start], f"{LEAF}{number}"]
+            at = node.end
+        sql = "".join(pieces) + self._text[at:]
+        plain = self._leaf.plain(tree)
+        return Expression(self._written.text, self._written.span, sql, tuple(leaves), plain)
+
+    def _without_marks(self) -> str:
+        """Return the text with blanks in place of RUNNING and FINAL, which are noted."""
+        text = self._written.text
+        tokens = tokenized(text)
+        for at, token in enumerate(tokens[:-2]):
+            following, after = tokens[at + 1], tokens[at + 2]
+            if not token.is_word("RUNNING", "FINAL") or following.kind is not TokenKind.NAME:
+                continue
+            word = token.text.upper()
+            if word == "FINAL" and self._variable is not None:
+                raise self._error("FINAL in DEFINE", "a condition sees only the rows so far")
+            if not self._names.standard and word == "RUNNING":
+                raise self._error(
+                    'RUNNING needs dialect="standard"', "leave it out", NotSupportedError
+                )
+            if self._names.standard and not after.is_sign("("):
+                raise self._error(
+                    f"{word} {following.text}: {word} is for FIRST, LAST and aggregates",
+                    f"write {word} LAST({following.text})",
+                )
+            if self._names.standard and word == "FINAL":
+                self._final.add(following.start)
+            text = text[: token.start] + " " * len(word) + text[token.end :]
+        return text
+
+    # --- the tree
+
+    def _leaves(self, node: Syntax, bound: frozenset[str]) -> Iterator[tuple[Syntax, Leaf]]:
+        """Yield the leaves of a part, in the order of the text."""
+        if node.form is Form.OPAQUE:
+            raise self._error(
+                "a subquery, or a window function", "join first, or compute it in a subquery",
+                NotSupportedError, node.start,
+            )  # fmt: skip
+        if self._variable is not None and self._names.standard and self._is_about_row(node, bound):
+            yield node, Leaf("last", None, self._leaf.row_sql(node, bound))
+            return
+        leaf = self._leaf.read(node, bound)
+        if leaf is not None:
+            yield node, leaf
+            return
+        if node.form is Form.STAR:
+            raise self._error("* stands alone", "* is for COUNT", None, node.start)
+        if node.form is Form.LAMBDA:
+            bound |= frozenset(node.value)
+        for operand in node.operands:
+            yield from self._leaves(operand, bound)
+
+    def _is_about_row(self, node: Syntax, bound: frozenset[str]) -> bool:
+        """Whether a part looks at nothing but the row at hand."""
+        if node.form in _ALONE or any(n.form is Form.OPAQUE for n in node.walk()):
+            return False
+        if node.form is Form.LAMBDA:
+            return False
+        leaf = self._leaf.read(node, bound)
+        if leaf is not None:
+            return self._leaf.is_row_at_hand(leaf)
+        if node.form is Form.STAR:
+            return False
+        inner = [operand for operand in node.operands if operand.form not in _ALONE]
+        if any(operand.form is Form.LAMBDA for operand in inner):
+            return all(
+                leaf is None or self._leaf.is_row_at_hand(leaf)
+                for leaf in self._leaf.below(node, bound)
+            )
+        return all(self._is_about_row(operand, bound) for operand in inner)
+
+    def _error(
+        self, what: str, hint: str, kind: type[CepError] | None = None, start: int = 0
+    ) -> CepError:
+        begin, end = self._written.span
+        return self._names.source.error(
+            f"{self._where}: {what}", hint, begin + start, end, kind or InvalidArgumentError
+        )

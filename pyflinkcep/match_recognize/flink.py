@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A clause with Flink's meaning as a pattern: every variable a stage, every condition SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import attrs
+
+from pyflinkcep.conditions import IterativeCondition
+from pyflinkcep.errors import CepError, MalformedPatternException, NotSupportedError
+from pyflinkcep.expressions.parser import Scope, sql_condition
+from pyflinkcep.match_recognize.expressions import Expression, read_expression
+from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.tree import (
+    Alternation,
+    Clause,
+    Concatenation,
+    Definition,
+    Exclusion,
+    Part,
+    Permutation,
+    Quantified,
+    Rows,
+    Skip,
+    SkipTo,
+    Variable,
+)
+from pyflinkcep.pattern import AfterMatchSkipStrategy, Pattern
+
+__all__ = ["FlinkClause", "read_flink_clause"]
+
+_STANDARD = 'dialect="standard" takes it'
+
+
+@attrs.frozen(eq=False)
+class FlinkClause:
+    """
+    A clause, read.
+
+    Attributes
+    ----------
+    clause : Clause
+        The clause.
+    names : Names
+        What its names mean.
+    pattern : Pattern
+        PATTERN, WITHIN, AFTER MATCH and DEFINE.
+    measures : dict of str to Expression
+        MEASURES by their names.
+    """
+
+    clause: Clause
+    names: Names
+    pattern: Pattern
+    measures: dict[str, Expression]
+
+
+def read_flink_clause(clause: Clause, names: Names, within_ms: int) -> FlinkClause:
+    """
+    Translate a clause.
+
+    Parameters
+    ----------
+    clause : Clause
+        The clause.
+    names : Names
+        What its names mean.
+    within_ms : int, milliseconds
+        The window, 0 for none.
+
+    Raises
+    ------
+    CepError
+        If Flink refuses the clause too, with Flink's words, or answers it wrongly without a word.
+    """
+    _check_rows(clause, names)
+    steps = list(_steps(clause.pattern, names))
+    _check_names(clause, names, steps)
+    conditions = {
+        definition.variable: _condition(definition, names)
+        for definition in clause.definitions
+        if definition.variable in names.variables
+    }
+    pattern = _pattern(clause, names, steps, conditions)
+    if within_ms:
+        pattern = pattern.within(timedelta(milliseconds=within_ms))
+    measures = {m.name: read_expression(m.expression, names) for m in clause.measures}
+    return FlinkClause(clause, names, pattern, measures)
+
+
+# --- what Flink refuses
+
+
+def _check_rows(clause: Clause, names: Names) -> None:
+    if clause.rows is not Rows.ONE:
+        raise names.source.error(
+            "All rows per match mode is not supported yet.",
+            _STANDARD,
+            *clause.rows_span,
+            NotSupportedError,
+        )
+    if not clause.definitions:
+        raise names.source.error(
+            "no DEFINE", f"write DEFINE A AS condition; {_STANDARD}", *clause.pattern_span
+        )
+
+
+def _steps(part: Part, names: Names) -> Iterator[tuple[Variable, Quantified | None]]:
+    """Yield the variables of a linear pattern, each with its quantifier."""
+    error = names.source.error
+    if isinstance(part, Variable):
+        yield part, None
+    elif isinstance(part, Concatenation):
+        if not part.parts:
+            raise error("an empty pattern", f"name a variable; {_STANDARD}", *part.span)
+        for inner in part.parts:
+            yield from _steps(inner, names)
+    elif isinstance(part, Quantified):
+        if not isinstance(part.part, Variable):
+            if not isinstance(part.part, Concatenation | Quantified):
+                list(_steps(part.part, names))
+            raise _unsupported(names, part, "Group patterns are not supported yet.")
+        yield part.part, part
+    elif isinstance(part, Alternation):
+        raise _unsupported(names, part, "Currently, CEP doesn't support branching patterns.")
+    elif isinstance(part, Permutation):
+        raise _unsupported(names, part, "Currently, CEP doesn't support PERMUTE patterns.")
+    elif isinstance(part, Exclusion):
+        raise _unsupported(names, part, "Currently, CEP doesn't support '{-' '-}' patterns.")
+    else:
+        raise error(
+            f"{part} is ignored by Flink", 'dialect="standard" knows it', *part.span,
+            NotSupportedError,
+        )  # fmt: skip
+
+
+def _unsupported(names: Names, part: Part, words: str) -> CepError:
+    shown = names.source.shown(*part.span)
+    return names.source.error(
+        f"Expression not supported: {shown} {words}", _STANDARD, *part.span, NotSupportedError
+    )
+
+
+def _check_names(
+    clause: Clause, names: Names, steps: list[tuple[Variable, Quantified | None]]
+) -> None:
+    seen = set()
+    for variable, _ in steps:
+        if variable.name in seen:
+            raise names.source.error(
+                "Pattern variables must be unique. That might change in the future.",
+                _STANDARD,
+                *variable.span,
+                NotSupportedError,
+            )
+        seen.add(variable.name)
+    _check_skip(clause.skip, clause, names)
+    for subset in clause.subsets:
+        raise names.source.error(
+            f"SUBSET {subset.name} is ignored by Flink",
+            'dialect="standard" knows it',
+            *subset.span,
+            NotSupportedError,
+        )
+
+
+def _check_skip(skip: Skip | None, clause: Clause, names: Names) -> None:
+    if skip is None or skip.variable is None or skip.variable in names.variables:
+        return
+    known = {*names.subsets, *(definition.variable for definition in clause.definitions)}
+    if skip.variable in known:
+        raise names.source.error(
+            "The pattern name specified in AfterMatchSkipStrategy can not be found in the given "
+            "Pattern",
+            f"skip to one of {', '.join(names.variables)}",
+            *skip.span,
+            MalformedPatternException,
+        )
+    raise names.unknown(
+        skip.variable, f"AFTER MATCH SKIP TO {skip.variable}: no such variable", skip.span
+    )
+
+
+# --- the pattern
+
+
+def _condition(definition: Definition, names: Names) -> IterativeCondition:
+    variable = definition.variable
+    expression = read_expression(definition.condition, names, variable)
+    try:
+        scope = Scope(frozenset(names.variables), variable)  # type: ignore[arg-type]
+        return sql_condition(expression.plain, variable, scope)
+    except CepError as refused:
+        what = refused.message.rpartition("': ")[2]
+        raise names.source.error(
+            f"DEFINE {variable}: {what}",
+            refused.hint or _STANDARD,
+            *definition.condition.span,
+            type(refused),
+        ) from refused
+
+
+def _pattern(
+    clause: Clause,
+    names: Names,
+    steps: list[tuple[Variable, Quantified | None]],
+    conditions: dict[str, IterativeCondition],
+) -> Pattern:
+    source, last = names.source, steps[-1][1]
+    pattern: Pattern | None = None
+    for variable, quantifier in steps:
+        if pattern is None:
+            pattern = Pattern.begin(variable.name, _strategy(clause.skip))
+        else:
+            pattern = pattern.next(variable.name)
+        condition = conditions.get(variable.name)
+        try:
+            if condition is not None:
+                pattern = pattern.where(condition)
+            if quantifier is not None:
+                pattern = _quantified(pattern, quantifier, names)
+        except CepError as refused:
+            if "(at line" in refused.message:
+                raise
+            span = variable.span if quantifier is None else quantifier.span
+            hint = refused.hint or _STANDARD
+            if isinstance(refused, MalformedPatternException):
+                hint = f"make the variable before it reluctant, as in A+?; {_STANDARD}"
+            raise source.error(refused.message, hint, *span, type(refused)) from refused
+    assert pattern is not None
+    if all(quantifier is not None and quantifier.low == 0 for _, quantifier in steps):
+        raise source.error(
+            "Patterns that can produce empty matches are not supported. There must be at least "
+            "one non-optional state.",
+            f"make one variable mandatory; {_STANDARD}",
+            *clause.pattern_span,
+            NotSupportedError,
+        )
+    if last is not None and last.greedy and last.high not in (1, last.low):
+        raise source.error(
+            "Greedy quantifiers are not allowed as the last element of a Pattern yet. Finish "
+            "your pattern with either a simple variable or reluctant quantifier.",
+            f'write {last.part}{last.written}?, or dialect="standard", where {last} takes the '
+            "longest",
+            *last.span,
+            NotSupportedError,
+        )
+    return pattern
+
+
+def _quantified(pattern: Pattern, quantifier: Quantified, names: Names) -> Pattern:
+    low, high = quantifier.low, quantifier.high
+    if quantifier.written.replace(" ", "").startswith("{,"):
+        raise names.source.error(
+            "The from should be a positive number greater than 0.",
+            f"write {{0,{'' if high is None else high}}}; {_STANDARD}",
+            *quantifier.span,
+        )
+    if high == 0:
+        raise names.source.error(
+            "The to should be a number greater than or equal to from: 1.",
+            f"leave the variable out; {_STANDARD}",
+            *quantifier.span,
+        )
+    if (low, high) == (0, 1):
+        if not quantifier.greedy:
+            raise names.source.error(
+                "Reluctant optional variables are not supported yet.",
+                _STANDARD,
+                *quantifier.span,
+                NotSupportedError,
+            )
+        return pattern.optional()
+    if high is None:
+        looping = pattern.oneOrMore() if low < 2 else pattern.timesOrMore(low)
+        looping = looping.optional() if low == 0 else looping
+        pattern = looping.consecutive()
+    else:
+        pattern = pattern.times(low, high).consecutive()
+    return pattern.greedy() if quantifier.greedy and high != low else pattern
+
+
+def _strategy(skip: Skip | None) -> AfterMatchSkipStrategy:
+    if skip is None or skip.to is SkipTo.NEXT_ROW:
+        return AfterMatchSkipStrategy.skipToNext()
+    if skip.to is SkipTo.PAST_LAST_ROW:
+        return AfterMatchSkipStrategy.skipPastLastEvent()
+    assert skip.variable is not None
+    if skip.to is SkipTo.FIRST:
+        return AfterMatchSkipStrategy.skipToFirst(skip.variable).throwExceptionOnMiss()
+    return AfterMatchSkipStrategy.skipToLast(skip.variable).throwExceptionOnMiss()

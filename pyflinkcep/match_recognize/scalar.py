@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions as functions of their leaves, in the one language of SQL over stages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.codegen import generated
+from pyflinkcep.expressions.compiler import compiled
+from pyflinkcep.expressions.parser import Scope, match_part
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.tree import Aggregate, EventPart, MatchExpression, Operation, Part
+from pyflinkcep.match_recognize.expressions import Expression
+from pyflinkcep.match_recognize.leaves import LEAF, Leaf
+
+__all__ = ["condition_function"]
+
+_NO_STAGES = Scope(frozenset(), has_event=False)
+_FIELD = re.compile(rf"(?:cast\()?{LEAF}(\d+)(?: as (\w+)\))?", re.IGNORECASE)
+
+
+def condition_function(
+    expression: Expression, kinds: Mapping[Leaf, Kind], ansi: bool
+) -> tuple[tuple[Leaf, ...], Callable[[Sequence[Any]], bool]]:
+    """
+    Compile a condition.
+
+    Parameters
+    ----------
+    expression : Expression
+        The condition; each of its leaves is a value of the match.
+    kinds : mapping of Leaf to Kind
+        What the leaves give.
+    ansi : bool
+        Whether overflow and division by zero are errors.
+
+    Returns
+    -------
+    tuple of (tuple of Leaf, callable)
+        The leaves that the function wants, and the function of their values.
+
+    Raises
+    ------
+    InputError
+        If kinds do not go together, or it is no condition.
+    InvalidArgumentError
+        If something is around leaves that is not supported.
+    """
+    part = _leaves_as_fields(match_part(expression.sql, "", _NO_STAGES))
+    of_names = {f"{LEAF}{n}": kinds[leaf] for n, leaf in enumerate(expression.leaves)}
+    values = compiled([("DEFINE", MatchExpression(expression.text, part))], of_names, ansi)
+    (function,) = generated(values).conditions.values()
+    wanted, casts = [], []
+    for field in values.fields:
+        found = _FIELD.fullmatch(field.sql)
+        if found is None or found[2] not in (None, "double"):
+            raise InputError(
+                f"{field.sql!r} beside values of the match", "compute it in a subquery before"
+            )
+        wanted.append(expression.leaves[int(found[1])])
+        casts.append(found[2] is not None)
+    return tuple(wanted), _Function(function, casts) if any(casts) else _Plain(function)
+
+
+@attrs.frozen(eq=False)
+class _Plain:
+    """A condition that takes the leaves' values as they are."""
+
+    function: Callable[[Sequence[Any], tuple[Any, ...]], bool]
+
+    def __call__(self, fields: Sequence[Any]) -> bool:
+        return self.function(fields, ())
+
+
+@attrs.frozen(eq=False)
+class _Function:
+    """A condition some of whose leaves' values are made doubles."""
+
+    function: Callable[[Sequence[Any], tuple[Any, ...]], bool]
+    casts: Sequence[bool]
+
+    def __call__(self, fields: Sequence[Any]) -> bool:
+        values = [
+            float(value) if cast and value is not None else value
+            for value, cast in zip(fields, self.casts, strict=True)
+        ]
+        return self.function(values, ())
+
+
+def _leaves_as_fields(part: Part) -> Part:
+    if isinstance(part, Aggregate):
+        return EventPart(part.argument or "")
+    if isinstance(part, Operation):
+        return attrs.evolve(part, operands=tuple(map(_leaves_as_fields, part.operands)))
+    return part
