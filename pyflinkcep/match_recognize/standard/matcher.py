@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the matches in the rows of a partition: depth first, in the order of preference."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import attrs
+
+from pyflinkcep.errors import SkipError
+from pyflinkcep.match_recognize.standard.program import Op, Program
+from pyflinkcep.match_recognize.tree import Skip, SkipTo
+
+__all__ = ["Conditions", "Match", "find_matches"]
+
+_MOST_REMEMBERED = 500_000
+_MOST_BYTES = 1 << 28
+_UNKNOWN, _HOLDS = 2, 1
+
+
+@attrs.frozen(eq=False)
+class Match:
+    """
+    A match.
+
+    Attributes
+    ----------
+    start : int
+        Its first row; for an empty match the row where it was found.
+    labels : bytes
+        For each of its rows the number of the variable.
+    hidden : bytes
+        For each of its rows 1 if it is left out of the output, else 0.
+    number : int
+        Its number in the partition, from 1.
+    """
+
+    start: int
+    labels: bytes
+    hidden: bytes
+    number: int
+
+    @property
+    def end(self) -> int:
+        """The row after its last one."""
+        return self.start + len(self.labels)
+
+
+class Conditions(Protocol):
+    """
+    What DEFINE says about the rows of a partition.
+
+    Attributes
+    ----------
+    initial : tuple
+        What is known of a match without rows.
+    updates : list of callable or None
+        By variable: makes of what is known of a match and a row what is known once the row is
+        taken; None if that changes nothing.
+    remembers : bool
+        Whether what is known of a match is all of it that conditions look at.
+    is_timeless : bool
+        Whether nothing depends on which match it is: not on its number, not on its first row.
+    """
+
+    initial: tuple[Any, ...]
+    updates: list[Callable[[tuple[Any, ...], int], tuple[Any, ...]] | None]
+    remembers: bool
+    is_timeless: bool
+
+    def about_position(self, variable: int) -> bool:
+        """Whether the condition of a variable looks at nothing but the row's position."""
+
+    def begin(self, start: int, number: int, labels: bytearray) -> None:
+        """Turn to another match; `labels` has the variables of its rows as they are taken."""
+
+    def holds(self, variable: int, row: int, known: tuple[Any, ...]) -> bool:
+        """Whether a condition holds for a row, given what is known with the row taken."""
+
+    def limit(self, start: int, size: int) -> int:
+        """Return the first row that is too late for a match that begins with a row."""
+
+
+def find_matches(
+    program: Program,
+    conditions: Conditions,
+    size: int,
+    skip: Skip,
+    subsets: dict[str, tuple[str, ...]],
+) -> Iterator[Match]:
+    """
+    Find the matches of a partition.
+
+    Parameters
+    ----------
+    program : Program
+        PATTERN.
+    conditions : Conditions
+        DEFINE.
+    size : int
+        The number of rows.
+    skip : Skip
+        Where to look for the next match.
+    subsets : dict of str to tuple of str
+        The variables of each union, for `skip`.
+
+    Yields
+    ------
+    Match
+        Matches in the order of their first rows, empty ones among them.
+
+    Raises
+    ------
+    SkipError
+        If a match has no row to skip to, or only its first.
+
+    Notes
+    -----
+    Cost: if conditions look at positions only, a place in the program that failed at a row is
+    never tried there again: rows times program. Else it is not tried again in one search with
+    the same things known of the match.
+    """
+    search = _Search(program, conditions, size)
+    target = None
+    if skip.variable is not None:
+        names = subsets.get(skip.variable, (skip.variable,))
+        target = frozenset(program.variables.index(name) for name in names)
+    start = number = 0
+    while start < size:
+        found = search.run(start, number + 1)
+        if found is None:
+            start += 1
+            continue
+        number += 1
+        yield found
+        start = _next_start(found, skip, target)
+
+
+def _next_start(match: Match, skip: Skip, target: frozenset[int] | None) -> int:
+    if not match.labels or skip.to is SkipTo.NEXT_ROW:
+        return match.start + 1
+    if target is None:
+        return match.end
+    rows = [match.start + at for at, label in enumerate(match.labels) if label in target]
+    if not rows:
+        raise SkipError(
+            "AFTER MATCH SKIP failed: pattern variable is not present in match",
+            "skip to a variable that every match has, or TO NEXT ROW",
+            stage=skip.variable,
+        )
+    row = rows[0] if skip.to is SkipTo.FIRST else rows[-1]
+    if row == match.start:
+        raise SkipError(
+            "AFTER MATCH SKIP failed: cannot skip to first row of match",
+            "it would find the same match again: skip TO NEXT ROW",
+            stage=skip.variable,
+        )
+    return row
+
+
+class _Search:
+    """
+    The machine.
+
+    A place in a search is a number made of an instruction's, the open rounds that have taken a
+    row (a bit each) and the row. The stack has the places of other ways, and below each of them
+    the place of its SPLIT, made negative, which is remembered as failed when it comes up.
+    """
+
+    def __init__(self, program: Program, conditions: Conditions, size: int) -> None:
+        self._program = program
+        self._code = [(int(op), first, second) for op, first, second in program.code]
+        self._conditions = conditions
+        self._size = size
+        self._labels = bytearray(size)
+        self._hidden = bytearray(size)
+        splits = [at for at, (op, _, _) in enumerate(program.code) if op is Op.SPLIT]
+        self._numbers = {at: number for number, at in enumerate(splits)}
+        self._flags = bytearray()
+        self._failed: set[tuple[int, tuple[Any, ...]]] = set()
+        places = (len(splits) << program.loops) * (size + 1)
+        is_positional = conditions.is_timeless and not any(conditions.updates)
+        self._has_flags = is_positional and conditions.remembers and places <= _MOST_BYTES
+        if self._has_flags:
+            self._flags = bytearray(places)
+        positional = [conditions.about_position(v) for v in range(len(program.variables))]
+        self._answers = [bytearray([_UNKNOWN]) * size if p else None for p in positional]
+
+    def run(self, start: int, number: int) -> Match | None:
+        """Return the preferred match that begins with a row, None if there is none."""
+        self._failed.clear()
+        self._conditions.begin(start, number, self._labels)
+        end = self._find(start, self._conditions.limit(start, self._size))
+        if end is None:
+            return None
+        size = end - start
+        return Match(start, bytes(self._labels[:size]), bytes(self._hidden[:size]), number)
+
+    def _find(self, start: int, limit: int) -> int | None:
+        """Return where the preferred match ends; its variables are in the labels."""
+        code, size, width = self._code, self._size, self._size + 1
+        loops = self._program.loops
+        every = (1 << loops) - 1
+        conditions, updates = self._conditions, self._conditions.updates
+        labels, hidden, all_answers = self._labels, self._hidden, self._answers
+        numbers, failed, flags = self._numbers, self._failed, self._flags
+        has_flags, remembers = self._has_flags, conditions.remembers
+        stack = array("q")
+        states: list[tuple[Any, ...]] = []
+        pc, row, mask, state = 0, start, 0, conditions.initial
+        while True:
+            op, first, second = code[pc]
+            if op == 0:  # TAKE
+                if row < limit:
+                    taken = state
+                    labels[row - start] = first
+                    update = updates[first]
+                    if update is not None:
+                        taken = update(state, row)
+                    answers = all_answers[first]
+                    if answers is None:
+                        holds: int = conditions.holds(first, row, taken)
+                    else:
+                        holds = answers[row]
+                        if holds == _UNKNOWN:
+                            holds = answers[row] = conditions.holds(first, row, taken)
+                    if holds:
+                        hidden[row - start] = second
+                        row += 1
+                        mask, state = every, taken
+                        pc += 1
+                        continue
+            elif op == 1:  # SPLIT
+                place = ((numbers[pc] << loops) | mask) * width + row
+                if not (flags[place] if has_flags else (place, state) in failed):
+                    stack.append(~place)
+                    stack.append(((second << loops) | mask) * width + row)
+                    if not has_flags:
+                        states.append(state)
+                    pc = first
+                    continue
+            elif op == 2:  # JUMP
+                pc = first
+                continue
+            elif op == 3 or op == 4:  # START, END
+                if row == (0 if op == 3 else size):
+                    pc += 1
+                    continue
+            elif op == 5:  # MARK
+                mask &= ~(1 << first)
+                pc += 1
+                continue
+            elif op == 6:  # CHECK
+                if mask >> first & 1:
+                    pc += 1
+                    continue
+                if second >= 0:
+                    pc = second
+                    continue
+            else:
+                return row
+            while stack:
+                place = stack.pop()
+                if place >= 0:
+                    rest, row = divmod(place, width)
+                    pc, mask = rest >> loops, rest & every
+                    if not has_flags:
+                        state = states[-1]
+                    break
+                if has_flags:
+                    flags[~place] = 1
+                elif remembers and len(failed) < _MOST_REMEMBERED:
+                    failed.add((~place, states.pop()))
+                else:
+                    states.pop()
+            else:
+                return None

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From matches to output rows: which rows are shown, and what the measures take of the match."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
+from pyflinkcep.match_recognize.standard.matcher import Match
+from pyflinkcep.match_recognize.tree import Rows
+
+__all__ = ["NONE", "OutputRows", "is_picked", "output_rows"]
+
+NONE = -1
+"""In place of a row: there is none, the value is NULL."""
+
+_MOST_ROWS = 8192
+
+
+def is_picked(leaf: Leaf) -> bool:
+    """Whether a leaf is the value of a column at a row; else the value itself is computed."""
+    return leaf.is_row and not leaf.has_label
+
+
+@attrs.frozen(eq=False)
+class OutputRows:
+    """
+    Some output rows of a partition, in columns.
+
+    Attributes
+    ----------
+    rows : list of int
+        For each output row the row of the partition that it shows.
+    matched : list of bool
+        For each output row whether it is of a match; if not, all measures are NULL.
+    values : list of list
+        For each leaf its values; for one that is picked (see :func:`is_picked`) the rows of the
+        partition to pick from, :data:`NONE` for NULL.
+    """
+
+    rows: list[int]
+    matched: list[bool]
+    values: list[list[Any]]
+
+    @classmethod
+    def empty(cls, leaves: Sequence[Leaf]) -> OutputRows:
+        """Return one without rows."""
+        return cls([], [], [[] for _ in leaves])
+
+
+def output_rows(
+    matches: Iterable[Match],
+    rows: Rows,
+    leaves: Sequence[Leaf],
+    variables: Sequence[str],
+    members: Mapping[str, tuple[str, ...]],
+    columns: Callable[[str], Sequence[Any]],
+    size: int,
+) -> Iterator[OutputRows]:
+    """
+    Make the output rows of a partition.
+
+    Parameters
+    ----------
+    matches : iterable of Match
+        The matches, in order.
+    rows : Rows
+        What comes out of a match.
+    leaves : sequence of Leaf
+        What the measures take of a match.
+    variables : sequence of str
+        The variables by their number.
+    members : mapping of str to tuple of str
+        The variables of each union.
+    columns : callable
+        Gives an argument's values for the rows of the partition, for what is not picked.
+    size : int
+        The number of rows of the partition.
+
+    Yields
+    ------
+    OutputRows
+        The rows, in order, in parts of a bounded size.
+    """
+    getters = [_Leaf(leaf, variables, members, columns, size) for leaf in leaves]
+    out = OutputRows.empty(leaves)
+    checked = 0  # rows before it are covered by a match, or given as unmatched
+    unmatched = rows is Rows.WITH_UNMATCHED
+    for match in matches:
+        if unmatched and checked < match.start:
+            _add_unmatched(out, leaves, checked, match.start)
+        checked = max(checked, match.end if match.labels else match.start + 1)
+        shown = _shown(match, rows)
+        if shown:
+            out.rows.extend(match.start + max(at, 0) for at in shown)
+            out.matched.extend([True] * len(shown))
+            for values, getter in zip(out.values, getters, strict=True):
+                values.extend(getter.values(match, shown))
+        if len(out.rows) >= _MOST_ROWS:
+            yield out
+            out = OutputRows.empty(leaves)
+    if unmatched:
+        _add_unmatched(out, leaves, checked, size)
+    yield out
+
+
+def _shown(match: Match, rows: Rows) -> list[int]:
+    """Return the rows of a match to show, from its first row on; -1 for an empty match."""
+    if not match.labels:
+        return [] if rows is Rows.OMIT_EMPTY else [-1]
+    if rows is Rows.ONE:
+        return [len(match.labels) - 1]
+    return [at for at, hidden in enumerate(match.hidden) if not hidden]
+
+
+def _add_unmatched(out: OutputRows, leaves: Sequence[Leaf], start: int, end: int) -> None:
+    out.rows.extend(range(start, end))
+    out.matched.extend([False] * (end - start))
+    for leaf, values in zip(leaves, out.values, strict=True):
+        values.extend([NONE if is_picked(leaf) else None] * (end - start))
+
+
+class _Leaf:
+    """What a leaf gives for the rows of a match."""
+
+    def __init__(
+        self,
+        leaf: Leaf,
+        variables: Sequence[str],
+        members: Mapping[str, tuple[str, ...]],
+        columns: Callable[[str], Sequence[Any]],
+        size: int,
+    ) -> None:
+        self._leaf = leaf
+        self._names = variables
+        self._size = size
+        names = None if leaf.variable is None else members.get(leaf.variable, (leaf.variable,))
+        self._members = None
+        if names is not None:
+            self._members = frozenset(variables.index(name) for name in names)
+        self._columns: list[Sequence[Any]] = []
+        if leaf.argument not in (None, LABEL) and not is_picked(leaf):
+            arguments = [labelled(leaf.argument or "", name) for name in variables]
+            self._columns = [columns(argument) for argument in arguments]
+
+    def values(self, match: Match, shown: Sequence[int]) -> list[Any]:
+        """Return the values for the shown rows of a match."""
+        leaf = self._leaf
+        if leaf.function == "match_number":
+            return [match.number] * len(shown)
+        rows = self._rows(match)
+        counts = self._counts(match, rows, shown)
+        if leaf.is_row:
+            return [self._at_row(match, rows, count) for count in counts]
+        return self._aggregated(match, rows, counts)
+
+    def _rows(self, match: Match) -> Sequence[int]:
+        """Return the rows of the leaf's variable, from the match's first row on."""
+        if self._members is None:
+            return range(len(match.labels))
+        return [at for at, label in enumerate(match.labels) if label in self._members]
+
+    def _counts(self, match: Match, rows: Sequence[int], shown: Sequence[int]) -> list[int]:
+        """Return for each shown row how many of the leaf's rows it sees."""
+        if self._leaf.final:
+            return [len(rows)] * len(shown)
+        counts, count = [], 0
+        if len(shown) == 1 and shown[0] == len(match.labels) - 1:
+            return [len(rows)]
+        for at in shown:
+            while count < len(rows) and rows[count] <= at:
+                count += 1
+            counts.append(count)
+        return counts
+
+    def _at_row(self, match: Match, rows: Sequence[int], count: int) -> Any:
+        leaf = self._leaf
+        nothing = NONE if is_picked(leaf) else None
+        if count <= leaf.offset:
+            return nothing
+        at = rows[leaf.offset if leaf.function == "first" else count - 1 - leaf.offset]
+        at += match.start + leaf.shift
+        if not 0 <= at < self._size:
+            return nothing
+        return at if is_picked(leaf) else self._value(match, at)
+
+    def _value(self, match: Match, at: int) -> Any:
+        """Return the argument's value at a row, NULL if it asks for a label that is not there."""
+        if match.start <= at < match.end:
+            label = match.labels[at - match.start]
+            return self._columns[label][at] if self._columns else self._names[label]
+        return None
+
+    # --- aggregates
+
+    def _aggregated(self, match: Match, rows: Sequence[int], counts: Sequence[int]) -> list[Any]:
+        if self._leaf.argument is None:
+            return list(counts)
+        results, done = [], 0
+        accumulator = _Accumulator(self._leaf.function)
+        for count in counts:
+            while done < count:
+                accumulator.add(self._value(match, match.start + rows[done]))
+                done += 1
+            results.append(accumulator.result())
+        return results
+
+
+class _Accumulator:
+    """The values seen so far, as an aggregate wants them."""
+
+    def __init__(self, function: str) -> None:
+        self._function = function
+        self._count = 0
+        self._value: Any = None
+        self._all: list[Any] = []
+
+    def add(self, value: Any) -> None:
+        """Take in a value."""
+        if self._function == "array_agg":
+            self._all.append(value)
+            return
+        if value is None:
+            return
+        self._count += 1
+        if self._value is None or self._function == "count":
+            self._value = value
+        elif self._function in ("sum", "avg"):
+            self._value = self._value + value
+        elif self._function == "min":
+            old = self._value
+            self._value = value if value < old or old != old else old
+        else:
+            old = self._value
+            self._value = value if old < value or value != value else old
+
+    def result(self) -> Any:
+        """Return the aggregate of what was taken in."""
+        if self._function == "array_agg":
+            return list(self._all) or None
+        if self._function == "count":
+            return self._count
+        if self._function == "avg" and self._count:
+            return self._value / self._count
+        return self._value

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A clause with SQL:2016's meaning, read and checked; what a worker needs to match by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.match_recognize.expressions import Expression, read_expression
+from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
+from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.scalar import condition_function
+from pyflinkcep.match_recognize.standard.matcher import find_matches
+from pyflinkcep.match_recognize.standard.output import OutputRows, is_picked, output_rows
+from pyflinkcep.match_recognize.standard.program import Program, compile_pattern
+from pyflinkcep.match_recognize.standard.values import Condition, PartitionConditions
+from pyflinkcep.match_recognize.tree import Clause, Rows, Skip, SkipTo
+
+__all__ = ["StandardClause", "StandardPlan", "read_clause"]
+
+
+@attrs.frozen(eq=False)
+class StandardClause:
+    """
+    A clause, read.
+
+    Attributes
+    ----------
+    clause : Clause
+        The clause.
+    names : Names
+        What its names mean.
+    program : Program
+        PATTERN.
+    conditions : dict of str to Expression
+        DEFINE; what is about the row at hand alone is one leaf.
+    measures : dict of str to Expression
+        MEASURES by their names.
+    skip : Skip
+        Where to look for the next match.
+    """
+
+    clause: Clause
+    names: Names
+    program: Program
+    conditions: dict[str, Expression]
+    measures: dict[str, Expression]
+    skip: Skip
+
+    def condition_arguments(self) -> list[str]:
+        """Return the SQL over one row that conditions need."""
+        leaves = (leaf for e in self.conditions.values() for leaf in e.leaves)
+        return list(dict.fromkeys(self._arguments(leaves)))
+
+    def measure_leaves(self) -> tuple[Leaf, ...]:
+        """Return what the measures take of a match, each once."""
+        return tuple(dict.fromkeys(leaf for e in self.measures.values() for leaf in e.leaves))
+
+    def measure_arguments(self) -> list[str]:
+        """Return the SQL over one row that measures need."""
+        return list(dict.fromkeys(self._arguments(self.measure_leaves())))
+
+    def _arguments(self, leaves: Sequence[Leaf] | Iterator[Leaf]) -> Iterator[str]:
+        for leaf in leaves:
+            if leaf.argument is None or leaf.argument == LABEL:
+                continue
+            if not leaf.has_label:
+                yield leaf.argument
+                continue
+            for variable in self.names.variables:
+                yield labelled(leaf.argument, variable)
+
+    def plan(self, kinds: Mapping[str, Kind], ansi: bool, within: int = 0) -> StandardPlan:
+        """
+        Compile the conditions.
+
+        Parameters
+        ----------
+        kinds : mapping of str to Kind
+            What :meth:`condition_arguments` give.
+        ansi : bool
+            Whether overflow and division by zero are errors.
+        within : int, milliseconds
+            The window, 0 for none.
+
+        Raises
+        ------
+        InputError
+            If a condition gives no boolean, or types do not go together.
+        """
+        return StandardPlan(
+            self.program,
+            self.conditions,
+            dict(kinds),
+            ansi,
+            self.names.subsets,
+            self.skip,
+            self.clause.rows,
+            self.measure_leaves(),
+            within,
+        ).checked()
+
+
+@attrs.frozen(eq=False)
+class StandardPlan:
+    """
+    What matching a partition needs; travels to the workers.
+
+    Attributes
+    ----------
+    program : Program
+        PATTERN.
+    conditions : dict of str to Expression
+        DEFINE.
+    kinds : dict of str to Kind
+        What the conditions' arguments give.
+    ansi : bool
+        Whether overflow and division by zero are errors.
+    subsets : dict of str to tuple of str
+        The variables of each union.
+    skip : Skip
+        Where to look for the next match.
+    rows : Rows
+        What comes out of a match.
+    leaves : tuple of Leaf
+        What the measures take of a match.
+    within : int, milliseconds
+        The window, 0 for none.
+    """
+
+    program: Program
+    conditions: dict[str, Expression]
+    kinds: dict[str, Kind]
+    ansi: bool
+    subsets: dict[str, tuple[str, ...]]
+    skip: Skip
+    rows: Rows
+    leaves: tuple[Leaf, ...]
+    within: int = 0
+
+    def checked(self) -> StandardPlan:
+        """Return the plan once its conditions are known to compile."""
+        self.compiled()
+        return self
+
+    def compiled(self) -> dict[str, Condition]:
+        """Return the conditions as functions."""
+        compiled = {}
+        for variable, expression in self.conditions.items():
+            kinds = {leaf: self._kind(leaf) for leaf in expression.leaves}
+            leaves, function = condition_function(expression, kinds, self.ansi)
+            compiled[variable] = Condition(variable, expression.text, leaves, function)
+        return compiled
+
+    def _kind(self, leaf: Leaf) -> Kind:
+        if leaf.function in ("count", "match_number"):
+            return Kind.BIGINT
+        if leaf.function == "avg":
+            return Kind.DOUBLE
+        if leaf.argument == LABEL:
+            return Kind.STRING
+        assert leaf.argument is not None
+        if leaf.has_label:
+            return self.kinds[labelled(leaf.argument, self.program.variables[0])]
+        return self.kinds[leaf.argument]
+
+    def match(
+        self,
+        conditions: Mapping[str, Condition],
+        size: int,
+        columns: Mapping[str, Sequence[Any]],
+        measured: Callable[[str], Sequence[Any]],
+        times: Sequence[int] | None = None,
+    ) -> Iterator[OutputRows]:
+        """
+        Match the rows of a partition.
+
+        Parameters
+        ----------
+        conditions : mapping of str to Condition
+            What :meth:`compiled` gave.
+        size : int
+            The number of rows.
+        columns : mapping of str to sequence
+            The conditions' arguments, row by row.
+        measured : callable
+            Gives a measure's argument, row by row.
+        times : sequence of int, optional
+            The rows' times in epoch milliseconds, if there is a window.
+
+        Yields
+        ------
+        OutputRows
+            The output.
+        """
+        variables = self.program.variables
+        about = PartitionConditions(
+            variables, conditions, self.subsets, size, columns, self.ansi,
+            times if self.within else None, self.within,
+        )  # fmt: skip
+        matches = find_matches(self.program, about, size, self.skip, self.subsets)
+        yield from output_rows(
+            matches, self.rows, self.leaves, variables, self.subsets, measured, size
+        )
+
+    @property
+    def computed_arguments(self) -> list[str]:
+        """The measures' arguments that are wanted as values, not only picked from."""
+        arguments: dict[str, None] = {}
+        for leaf in self.leaves:
+            if leaf.argument not in (None, LABEL) and not is_picked(leaf):
+                for variable in self.program.variables:
+                    arguments[labelled(leaf.argument or "", variable)] = None
+        return list(arguments)
+
+
+def read_clause(clause: Clause, names: Names) -> StandardClause:
+    """
+    Read the expressions of a clause and check that it makes sense.
+
+    Raises
+    ------
+    CepError
+        If it does not; names line and column.
+    """
+    program = compile_pattern(clause.pattern, names.variables, names.source, clause.pattern_span)
+    skip = clause.skip or Skip(SkipTo.PAST_LAST_ROW)
+    if skip.variable is not None:
+        names.check(skip.variable, f"AFTER MATCH SKIP TO {skip.variable}", skip.span)
+    conditions = {}
+    for definition in clause.definitions:
+        if definition.variable not in names.variables:
+            continue
+        variable = definition.variable
+        expression = read_expression(definition.condition, names, variable)
+        if any(leaf.function == "array_agg" for leaf in expression.leaves):
+            raise names.source.error(
+                f"DEFINE {variable}: ARRAY_AGG is for MEASURES",
+                "compare COUNT, MIN or MAX",
+                *definition.condition.span,
+                NotSupportedError,
+            )
+        conditions[variable] = expression
+    measures = {m.name: read_expression(m.expression, names) for m in clause.measures}
+    return StandardClause(clause, names, program, conditions, measures, skip)

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What DEFINE says about the rows of a partition: leaves, slots, conditions."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from pyflinkcep.errors import ConditionError
+from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
+
+__all__ = ["Condition", "PartitionConditions", "at_hand"]
+
+Known = tuple[Any, ...]
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
+
+@attrs.frozen(eq=False)
+class Condition:
+    """
+    The condition of a variable.
+
+    Attributes
+    ----------
+    variable : str
+        The variable.
+    text : str
+        The condition as it was written.
+    leaves : tuple of Leaf
+        What it takes of the match, in the order in which `function` wants it.
+    function : callable
+        Whether it holds, given the leaves' values.
+    """
+
+    variable: str
+    text: str
+    leaves: tuple[Leaf, ...]
+    function: Callable[[Sequence[Any]], bool]
+
+
+def at_hand(leaf: Leaf, variable: str, members: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether a leaf is a value of the row at hand, or of one at a fixed distance from it."""
+    if leaf.function != "last" or leaf.offset:
+        return False
+    return leaf.variable is None or variable in members.get(leaf.variable, (leaf.variable,))
+
+
+class PartitionConditions:
+    """
+    See :class:`~pyflinkcep.match_recognize.standard.matcher.Conditions`.
+
+    Parameters
+    ----------
+    variables : sequence of str
+        The variables by their number.
+    conditions : mapping of str to Condition
+        The conditions; a variable without one accepts every row.
+    members : mapping of str to tuple of str
+        The variables of each union.
+    size : int
+        The number of rows.
+    columns : mapping of str to sequence
+        By argument: its value for each row of the partition. For an argument with
+        :data:`LABEL` there is one for each variable, the name put in as a string.
+    ansi : bool
+        Whether overflow is an error.
+    times, within : sequence of int or None, int
+        The rows' times and the length of the window, None for no window.
+    """
+
+    def __init__(
+        self,
+        variables: Sequence[str],
+        conditions: Mapping[str, Condition],
+        members: Mapping[str, tuple[str, ...]],
+        size: int,
+        columns: Mapping[str, Sequence[Any]],
+        ansi: bool,
+        times: Sequence[int] | None = None,
+        within: int = 0,
+    ) -> None:
+        self._variables = variables
+        self._members = members
+        self._columns = columns
+        self._ansi = ansi
+        self._times = times
+        self._within = within
+        self._start = self._number = 0
+        self._labels = bytearray()
+        self._slots: dict[tuple[Any, ...], int] = {}
+        self._positional = [True] * len(variables)
+        self.remembers = True
+        self._numbered = False
+        self._asked = [conditions.get(name) for name in variables]
+        self._size = size
+        self._getters = [
+            None if c is None else [self._getter(leaf, number) for leaf in c.leaves]
+            for number, c in enumerate(self._asked)
+        ]
+        self.is_timeless = times is None and not self._numbered
+        self.initial = tuple(_INITIAL.get(slot[0]) for slot in self._slots)
+        self.updates = [self._update(name) for name in variables]
+
+    def about_position(self, variable: int) -> bool:
+        """Whether the condition of a variable looks at nothing but the row's position."""
+        return self._positional[variable] and self._asked[variable] is not None
+
+    def begin(self, start: int, number: int, labels: bytearray) -> None:
+        """Turn to another match."""
+        self._start, self._number, self._labels = start, number, labels
+
+    def holds(self, variable: int, row: int, known: Known) -> bool:
+        """Whether a condition holds for a row, given what is known with the row taken."""
+        condition, getters = self._asked[variable], self._getters[variable]
+        if condition is None or getters is None:
+            return True
+        try:
+            return condition.function([getter(row, known) for getter in getters])
+        except ArithmeticError as cause:
+            raise ConditionError(
+                f"the condition {condition.text!r} failed. {cause}",
+                "test for it in the condition, or set spark.sql.ansi.enabled to false",
+                stage=condition.variable,
+            ) from cause
+
+    def limit(self, start: int, size: int) -> int:
+        """Return the first row that is too late for a match that begins with a row."""
+        if self._times is None:
+            return size
+        return bisect_left(self._times, self._times[start] + self._within, start)
+
+    # --- leaves
+
+    def _getter(self, leaf: Leaf, variable: int) -> Callable[[int, Known], Any]:
+        """Return what gives a leaf's value for the row at hand and what is known."""
+        if leaf.function == "match_number":
+            self._positional[variable] = False
+            self._numbered = True
+            return lambda _row, _known: self._number
+        if not leaf.is_row:
+            self._positional[variable] = False
+            return self._aggregate(leaf)
+        value = self._value(leaf)
+        shift = leaf.shift
+        if at_hand(leaf, self._variables[variable], self._members):
+            if leaf.argument == LABEL and not shift:
+                name = self._variables[variable]
+                return lambda _row, _known: name
+            if leaf.has_label:
+                self._positional[variable] = self.remembers = False
+            return lambda row, _known: value(row + shift, row)
+        self._positional[variable] = False
+        if leaf.has_label:
+            self.remembers = False
+        slot = self._slot(leaf.function, leaf.variable, leaf.offset + 1)
+        offset = leaf.offset if leaf.function == "first" else -1 - leaf.offset
+
+        def navigated(row: int, known: Known) -> Any:
+            rows = known[slot]
+            return value(rows[offset] + shift, row) if len(rows) > leaf.offset else None
+
+        return navigated
+
+    def _value(self, leaf: Leaf) -> Callable[[int, int], Any]:
+        """Return what gives a leaf's argument at a row, when the match has come to another."""
+        argument, size = leaf.argument, self._size
+        assert argument is not None
+        if not leaf.has_label:
+            column = self._columns[argument]
+            return lambda at, _row: column[at] if 0 <= at < size else None
+        columns = self._labelled(argument)
+
+        def of_variable(at: int, row: int) -> Any:
+            return columns[self._labels[at - self._start]][at] if self._start <= at <= row else None
+
+        return of_variable
+
+    def _labelled(self, argument: str) -> list[Any]:
+        """Return the columns of an argument with CLASSIFIER, by variable."""
+        if argument == LABEL:
+            return [_Constant(name) for name in self._variables]
+        return [self._columns[labelled(argument, name)] for name in self._variables]
+
+    def _aggregate(self, leaf: Leaf) -> Callable[[int, Known], Any]:
+        if leaf.function == "avg":
+            total = self._slot("sum", leaf.variable, leaf.argument, True)
+            count = self._slot("count", leaf.variable, leaf.argument)
+            return lambda _row, known: known[total] / known[count] if known[count] else None
+        slot = self._slot(leaf.function, leaf.variable, leaf.argument)
+        return lambda _row, known: known[slot]
+
+    # --- slots
+
+    def _slot(self, *what: Any) -> int:
+        return self._slots.setdefault(what, len(self._slots))
+
+    def _update(self, variable: str) -> Callable[[Known, int], Known] | None:
+        """Return what makes new slots when a variable takes a row, None if none changes."""
+        changed = [
+            (number, self._step(slot, variable))
+            for slot, number in self._slots.items()
+            if slot[1] is None or variable in self._members.get(slot[1], (slot[1],))
+        ]
+        if not changed:
+            return None
+
+        def update(known: Known, row: int) -> Known:
+            values = list(known)
+            for number, step in changed:
+                values[number] = step(values[number], row)
+            return tuple(values)
+
+        return update
+
+    def _step(self, slot: tuple[Any, ...], variable: str) -> Callable[[Any, int], Any]:
+        function, argument = slot[0], slot[2]
+        if function == "last":
+            return lambda rows, row: (*rows, row)[-argument:]
+        if function == "first":
+            return lambda rows, row: rows if len(rows) == argument else (*rows, row)
+        if argument is None:
+            return lambda count, _row: count + 1
+        column: Any
+        if argument == LABEL:
+            column = _Constant(variable)
+        else:
+            column = self._columns[labelled(argument, variable)]
+        if function == "count":
+            return lambda count, row: count if column[row] is None else count + 1
+        combine = _COMBINE[function] if len(slot) == 3 else _add_floats
+        add = self._in_range if combine is _add else combine
+
+        def step(value: Any, row: int) -> Any:
+            new = column[row]
+            if new is None:
+                return value
+            return new if value is None else add(value, new)
+
+        return step
+
+    def _in_range(self, a: Any, b: Any) -> Any:
+        total = a + b
+        if isinstance(total, int) and not _LEAST <= total <= _MOST:
+            if self._ansi:
+                raise ArithmeticError("overflow: the result does not fit bigint")
+            return (total - _LEAST) % (1 << 64) + _LEAST
+        return total
+
+
+class _Constant:
+    """A column with one value."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __getitem__(self, row: int) -> Any:
+        return self._value
+
+
+def _add(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def _add_floats(a: Any, b: Any) -> float:
+    return float(a) + float(b)
+
+
+def _least(a: Any, b: Any) -> Any:
+    return a if a < b or b != b else b
+
+
+def _greatest(a: Any, b: Any) -> Any:
+    return b if a < b or b != b else a
+
+
+_INITIAL: dict[str, Any] = {"count": 0, "first": (), "last": ()}
+_COMBINE: dict[str, Callable[[Any, Any], Any]] = {"sum": _add, "min": _least, "max": _greatest}
