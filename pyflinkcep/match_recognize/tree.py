@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import Enum
 
@@ -34,6 +35,13 @@ Span = tuple[int, int]
 """Where something begins and ends in the statement."""
 
 _NOWHERE: Span = (0, 0)
+_PLAIN = re.compile(r"[A-Za-z_]\w*")
+
+
+def _quoted(name: str) -> str:
+    """Return a name as it may stand in the clause."""
+    return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
 
 # --- PATTERN
 
@@ -46,7 +54,7 @@ class Variable:
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
 
     def __str__(self) -> str:
-        return self.name
+        return _quoted(self.name)
 
 
 @attrs.frozen
@@ -172,7 +180,7 @@ class OrderColumn:
 
     def __str__(self) -> str:
         nulls = {None: "", True: " NULLS FIRST", False: " NULLS LAST"}[self.nulls_first]
-        return f"{self.name}{' DESC' if self.descending else ''}{nulls}"
+        return f"{_quoted(self.name.text)}{' DESC' if self.descending else ''}{nulls}"
 
 
 @attrs.frozen
@@ -184,7 +192,7 @@ class Measure:
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
 
     def __str__(self) -> str:
-        return f"{self.expression} AS {self.name}"
+        return f"{self.expression} AS {_quoted(self.name)}"
 
 
 class Rows(Enum):
@@ -214,7 +222,8 @@ class Skip:
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
 
     def __str__(self) -> str:
-        return f"AFTER MATCH SKIP {self.to.value}" + (f" {self.variable}" if self.variable else "")
+        target = "" if self.variable is None else f" {_quoted(self.variable)}"
+        return f"AFTER MATCH SKIP {self.to.value}{target}"
 
 
 @attrs.frozen
@@ -226,7 +235,7 @@ class Subset:
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
 
     def __str__(self) -> str:
-        return f"{self.name} = ({', '.join(self.variables)})"
+        return f"{_quoted(self.name)} = ({', '.join(map(_quoted, self.variables))})"
 
 
 @attrs.frozen
@@ -238,7 +247,7 @@ class Definition:
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
 
     def __str__(self) -> str:
-        return f"{self.variable} AS {self.condition}"
+        return f"{_quoted(self.variable)} AS {self.condition}"
 
 
 @attrs.frozen
@@ -285,7 +294,7 @@ class Clause:
     def __str__(self) -> str:
         """Return the clause as text, one part a line."""
         lists = [
-            ("PARTITION BY ", self.partition),
+            ("PARTITION BY ", [_quoted(key.text) for key in self.partition]),
             ("ORDER BY ", self.order),
             ("MEASURES ", self.measures),
         ]

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The standard's matcher on lists of rows, without Spark."""
+
+from __future__ import annotations
+
+from functools import cmp_to_key
+from typing import Any
+
+from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.syntax import Form
+from pyflinkcep.match_recognize.leaves import LEAF
+from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.standard.output import is_picked
+from pyflinkcep.match_recognize.standard.plan import StandardClause, read_clause
+from pyflinkcep.match_recognize.statement import Statement
+from pyflinkcep.match_recognize.tree import Rows
+from tests.unit.match_recognize.interpreter import computed
+
+_KINDS = {"INT": Kind.BIGINT, "STRING": Kind.STRING, "DOUBLE": Kind.DOUBLE}
+
+
+def answer(_spark: Any, case: dict[str, Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """Give columns and rows of a recorded case whose select list is of plain columns."""
+    statement = Statement(case["sql"])
+    use = statement.next_use()
+    assert use is not None
+    columns = [name for name, _ in case["columns"]]
+    names = Names.of(use.clause, statement.source, columns, use.alias, standard=True)
+    read = read_clause(use.clause, names)
+    rows = [item for item in case["items"] if isinstance(item, list)]
+    header, out = _run(read, case["columns"], rows)
+    select = parsed_select(statement.text)
+    if select != ["*"]:
+        places = [[name.lower() for name in header].index(name.lower()) for name in select]
+        return select, [tuple(row[place] for place in places) for row in out]
+    return header, out
+
+
+def parsed_select(text: str) -> list[str]:
+    """Give the names of a select list."""
+    head = text.partition("SELECT")[2].partition("FROM")[0]
+    return [name.strip().rpartition(".")[2].strip("`") for name in head.split(",")]
+
+
+def _run(
+    read: StandardClause, columns: list[list[str]], rows: list[list[Any]]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    clause = read.clause
+    place = {name.lower(): at for at, (name, _) in enumerate(columns)}
+    kinds = {sql: _kind(sql, columns) for sql in read.condition_arguments()}
+    plan = read.plan(kinds, ansi=False)
+    conditions = plan.compiled()
+    keys = [place[key.text.lower()] for key in clause.partition]
+    order = [(place[o.name.text.lower()], o.descending) for o in clause.order]
+    parts: dict[Any, list[Any]] = {}
+    for row in rows:
+        parts.setdefault(tuple(row[key] for key in keys), []).append(row)
+    all_rows = clause.rows is not Rows.ONE
+    first = list(dict.fromkeys([*keys, *(at for at, _ in order if all_rows)]))
+    rest = [at for at in range(len(columns)) if at not in first] if all_rows else []
+    header = (
+        [columns[at][0] for at in first] + list(read.measures) + [columns[at][0] for at in rest]
+    )
+    out = []
+    for part in parts.values():
+        part = _sorted(part, order)
+        named = [{name: row[at] for name, at in place.items()} for row in part]
+        values = {
+            sql: [_machine(computed(sql, row)) for row in named]
+            for sql in read.condition_arguments()
+        }
+        measured = {sql: [computed(sql, row) for row in named] for sql in read.measure_arguments()}
+        for found in plan.match(conditions, len(part), values, measured.__getitem__):
+            out += _shown(read, plan.leaves, found, measured, part, first, rest)
+    return header, out
+
+
+def _shown(read, leaves, found, measured, part, first, rest):
+    for number, row in enumerate(found.rows):
+        values = {}
+        for leaf, taken in zip(leaves, found.values, strict=True):
+            value = taken[number]
+            if is_picked(leaf):
+                value = None if value < 0 else measured[leaf.argument][value]
+            values[leaf] = value
+        shown = [part[row][at] for at in first]
+        for expression in read.measures.values():
+            leaf_values = {f"{LEAF}{i}": values[leaf] for i, leaf in enumerate(expression.leaves)}
+            shown.append(computed(expression.sql, leaf_values) if found.matched[number] else None)
+        yield tuple(shown + [part[row][at] for at in rest])
+
+
+def _machine(value: Any) -> Any:
+    return int(value) if isinstance(value, bool) else value
+
+
+def _kind(sql: str, columns: list[list[str]]) -> Kind:
+    tree = parsed(sql)
+    if tree.form is Form.COLUMN:
+        return _KINDS[{name.lower(): kind for name, kind in columns}[tree.value[-1].lower()]]
+    return Kind.DOUBLE if tree.value in ("+", "-", "*", "/") else Kind.BOOLEAN
+
+
+def _sorted(rows: list[Any], order: list[tuple[int, bool]]) -> list[Any]:
+    def compare(a: Any, b: Any) -> int:
+        for at, descending in order:
+            x, y = a[at], b[at]
+            if x != y:
+                less = (x is not None, x) < (y is not None, y) if None in (x, y) else x < y
+                return -1 if less != descending else 1
+        return 0
+
+    return sorted(rows, key=cmp_to_key(compare))

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a statement and its clauses."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.match_recognize.interval import window_ms
+from pyflinkcep.match_recognize.statement import Statement
+from pyflinkcep.match_recognize.tree import Quantified, Rows, SkipTo, Variable
+from tests.conformance.cases import Case
+from tests.conformance.sql_cases import flink_cases, problem_with_error, standard_cases
+from tests.unit.match_recognize.planning import plans
+
+_CLAUSE = "(ORDER BY ts MEASURES A.x AS x PATTERN (A) DEFINE A AS x > 1)"
+
+
+def _uses(text: str) -> tuple[list[tuple[str, str | None]], str]:
+    """Give query and alias of each clause, and what remains of the statement."""
+    statement, found = Statement(text.replace("MR", f"MATCH_RECOGNIZE {_CLAUSE}")), []
+    while (use := statement.next_use()) is not None:
+        found.append((use.query, use.alias))
+        statement.replaced(use, f"__cep_view_{len(found)}")
+    return found, statement.text
+
+
+@pytest.mark.parametrize(
+    ("text", "uses", "rest"),
+    [
+        ("SELECT * FROM e MR", [("SELECT * FROM e", "e")], "SELECT * FROM __cep_view_1"),
+        (
+            "SELECT * FROM db.e AS s MR AS m JOIN d ON m.x = d.x;",
+            [("SELECT * FROM db.e AS s", "s")],
+            "SELECT * FROM __cep_view_1 AS m JOIN d ON m.x = d.x",
+        ),
+        (
+            "SELECT * FROM a, (SELECT 1) MR m, range(3) r(i) MR",
+            [("SELECT * FROM (SELECT 1)", None), ("SELECT * FROM range(3) r(i)", "r")],
+            "SELECT * FROM a, __cep_view_1 m, __cep_view_2",
+        ),
+        (
+            "WITH a AS (SELECT 1), b AS (SELECT * FROM a MR) SELECT * FROM b MR",
+            [
+                ("WITH a AS (SELECT 1) SELECT * FROM a", "a"),
+                ("WITH a AS (SELECT 1), b AS (SELECT * FROM __cep_view_1) SELECT * FROM b", "b"),
+            ],
+            "WITH a AS (SELECT 1), b AS (SELECT * FROM __cep_view_1) SELECT * FROM __cep_view_2",
+        ),
+        (
+            "SELECT * FROM (SELECT * FROM e MR AS t) MR",
+            [("SELECT * FROM e", "e"), ("SELECT * FROM (SELECT * FROM __cep_view_1 AS t)", None)],
+            "SELECT * FROM __cep_view_2",
+        ),
+        (
+            "SELECT 'x MATCH_RECOGNIZE (' FROM e -- MATCH_RECOGNIZE (\n WHERE x > 1",
+            [],
+            "SELECT 'x MATCH_RECOGNIZE (' FROM e -- MATCH_RECOGNIZE (\n WHERE x > 1",
+        ),
+    ],
+)
+def test_clauses_are_cut_out_with_their_sources(text, uses, rest) -> None:
+    """A clause and its source give way to a view; a WITH before it goes with the source."""
+    assert _uses(text) == (uses, rest)
+
+
+@pytest.mark.parametrize(
+    "case", [*flink_cases()[::9], *standard_cases()[::5]], ids=lambda c: c["id"]
+)
+def test_a_clause_as_text_reads_as_the_same_clause(case: Case) -> None:
+    """What a clause prints is read as an equal clause."""
+    try:
+        use = Statement(case["sql"]).next_use()
+    except CepError:
+        return
+    assert use is not None
+    again = Statement(f"SELECT * FROM e MATCH_RECOGNIZE (\n{use.clause}\n)").next_use()
+
+    assert again is not None
+    assert str(again.clause) == str(use.clause)
+
+
+def _clause(text: str):
+    use = Statement(f"SELECT * FROM e MATCH_RECOGNIZE ({text})").next_use()
+    assert use is not None
+    return use.clause
+
+
+def test_all_parts_of_a_clause_are_read() -> None:
+    """Every part arrives in the tree, with offsets, directions, quantifiers and comments."""
+    clause = _clause(
+        "PARTITION BY k, `a b` ORDER BY ts, p DESC NULLS LAST MEASURES LAST(A.x, 2) AS l, 1 AS one "
+        "ALL ROWS PER MATCH WITH UNMATCHED ROWS AFTER MATCH SKIP TO FIRST B "
+        "PATTERN (A{2,}? B /* ) */) WITHIN INTERVAL '5' MINUTE SUBSET U = (A, B) "
+        "DEFINE A AS x IN (1, 2), B AS y = 'AFTER MATCH'"
+    )
+
+    assert [key.text for key in clause.partition] == ["k", "a b"]
+    assert [str(column) for column in clause.order] == ["ts", "p DESC NULLS LAST"]
+    assert [str(measure) for measure in clause.measures] == ["LAST(A.x, 2) AS l", "1 AS one"]
+    assert clause.rows is Rows.WITH_UNMATCHED
+    assert clause.skip is not None
+    assert (clause.skip.to, clause.skip.variable) == (SkipTo.FIRST, "B")
+    assert clause.pattern.parts == (
+        Quantified(Variable("A"), 2, None, False, "{2,}?"),
+        Variable("B"),
+    )  # type: ignore[union-attr]
+    assert [str(subset) for subset in clause.subsets] == ["U = (A, B)"]
+    assert [d.condition.text for d in clause.definitions] == ["x IN (1, 2)", "y = 'AFTER MATCH'"]
+
+
+@pytest.mark.parametrize(
+    ("interval", "milliseconds"),
+    [
+        ("INTERVAL '5' MINUTE", 300_000),
+        ("INTERVAL 5 MINUTES", 300_000),
+        ("INTERVAL '2 seconds'", 2000),
+        ("INTERVAL '1.5' SECOND(3)", 1500),
+        ("INTERVAL '0 00:01:00.250' DAY TO SECOND", 60_250),
+        ("INTERVAL '1 2' DAY TO HOUR", 93_600_000),
+        ("INTERVAL '0' SECOND", 0),
+    ],
+)
+def test_day_time_intervals_become_milliseconds(interval: str, milliseconds: int) -> None:
+    """Intervals of days to seconds are read in Spark's forms and the standard's."""
+    text = f"SELECT * FROM e MATCH_RECOGNIZE (PATTERN (A) WITHIN {interval} DEFINE A AS x)"
+    statement = Statement(text)
+    use = statement.next_use()
+    assert use is not None
+
+    assert window_ms(use.clause, statement.source) == milliseconds
+
+
+@pytest.mark.parametrize("interval", ["INTERVAL '1' YEAR", "INTERVAL '-1' SECOND", "'5'", "5"])
+def test_other_intervals_are_refused(interval: str) -> None:
+    """Months, years, negative ones and what is no interval are refused with Flink's words."""
+    with pytest.raises(NotSupportedError, match="Only constant intervals with millisecond"):
+        plans(
+            "SELECT * FROM e MATCH_RECOGNIZE (ORDER BY x MEASURES A.x AS a PATTERN (A) WITHIN "
+            f"{interval} DEFINE A AS x > 1)",
+            ["x"],
+            "flink",
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("PATTERN (A", "the parenthesis is not closed (at line 1, column 33: ()", "missing )"),
+        ("ORDER BY ts", "expected PATTERN (…), got the end of the clause (at line 2", "order is"),
+        ("PATTERN (A) SKIP", "unexpected 'SKIP' (at line 2, column 14: SKIP)", "the order is"),
+        ("MEASURES A.x PATTERN (A)", "a measure needs AS name (at line 2, column 11", "AS price"),
+        ("PARTITION BY upper(k) PATTERN (A)", "PARTITION BY takes columns", "subquery"),
+        ("ORDER BY ts, p + 1 PATTERN (A)", "ORDER BY takes columns", "subquery"),
+        ("PATTERN (A{})", "expected a number in { }, got '}'", "a pattern is of"),
+        ("PATTERN (A{3,2})", "The to should be a number greater than or equal to from: 3.", "2,3"),
+        ("PATTERN (A++)", "expected a variable in PATTERN, got '+'", "quantifiers"),
+        ("PATTERN ({- A)", "expected '-}' in PATTERN, got the end of PATTERN", "line 2, column 11"),
+        ("AFTER MATCH SKIP NEXT PATTERN (A)", "expected PAST or TO after SKIP, got 'NEXT'", "TO A"),
+        ("PATTERN (A) SUBSET U (A)", "expected = in SUBSET, got '('", "SUBSET U = (A, B)"),
+        ("PATTERN (A) DEFINE A x > 1", "expected AS in DEFINE, got 'x'", "DEFINE A AS"),
+    ],
+)
+def test_errors_say_where_and_what_to_write(text: str, message: str, hint: str) -> None:
+    """A wrong clause is refused with line, column and the way out."""
+    with pytest.raises(InvalidArgumentError) as raised:
+        Statement(f"SELECT * FROM e MATCH_RECOGNIZE (\n {text})").next_use()
+
+    assert message in raised.value.message
+    assert hint in (raised.value.hint or "")
+
+
+_NEED_TYPES = ("order-by-other", "unknown-column", "condition-not-boolean", "count-variable-star")
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        case
+        for case in flink_cases()
+        if case["expect"].get("error", {}).get("phase") == "plan"
+        and not case["id"].startswith(_NEED_TYPES)
+    ],
+    ids=lambda case: case["id"],
+)
+def test_what_flink_refuses_is_refused_with_its_words(case: Case) -> None:
+    """Each refusal of Flink that needs no types comes from the clause alone, and says where."""
+    with pytest.raises(CepError) as raised:
+        plans(case["sql"], [name for name, _ in case["columns"]], "flink")
+
+    assert problem_with_error(case, raised.value) is None
+    assert "line 1, column " in raised.value.message
+    assert raised.value.hint
