@@ -9,6 +9,7 @@ from pyflinkcep.testing.assertions import assertMatches
 from pyflinkcep.testing.events import Record
 from pyflinkcep.testing.harness import NFATestHarness, OperatorTestHarness
 from pyflinkcep.testing.match import Matches, Timeout, match
+from pyflinkcep.testing.sase import matchSase
 
 __all__ = [
     "Matches",
@@ -18,4 +19,5 @@ __all__ = [
     "Timeout",
     "assertMatches",
     "match",
+    "matchSase",
 ]

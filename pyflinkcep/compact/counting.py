@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many matches there are, and sums over them, without listing them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+__all__ = ["CountPayloads", "Measure", "Total", "combined"]
+
+Total = tuple[int, Any, Any, Any]
+"""Over values: their number, sum, least and greatest; without values (0, 0, None, None)."""
+
+_NOTHING: Total = (0, 0, None, None)
+
+
+@attrs.frozen(eq=False)
+class Measure:
+    """
+    What is counted of a component's events in all matches.
+
+    Attributes
+    ----------
+    component : int
+        The component.
+    values : sequence or None
+        The value of each event by position, None for NULL; None to count the events.
+    """
+
+    component: int
+    values: Sequence[Any] | None
+
+
+class CountPayloads:
+    """
+    Lets merged runs carry their number, and what the measures have met in them.
+
+    Parameters
+    ----------
+    measures : sequence of Measure
+        What is measured.
+    """
+
+    def __init__(self, measures: Sequence[Measure] = ()) -> None:
+        self._measures = measures
+        self._nothing = (_NOTHING,) * len(measures)
+
+    def begun(self, component: int, at: int) -> tuple[int, tuple[Total, ...]]:
+        """Return the number of a run that begins."""
+        return self.taken((1, self._nothing), component, at)
+
+    def taken(
+        self, payload: tuple[int, tuple[Total, ...]], component: int, at: int
+    ) -> tuple[int, tuple[Total, ...]]:
+        """Return the numbers when each run takes an event."""
+        if not self._measures:
+            return payload
+        runs, totals = payload
+        return runs, tuple(
+            _with(total, runs, 1 if m.values is None else m.values[at])
+            if m.component == component
+            else total
+            for m, total in zip(self._measures, totals, strict=True)
+        )
+
+    def merged(
+        self, one: tuple[int, tuple[Total, ...]], other: tuple[int, tuple[Total, ...]]
+    ) -> tuple[int, tuple[Total, ...]]:
+        """Return the numbers of both together."""
+        totals = tuple(map(combined, one[1], other[1]))
+        return one[0] + other[0], totals
+
+
+def _with(total: Total, runs: int, value: Any) -> Total:
+    """Return a total after each of some runs took an event with a value."""
+    if value is None:
+        return total
+    times = 0 if isinstance(value, str) else runs * value
+    return combined(total, (runs, times, value, value))
+
+
+def combined(one: Total, other: Total) -> Total:
+    """Return the total over the values of both."""
+    if not one[0]:
+        return other
+    if not other[0]:
+        return one
+    number, sum_, low, high = other
+    return one[0] + number, one[1] + sum_, min(one[2], low), max(one[3], high)

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matches of a query, counted, aggregated or enumerated without being listed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, Protocol
+
+import attrs
+
+from pyflinkcep.compact.counting import Total
+from pyflinkcep.errors import InvalidArgumentError
+
+__all__ = ["CompressedMatches", "Measured", "Pieces", "read_measure"]
+
+_FUNCTIONS = ("count", "sum", "avg", "min", "max")
+_MEASURE = re.compile(
+    r"\s*(?P<function>\w+)\s*\(\s*(?:(?P<all>\*)|(?P<variable>\w+)(?:\s*\[\s*\])?"
+    r"(?:\s*\.\s*(?P<attribute>\w+))?)\s*\)\s*(?:as\s+(?P<name>\w+)\s*)?",
+    re.IGNORECASE,
+)
+
+
+@attrs.frozen
+class Measured:
+    """
+    An aggregate over the events that a variable has in all matches.
+
+    Attributes
+    ----------
+    function : str
+        count, sum, avg, min or max.
+    variable : str or None
+        The variable; None for ``count(*)``.
+    attribute : str or None
+        The attribute; None to count events.
+    name : str
+        What stands for it in the result.
+    """
+
+    function: str
+    variable: str | None
+    attribute: str | None
+    name: str
+
+    def result(self, count: int, total: Total) -> Any:
+        """Return the aggregate, given the number of matches and what the events have."""
+        if self.variable is None:
+            return count
+        number, sum_, low, high = total
+        if self.function == "count":
+            return number
+        if not number:
+            return None
+        return {"sum": sum_, "min": low, "max": high}.get(self.function, sum_ / number)
+
+
+def read_measure(text: str, variables: Sequence[str]) -> Measured:
+    """
+    Return what the text of an aggregate says.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is not one, or names no variable of the pattern.
+    """
+    found = _MEASURE.fullmatch(text) if isinstance(text, str) else None
+    function = found["function"].lower() if found else ""
+    counts = found is not None and (found["all"] or not found["attribute"])
+    if found is None or function not in _FUNCTIONS or (counts and function != "count"):
+        raise InvalidArgumentError(
+            f"expected an aggregate over matches, got {text!r}",
+            'write "count(*)", "count(b)", "sum(b.volume) AS v", or avg, min, max',
+        )
+    variable = found["variable"]
+    if variable is not None and variable not in variables:
+        raise InvalidArgumentError(
+            f"expected a variable of the pattern in {text!r}, got {variable!r}",
+            f"the variables are {', '.join(variables)}",
+        )
+    return Measured(function, variable, found["attribute"], found["name"] or text)
+
+
+class Pieces(Protocol):
+    """What :class:`CompressedMatches` asks of an evaluation."""
+
+    @property
+    def variables(self) -> Sequence[str]:
+        """The variables that matches have."""
+
+    def totals(self, measures: Sequence[tuple[str, str | None]]) -> tuple[int, tuple[Total, ...]]:
+        """Return the number of matches, and what (variable, attribute) met in them."""
+
+    def matches(self) -> Iterator[dict[str, list[Any]]]:
+        """Yield the matches one after another."""
+
+
+class CompressedMatches:
+    """
+    The matches of a query or a pattern on a list.
+
+    Nothing is listed: work and memory grow with the events and the states of the query, not
+    with the number of matches.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        The evaluation.
+    """
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+
+    def count(self) -> int:
+        """Return the number of matches, exactly, however large."""
+        return self._pieces.totals(())[0]
+
+    def aggregate(self, *texts: str) -> dict[str, Any]:
+        """
+        Return aggregates over the events that variables have in all matches.
+
+        Parameters
+        ----------
+        *texts : str
+            ``count(*)``, ``count(b)``, ``count(b.x)``, ``sum(b.x)``, ``avg``, ``min``, ``max``;
+            with ``AS name`` the result has that name. An event counts once for every match it is
+            in. NULL is skipped.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a text is not an aggregate over a variable of the pattern.
+        """
+        wanted = [read_measure(text, self._pieces.variables) for text in texts]
+        asked = [w for w in wanted if w.variable is not None]
+        count, totals = self._pieces.totals([(str(w.variable), w.attribute) for w in asked])
+        found = iter(totals)
+        nothing: Total = (0, 0, None, None)
+        return {
+            w.name: w.result(count, nothing if w.variable is None else next(found)) for w in wanted
+        }
+
+    def unpack(self, limit: int | None = None) -> list[dict[str, list[Any]]]:
+        """
+        Return matches, enumerated only as far as they are asked for.
+
+        Parameters
+        ----------
+        limit : int, at least 0, optional
+            How many at most; all when not given.
+        """
+        if limit is not None and limit < 0:
+            raise InvalidArgumentError(f"unpack(limit={limit})", "give 0 or more, or no limit")
+        return list(islice(self._pieces.matches(), limit))
+
+    def __iter__(self) -> Iterator[dict[str, list[Any]]]:
+        return self._pieces.matches()

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A query on a table of events, by the evaluation that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from pyflinkcep.compact.counting import Total, combined
+from pyflinkcep.evaluation.sequences import MatchPositions, Sequences
+from pyflinkcep.eventlists.matching import list_matches
+from pyflinkcep.sase.evaluation import BACKTRACKING, EVENT_LISTS
+from pyflinkcep.sase.model import Form, Query
+from pyflinkcep.sase.table import EventTable
+
+__all__ = ["Compressed", "MatchPositions", "compressed_matches", "query_matches"]
+
+
+class Compressed(Protocol):
+    """All matches of a query, not listed."""
+
+    @property
+    def variables(self) -> Sequence[str]:
+        """The variables that matches have."""
+
+    def matches(self) -> Iterator[MatchPositions]:
+        """Yield the matches, each when it is asked for."""
+
+    def totals(
+        self, measures: Sequence[tuple[str, Sequence[Any] | None]]
+    ) -> tuple[int, tuple[Total, ...]]:
+        """Return the number of matches, and what measures (variable, values) met in them."""
+
+
+def query_matches(
+    query: Query, table: EventTable, evaluation: str, output: str
+) -> Iterator[MatchPositions]:
+    """
+    Yield the matches of a query on a table of events.
+
+    Parameters
+    ----------
+    query : Query
+        The query.
+    table : EventTable
+        The events.
+    evaluation : {"nfa", "backtracking", "eventLists"}
+        What :func:`~pyflinkcep.sase.evaluation.chosen` chose.
+    output : {"all", "onePerStart", "nonOverlapping"}
+        Which matches to yield.
+    """
+    if evaluation == EVENT_LISTS:
+        return list_matches(query, table, output)
+    sequences = Sequences(query, table)
+    if evaluation == BACKTRACKING or output != "all":
+        return sequences.searched(output)
+    return sequences.run()
+
+
+def compressed_matches(query: Query, table: EventTable) -> Compressed:
+    """Return all matches of a query on a table, not listed."""
+    return Sequences(query, table) if query.form is Form.SEQ else _Listed(query, table)
+
+
+@attrs.frozen(eq=False)
+class _Listed:
+    """The matches of a ``;`` query: a match takes whole closures, so there are few."""
+
+    query: Query
+    table: EventTable
+
+    @property
+    def variables(self) -> Sequence[str]:
+        return [part.variable for part in self.query.positive]
+
+    def matches(self) -> Iterator[MatchPositions]:
+        return list_matches(self.query, self.table, "all")
+
+    def totals(
+        self, measures: Sequence[tuple[str, Sequence[Any] | None]]
+    ) -> tuple[int, tuple[Total, ...]]:
+        nothing: Total = (0, 0, None, None)
+        count, totals = 0, [nothing] * len(measures)
+        for match in self.matches():
+            count += 1
+            for number, (variable, values) in enumerate(measures):
+                for at in match[variable]:
+                    value = 1 if values is None else values[at]
+                    if value is not None:
+                        times = 0 if isinstance(value, str) else value
+                        totals[number] = combined(totals[number], (1, times, value, value))
+        return count, tuple(totals)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SEQ queries by their automaton, on a table of events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from pyflinkcep.backtracking.search import Search
+from pyflinkcep.compact.counting import CountPayloads, Measure, Total, combined
+from pyflinkcep.compact.nodes import NodePayloads, paths
+from pyflinkcep.nfa.merged import MergedRuns
+from pyflinkcep.nfa.sase_compiler import SaseAutomaton, compile_query
+from pyflinkcep.nfa.track import Track
+from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.table import EventTable
+
+__all__ = ["MatchPositions", "Sequences"]
+
+MatchPositions = dict[str, list[int]]
+"""Variable to the positions of its events, oldest first."""
+
+_NOTHING: Total = (0, 0, None, None)
+
+
+@attrs.frozen(eq=False)
+class _Partition:
+    """A partition's events, and where they are in the table."""
+
+    track: Track
+    positions: Sequence[int]
+
+
+class Sequences:
+    """
+    A SEQ query on a table of events.
+
+    Parameters
+    ----------
+    query : Query
+        The query.
+    table : EventTable
+        The events.
+    """
+
+    def __init__(self, query: Query, table: EventTable) -> None:
+        self._query = query
+        self._table = table
+        self._automaton = compile_query(query, table.kinds)
+        self.variables = [part.variable for part in query.positive]
+
+    def run(self, merges: bool = True) -> Iterator[MatchPositions]:
+        """Yield all matches, by the automaton; `merges` says whether equal runs become one."""
+        for part in self._partitions():
+            for _, root in MergedRuns(part.track, NodePayloads(), merges, True).matches():
+                for way in paths(root):
+                    yield self._match(way, part.positions)
+
+    def searched(self, output: str) -> Iterator[MatchPositions]:
+        """Yield matches by depth-first search."""
+        for part in self._partitions():
+            search = Search(part.track)
+            searches: dict[str, Callable[[], Iterable[list[tuple[int, int]]]]] = {
+                "all": search.all,
+                "onePerStart": search.first_of_each_start,
+                "nonOverlapping": search.not_overlapping,
+            }
+            for way in searches[output]():
+                yield self._match(way, part.positions)
+
+    # --- compressed
+
+    def matches(self) -> Iterator[MatchPositions]:
+        """Yield all matches, each when it is asked for."""
+        for part in self._partitions():
+            for _, root in MergedRuns(part.track, NodePayloads()).matches():
+                for way in paths(root):
+                    yield self._match(way, part.positions)
+
+    def totals(
+        self, measures: Sequence[tuple[str, Sequence[Any] | None]]
+    ) -> tuple[int, tuple[Total, ...]]:
+        """
+        Return the number of matches, and what measures met in them.
+
+        Parameters
+        ----------
+        measures : sequence of (str, sequence or None)
+            For each the variable, and the values of the table's events; None to count events.
+        """
+        count, totals = 0, (_NOTHING,) * len(measures)
+        for part in self._partitions():
+            measured = [self._measure(measure, part.positions) for measure in measures]
+            for _, payload in MergedRuns(part.track, CountPayloads(measured)).matches():
+                count += payload[0]
+                totals = tuple(map(combined, totals, payload[1]))
+        return count, totals
+
+    def _measure(
+        self, measure: tuple[str, Sequence[Any] | None], positions: Sequence[int]
+    ) -> Measure:
+        variable, values = measure
+        own = None if values is None else [values[at] for at in positions]
+        return Measure(self.variables.index(variable), own)
+
+    # --- partitions
+
+    def _partitions(self) -> Iterator[_Partition]:
+        table, automaton = self._table, self._automaton
+        columns = [table.columns[name] for name in automaton.fields]
+        alone = _of_one_event(automaton)
+        for positions, is_null in self._table.partitions(self._query):
+            if is_null and not alone:
+                continue  # nothing equals NULL, so that no match has two events
+            runs: Iterable[Sequence[int]] = [[at] for at in positions] if is_null else [positions]
+            for own in runs:
+                fields = [tuple([column[at] for column in columns]) for at in own]
+                types = [table.types[at] for at in own]
+                times = [table.times[at] for at in own]
+                track = Track.of(automaton, types, times, fields)
+                yield _Partition(track, own)
+
+    def _match(self, way: Iterable[tuple[int, int]], positions: Sequence[int]) -> MatchPositions:
+        match: MatchPositions = {variable: [] for variable in self.variables}
+        for component, at in way:
+            match[self.variables[component]].append(positions[at])
+        return match
+
+
+def _of_one_event(automaton: SaseAutomaton) -> bool:
+    """Whether a match may have a single event, which needs no other to equal it."""
+    return automaton.size == 1

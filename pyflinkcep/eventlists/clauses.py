@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The conditions of a query by what they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.normal_form import clauses
+from pyflinkcep.sase.tree import ALL, Expression, functions, plain_references, references
+
+__all__ = ["Clauses", "each_of", "named"]
+
+
+@attrs.frozen(eq=False)
+class Clauses:
+    """
+    The clauses of WHERE.
+
+    Attributes
+    ----------
+    query : Query
+        The query.
+    constant : dict of str to list of Expression
+        By variable, what looks at one of its events alone.
+    associations : tuple of Expression
+        What joins events of several variables, or all events of a closure.
+    absent : dict of str to list of Expression
+        By negated variable, what joins its events to others.
+    """
+
+    query: Query
+    constant: dict[str, list[Expression]]
+    associations: tuple[Expression, ...]
+    absent: dict[str, list[Expression]]
+
+    @classmethod
+    def of(cls, query: Query) -> Clauses:
+        """Return the clauses of a query."""
+        constant: dict[str, list[Expression]] = {}
+        absent: dict[str, list[Expression]] = {}
+        associations = []
+        for condition in query.conditions:
+            for clause in clauses(condition):
+                names = named(clause)
+                negated = [name for name in names if query.component(name).negated]
+                if len(names) == 1 and _is_constant(clause):
+                    constant.setdefault(names[0], []).append(clause)
+                elif negated:
+                    absent.setdefault(negated[0], []).append(clause)
+                else:
+                    associations.append(clause)
+        return cls(query, constant, tuple(associations), absent)
+
+    @property
+    def constants(self) -> bool:
+        """Whether there are tests ``[attr = literal]``."""
+        return bool(self.query.constants)
+
+
+def named(clause: Expression) -> Sequence[str]:
+    """Return the variables that a clause names."""
+    return list(dict.fromkeys(reference.variable for reference in references(clause)))
+
+
+def each_of(clause: Expression, query: Query) -> list[str]:
+    """Return the closures of whose events a clause must hold for each."""
+    return sorted(
+        {
+            r.variable
+            for r in plain_references(clause)
+            if r.index in (None, ALL) and query.component(r.variable).repeats
+        }
+    )
+
+
+def _is_constant(clause: Expression) -> bool:
+    if any(True for _ in functions(clause)):
+        return False
+    return all(r.index in (None, ALL) for r in plain_references(clause))

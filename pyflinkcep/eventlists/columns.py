@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions of a query on arrays, NULL beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from pyflinkcep.expressions.program import Kind, Type
+from pyflinkcep.sase.table import EventTable
+from pyflinkcep.sase.tree import (
+    Arithmetic,
+    Comparison,
+    Expression,
+    Function,
+    Literal,
+    Logical,
+    Negation,
+    NullTest,
+    Reference,
+)
+
+__all__ = ["Columns", "Values", "holding", "literals"]
+
+Array = np.ndarray[Any, Any]
+
+_COMPARED: dict[str, Callable[[Any, Any], Array]] = {
+    "=": np.equal, "<>": np.not_equal, "<": np.less, "<=": np.less_equal,
+    ">": np.greater, ">=": np.greater_equal,
+}  # fmt: skip
+_COMPUTED: dict[str, Callable[[Any, Any], Array]] = {
+    "+": np.add, "-": np.subtract, "*": np.multiply,
+}  # fmt: skip
+
+
+@attrs.frozen(eq=False)
+class Values:
+    """
+    A value for each row.
+
+    Attributes
+    ----------
+    data : array or number
+        The values; whatever it likes where they are NULL.
+    nulls : array of bool or bool
+        Where they are NULL.
+    """
+
+    data: Any
+    nulls: Any = False
+
+
+@attrs.frozen(eq=False)
+class Columns:
+    """
+    The attributes of events as arrays.
+
+    Texts stand as their rank among all texts of the table and the query, so that they compare
+    as numbers do.
+
+    Attributes
+    ----------
+    table : EventTable
+        The events.
+    """
+
+    _columns: Mapping[str, Values]
+    _ranks: Mapping[str, int]
+
+    @classmethod
+    def of(cls, table: EventTable, texts: Iterable[str]) -> Columns:
+        """Return the columns of a table; `texts` are those that a query has itself."""
+        text_columns = [name for name, kind in table.kinds.items() if kind.type == Type.TEXT]
+        every = {
+            *texts,
+            *(v for name in text_columns for v in table.columns[name] if v is not None),
+        }
+        ranks = {text: rank for rank, text in enumerate(sorted(every))}
+        columns = {}
+        for name, kind in table.kinds.items():
+            values = table.columns[name]
+            if kind.type == Type.TEXT:
+                values = [None if value is None else ranks[value] for value in values]
+            columns[name] = _column(values, kind)
+        return cls(columns, ranks)
+
+    def taken(self, name: str, positions: Array) -> Values:
+        """Return an attribute of events by their positions."""
+        column = self._columns[name]
+        nulls = column.nulls if column.nulls is False else column.nulls[positions]
+        return Values(column.data[positions], nulls)
+
+    def literal(self, value: int | float | str | None) -> Values:
+        """Return a literal."""
+        if value is None:
+            return Values(0, True)
+        return Values(self._ranks[value] if isinstance(value, str) else value)
+
+
+def _column(values: Sequence[Any], kind: Kind) -> Values:
+    dtype = np.float64 if kind.type == Type.FLOAT else np.int64
+    if isinstance(values, np.ndarray) and values.dtype == dtype:
+        return Values(values)
+    nulls = np.fromiter((value is None for value in values), bool, len(values))
+    if not nulls.any():
+        return Values(np.asarray(values, dtype))
+    filled = [0 if value is None else value for value in values]
+    return Values(np.asarray(filled, dtype), nulls)
+
+
+def literals(trees: Iterable[Expression]) -> Iterator[str]:
+    """Yield the texts in conditions."""
+    for tree in trees:
+        if isinstance(tree, Literal):
+            if isinstance(tree.value, str):
+                yield tree.value
+        elif isinstance(tree, Logical | Arithmetic):
+            yield from literals(tree.operands)
+        elif isinstance(tree, Comparison):
+            yield from literals((tree.left, tree.right))
+        elif isinstance(tree, NullTest):
+            yield from literals((tree.value,))
+        elif isinstance(tree, Negation):
+            yield from literals((tree.operand,))
+
+
+def holding(
+    clause: Expression,
+    size: int,
+    value_of: Callable[[Reference | Function], Values],
+    columns: Columns,
+) -> Array:
+    """
+    Return for each row whether a clause is true.
+
+    Parameters
+    ----------
+    clause : Expression
+        The clause, without NOT.
+    size : int
+        The number of rows.
+    value_of : callable
+        Returns what a reference or an aggregate is in each row.
+    columns : Columns
+        What literals stand for.
+    """
+    found = _value(clause, value_of, columns)
+    true = np.logical_and(found.data, np.logical_not(found.nulls))
+    return np.broadcast_to(true, size)
+
+
+def _value(
+    tree: Expression, value_of: Callable[[Reference | Function], Values], columns: Columns
+) -> Values:
+    if isinstance(tree, Literal):
+        return columns.literal(tree.value)
+    if isinstance(tree, Reference | Function):
+        return value_of(tree)
+
+    def value(part: Expression) -> Values:
+        return _value(part, value_of, columns)
+
+    if isinstance(tree, NullTest):
+        nulls = np.asarray(value(tree.value).nulls)
+        return Values(np.logical_not(nulls) if tree.negated else nulls)
+    if isinstance(tree, Comparison):
+        left, right = value(tree.left), value(tree.right)
+        data = _COMPARED[tree.operator](left.data, right.data)
+        return Values(data, np.logical_or(left.nulls, right.nulls))
+    assert isinstance(tree, Logical | Arithmetic)
+    parts = list(map(value, tree.operands))
+    if isinstance(tree, Logical):
+        return _joined(tree.operator, parts)
+    return _computed(tree.operator, parts)
+
+
+def _joined(word: str, parts: Sequence[Values]) -> Values:
+    """Return parts under AND or OR, where one may be NULL."""
+    decides = word == "or"
+    decided: Any = False
+    unknown: Any = False
+    for part in parts:
+        known = np.logical_not(part.nulls)
+        truth = np.asarray(part.data, bool)
+        decided = np.logical_or(decided, np.logical_and(known, truth == decides))
+        unknown = np.logical_or(unknown, part.nulls)
+    nulls = np.logical_and(unknown, np.logical_not(decided))
+    return Values(decided if decides else np.logical_not(decided), nulls)
+
+
+def _computed(operator: str, parts: Sequence[Values]) -> Values:
+    if len(parts) == 1:
+        return Values(np.negative(parts[0].data), parts[0].nulls)
+    left, right = parts
+    nulls = np.logical_or(left.nulls, right.nulls)
+    if operator in _COMPUTED:
+        return Values(_COMPUTED[operator](left.data, right.data), nulls)
+    zero = np.equal(right.data, 0)
+    divisor = np.where(zero, 1, right.data)
+    compute = np.true_divide if operator == "/" else np.fmod
+    return Values(compute(left.data, divisor), np.logical_or(nulls, zero))

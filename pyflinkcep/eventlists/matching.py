@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matches by joining ordered lists of events, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+import attrs
+import numpy as np
+
+from pyflinkcep.eventlists.clauses import Clauses, named
+from pyflinkcep.eventlists.columns import Columns, literals
+from pyflinkcep.eventlists.frame import Conditions, Frame, Ints, expanded
+from pyflinkcep.eventlists.lists import ElementList, Ranks
+from pyflinkcep.eventlists.order import join_order
+from pyflinkcep.sase.model import Component, Query
+from pyflinkcep.sase.table import EventTable
+from pyflinkcep.sase.tree import Expression
+
+__all__ = ["EventLists", "list_matches"]
+
+_MOST_ROWS = 1 << 20
+_FIRST_CHUNK = 1 << 14
+
+
+def list_matches(query: Query, table: EventTable, output: str) -> Iterator[dict[str, list[int]]]:
+    """
+    Yield the matches of a query, variable to positions.
+
+    Parameters
+    ----------
+    query : Query
+        A ``;`` query, or a SEQ of single components under skip_till_any_match.
+    table : EventTable
+        The events.
+    output : {"all", "onePerStart", "nonOverlapping"}
+        Which matches to yield. The first of several is the least by positions.
+    """
+    lists = EventLists.of(query, table)
+    rows = (match for frame in lists.frames() for match in lists.matches(frame))
+    if output == "all":
+        return rows
+    return _selected(list(rows), lists.ranks.group, output)
+
+
+def _selected(
+    rows: list[dict[str, list[int]]], groups: Ints, output: str
+) -> Iterator[dict[str, list[int]]]:
+    def group(match: dict[str, list[int]]) -> int:
+        return int(groups[next(iter(match.values()))[0]])
+
+    rows.sort(key=lambda match: (group(match), *match.values()))
+    for _, matches in groupby(rows, group):
+        begun = free = -1
+        for match in matches:
+            events = list(match.values())
+            first = events[0][0]
+            if first > (begun if output == "onePerStart" else free):
+                yield match
+                begun, free = first, events[-1][-1]
+
+
+@attrs.frozen(eq=False)
+class EventLists:
+    """
+    A query on ordered lists of events.
+
+    Attributes
+    ----------
+    query : Query
+        The query.
+    ranks : Ranks
+        The order of the events.
+    clauses : Clauses
+        Its conditions by what they are about.
+    conditions : Conditions
+        What asks them.
+    lists : dict of str to ElementList
+        For each element the events that may be it.
+    order : tuple of str
+        The single elements in the order in which they are joined.
+
+    Notes
+    -----
+    Xia, Ding, Qiu, Xie: Complex event matching based on recursive comparison of event list,
+    Journal of Shenyang Aerospace University 40(2), 2023. Differs from the paper: candidates are
+    rows of a table, joined one element after another, instead of a recursion for each.
+    """
+
+    query: Query
+    ranks: Ranks
+    clauses: Clauses
+    conditions: Conditions
+    lists: dict[str, ElementList]
+    order: tuple[str, ...]
+
+    @classmethod
+    def of(cls, query: Query, table: EventTable) -> EventLists:
+        """Return the lists of a table's events."""
+        ranks, clauses = Ranks.of(query, table), Clauses.of(query)
+        columns = Columns.of(table, literals(query.conditions))
+        lists = {
+            part.variable: ElementList.of(part, table, ranks, clauses, columns)
+            for part in query.components
+        }
+        conditions = Conditions(query, columns, lists)
+        return cls(query, ranks, clauses, conditions, lists, join_order(lists, clauses, conditions))
+
+    def frames(self) -> Iterator[Frame]:
+        """Yield the matches, many at a time."""
+        if any(not len(self.lists[part.variable]) for part in self.query.positive):
+            return
+        start = self.lists[self.order[0]].positions
+        for begin in range(0, len(start), _FIRST_CHUNK):
+            yield from self._joined(start[begin : begin + _FIRST_CHUNK])
+
+    def _joined(self, start: Ints) -> Iterator[Frame]:
+        """Yield the matches of some start events; of half of them if they become too many."""
+        frame = Frame(len(start), {self.order[0]: start})
+        frame = self._checked(frame, self.order[:1])
+        for number, name in enumerate(self.order[1:], 2):
+            low, high = self._range(name, frame)
+            if len(start) > 1 and int(np.maximum(high - low, 0).sum()) > _MOST_ROWS:
+                half = len(start) // 2
+                yield from self._joined(start[:half])
+                yield from self._joined(start[half:])
+                return
+            rows, numbers = expanded(low, high)
+            frame = frame.rows(rows).with_single(name, self.lists[name].positions[numbers])
+            frame = self._checked(frame, self.order[:number])
+            if not frame.size:
+                return
+        frame = self._finished(frame)
+        if frame.size:
+            yield frame
+
+    # --- where events may lie
+
+    def _spans(self, frame: Frame) -> dict[str, tuple[Ints, Ints]]:
+        """Return the first and last event of each element that is bound."""
+        spans = {name: (at, at) for name, at in frame.singles.items()}
+        for name, (low, high) in frame.closures.items():
+            positions = self.lists[name].positions
+            spans[name] = positions[low], positions[high - 1]
+        return spans
+
+    def _range(self, name: str, frame: Frame) -> tuple[Ints, Ints]:
+        """Return which events of an element's list lie between those that are bound."""
+        spans, rank = self._spans(frame), self.ranks.rank
+        names = [part.variable for part in self.query.components]
+        place = names.index(name)
+        before = [spans[n] for n in names[:place] if n in spans]
+        after = [spans[n] for n in names[place + 1 :] if n in spans]
+        first, last = (before or after)[0][0], (after or before)[-1][1]
+        low, high = self.ranks.since[last], self.ranks.until[first]
+        if before:
+            low = np.maximum(low, rank[before[-1][1]] + 1)
+        if after:
+            high = np.minimum(high, rank[after[0][0]])
+        group = self.ranks.group[first]
+        own = self.lists[name]
+        low, high = own.first_from(group, low), own.first_from(group, high)
+        return low, np.maximum(low, high)
+
+    # --- conditions
+
+    def _checked(self, frame: Frame, bound: Sequence[str]) -> Frame:
+        """Drop the rows that fail a condition that the newest single element makes known."""
+        newest, known = bound[-1], set(bound)
+        for clause in self.clauses.associations:
+            names = set(named(clause))
+            if newest in names and names <= known:
+                frame = frame.rows(self.conditions.holding(clause, frame))
+        for part in self._negated():
+            neighbours = self._neighbours(part)
+            if newest in neighbours and neighbours <= known and self._is_constant(part):
+                frame = self._allowed(frame, part)
+        return frame
+
+    def _finished(self, frame: Frame) -> Frame:
+        """Add the closures, and drop the rows that fail a condition about them."""
+        closures = [part for part in self.query.positive if part.repeats]
+        singles = {part.variable for part in self.query.positive if not part.repeats}
+        ranges = {part.variable: self._range(part.variable, frame) for part in closures}
+        kept = np.ones(frame.size, bool)
+        for part in closures:
+            low, high = ranges[part.variable]
+            kept &= high - low >= part.least
+        for name, (low, high) in ranges.items():
+            frame = frame.with_closure(name, low, high)
+        frame = self._in_window(frame.rows(kept)) if closures else frame
+        for clause in self.clauses.associations:
+            if not set(named(clause)) <= singles:
+                frame = frame.rows(self.conditions.holding(clause, frame))
+        for part in self._negated():
+            if not (self._is_constant(part) and self._neighbours(part) <= singles):
+                frame = self._allowed(frame, part)
+        return frame
+
+    def _in_window(self, frame: Frame) -> Frame:
+        """Drop the rows whose closures make them too long."""
+        if self.query.window is None or not frame.size:
+            return frame
+        spans, names = self._spans(frame), [part.variable for part in self.query.positive]
+        last = self.ranks.rank[spans[names[-1]][1]]
+        return frame.rows(last < self.ranks.until[spans[names[0]][0]])
+
+    # --- negation
+
+    def _negated(self) -> Iterator[Component]:
+        return (part for part in self.query.components if part.negated)
+
+    def _is_constant(self, part: Component) -> bool:
+        return part.variable not in self.clauses.absent
+
+    def _neighbours(self, part: Component) -> set[str]:
+        """Return what bounds a negated element: its neighbours, at an end all elements."""
+        place = self.query.place(part.variable)
+        before = [p.variable for p in self.query.components[:place] if not p.negated]
+        after = [p.variable for p in self.query.components[place:] if not p.negated]
+        if before and after:
+            return {before[-1], after[0]}
+        return {*before, *after}
+
+    def _allowed(self, frame: Frame, part: Component) -> Frame:
+        """Drop the rows that an event of a negated element forbids."""
+        low, high = self._range(part.variable, frame)
+        clauses: Sequence[Expression] = self.clauses.absent.get(part.variable, ())
+        if not clauses:
+            return frame.rows(high <= low)
+        rows, numbers = expanded(low, high)
+        positions = self.lists[part.variable].positions[numbers]
+        pairs = frame.rows(rows).with_single(part.variable, positions)
+        stands = np.ones(pairs.size, bool)
+        for clause in clauses:
+            stands &= self.conditions.holding(clause, pairs)
+        return frame.rows(np.bincount(rows[stands], minlength=frame.size) == 0)
+
+    # --- matches
+
+    def matches(self, frame: Frame) -> Iterator[dict[str, list[int]]]:
+        """Yield the rows of a frame as matches."""
+        columns: list[tuple[str, Any]] = []
+        for part in self.query.positive:
+            name = part.variable
+            if name in frame.singles:
+                columns.append((name, frame.singles[name].reshape(-1, 1).tolist()))
+            else:
+                own = self.lists[name].positions
+                ranges = zip(*(a.tolist() for a in frame.closures[name]), strict=True)
+                columns.append((name, [own[low:high].tolist() for low, high in ranges]))
+        for row in range(frame.size):
+            yield {name: events[row] for name, events in columns}

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a SEQ query to the automaton NFAᵇ, with its conditions compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from pyflinkcep.expressions.codegen import MatchFunctions, generated
+from pyflinkcep.expressions.compiler import compiled
+from pyflinkcep.expressions.program import Kind, MatchValues, Op
+from pyflinkcep.expressions.tree import (
+    Aggregate,
+    Constant,
+    EventPart,
+    MatchExpression,
+    Operation,
+    Part,
+)
+from pyflinkcep.sase.model import Query, Strategy
+from pyflinkcep.sase.placement import Clause, column_sql, joined, placed
+
+__all__ = ["Asked", "Fields", "Negative", "SaseAutomaton", "Slots", "compile_query"]
+
+Fields = Sequence[Any]
+"""The values of an event that conditions look at."""
+
+Slots = tuple[Any, ...]
+"""What conditions still need to know of a run: V in the paper."""
+
+
+@attrs.frozen(eq=False)
+class Asked:
+    """
+    The conditions on an edge.
+
+    Attributes
+    ----------
+    alone : callable or None
+        What is asked of the event alone; None if nothing is.
+    joint : callable or None
+        What is asked of the event and the run; None if nothing is.
+    reads : frozenset of int
+        The slots that `joint` reads.
+    """
+
+    alone: Callable[[Fields, Slots], bool] | None = None
+    joint: Callable[[Fields, Slots], bool] | None = None
+    reads: frozenset[int] = frozenset()
+
+
+@attrs.frozen(eq=False)
+class Negative:
+    """
+    A negated component.
+
+    Attributes
+    ----------
+    type : str
+        The type of its events.
+    asked : Asked
+        What such an event must fulfil to forbid a match.
+    gap : int
+        How many components come before it: 0 at the beginning.
+    needs : int
+        The component whose beginning makes all known that `asked` reads; the number of
+        components if only the match does.
+    """
+
+    type: str
+    asked: Asked
+    gap: int
+    needs: int
+
+
+@attrs.frozen(eq=False)
+class SaseAutomaton:
+    """
+    A SEQ query, ready to run.
+
+    Attributes
+    ----------
+    query : Query
+        The query.
+    types : tuple of str
+        The types of its positive components.
+    loops : tuple of bool
+        Which of them repeat.
+    strategies : tuple of Strategy
+        Their strategies.
+    begin, take, leave : tuple of Asked
+        The conditions on their edges.
+    partition : Asked
+        What keeps an event in a run's partition.
+    negatives : tuple of Negative
+        The negated components.
+    fields : tuple of str
+        The attributes that :data:`Fields` hold, in order.
+    functions : MatchFunctions
+        The slots' first values and changes.
+    updates : tuple of callable or None
+        For each component how the slots change with an event of it; None if they do not.
+    """
+
+    query: Query
+    types: tuple[str, ...]
+    loops: tuple[bool, ...]
+    strategies: tuple[Strategy, ...]
+    begin: tuple[Asked, ...]
+    take: tuple[Asked, ...]
+    leave: tuple[Asked, ...]
+    partition: Asked
+    negatives: tuple[Negative, ...]
+    fields: tuple[str, ...]
+    functions: MatchFunctions
+    updates: tuple[Callable[[Slots, Fields], Slots] | None, ...]
+
+    @property
+    def size(self) -> int:
+        """The number of positive components."""
+        return len(self.types)
+
+
+def compile_query(query: Query, kinds: Mapping[str, Kind], ansi: bool = False) -> SaseAutomaton:
+    """
+    Compile a SEQ query.
+
+    Parameters
+    ----------
+    query : Query
+        The query.
+    kinds : mapping of str to Kind
+        The kinds of the attributes that its conditions name.
+    ansi : bool
+        Whether overflow and division by zero are errors.
+
+    Raises
+    ------
+    InputError
+        If values of different kinds are compared or combined.
+    """
+    return _Compiler(query).run(kinds, ansi)
+
+
+class _Compiler:
+    """Collects the conditions, compiles them together, and hands them out."""
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._names = [part.variable for part in query.positive]
+        self._edges = placed(query)
+        self._expressions: dict[str, MatchExpression] = {}
+        self._where: dict[str, str] = {}
+
+    def run(self, kinds: Mapping[str, Kind], ansi: bool) -> SaseAutomaton:
+        query = self._query
+        own = [self._texts(name, number) for number, name in enumerate(self._names)]
+        partition = self._edge("partition", (), True, True)
+        absent = {
+            part.variable: self._edge(
+                f"absence of {part.variable}", self._edges[part.variable].absent, True, True
+            )
+            for part in query.components
+            if part.negated
+        }
+        values = compiled(
+            [(self._where[text], e) for text, e in self._expressions.items()],
+            {column_sql(name): kind for name, kind in kinds.items()},
+            ansi,
+        )
+        functions = generated(values)
+        asked = _Handout(values, functions)
+        return SaseAutomaton(
+            query,
+            tuple(part.type for part in query.positive),
+            tuple(part.repeats for part in query.positive),
+            tuple(query.strategy_of(name) for name in self._names),
+            tuple(asked(texts[0]) for texts in own),
+            tuple(asked(texts[1]) for texts in own),
+            tuple(asked(texts[2]) for texts in own),
+            asked(partition),
+            tuple(self._negative(name, asked(texts)) for name, texts in absent.items()),
+            tuple(field.sql.strip("`") for field in values.fields),
+            functions,
+            tuple(functions.updates.get(name, functions.other) for name in self._names),
+        )
+
+    def _texts(self, name: str, number: int) -> list[tuple[str | None, str | None]]:
+        edges = self._edges[name]
+        return [
+            self._edge(f"begin of {name}", edges.begin, True, number > 0),
+            self._edge(f"take of {name}", edges.take, True, True),
+            self._edge(f"end of {name}", edges.leave, False, False),
+        ]
+
+    def _edge(
+        self, what: str, own: Iterable[Clause], constants: bool, same: bool
+    ) -> tuple[str | None, str | None]:
+        """Register the conditions of an edge; return the texts of those alone and joint."""
+        query = self._query
+        trees = [clause.tree for clause in own]
+        if constants:
+            trees += [_equal(name, Constant(v.value, v.text)) for name, v in query.constants]
+        if same and query.is_global:
+            first = self._names[0]
+            trees += [
+                _equal(name, Aggregate("first", first, column_sql(name), f"{first}.{name}"))
+                for name in query.equal
+            ]
+        alone = [tree for tree in trees if not _has_aggregate(tree)]
+        joint = [tree for tree in trees if _has_aggregate(tree)]
+        return self._register(what, alone), self._register(what, joint)
+
+    def _register(self, what: str, trees: list[Part]) -> str | None:
+        if not trees:
+            return None
+        tree = joined("and", trees)
+        text = f"{what}: {tree.text}"
+        self._where[text] = f"the {what}"
+        self._expressions[text] = MatchExpression(text, tree, ())
+        return text
+
+    def _negative(self, name: str, asked: Asked) -> Negative:
+        components = self._query.components
+        place = self._query.place(name)
+        gap = sum(not part.negated for part in components[:place])
+        reads = {v for clause in self._edges[name].absent for v in clause.reads}
+        needs = gap
+        for variable in reads:
+            number = self._names.index(variable)
+            needs = max(needs, number + 1 if self._query.component(variable).repeats else number)
+        at_end = gap in (0, len(self._names))
+        return Negative(
+            self._query.component(name).type, asked, gap, len(self._names) if at_end else needs
+        )
+
+
+def _equal(name: str, other: Part) -> Operation:
+    return Operation("=", (EventPart(column_sql(name)), other), f"{name} = {other.text}")
+
+
+def _has_aggregate(tree: Part) -> bool:
+    if isinstance(tree, Operation):
+        return any(map(_has_aggregate, tree.operands))
+    return isinstance(tree, Aggregate)
+
+
+@attrs.frozen(eq=False)
+class _Handout:
+    """Hands out compiled conditions by their texts."""
+
+    values: MatchValues
+    functions: MatchFunctions
+
+    def __call__(self, texts: tuple[str | None, str | None]) -> Asked:
+        alone, joint = (None if text is None else self.functions.conditions[text] for text in texts)
+        reads = () if texts[1] is None else self._reads(texts[1])
+        return Asked(alone, joint, frozenset(reads))
+
+    def _reads(self, text: str) -> Iterator[int]:
+        for op, operand in self.values.programs[text]:
+            if op is Op.SLOT:
+                assert isinstance(operand, int)
+                yield operand

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is refused although it can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+
+import attrs
+
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.sase.model import Component, Form, Query, Strategy
+from pyflinkcep.sase.normal_form import MOST_CLAUSES, clause_count, clauses
+from pyflinkcep.sase.tree import (
+    ALL,
+    BEFORE,
+    CURRENT,
+    FIRST,
+    LAST,
+    PREVIOUS,
+    Expression,
+    Reference,
+    functions,
+    plain_references,
+    references,
+)
+
+__all__ = ["check"]
+
+Failure = Callable[[int, str, str], InvalidArgumentError]
+"""Makes the error for what is wrong at an offset: (offset, what, hint)."""
+
+_MOVING = (CURRENT, PREVIOUS, BEFORE)
+
+
+def check(query: Query, failure: Failure) -> None:
+    """
+    Refuse a query that has no meaning.
+
+    Raises
+    ------
+    InvalidArgumentError
+        When the query has no meaning; says where and why.
+    """
+    _Checks(query, failure).run()
+
+
+@attrs.frozen
+class _Checks:
+    query: Query
+    failure: Failure
+
+    def run(self) -> None:
+        self._pattern()
+        if self.query.form is Form.LIST:
+            self._list()
+        self._strategies()
+        for condition in self.query.conditions:
+            self._condition(condition)
+        for column in self.query.columns or ():
+            self._given_out(column.value, is_column=True)
+        if self.query.having is not None:
+            self._clause_count((self.query.having,))
+            self._given_out(self.query.having, is_column=False)
+
+    # --- the pattern
+
+    def _pattern(self) -> None:
+        first, last = self.query.components[0], self.query.components[-1]
+        if not self.query.positive:
+            raise self.failure(
+                first.at, "every component is negated", "a match has one event or more"
+            )
+        for part in (first, last):
+            if part.negated and self.query.window is None:
+                raise self.failure(
+                    part.at,
+                    f"{part.variable!r} is negated at an end of the pattern without WITHIN",
+                    "say with WITHIN for how long there must be no such event",
+                )
+
+    def _list(self) -> None:
+        positive = self.query.positive
+        if self.query.strategies:
+            raise self.failure(
+                positive[0].at,
+                "a pattern of elements with ; has no strategies",
+                "write PATTERN SEQ(...) to use them",
+            )
+        if all(part.repeats for part in positive):
+            raise self.failure(
+                positive[0].at,
+                f"the closure {positive[0].variable!r} needs a single element beside it",
+                "the elements beside a closure bound it",
+            )
+        for one, two in pairwise(positive):
+            if one.repeats and two.repeats:
+                raise self.failure(
+                    two.at,
+                    f"the closures {one.variable!r} and {two.variable!r} are side by side",
+                    "put a single element between them",
+                )
+        ends = [part for part in (positive[0], positive[-1]) if part.repeats]
+        if len(ends) == 2:
+            raise self.failure(
+                ends[1].at,
+                f"the closures {ends[0].variable!r} and {ends[1].variable!r} at both ends",
+                "begin or end with a single element",
+            )
+        if ends and self.query.window is None:
+            raise self.failure(
+                ends[0].at,
+                f"the closure {ends[0].variable!r} at an end needs WITHIN",
+                "say with WITHIN how far it reaches",
+            )
+
+    def _strategies(self) -> None:
+        names = [name for name, s in self.query.strategies if s is Strategy.PARTITION_CONTIGUITY]
+        if names and not (self.query.equal or self.query.constants):
+            raise self.failure(
+                self.query.component(names[0]).at,
+                "partition_contiguity needs an equivalence test",
+                "write one such as [symbol]: it says what a partition is",
+            )
+
+    # --- WHERE
+
+    def _condition(self, condition: Expression) -> None:
+        self._clause_count(self.query.conditions)
+        if next(references(condition), None) is None:
+            raise self.failure(
+                self.query.components[0].at,
+                "a condition names no variable",
+                "a condition is about the events of PATTERN",
+            )
+        for function in functions(condition):
+            self._aggregate(function.over)
+        for clause in clauses(condition):
+            self._clause(clause)
+
+    def _clause_count(self, conditions: Iterable[Expression]) -> None:
+        if sum(map(clause_count, conditions)) > MOST_CLAUSES:
+            raise self.failure(
+                self.query.components[0].at,
+                f"the conditions have more than {MOST_CLAUSES} clauses in conjunctive normal form",
+                "write fewer ANDs inside of ORs",
+            )
+
+    def _aggregate(self, over: Reference) -> None:
+        if not self._part(over).repeats:
+            raise self.failure(
+                over.at,
+                f"an aggregate over {over.variable!r}, which does not repeat",
+                f"write {over.variable}.attribute",
+            )
+
+    def _clause(self, clause: Expression) -> None:
+        found = list(references(clause))
+        negated = list(dict.fromkeys(r.variable for r in found if self._part(r).negated))
+        if len(negated) > 1:
+            raise self.failure(
+                found[0].at,
+                f"a condition names two negated components, {negated[0]!r} and {negated[1]!r}",
+                "each negated component is checked alone",
+            )
+        positive = [r for r in found if r.variable not in negated]
+        last = max((self.query.place(r.variable) for r in positive), default=-1)
+        plain = list(plain_references(clause))
+        for reference in plain:
+            self._plain(reference)
+        moving = [r for r in plain if r.index in (CURRENT, PREVIOUS, ALL)]
+        moving += [f.over for f in functions(clause) if f.over.index == BEFORE]
+        for reference in moving:
+            self._moving(reference, last, bool(negated))
+        if last >= 0 and self.query.form is Form.SEQ:
+            self._together(clause, self.query.components[last])
+
+    def _plain(self, reference: Reference) -> None:
+        part, variable = self._part(reference), reference.variable
+        if reference.attribute is None:
+            raise self.failure(
+                reference.at, f"{variable!r} needs an attribute", f"write {variable}.attribute"
+            )
+        if self.query.form is Form.SEQ and part.repeats and reference.index is None:
+            raise self.failure(
+                reference.at,
+                f"which event of {variable!r} is meant is not said",
+                f"write {variable}[i], {variable}[1], {variable}[LEN] or {variable}[]",
+            )
+
+    def _moving(self, reference: Reference, last: int, negated: bool) -> None:
+        """Refuse an index that stands for one event after another where it cannot."""
+        variable, index = reference.variable, reference.index
+        if self.query.form is Form.LIST:
+            if index != ALL:
+                raise self.failure(
+                    reference.at,
+                    f"{variable}[{index}] in a pattern with ;",
+                    f"a closure takes all its events at once: write {variable}.attribute",
+                )
+        elif negated or self.query.place(variable) != last:
+            raise self.failure(
+                reference.at,
+                f"{variable}[{index}] in a condition about a later or negated component",
+                f"write {variable}[1], {variable}[LEN] or an aggregate over {variable}[]",
+            )
+
+    def _together(self, clause: Expression, part: Component) -> None:
+        """Refuse indexes of one variable that are known at different moments."""
+        mine = [r for r in plain_references(clause) if r.variable == part.variable]
+        over = [f.over for f in functions(clause) if f.over.variable == part.variable]
+        each = [r for r in mine if r.index == ALL]
+        others = {r.index for r in mine if r.index != ALL} | {f"over {r.index}" for r in over}
+        if each and others:
+            raise self.failure(
+                each[0].at,
+                f"{part.variable!r} with [] beside another index",
+                f"{part.variable}[] is every event: compare each with {part.variable}[i]",
+            )
+        moving = {r.index for r in [*mine, *over]} & set(_MOVING)
+        ends = [r for r in mine if r.index == LAST] + [r for r in over if r.index == ALL]
+        if moving and ends:
+            raise self.failure(
+                ends[0].at,
+                f"{part.variable!r} with [i] beside what is known at the end only",
+                f"write [..i-1] for the events before {part.variable}[i]",
+            )
+
+    # --- HAVING and RETURN
+
+    def _given_out(self, value: Expression, is_column: bool) -> None:
+        for function in functions(value):
+            self._aggregate(function.over)
+        for reference in references(value):
+            if self._part(reference).negated:
+                raise self.failure(
+                    reference.at,
+                    f"{reference.variable!r} is negated and has no event to give",
+                    "RETURN and HAVING are about the events of a match",
+                )
+            if reference.index in _MOVING:
+                raise self.failure(
+                    reference.at,
+                    f"{reference.variable}[{reference.index}] outside of WHERE",
+                    f"write {reference.variable}[1], {reference.variable}[LEN] or an aggregate",
+                )
+        alone = is_column and isinstance(value, Reference)
+        for reference in plain_references(value):
+            self._one_value(reference, alone)
+
+    def _one_value(self, reference: Reference, alone: bool) -> None:
+        if alone:
+            return
+        variable = reference.variable
+        if self._part(reference).repeats and reference.index not in (FIRST, LAST):
+            raise self.failure(
+                reference.at,
+                f"{variable!r} is many values where one is needed",
+                f"write {variable}[1], {variable}[LEN] or an aggregate over {variable}[]",
+            )
+        if reference.attribute is None:
+            raise self.failure(
+                reference.at, f"{variable!r} needs an attribute", f"write {variable}.attribute"
+            )
+
+    def _part(self, reference: Reference) -> Component:
+        return self.query.component(reference.variable)

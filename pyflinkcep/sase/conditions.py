@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the conditions and values of a query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.sase.cursor import Cursor
+from pyflinkcep.sase.model import Component
+from pyflinkcep.sase.tokens import KEYWORDS, NAME, NUMBER, OPERATOR, TEXT
+from pyflinkcep.sase.tree import (
+    ALL,
+    BEFORE,
+    CURRENT,
+    FIRST,
+    LAST,
+    PREVIOUS,
+    Arithmetic,
+    Comparison,
+    Expression,
+    Function,
+    Literal,
+    Logical,
+    Negation,
+    NullTest,
+    Reference,
+)
+
+__all__ = ["ConditionReader"]
+
+AGGREGATES = ("count", "sum", "avg", "min", "max", "first", "last")
+_COMPARISONS = {
+    "=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
+}  # fmt: skip
+_INDEXES = "write [1], [i], [i-1], [LEN] or []; aggregates take [..i-1] too"
+_MOST_DEPTH = 100
+
+
+class ConditionReader:
+    """
+    Reads conditions and values from a cursor.
+
+    Parameters
+    ----------
+    cursor : Cursor
+        Where to read.
+    components : tuple of Component
+        What the names mean.
+    """
+
+    def __init__(self, cursor: Cursor, components: tuple[Component, ...]) -> None:
+        self._cursor = cursor
+        self._components = components
+        self._by_name = {part.variable: part for part in components}
+        self._depth = 0
+
+    def condition(self) -> Expression:
+        """Read a condition: AND binds before OR."""
+        return self._joined("or", lambda: self._joined("and", self.factor))
+
+    def _joined(self, word: str, part: Callable[[], Expression]) -> Expression:
+        operands = [part()]
+        while self._cursor.take(word):
+            operands.append(part())
+        return operands[0] if len(operands) == 1 else Logical(word, tuple(operands))
+
+    def factor(self) -> Expression:
+        """Read a condition that neither AND nor OR joins, unless in parentheses."""
+        cursor = self._cursor
+        if cursor.take("not"):
+            return Negation(self._deeper(self.factor))
+        if cursor.here.word == "(" and self._holds_condition():
+            cursor.next()
+            inner = self._deeper(self.condition)
+            cursor.need(")", "close the parenthesis")
+            return inner
+        return self._comparison()
+
+    def _deeper(self, read: Callable[[], Expression]) -> Expression:
+        self._depth += 1
+        if self._depth > _MOST_DEPTH:
+            raise self._cursor.unexpected(
+                f"at most {_MOST_DEPTH} parentheses, signs and NOTs inside each other",
+                "write the condition in a simpler way",
+            )
+        inner = read()
+        self._depth -= 1
+        return inner
+
+    def _holds_condition(self) -> bool:
+        """Whether the parenthesis that opens here holds a condition, not a number."""
+        depth = ahead = 0
+        while True:
+            token = self._cursor.ahead(ahead)
+            ahead += 1
+            if token.kind == OPERATOR:
+                depth += (token.text == "(") - (token.text == ")")
+                if token.text in _COMPARISONS:
+                    return True
+            elif token.kind == NAME and token.word in ("and", "or", "not", "is"):
+                return True
+            if depth == 0 or token.kind not in (OPERATOR, NAME, NUMBER, TEXT):
+                return False
+
+    def _comparison(self) -> Expression:
+        cursor = self._cursor
+        left = self.value()
+        if cursor.take("is"):
+            negated = cursor.take("not") is not None
+            cursor.need("null", "write IS NULL or IS NOT NULL")
+            return NullTest(left, negated)
+        operator = cursor.take(*_COMPARISONS)
+        if operator is None:
+            raise cursor.unexpected("a comparison", "compare the value: = <> < <= > >= or IS NULL")
+        return Comparison(_COMPARISONS[operator.text], left, self.value())
+
+    # --- values
+
+    def value(self) -> Expression:
+        """Read a value."""
+        return self._binary(("+", "-"), lambda: self._binary(("*", "/", "%"), self._signed))
+
+    def _binary(self, signs: tuple[str, ...], part: Callable[[], Expression]) -> Expression:
+        left = part()
+        while (sign := self._cursor.take(*signs)) is not None:
+            left = Arithmetic(sign.text, (left, part()))
+        return left
+
+    def _signed(self) -> Expression:
+        if not self._cursor.take("-"):
+            return self._primary()
+        operand = self._deeper(self._signed)
+        if isinstance(operand, Literal) and not operand.text.startswith("-"):
+            value = operand.value
+            if isinstance(value, int | float):
+                return Literal(-value, f"-{operand.text}")
+        return Arithmetic("-", (operand,))
+
+    def _primary(self) -> Expression:
+        cursor = self._cursor
+        token = cursor.here
+        if token.kind == NUMBER:
+            return self._number()
+        if token.kind == TEXT:
+            cursor.next()
+            return Literal(token.text[1:-1].replace("''", "'"), token.text)
+        if cursor.take("("):
+            inner = self._deeper(self.value)
+            cursor.need(")", "close the parenthesis")
+            return inner
+        if cursor.take("null"):
+            return Literal(None, "NULL")
+        name = cursor.name("a value", "a value is a number, a 'text', NULL or variable.attribute")
+        if cursor.here.text == "(" and name.word in AGGREGATES:
+            cursor.next()
+            over = self._reference("a variable")
+            if cursor.here.text == "(":
+                raise cursor.unexpected("')'", "an aggregate is over one variable: avg(a[].x)")
+            cursor.need(")", "an aggregate is over one variable: avg(a[].x)")
+            return self._function(name.word, over)
+        found = self._rest_of_reference(name.text, name.at)
+        if found.attribute == "LEN":
+            return Function("count", Reference(found.variable, ALL, None, found.at))
+        return found
+
+    def _number(self) -> Literal:
+        cursor = self._cursor
+        token = cursor.next()
+        written = token.text
+        value: int | float = float(written)
+        if written.isdigit() and abs(value) < 1 << 63:
+            value = int(written)
+        if abs(value) >= 1 << 63 and (written.isdigit() or value == math.inf):
+            raise cursor.failure(
+                token.at, f"the number {written} is too large", "whole numbers have 64 bits"
+            )
+        if cursor.here.text == "%" and not _begins_operand(cursor):
+            cursor.next()
+            return Literal(value / 100, f"{written}%")
+        return Literal(value, written)
+
+    def literal(self) -> Literal:
+        """Read a literal."""
+        at = self._cursor.here
+        value = self._signed()
+        if not isinstance(value, Literal) or value.value is None:
+            raise self._cursor.failure(
+                at.at, f"expected a literal, got {at.text!r}", "write a number or a 'text'"
+            )
+        return value
+
+    def _function(self, name: str, over: Reference) -> Function:
+        shown = f"{over.variable}[{over.index}]"
+        if over.index not in (None, ALL, BEFORE):
+            raise self._cursor.failure(
+                over.at,
+                f"{name}({shown}) is over one event, expected {over.variable}[] or "
+                f"{over.variable}[..i-1]",
+                f"without the aggregate, {shown} is that event",
+            )
+        if over.attribute is None and name != "count":
+            raise self._cursor.failure(
+                over.at,
+                f"{name}({over.variable}) needs an attribute",
+                f"write {name}({over.variable}[].attribute); only count goes without",
+            )
+        return Function(name, Reference(over.variable, over.index or ALL, over.attribute, over.at))
+
+    # --- references
+
+    def _reference(self, what: str) -> Reference:
+        name = self._cursor.name(what, "name a variable of PATTERN")
+        return self._rest_of_reference(name.text, name.at)
+
+    def _rest_of_reference(self, name: str, at: int) -> Reference:
+        cursor = self._cursor
+        part, shown = self._by_name.get(name), None
+        if part is None and cursor.here.text not in (".", "["):
+            part, shown = next((p for p in self._components if p.type == name), None), name
+        if part is None:
+            raise self._unknown(name, at)
+        index = self._index(part) if cursor.here.text == "[" else None
+        attribute = None
+        if cursor.take("."):
+            attribute = cursor.name("an attribute", f"write {name}.attribute").text
+            if attribute.lower() == "len" and index is None and part.repeats:
+                attribute = "LEN"
+        return Reference(part.variable, index, attribute, at, shown)
+
+    def _unknown(self, name: str, at: int) -> InvalidArgumentError:
+        known = ", ".join(map(repr, self._by_name))
+        return self._cursor.failure(
+            at, f"expected a variable of PATTERN, got {name!r}", f"the variables are {known}"
+        )
+
+    def _index(self, part: Component) -> str:
+        cursor, variable = self._cursor, part.variable
+        opened = cursor.next()
+        index = self._index_inside(part)
+        if index is None:
+            token = cursor.here
+            raise cursor.failure(
+                token.at, f"expected an index, got {variable}[{token.text}]", _INDEXES
+            )
+        cursor.need("]", _INDEXES)
+        if not part.repeats:
+            raise cursor.failure(
+                opened.at,
+                f"{variable!r} does not repeat, so it has no [{index}]",
+                f"write {variable}.attribute, or {part.type}+ {variable}[] in PATTERN",
+            )
+        return index
+
+    def _index_inside(self, part: Component) -> str | None:
+        cursor = self._cursor
+        if cursor.here.text == "]":
+            return ALL
+        if cursor.take(".."):
+            cursor.need("i", _INDEXES)
+            cursor.need("-", _INDEXES)
+            cursor.need("1", _INDEXES)
+            return BEFORE
+        if cursor.take("1"):
+            return FIRST
+        if cursor.take("len"):
+            return LAST
+        if cursor.ahead().text == "." and cursor.take(part.variable.lower()):
+            cursor.next()
+            cursor.need("len", _INDEXES)
+            return LAST
+        if not cursor.take("i"):
+            return None
+        if not cursor.take("-"):
+            return CURRENT
+        cursor.need("1", _INDEXES)
+        return PREVIOUS
+
+
+def _begins_operand(cursor: Cursor) -> bool:
+    """Whether an operand follows the percent sign, so that it is a remainder."""
+    token = cursor.ahead()
+    if token.kind == NAME:
+        return token.word not in KEYWORDS or token.word == "null"
+    return token.kind in (NUMBER, TEXT) or token.text == "("

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A place in a text's tokens that moves on."""
+
+from __future__ import annotations
+
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.sase.tokens import END, NAME, TEXT, Token, failure, tokens
+
+__all__ = ["Cursor"]
+
+
+class Cursor:
+    """
+    Reads tokens one after another.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._tokens = tokens(text)
+        self._at = 0
+
+    @property
+    def here(self) -> Token:
+        """The next token."""
+        return self._tokens[self._at]
+
+    def ahead(self, count: int = 1) -> Token:
+        """Return a token after the next one; the end when there are not so many."""
+        return self._tokens[min(self._at + count, len(self._tokens) - 1)]
+
+    def next(self) -> Token:
+        """Move on by a token, and return it."""
+        token = self._tokens[self._at]
+        if token.kind != END:
+            self._at += 1
+        return token
+
+    def take(self, *words: str) -> Token | None:
+        """Move on if the next token is one of these words."""
+        token = self._tokens[self._at]
+        return self.next() if token.word in words and token.kind != TEXT else None
+
+    def need(self, word: str, hint: str) -> Token:
+        """Move on over a word; it is an error if it is not there."""
+        token = self.take(word)
+        if token is None:
+            raise self.unexpected(word.upper() if word.isalpha() else repr(word), hint)
+        return token
+
+    def name(self, what: str, hint: str) -> Token:
+        """Move on over a name."""
+        if self.here.kind != NAME:
+            raise self.unexpected(what, hint)
+        return self.next()
+
+    def unexpected(self, wanted: str, hint: str) -> InvalidArgumentError:
+        """Return the error for a token that is not what it should be."""
+        token = self.here
+        got = "the end" if token.kind == END else repr(token.text)
+        return self.failure(token.at, f"expected {wanted}, got {got}", hint)
+
+    def failure(self, at: int, what: str, hint: str) -> InvalidArgumentError:
+        """Return the error for what is wrong at a place of the text."""
+        return failure(self.text, at, what, hint)

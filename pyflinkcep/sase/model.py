@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A query as data."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import attrs
+
+from pyflinkcep.sase.tree import Expression, Literal
+
+__all__ = ["Column", "Component", "Form", "Query", "Strategy"]
+
+
+class Form(Enum):
+    """How the pattern is written, which decides about its meaning."""
+
+    SEQ = "SEQ"
+    LIST = ";"
+
+
+class Strategy(Enum):
+    """Which events a run may pass by."""
+
+    STRICT_CONTIGUITY = "strict_contiguity"
+    PARTITION_CONTIGUITY = "partition_contiguity"
+    SKIP_TILL_NEXT_MATCH = "skip_till_next_match"
+    SKIP_TILL_ANY_MATCH = "skip_till_any_match"
+
+
+@attrs.frozen
+class Component:
+    """
+    A place in the pattern.
+
+    Attributes
+    ----------
+    type : str
+        The type of its events.
+    variable : str
+        Its name.
+    repeats : bool
+        Whether it is a Kleene plus (SEQ) or a closure (``;``).
+    negated : bool
+        Whether there must be no such event.
+    least : int, at least 1
+        How many events a closure has at least.
+    at : int
+        Its place in the text.
+    """
+
+    type: str
+    variable: str
+    repeats: bool = False
+    negated: bool = False
+    least: int = 1
+    at: int = attrs.field(default=0, eq=False)
+
+
+@attrs.frozen
+class Column:
+    """A column of RETURN; `given` says whether its name was written after AS."""
+
+    value: Expression
+    name: str
+    given: bool
+
+
+@attrs.frozen
+class Query:
+    """
+    What a query's text says.
+
+    Attributes
+    ----------
+    form : Form
+        SEQ or ``;``.
+    components : tuple of Component
+        The pattern, in order.
+    strategies : tuple of (str, Strategy)
+        By variable; empty if the query names none, which means skip_till_any_match.
+    equal : tuple of str
+        The attributes of the tests ``[attr]``.
+    constants : tuple of (str, Literal)
+        The tests ``[attr = literal]``.
+    conditions : tuple of Expression
+        The conditions of WHERE, all of which must hold.
+    window : int or None, milliseconds
+        The longest time from the first to the last event, inclusive.
+    having : Expression or None
+        What filters the matches given out.
+    columns : tuple of Column or None
+        RETURN.
+    source : str or None
+        The name after FROM.
+    """
+
+    form: Form
+    components: tuple[Component, ...]
+    strategies: tuple[tuple[str, Strategy], ...] = ()
+    equal: tuple[str, ...] = ()
+    constants: tuple[tuple[str, Literal], ...] = ()
+    conditions: tuple[Expression, ...] = ()
+    window: int | None = None
+    having: Expression | None = None
+    columns: tuple[Column, ...] | None = None
+    source: str | None = None
+
+    @property
+    def positive(self) -> tuple[Component, ...]:
+        """The components that take events."""
+        return tuple(part for part in self.components if not part.negated)
+
+    @property
+    def is_global(self) -> bool:
+        """Whether some strategy looks at the whole stream, not at one partition."""
+        return any(strategy is Strategy.STRICT_CONTIGUITY for _, strategy in self.strategies)
+
+    def strategy_of(self, variable: str) -> Strategy:
+        """Return the strategy of a variable."""
+        return dict(self.strategies).get(variable, Strategy.SKIP_TILL_ANY_MATCH)
+
+    def component(self, variable: str) -> Component:
+        """Return the component of a variable."""
+        return next(part for part in self.components if part.variable == variable)
+
+    def place(self, variable: str) -> int:
+        """Return the place of a variable's component."""
+        return [part.variable for part in self.components].index(variable)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions as clauses: NOT pushed down, OR spread over AND."""
+
+from __future__ import annotations
+
+import math
+
+from pyflinkcep.sase.tree import Comparison, Expression, Logical, Negation, NullTest
+
+__all__ = ["MOST_CLAUSES", "clause_count", "clauses"]
+
+MOST_CLAUSES = 256
+"""How many clauses the conditions of a query may have."""
+
+_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def clauses(condition: Expression) -> list[Expression]:
+    """Return the clauses that are true together exactly when the condition is."""
+    return [_disjunction(clause) for clause in _spread(_pushed(condition, False))]
+
+
+def clause_count(condition: Expression) -> int:
+    """Return how many clauses a condition has, without making them."""
+    return _count(_pushed(condition, False))
+
+
+def _pushed(condition: Expression, negated: bool) -> Expression:
+    """Return a condition without NOT."""
+    if isinstance(condition, Negation):
+        return _pushed(condition.operand, not negated)
+    if isinstance(condition, Logical):
+        operator = condition.operator
+        if negated:
+            operator = "or" if operator == "and" else "and"
+        return Logical(operator, tuple(_pushed(part, negated) for part in condition.operands))
+    if negated and isinstance(condition, Comparison):
+        return Comparison(_OPPOSITE[condition.operator], condition.left, condition.right)
+    if negated and isinstance(condition, NullTest):
+        return NullTest(condition.value, not condition.negated)
+    return condition
+
+
+def _count(condition: Expression) -> int:
+    if not isinstance(condition, Logical):
+        return 1
+    counts = [_count(part) for part in condition.operands]
+    return sum(counts) if condition.operator == "and" else math.prod(counts)
+
+
+def _spread(condition: Expression) -> list[tuple[Expression, ...]]:
+    """Return the clauses of a condition without NOT, each as what OR joins."""
+    if not isinstance(condition, Logical):
+        return [(condition,)]
+    parts = [_spread(part) for part in condition.operands]
+    if condition.operator == "and":
+        return [clause for part in parts for clause in part]
+    joined: list[tuple[Expression, ...]] = [()]
+    for part in parts:
+        joined = [(*left, *right) for left in joined for right in part]
+    return joined
+
+
+def _disjunction(parts: tuple[Expression, ...]) -> Expression:
+    distinct = tuple(dict.fromkeys(parts))
+    return distinct[0] if len(distinct) == 1 else Logical("or", distinct)

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users hold: a query, of text or of pieces."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import attrs
+
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.sase.model import Query, Strategy
+from pyflinkcep.sase.parser import parsed, parsed_columns, parsed_condition
+from pyflinkcep.sase.text import query_text
+
+__all__ = ["SaseQuery", "elements", "parse", "seq"]
+
+
+@attrs.frozen(repr=False)
+class SaseQuery(Query):
+    """
+    A query in the SASE+ language or in OptiSeq's form.
+
+    Made by :func:`parse`, :func:`seq` or :func:`elements`. Each method returns a new query;
+    ``repr`` is text that :func:`parse` reads again.
+
+    Examples
+    --------
+    >>> query = seq("A a", "B+ b[]").where("b[i].x > b[i-1].x").within(timedelta(minutes=1))
+    >>> query
+    PATTERN SEQ(A a, B+ b[])
+    WHERE b[i].x > b[i-1].x
+    WITHIN 1 minutes
+    >>> parse(repr(query)) == query
+    True
+
+    Notes
+    -----
+    Agrawal, Diao, Gyllstrom, Immerman: Efficient Pattern Matching over Event Streams, SIGMOD
+    2008; Xia, Ding, Qiu, Xie: Complex event matching based on recursive comparison of event
+    list, Journal of Shenyang Aerospace University 40(2), 2023.
+    """
+
+    def strategy(self, name: str, *variables: str) -> SaseQuery:
+        """
+        Return the query with a strategy for some variables.
+
+        Parameters
+        ----------
+        name : str
+            ``strict_contiguity``, ``partition_contiguity``, ``skip_till_next_match`` or
+            ``skip_till_any_match``.
+        *variables : str
+            The variables; all of them if none is named. The others keep theirs, at first
+            skip_till_any_match.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is no such strategy or variable, or partition_contiguity comes before
+            :meth:`same`.
+
+        Examples
+        --------
+        >>> seq("A a", "B b").strategy("skip_till_next_match")
+        PATTERN SEQ(A a, B b)
+        WHERE skip_till_next_match(a, b) {  }
+        """
+        try:
+            chosen = Strategy(name.lower().replace("-", "_"))
+        except ValueError:
+            raise InvalidArgumentError(
+                f"expected a strategy, got {name!r}",
+                "the strategies are " + ", ".join(strategy.value for strategy in Strategy),
+            ) from None
+        known = [part.variable for part in self.positive]
+        for variable in variables:
+            if variable not in known:
+                raise InvalidArgumentError(
+                    f"expected a variable of the pattern, got {variable!r}",
+                    f"the variables are {', '.join(known)}",
+                )
+        before = {v: self.strategy_of(v) for v in known} | dict.fromkeys(variables or known, chosen)
+        return parse(query_text(attrs.evolve(self, strategies=tuple(before.items()))))
+
+    def same(self, *attributes: str) -> SaseQuery:
+        """
+        Return the query with the tests ``[attribute]``: equal in all events of a match.
+
+        Examples
+        --------
+        >>> seq("A a", "B b").same("symbol")
+        PATTERN SEQ(A a, B b)
+        WHERE [symbol]
+        """
+        equal = tuple(dict.fromkeys((*self.equal, *attributes)))
+        return parse(query_text(attrs.evolve(self, equal=equal)))
+
+    def where(self, condition: str) -> SaseQuery:
+        """
+        Return the query with one more condition, which must hold too.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the text is not a condition about this pattern; says where and why.
+
+        Examples
+        --------
+        >>> seq("A a", "B b").where("b.x > a.x").where("a.x > 1 or b.x > 9")
+        PATTERN SEQ(A a, B b)
+        WHERE b.x > a.x
+          AND (a.x > 1 OR b.x > 9)
+        """
+        return _of(parsed_condition(condition, self))
+
+    def within(self, window: timedelta | int | str) -> SaseQuery:
+        """
+        Return the query with a window.
+
+        Parameters
+        ----------
+        window : timedelta, int (milliseconds) or str
+            The longest time from a match's first event to its last one, inclusive; text as
+            after WITHIN.
+
+        Examples
+        --------
+        >>> elements("A", "!B", "D").within("10 min")
+        PATTERN A; !B; D
+        WITHIN 10 minutes
+        """
+        if isinstance(window, timedelta):
+            window = window // timedelta(milliseconds=1)
+        own = query_text(attrs.evolve(self, window=None, having=None, columns=None))
+        checked = parsed(f"{own}\nWITHIN {window}")
+        return attrs.evolve(self, window=checked.window)
+
+    def returns(self, *columns: str) -> SaseQuery:
+        """
+        Return the query with columns in place of whole events.
+
+        Examples
+        --------
+        >>> seq("A+ a[]", "B b").returns("count(a[]) AS n", "b.x")
+        PATTERN SEQ(A+ a[], B b)
+        RETURN count(a[]) AS n, b.x
+        """
+        return _of(parsed_columns(", ".join(columns), self))
+
+    def __repr__(self) -> str:
+        return query_text(self)
+
+
+def parse(text: str) -> SaseQuery:
+    """
+    Return the query that a text says.
+
+    Parameters
+    ----------
+    text : str
+        ``PATTERN SEQ(…)`` or ``PATTERN A;B``, with WHERE, WITHIN, HAVING and RETURN.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the text is not a query; says the line, the column and the token.
+
+    Examples
+    --------
+    >>> query = parse("PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) { [k] } WITHIN 9")
+    >>> query.window, query.equal
+    (9, ('k',))
+    >>> parse("PATTERN SEQ(A a, B a)")
+    Traceback (most recent call last):
+    pyflinkcep.errors.InvalidArgumentError: line 1, column 18: two components are named 'a'
+    <BLANKLINE>
+    Hint: give them names of their own, as in B a2
+    """
+    if not isinstance(text, str):
+        raise InvalidArgumentError(
+            f"expected the text of a query, got {type(text).__name__}",
+            "write parse('PATTERN SEQ(A a, B b)')",
+        )
+    return _of(parsed(text))
+
+
+def seq(*components: str) -> SaseQuery:
+    """
+    Return a query of SASE+'s form.
+
+    Parameters
+    ----------
+    *components : str
+        As in ``SEQ(…)``: ``"Stock+ a[]"``, ``"~Register b"``.
+
+    Examples
+    --------
+    >>> seq("Shelf a", "~Register b", "Exit c").same("tag").within("12 hours")
+    PATTERN SEQ(Shelf a, ~(Register b), Exit c)
+    WHERE [tag]
+    WITHIN 12 hours
+    """
+    return parse(f"PATTERN SEQ({', '.join(components)})")
+
+
+def elements(*parts: str) -> SaseQuery:
+    """
+    Return a query of OptiSeq's form.
+
+    Parameters
+    ----------
+    *parts : str
+        As between ``;``: ``"A"``, ``"!B"``, ``"C^3"``.
+
+    Examples
+    --------
+    >>> elements("A", "!B", "C^3", "D")
+    PATTERN A; !B; C^3; D
+    """
+    return parse(f"PATTERN {'; '.join(parts)}")
+
+
+def _of(query: Query) -> SaseQuery:
+    values: dict[str, Any] = {f.name: getattr(query, f.name) for f in attrs.fields(Query)}
+    return SaseQuery(**values)

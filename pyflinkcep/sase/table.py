@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The events that a query is asked of, column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.tree import references
+
+__all__ = ["EventTable", "attributes_asked", "constants_hold"]
+
+
+@attrs.frozen(eq=False)
+class EventTable:
+    """
+    Events in their final order.
+
+    Attributes
+    ----------
+    times : sequence of int, milliseconds
+        Their times, never falling.
+    types : sequence of str
+        Their types.
+    columns : mapping of str to sequence
+        By attribute their values, None for NULL: those of :func:`attributes_asked`.
+    kinds : mapping of str to Kind
+        What the attributes hold.
+    """
+
+    times: Sequence[int]
+    types: Sequence[Any]
+    columns: Mapping[str, Sequence[Any]]
+    kinds: Mapping[str, Kind]
+
+    def partitions(self, query: Query) -> Iterator[tuple[Sequence[int], bool]]:
+        """
+        Yield the partitions of a query.
+
+        Returns
+        -------
+        iterator of (sequence of int, bool)
+            The positions of the partition's events, and whether some ``[attr]`` is NULL, so that
+            nothing equals them.
+        """
+        if query.is_global or not query.equal:
+            yield range(len(self.times)), False
+            return
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        tested = [self.columns[name] for name in query.equal]
+        for at, values in enumerate(zip(*tested, strict=True)):
+            groups.setdefault(values, []).append(at)
+        for values, positions in groups.items():
+            yield positions, any(value is None for value in values)
+
+
+def attributes_asked(query: Query) -> list[str]:
+    """Return the attributes that WHERE looks at."""
+    named = [r.attribute for c in query.conditions for r in references(c)]
+    tested = [*query.equal, *(name for name, _ in query.constants)]
+    return list(dict.fromkeys([*tested, *(name for name in named if name is not None)]))
+
+
+def constants_hold(query: Query, table: EventTable, at: int) -> bool:
+    """Whether an event passes the tests ``[attr = literal]``."""
+    return all(table.columns[name][at] == literal.value for name, literal in query.constants)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes a query as text that parses again."""
+
+from __future__ import annotations
+
+from pyflinkcep.sase.model import Column, Component, Form, Query, Strategy
+from pyflinkcep.sase.tree import (
+    Arithmetic,
+    Comparison,
+    Expression,
+    Function,
+    Literal,
+    Logical,
+    Negation,
+    NullTest,
+    Reference,
+)
+
+__all__ = ["condition_text", "query_text"]
+
+_UNITS = (("days", 86_400_000), ("hours", 3_600_000), ("minutes", 60_000), ("seconds", 1000))
+
+
+def query_text(query: Query) -> str:
+    """Return the text of a query."""
+    lines = [f"FROM {query.source}"] if query.source else []
+    lines.append(f"PATTERN {_pattern(query)}")
+    where = _where(query)
+    if where:
+        lines.append(f"WHERE {where}")
+    if query.window is not None:
+        lines.append(f"WITHIN {_duration(query.window)}")
+    if query.having is not None:
+        lines.append(f"HAVING {condition_text(query.having)}")
+    if query.columns is not None:
+        lines.append(f"RETURN {', '.join(map(_column, query.columns))}")
+    return "\n".join(lines)
+
+
+def _pattern(query: Query) -> str:
+    if query.form is Form.SEQ:
+        return f"SEQ({', '.join(map(_component, query.components))})"
+    return "; ".join(map(_element, query.components))
+
+
+def _component(part: Component) -> str:
+    unit = f"{part.type}{'+' if part.repeats else ''} {_name(part)}"
+    return f"~({unit})" if part.negated else unit
+
+
+def _name(part: Component) -> str:
+    return f"{part.variable}[]" if part.repeats else part.variable
+
+
+def _element(part: Component) -> str:
+    closure = f"^{part.least}" if part.repeats else ""
+    variable = "" if part.variable == part.type.lower() else f" {part.variable}"
+    return f"{'!' if part.negated else ''}{part.type}{closure}{variable}"
+
+
+def _where(query: Query) -> str:
+    items = [f"[{name}]" for name in query.equal]
+    items += [f"[{name} = {literal.text}]" for name, literal in query.constants]
+    items += [_factor(condition) for condition in query.conditions]
+    joined = "\n  AND ".join(items)
+    if not query.strategies:
+        return joined
+    groups: dict[Strategy, list[str]] = {}
+    for variable, strategy in query.strategies:
+        groups.setdefault(strategy, []).append(_name(query.component(variable)))
+    heads = [f"{strategy.value}({', '.join(names)}) {{ " for strategy, names in groups.items()]
+    *others, last = heads
+    return " AND ".join([*(f"{head}}}" for head in others), f"{last}{joined} }}"])
+
+
+def _duration(milliseconds: int) -> str:
+    for unit, size in _UNITS:
+        if milliseconds % size == 0:
+            return f"{milliseconds // size} {unit}"
+    return f"{milliseconds} ms"
+
+
+def _column(column: Column) -> str:
+    return condition_text(column.value) + (f" AS {column.name}" if column.given else "")
+
+
+def _factor(condition: Expression) -> str:
+    text = condition_text(condition)
+    return f"({text})" if isinstance(condition, Logical) else text
+
+
+def condition_text(tree: Expression) -> str:
+    """Return the text of a condition or a value."""
+    if isinstance(tree, Literal):
+        return tree.text
+    if isinstance(tree, Reference):
+        return _reference(tree)
+    if isinstance(tree, Function):
+        return f"{tree.name}({_reference(tree.over)})"
+    if isinstance(tree, Arithmetic):
+        operands = list(map(_operand, tree.operands))
+        return f" {tree.operator} ".join(operands) if len(operands) > 1 else f"-{operands[0]}"
+    if isinstance(tree, Comparison):
+        return f"{condition_text(tree.left)} {tree.operator} {condition_text(tree.right)}"
+    if isinstance(tree, NullTest):
+        return f"{condition_text(tree.value)} IS {'NOT ' if tree.negated else ''}NULL"
+    if isinstance(tree, Negation):
+        return f"NOT {_factor(tree.operand)}"
+    return f" {tree.operator.upper()} ".join(map(_factor, tree.operands))
+
+
+def _operand(tree: Expression) -> str:
+    text = condition_text(tree)
+    negative = isinstance(tree, Literal) and text.startswith("-")
+    return f"({text})" if isinstance(tree, Arithmetic) or negative else text
+
+
+def _reference(tree: Reference) -> str:
+    if tree.shown is not None:
+        return tree.shown
+    index = "" if tree.index is None else f"[{tree.index}]"
+    return f"{tree.variable}{index}" + (f".{tree.attribute}" if tree.attribute else "")

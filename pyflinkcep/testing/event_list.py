@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python objects as a table of events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from difflib import get_close_matches
+from typing import Any
+
+import attrs
+
+from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.table import EventTable, attributes_asked
+from pyflinkcep.testing.events import Table, epoch_milliseconds, events_of
+
+__all__ = ["EventObjects", "attribute_of"]
+
+_KINDS: tuple[tuple[type, Kind], ...] = (
+    (bool, Kind.BOOLEAN),
+    (int, Kind.BIGINT),
+    (float, Kind.DOUBLE),
+    (str, Kind.STRING),
+    (datetime, Kind.TIMESTAMP),
+    (date, Kind.DATE),
+)
+
+
+@attrs.frozen(eq=False)
+class EventObjects:
+    """
+    Events as the user has them, and as a table.
+
+    Attributes
+    ----------
+    events : list
+        The events in order of time.
+    table : EventTable
+        What the query asks of them.
+    """
+
+    events: list[Any]
+    table: EventTable
+
+    @classmethod
+    def of(
+        cls,
+        events: Table | Iterable[Any],
+        timestamp: str | Callable[[Any], Any] | None,
+        type_: str | Callable[[Any], Any],
+        query: Query,
+    ) -> EventObjects:
+        """
+        Return the table of events.
+
+        Raises
+        ------
+        InputError
+            If an attribute is unknown or holds values of several kinds, a type is not a string,
+            or a time is no time.
+        """
+        rows = list(events_of(events))
+        times = list(range(len(rows)))
+        if timestamp is not None:
+            times = [epoch_milliseconds(_asked(timestamp, event), event) for event in rows]
+            order = sorted(range(len(rows)), key=times.__getitem__)
+            rows, times = [rows[at] for at in order], [times[at] for at in order]
+        columns = {name: _column(rows, name) for name in attributes_asked(query)}
+        kinds = {name: _kind(name, values) for name, values in columns.items()}
+        return cls(rows, EventTable(times, _types(rows, type_), columns, kinds))
+
+    def match(self, positions: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
+        """Return the events of a match."""
+        return {name: [self.events[at] for at in own] for name, own in positions.items()}
+
+    def column(self, name: str) -> list[Any]:
+        """Return an attribute of all events."""
+        return _column(self.events, name)
+
+
+def attribute_of(event: Any, name: str) -> Any:
+    """Return an attribute of an event; a dict may lack it."""
+    return dict.get(event, name) if isinstance(event, dict) else getattr(event, name)
+
+
+def _column(rows: Sequence[Any], name: str) -> list[Any]:
+    if rows and not any(name in _attributes(event) for event in rows):
+        known = list(dict.fromkeys(key for event in rows for key in _attributes(event)))
+        near = get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]!r}?" if near else f"the attributes are {', '.join(known)}"
+        raise InputError(f"the query names the attribute {name!r}, which no event has", hint)
+    return [attribute_of(event, name) for event in rows]
+
+
+def _attributes(event: Any) -> Iterable[str]:
+    if isinstance(event, dict):
+        return event
+    fields = getattr(event, "_fields", None) or getattr(event, "__dict__", None)
+    return fields if fields is not None else dir(event)
+
+
+def _kind(name: str, values: Iterable[Any]) -> Kind:
+    """Return what a column holds; whole numbers where nothing is known."""
+    kinds = {_kind_of(name, value) for value in values if value is not None}
+    if kinds == {Kind.BIGINT, Kind.DOUBLE}:
+        return Kind.DOUBLE
+    if len(kinds) > 1:
+        found = " and ".join(sorted(kind.value for kind in kinds))
+        raise InputError(
+            f"the attribute {name!r} holds {found}", "an attribute holds values of one kind"
+        )
+    return kinds.pop() if kinds else Kind.BIGINT
+
+
+def _kind_of(name: str, value: Any) -> Kind:
+    for type_, kind in _KINDS:
+        if isinstance(value, type_):
+            return kind
+    raise InputError(
+        f"the attribute {name!r} holds {type(value).__name__}",
+        "conditions compare numbers, texts, booleans, dates and times",
+    )
+
+
+def _asked(field: str | Callable[[Any], Any], event: Any) -> Any:
+    return attribute_of(event, field) if isinstance(field, str) else field(event)
+
+
+def _types(rows: Sequence[Any], type_: str | Callable[[Any], Any]) -> list[str]:
+    if isinstance(type_, str):
+        _column(rows, type_)
+    types = [_asked(type_, event) for event in rows]
+    for event, found in zip(rows, types, strict=True):
+        if found is not None and not isinstance(found, str):
+            raise InputError(
+                f"expected the type of {event!r} to be a text, got {found!r}",
+                "name the attribute that holds it: type='kind'",
+            )
+    return types

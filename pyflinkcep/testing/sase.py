@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matches of a query on any iterable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, overload
+
+import attrs
+
+from pyflinkcep.compact.counting import Total
+from pyflinkcep.compact.matches import CompressedMatches
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.evaluation import compressed_matches, query_matches
+from pyflinkcep.evaluation.queries import Compressed
+from pyflinkcep.sase import parse
+from pyflinkcep.sase.evaluation import chosen
+from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.returns import Returns
+from pyflinkcep.testing.event_list import EventObjects, attribute_of
+from pyflinkcep.testing.events import Table
+
+__all__ = ["matchSase"]
+
+
+@overload
+def matchSase(
+    query: str | Query,
+    events: Table | Iterable[Any],
+    timestamp: str | Callable[[Any], Any] | None = None,
+    type: str | Callable[[Any], Any] = "type",
+    evaluation: str = "auto",
+    output: str = "all",
+    compressed: Literal[False] = False,
+) -> list[dict[str, Any]]: ...
+
+
+@overload
+def matchSase(
+    query: str | Query,
+    events: Table | Iterable[Any],
+    timestamp: str | Callable[[Any], Any] | None = None,
+    type: str | Callable[[Any], Any] = "type",
+    evaluation: str = "auto",
+    output: str = "all",
+    *,
+    compressed: Literal[True],
+) -> CompressedMatches: ...
+
+
+def matchSase(
+    query: str | Query,
+    events: Table | Iterable[Any],
+    timestamp: str | Callable[[Any], Any] | None = None,
+    type: str | Callable[[Any], Any] = "type",
+    evaluation: str = "auto",
+    output: str = "all",
+    compressed: bool = False,
+) -> list[dict[str, Any]] | CompressedMatches:
+    """
+    Return the matches of a query on a list, or any other iterable, of events.
+
+    Parameters
+    ----------
+    query : str or SaseQuery
+        The query, or its text.
+    events : iterable, mapping or table
+        The events: dicts, objects with attributes, columns by name, a pandas or polars DataFrame
+        or an Arrow table. Without `timestamp` they are in order, a millisecond apart.
+    timestamp : str or callable, optional
+        The attribute or function that returns an event's time: epoch milliseconds, or a datetime
+        (UTC if it has no zone). Events are put in order of time first.
+    type : str or callable
+        The attribute or function that returns an event's type.
+    evaluation : {"auto", "nfa", "backtracking", "eventLists"}
+        How to find the matches; they are the same.
+    output : {"all", "onePerStart", "nonOverlapping"}
+        All matches; the first of those that begin with one event; or matches one after another,
+        in each partition.
+    compressed : bool
+        Whether to return the matches without listing them; for ``output="all"``.
+
+    Returns
+    -------
+    list of dict, or CompressedMatches
+        Variable to events; with RETURN, column to value.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the text is not a query, or arguments do not go together.
+    InputError
+        If the events do not have what the query names.
+    NotSupportedError
+        If the evaluation cannot answer the query.
+
+    Examples
+    --------
+    >>> trades = [{"type": "Stock", "price": p} for p in (100, 120, 90)]
+    >>> query = "PATTERN SEQ(Stock a, Stock b) WHERE skip_till_any_match AND b.price > a.price"
+    >>> matchSase(query + " RETURN a.price, b.price AS later", trades)
+    [{'a_price': 100, 'later': 120}]
+    >>> matchSase(query, trades, compressed=True).count()
+    1
+    """
+    asked = parse(query) if isinstance(query, str) else query
+    if not isinstance(asked, Query):
+        raise InvalidArgumentError(
+            f"expected a query or its text, got {query!r}", "give what parse(...) returns"
+        )
+    how = chosen(asked, evaluation, output)
+    objects = EventObjects.of(events, timestamp, type, asked)
+    if compressed:
+        _refuse_compressed(asked, output)
+        return CompressedMatches(_Pieces(asked, objects, compressed_matches(asked, objects.table)))
+    found = map(objects.match, query_matches(asked, objects.table, how.name, output))
+    returns = Returns(asked, attribute_of)
+    return [returns.row(match) for match in found if returns.keeps(match)]
+
+
+def _refuse_compressed(query: Query, output: str) -> None:
+    if output != "all":
+        raise InvalidArgumentError(
+            f'compressed matches with output="{output}"', 'they are for output="all"'
+        )
+    if query.having is not None:
+        raise InvalidArgumentError(
+            "compressed matches with HAVING", "leave it out and filter what unpack() returns"
+        )
+
+
+@attrs.frozen(eq=False)
+class _Pieces:
+    """What compressed matches ask, in terms of the user's events."""
+
+    query: Query
+    objects: EventObjects
+    found: Compressed
+
+    @property
+    def variables(self) -> Sequence[str]:
+        return self.found.variables
+
+    def matches(self) -> Iterator[dict[str, list[Any]]]:
+        return (self.objects.match(found) for found in self.found.matches())
+
+    def totals(self, measures: Sequence[tuple[str, str | None]]) -> tuple[int, tuple[Total, ...]]:
+        return self.found.totals(
+            [(name, None if attr is None else self.objects.column(attr)) for name, attr in measures]
+        )

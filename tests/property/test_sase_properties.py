@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules that hold for every query: evaluations agree, merging changes nothing, texts never hang."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyflinkcep import CepError
+from pyflinkcep.evaluation.sequences import Sequences
+from pyflinkcep.eventlists.matching import list_matches
+from pyflinkcep.eventlists.verify import start_cep
+from pyflinkcep.sase import SaseQuery, parse
+from pyflinkcep.sase.model import Form
+from pyflinkcep.sase.table import attributes_asked
+from pyflinkcep.testing import matchSase
+from pyflinkcep.testing.event_list import EventObjects
+from tests.conformance.test_sase import DATA
+
+MUTATED = 1500
+PIECES = ["SEQ(", ")", "~", "+", "[]", "[i]", "[i-1]", "avg(", "..", "WITHIN", "WHERE", "and", "or",
+          "not", "(", "{", "}", ";", "^", "'", "%", "1", "a", ".", ",", "null", "\n", "é", "$"]  # fmt: skip
+
+
+@cache
+def texts() -> tuple[str, ...]:
+    with gzip.open(DATA, "rt", encoding="utf-8") as lines:
+        return tuple(json.loads(line)["query"] for line in lines)
+
+
+@st.composite
+def queries(draw: Any, form: Form) -> SaseQuery:
+    """A recorded query; their events all have the attributes x, y, s, k."""
+    own = [t for t in texts() if ("PATTERN SEQ" in t) == (form is Form.SEQ)]
+    while True:
+        try:
+            return parse(draw(st.sampled_from(own)))
+        except CepError:
+            pass  # a recorded error
+
+
+def events(seed: int, size: int) -> list[dict[str, Any]]:
+    chance, time, rows = random.Random(seed), 0, []
+    for number in range(size):
+        time += chance.choice([0, 1, 1, 2])
+        rows.append(
+            {
+                "id": number, "ts": time, "kind": chance.choice("ABCD"), "k": chance.randrange(2),
+                "x": chance.randrange(10), "y": chance.choice([None, 0, 1, 2]),
+                "s": chance.choice("pqr"),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def has_their_attributes(query: SaseQuery) -> bool:
+    known = {"x", "y", "s", "k"}
+    types = {part.type for part in query.components}
+    return types <= set("ABCD") and known.issuperset(attributes_asked(query))
+
+
+def found(matches: Any) -> Counter[str]:
+    return Counter(json.dumps(match, sort_keys=True) for match in matches)
+
+
+def mutated(chance: random.Random) -> str:
+    text = chance.choice(texts())
+    for _ in range(chance.randrange(1, 4)):
+        at = chance.randrange(len(text) + 1)
+        kind = chance.randrange(3)
+        if kind == 0:
+            text = text[:at] + chance.choice(PIECES) + text[at:]
+        elif kind == 1:
+            text = text[:at] + text[at + chance.randrange(1, 8) :]
+        else:
+            other = chance.choice(texts())
+            text = text[:at] + other[chance.randrange(len(other)) :]
+    return text
+
+
+def query_or_error(text: str) -> SaseQuery | CepError:
+    try:
+        return parse(text)
+    except CepError as error:
+        return error
+
+
+def test_a_mutated_text_is_a_query_or_an_error() -> None:
+    """Every text ends in a query whose repr parses again, or in an error that says where."""
+    chance = random.Random(7)
+    for _ in range(MUTATED):
+        found = query_or_error(mutated(chance))
+        if isinstance(found, CepError):
+            assert isinstance(found, ValueError)
+            assert found.message.startswith("line ")
+            assert found.hint
+        else:
+            assert parse(repr(found)) == found
+
+
+@settings(max_examples=60, deadline=None)
+@given(queries(Form.LIST), st.integers(0, 10**6))
+def test_the_join_finds_what_the_papers_algorithms_find(query: SaseQuery, seed: int) -> None:
+    """eventLists and Algorithms 1 and 2 agree."""
+    if has_their_attributes(query):
+        table = EventObjects.of(events(seed, 18), "ts", "kind", query).table
+        assert found(list_matches(query, table, "all")) == found(start_cep(query, table))
+
+
+@settings(max_examples=60, deadline=None)
+@given(queries(Form.SEQ), st.integers(0, 10**6))
+def test_merging_and_searching_change_no_match(query: SaseQuery, seed: int) -> None:
+    """Merged runs, runs apart, depth-first search and compressed matches have the same matches."""
+    if not has_their_attributes(query):
+        return
+    table = EventObjects.of(events(seed, 11), "ts", "kind", query).table
+    sequences = Sequences(query, table)
+    merged = found(sequences.run())
+    assert merged == found(sequences.run(merges=False))
+    assert merged == found(sequences.searched("all"))
+    assert sequences.totals([])[0] == sum(merged.values())
+    for output in ("onePerStart", "nonOverlapping"):
+        assert found(sequences.searched(output)) <= merged
+
+
+@pytest.mark.parametrize("size", [40, 1000])
+def test_matches_beyond_any_list_are_counted(size: int) -> None:
+    """2ⁿ - 1 matches are counted exactly, and a thousand of them unpacked."""
+    rows = [{"type": t} for t in "A" + "B" * size + "C"]
+    query = "PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_any_match"
+    compressed = matchSase(query, rows, compressed=True)
+    assert compressed.count() == 2**size - 1
+    unpacked = compressed.unpack(1000)
+    assert len({tuple(map(id, match["b"])) for match in unpacked}) == 1000

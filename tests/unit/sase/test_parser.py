@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Texts of queries: what is read, and where errors are."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.sase import elements, parse, seq
+from pyflinkcep.sase.model import Strategy
+from pyflinkcep.testing import matchSase
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "mention"),
+    [
+        ("PATTERN SEQ(A a, B a)", "line 1, column 18", "'a'"),
+        ("PATTERN SEQ(A a)\nWHERE a.x", "line 2, column 10", "the end"),
+        ("PATTERN SEQ(A a)\nWHERE a.x $ 1", "line 2, column 11", "$"),
+        ("PATTERN SEQ(A a)\n/* more\nWHERE a.x > 1", "line 2, column 1", "comment"),
+        ("PATTERN SEQ(A a) WITHIN 0", "line 1, column 25", "WITHIN 0"),
+        ("PATTERN SEQ(A+ a[]) WHERE avg(a[1].x) > 1", "line 1, column 31", "avg(a[1])"),
+        ("PATTERN SEQ(A a) RETURN a.x, a.x", "line 1, column 30", "'a_x'"),
+        ("PATTERN SEQ(A a) WHERE a.x = 99999999999999999999", "line 1, column 30", "64 bits"),
+    ],
+)
+def test_an_error_says_where_and_what(text: str, place: str, mention: str) -> None:
+    """Errors have the line, the column, the token and a hint."""
+    with pytest.raises(InvalidArgumentError) as raised:
+        parse(text)
+    assert place in raised.value.message
+    assert mention in str(raised.value)
+    assert raised.value.hint
+
+
+def test_too_many_clauses_are_refused() -> None:
+    """A condition of more than 256 clauses is refused before they are made."""
+    pairs = " or ".join(f"(a.x = {n} and a.y = {n})" for n in range(30))
+    with pytest.raises(InvalidArgumentError, match="256"):
+        parse(f"PATTERN SEQ(A a) WHERE {pairs}")
+
+
+def test_percent_is_a_number_unless_an_operand_follows() -> None:
+    """80% * x is 0.8 * x; x % 2 is a remainder."""
+    rows = [{"type": "A", "x": 7}, {"type": "B", "x": 5}]
+    assert matchSase("PATTERN SEQ(A a, B b) WHERE b.x < 80%*a.x", rows)
+    assert not matchSase("PATTERN SEQ(A a, B b) WHERE b.x > (1 - 20%) * a.x", rows)
+    assert matchSase("PATTERN SEQ(A a) WHERE a.x % 2 = 1", rows)
+
+
+def test_pieces_make_the_same_query_as_text() -> None:
+    """The builder reads its pieces with the same parser, and never changes a query in place."""
+    bare = seq("Stock+ a[]", "Stock b")
+    built = bare.same("symbol").strategy("skip_till_next_match").where("a[1].volume > 1000")
+    text = "PATTERN SEQ(Stock+ a[], Stock b) WHERE skip_till_next_match(a[], b) {[symbol], a[1].volume > 1000} WITHIN 1 hour RETURN b.price"
+    assert built.within("1 hour").returns("b.price") == parse(text)
+    assert bare == parse("PATTERN SEQ(Stock+ a[], Stock b)")
+    assert elements("A", "!B", "C^3", "D") == parse("PATTERN A;!B;C^3;D")
+    mixed = bare.strategy("strict_contiguity", "b")
+    assert [strategy for _, strategy in mixed.strategies] == [
+        Strategy.SKIP_TILL_ANY_MATCH,
+        Strategy.STRICT_CONTIGUITY,
+    ]
+
+
+def test_evaluations_that_cannot_answer_are_refused_by_name() -> None:
+    """nfa and backtracking answer SEQ, eventLists ; and chains of single events."""
+    with pytest.raises(NotSupportedError, match="eventLists"):
+        matchSase("PATTERN SEQ(A+ a[])", [], evaluation="eventLists")
+    with pytest.raises(NotSupportedError, match="nfa"):
+        matchSase("PATTERN A;B", [], evaluation="nfa")
+    with pytest.raises(InvalidArgumentError, match="HAVING"):
+        matchSase("PATTERN SEQ(A a) HAVING a.x > 1", [], compressed=True)
+
+
+def test_events_that_do_not_fit_are_refused() -> None:
+    """An unknown attribute names its neighbour; a column of two kinds and a type that is no text are errors."""
+    with pytest.raises(InputError, match="price"):
+        matchSase("PATTERN SEQ(A a) WHERE a.prise > 1", [{"type": "A", "price": 3}])
+    with pytest.raises(InputError, match="string"):
+        matchSase(
+            "PATTERN SEQ(A a) WHERE a.x > 1", [{"type": "A", "x": 3}, {"type": "A", "x": "y"}]
+        )
+    with pytest.raises(InputError, match="text"):
+        matchSase("PATTERN SEQ(A a)", [{"type": 3}])
