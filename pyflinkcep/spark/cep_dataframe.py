@@ -16,13 +16,11 @@ from pyspark.sql.types import StructType, TimestampType
 from pyflinkcep.errors import InputError
 from pyflinkcep.functions import OutputTag
 from pyflinkcep.spark.arrow.columns import quoted
+from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 from pyflinkcep.spark.described import JobName, described
 from pyflinkcep.spark.worker.consumers import MAIN, TAG
 
 __all__ = ["CepDataFrame"]
-
-_WATERMARK = "spark.watermarkDelayMs"
-"""The mark by which Spark knows the column that carries a watermark."""
 
 
 @attrs.frozen(eq=False)
@@ -47,7 +45,7 @@ class _Job:
             columns = {field: F.col(quoted(name)).getField(field) for field in fields}
         if name == MAIN and self.event_time is not None and chosen.isStreaming:
             time = columns[self.event_time]
-            carries = {_WATERMARK: self.delay_ms}
+            carries = {WATERMARK_DELAY: self.delay_ms}
             columns[self.event_time] = time.alias(self.event_time, metadata=carries)
         elif len(self.schemas) == 1:
             return chosen

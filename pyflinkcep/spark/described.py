@@ -12,7 +12,8 @@ from typing import Any
 
 import attrs
 from pyspark.sql import DataFrameWriter, DataFrameWriterV2, SparkSession
-from pyspark.traceback_utils import SCCallSiteSync
+
+from pyflinkcep.spark.arrow.internals import CallSite, spark_context
 
 __all__ = ["JobName", "described"]
 
@@ -48,29 +49,25 @@ class JobName:
     @contextmanager
     def told(self, action: str) -> Iterator[None]:
         """Tell Spark while an action runs; Spark Connect has nobody to tell."""
-        context = getattr(self.session, "_sc", None)
+        context = spark_context(self.session)
         if context is None:
             yield
             return
         before = context.getLocalProperty("spark.job.description")
         context.setLocalProperty("spark.job.description", self.description)
         try:
-            with _CallSite(context, action):
+            with CallSite(context, f"{action} at {_users_line()}"):
                 yield
         finally:
             context.setLocalProperty("spark.job.description", before)
 
 
-class _CallSite(SCCallSiteSync):
-    """The line outside of this package that called, where PySpark would name this file."""
-
-    def __init__(self, context: Any, action: str) -> None:
-        frame: FrameType | None = sys._getframe(1)
-        while frame is not None and _is_between(str(frame.f_globals.get("__name__", ""))):
-            frame = frame.f_back
-        place = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
-        self._call_site = f"{action} at {place}"
-        self._context = context
+def _users_line() -> str:
+    """Return the line outside of this package that called, where PySpark would name this file."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_between(str(frame.f_globals.get("__name__", ""))):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
 
 
 def _is_between(module: str) -> bool:

@@ -4,24 +4,26 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
+from pyspark.traceback_utils import SCCallSiteSync
 
 __all__ = [
     "WATERMARK_DELAY",
+    "CallSite",
     "all_repeatable",
     "analysed_plan",
     "arrow_schema",
-    "described_jobs",
     "local_rows",
     "local_table",
-    "local_workers",
+    "set_worker_python",
+    "spark_context",
+    "worker_python",
 ]
 
 WATERMARK_DELAY = "spark.watermarkDelayMs"
@@ -92,24 +94,40 @@ def all_repeatable(dataframe: Any, columns: Sequence[Any]) -> bool:
 # --- the session
 
 
-@contextmanager
-def described_jobs(session: Any, description: str) -> Iterator[None]:
-    """Let Spark's UI show a description for the jobs of a ``with``; not over Spark Connect."""
-    context = getattr(session, "_sc", None)
-    if context is None:
-        yield
-        return
-    before = context.getLocalProperty("spark.job.description")
-    context.setLocalProperty("spark.job.description", description)
-    try:
-        yield
-    finally:
-        context.setLocalProperty("spark.job.description", before)
+def spark_context(session: Any) -> Any:
+    """Return a session's SparkContext, None over Spark Connect."""
+    return getattr(session, "_sc", None)
 
 
-def local_workers(session: Any) -> str | None:
-    """Return the Python that the workers of a local master run, None for any other master."""
-    context = getattr(session, "_sc", None)
-    if context is None or not context.master.startswith("local"):
+def worker_python(session: Any) -> str | None:
+    """
+    Return the Python that the workers of a local master run.
+
+    None for any other master, and if files were added that workers import from.
+    """
+    context = spark_context(session)
+    if context is None or not context.master.startswith("local") or context._python_includes:
         return None
     return str(context.pythonExec)
+
+
+def set_worker_python(session: Any, python: str) -> None:
+    """Let workers run a Python, in jobs that are planned from now on."""
+    spark_context(session).pythonExec = python
+
+
+class CallSite(SCCallSiteSync):
+    """
+    Lets Spark's UI show a place for the jobs of a ``with``.
+
+    Parameters
+    ----------
+    context : SparkContext
+        Where the jobs run.
+    place : str
+        What to show, such as ``collect at job.py:12``.
+    """
+
+    def __init__(self, context: Any, place: str) -> None:
+        self._call_site = place
+        self._context = context

@@ -16,6 +16,7 @@ from pyflinkcep.spark.arrow.columns import BITS
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.plan.conditions import bits_column, check_conditions
 from pyflinkcep.spark.plan.expressions import match_values, value_columns
+from pyflinkcep.spark.plan.interpreter import check_workers
 from pyflinkcep.spark.plan.source import EventSource
 
 __all__ = ["Job", "Prepared"]
@@ -85,10 +86,12 @@ class Job:
         Raises
         ------
         InputError
-            When a condition names an unknown column, or has a type that it cannot have.
+            When a condition names an unknown column, or has a type that it cannot have; when the
+            workers cannot import this package.
         NotSupportedError
             When the pattern has more expressions than a bit mask has bits.
         """
+        check_workers(source.dataframe.sparkSession)
         values = match_values(nfa, source.dataframe)
         check_conditions(nfa, source.dataframe)
         return cls(pattern, nfa, source, values, comparator, limit)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python of the workers, looked at before a job starts."""
+
+from __future__ import annotations
+
+import sys
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pyflinkcep import InputError
+from tests.spark.support import a_then_b, events, on
+
+
+@pytest.fixture(scope="module")
+def empty_python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Make an environment in which nothing is installed."""
+    folder: Path = tmp_path_factory.mktemp("empty")
+    venv.create(folder, with_pip=False)
+    return str(folder / "bin" / "python")
+
+
+@pytest.fixture
+def workers(spark: SparkSession, empty_python: str) -> Iterator[SparkSession]:
+    """Let the session's workers run the empty environment for a while."""
+    context = spark.sparkContext
+    before, context.pythonExec = context.pythonExec, empty_python
+    yield spark
+    context.pythonExec = before
+
+
+def test_workers_run_the_drivers_python(
+    workers: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If nobody chose a Python for the workers of a local master, it is the driver's."""
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    result = on(events(workers, "u:a u:b"), a_then_b()).toDF()
+
+    assert workers.sparkContext.pythonExec == sys.executable
+    assert result.count() == 1
+
+
+@pytest.mark.parametrize("python", ["", "/no/such/python"])
+def test_a_chosen_python_without_the_package(
+    workers: SparkSession, empty_python: str, python: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Python that was chosen and cannot import the package is refused before the job starts."""
+    chosen = python or empty_python
+    workers.sparkContext.pythonExec = chosen
+    monkeypatch.setenv("PYSPARK_PYTHON", chosen)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.chdir("/")
+    with pytest.raises(InputError, match=f"PYSPARK_PYTHON is {chosen}, which cannot import") as no:
+        on(events(workers, "u:a u:b"), a_then_b()).toDF()
+
+    assert f"set PYSPARK_PYTHON={sys.executable}" in (no.value.hint or "")
