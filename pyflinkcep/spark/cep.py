@@ -19,7 +19,7 @@ __all__ = ["CEP", "keyBy"]
 
 def keyBy(dataframe: DataFrame, *columns: str | Column) -> KeyedDataFrame:
     """
-    Say which columns make an event's key: matches never mix keys.
+    Choose the columns that make an event's key: matches never mix keys.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class CEP:
         Returns
         -------
         PatternStream
-            Say on it how time is told and what becomes of the matches.
+            Its methods choose the time of events and what becomes of matches.
         """
         if input is None or pattern is None:
             raise MissingConditionError(

@@ -121,7 +121,7 @@ def _input(dataframe: DataFrame, keys: Sequence[str | Column], time: str | None)
 
 
 def _matched_by(nfa: NFA, dataframe: DataFrame) -> str:
-    """Say what matches; on the workers it is the same if they are installed as the driver is."""
+    """Return what matches; on the workers it is the same if they are installed as the driver is."""
     reason = why_plain(nfa, match_values(nfa, dataframe))
     return f"in Python: {reason}" if reason else "by the compiled kernel"
 
@@ -178,7 +178,7 @@ def _table(rows: Sequence[tuple[str, str, str]]) -> list[str]:
 
 
 def _filter_lines(nfa: NFA, decided: dict[str, Relevance]) -> Iterator[str]:
-    """Say what is dropped, once for all ways of using matches that are alike in it."""
+    """Yield what is dropped, once for all ways of using matches that are alike in it."""
     for relevance in dict.fromkeys(decided.values()):
         ways = [how for how, found in decided.items() if found == relevance]
         what = _dropped(nfa, relevance)
@@ -242,7 +242,7 @@ def _waits(state: State) -> bool:
 
 
 def _branches(state: State) -> bool:
-    """Say whether the state may take an event and stay where it is with the same event."""
+    """Whether the state may take an event and stay where it is with the same event."""
     if state.kind is StateType.START:
         return False
     free = [
@@ -255,7 +255,7 @@ def _branches(state: State) -> bool:
 
 
 def _loops(state: State) -> bool:
-    """Say whether taking events leads back to the state."""
+    """Whether taking events leads back to the state."""
     reached: list[State] = [state]
     for at in reached:
         for edge in at.transitions:

@@ -101,7 +101,7 @@ class PatternStream:
         """
         Print how the pattern is going to run.
 
-        Says which states and edges the pattern became, where each condition is evaluated,
+        It shows which states and edges the pattern became, where each condition is evaluated,
         which events are dropped before the shuffle and why others are not, and warns of
         partial matches that nothing ever ends. Runs no job, and needs no time column yet.
 

@@ -96,13 +96,13 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "no time": (lambda df: CEP.pattern(df, a_then_b()), "no column of event times", "inEventTime"),
     "time no name": (
         lambda df: on(df, a_then_b(), time=F.col("ts")),
-        "inEventTime takes a column's name",
+        "inEventTime: expected a column's name",
         "",
     ),
     **{
         f"time of type {kind}": (
             lambda df, kind=kind: on(columns(df, at=f"cast(null as {kind})"), a_then_b(), time="at"),
-            f"time column 'at' is {kind}, want timestamp, timestamp_ntz or bigint "
+            "time column 'at': expected timestamp, timestamp_ntz or bigint "
             "(epoch milliseconds)",
             "cast it",
         )
@@ -135,7 +135,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     ),
     "condition of a wrong type": (
         lambda df: on(df, a_then_b(b=F.col("price") + 1)),
-        "gives double, want boolean",
+        "expected boolean, got double",
         "compare it with something",
     ),
     "aggregate condition": (
@@ -175,7 +175,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     ),
     "number over a stage": (
         lambda df: on(df, a_then_b(b="avg(a.price)")),
-        "stage 'b': the condition 'avg(a.price)' gives double, want boolean",
+        "stage 'b': the condition 'avg(a.price)': expected boolean, got double",
         "compare it with something",
     ),
     "condition of many rows": (
@@ -208,7 +208,7 @@ def test_names_that_differ_in_case(spark: SparkSession, frame: DataFrame) -> Non
     both = frame.toDF("ts", "user", "name", "NAME")
     with configured(spark, {"spark.sql.caseSensitive": "true"}):
         found = on(both, a_then_b(), "user").select(lambda m: m["a"][0].NAME, "n double").collect()
-    with pytest.raises(InputError, match=r"the columns \['name', 'NAME'\] are there twice"):
+    with pytest.raises(InputError, match=r"the columns \['name', 'NAME'\] appear twice"):
         on(both, a_then_b(), "user").toDF()
 
     assert found == [Row(n=0.0)]

@@ -56,13 +56,13 @@ class Layout:
     values: MatchValues | None = None
 
     def times_ms(self, table: pa.Table) -> Ints:
-        """Give the events' times in epoch milliseconds; see :meth:`times`."""
+        """Return the events' times in epoch milliseconds; see :meth:`times`."""
         times = self.times(table)
         return times if self.time_unit is None else np.floor_divide(times, self.time_unit)
 
     def times(self, table: pa.Table) -> Ints:
         """
-        Give the events' times as exactly as they are known.
+        Return the events' times as exactly as they are known.
 
         Raises
         ------
@@ -82,11 +82,11 @@ class Layout:
         return times
 
     def bits(self, table: pa.Table) -> Ints | None:
-        """Give the bits of the conditions that Spark evaluated."""
+        """Return the bits of the conditions that Spark evaluated."""
         return table.column(BITS).to_numpy() if self.has_bits else None
 
     def key_changes(self, table: pa.Table) -> Ints:
-        """Give the positions after the first at which another key begins, in a sorted table."""
+        """Return the positions after the first at which another key begins, in a sorted table."""
         size = table.num_rows
         if size < 2:
             return np.empty(0, np.int64)
@@ -104,19 +104,19 @@ class Layout:
         return np.flatnonzero(changes) + 1
 
     def key_text(self, table: pa.Table, row: int) -> str:
-        """Give a key for an error message."""
+        """Return a key for an error message."""
         keys = dict(zip(self.key_names, self.key_columns, strict=True))
         return repr(values) if (values := key_values(keys, table, row)) else "(none)"
 
     def time_text(self, table: pa.Table, row: int) -> str:
-        """Give an event's time for an error message, nothing where it has none."""
+        """Return an event's time for an error message, nothing if it has none."""
         if self.time_column is None or table.column(self.time_column).null_count:
             return ""
         return f", event time {int(self.times_ms(table)[row])} ms"
 
 
 def key_values(keys: Mapping[str, str], table: pa.Table, row: int) -> dict[str, Any] | None:
-    """Give an event's key from its columns, `keys` by name; None where there is one for all."""
+    """Return an event's key from its columns, `keys` by name; None if all events have one key."""
     return {name: table.column(column)[row].as_py() for name, column in keys.items()} or None
 
 

@@ -140,7 +140,7 @@ def _field(position: int) -> property:
 
 
 def _item_getters(count: int) -> list[Any]:
-    """Give descriptors of a tuple's items, whatever its class makes of an index: fast ones."""
+    """Return descriptors of a tuple's items, whatever its class makes of an index: fast ones."""
     names = [f"item{number}" for number in range(count)]
     # Held on to: a collection of garbage would empty the dict of a class that is not.
     items = namedtuple("Items", names)  # type: ignore[misc]

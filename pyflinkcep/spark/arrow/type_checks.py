@@ -51,12 +51,12 @@ _LISTS = (list, tuple, array.array, np.ndarray)
 
 
 def field_fits(field: StructField) -> Fits:
-    """Give the test for values of a column; None fits where the column may be null."""
+    """Return the test for values of a column; None fits if the column may be null."""
     return _or_none(fits(field.dataType), field.nullable)
 
 
 def fits(type_: DataType) -> Fits:
-    """Give the test for values of a type that are not None."""
+    """Return the test for values of a type that are not None."""
     if isinstance(type_, ArrayType):
         element = _or_none(fits(type_.elementType), type_.containsNull)
         return lambda value: isinstance(value, _LISTS) and all(map(element, value))

@@ -11,7 +11,7 @@ from pyflinkcep.nfa.atoms import known_bits
 from pyflinkcep.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.spark.matching.kernel_matcher import KernelMatcher
 from pyflinkcep.spark.matching.matcher import Matcher
-from pyflinkcep.spark.matching.python_matcher import PlainMatcher
+from pyflinkcep.spark.matching.python_matcher import PythonMatcher
 
 __all__ = ["make_matcher"]
 
@@ -48,4 +48,4 @@ def make_matcher(
         return KernelMatcher(kernel, list(nfa.stages), processing_time)
     rules = CepOperator(nfa, None, processing_time, limit)
     functions = None if values is None else generated(values)
-    return PlainMatcher(rules, wants_timeouts, known, functions)
+    return PythonMatcher(rules, wants_timeouts, known, functions)

@@ -72,7 +72,7 @@ class EventStore:
         handles: Sequence[int] | np.ndarray[Any, Any],
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Give the events of these handles, in this order; all of their columns, or some."""
+        """Return the events of these handles, in this order; all of their columns, or some."""
         names = self._batch.column_names if columns is None else list(columns)
         old, batch = self._old.select(names), self._batch.select(names)
         wanted = np.asarray(handles, np.int64)
@@ -91,7 +91,7 @@ class EventStore:
         return pa.concat_tables(taken).take(pa.array(order))
 
     def fields(self, handle: int) -> tuple[Any, ...]:
-        """Give what Spark computed of an event for match expressions."""
+        """Return what Spark computed of an event for match expressions."""
         if handle < self._base:
             if handle not in self._old_fields:
                 known = zip(self._old_handles.tolist(), self._field_rows(self._old), strict=True)
@@ -107,7 +107,7 @@ class EventStore:
         return rows[offset]
 
     def field_arrays(self) -> tuple[int, int, tuple[FieldArray, ...]]:
-        """Give the handle of the newest batch's first event, its size, and its fields."""
+        """Return the handle of the newest batch's first event, its size, and its fields."""
         columns = self._batch.select(self._fields).columns
         return self._base, self._batch.num_rows, tuple(map(field_array, columns))
 
@@ -120,13 +120,13 @@ class EventStore:
         return [name for name in self._batch.column_names if not name.startswith(VALUE)]
 
     def rows(self, handles: Sequence[int] | np.ndarray[Any, Any]) -> list[Row]:
-        """Give the events of these handles as Rows; one Row for a handle, however often asked."""
+        """Return the events of these handles as Rows; one Row for a handle, however often asked."""
         distinct, inverse = np.unique(np.asarray(handles, np.int64), return_inverse=True)
         rows = self._reader.rows(self.take(distinct))
         return [rows[position] for position in inverse.tolist()]
 
     def row(self, handle: int) -> Row:
-        """Give one event as a Row; its neighbours are made with it, for they come next."""
+        """Return one event as a Row; its neighbours are made with it, for they come next."""
         if handle < self._base:
             row = self._old_rows.get(handle)
             if row is None:

@@ -41,7 +41,7 @@ class KernelMatcher:
         self._key: Any = None
 
     def set_events(self, store: EventStore) -> None:
-        """Say what handles mean from now on."""
+        """Use another store: what handles mean from now on."""
         self._kernel.set_events(store.row, *store.field_arrays())
 
     def run(self, stretches: Stretches, continues: bool, key_before: Any) -> Iterator[Found]:
@@ -61,7 +61,7 @@ class KernelMatcher:
             yield self.take()
 
     def finish(self, key: Any) -> Found:
-        """Give the open key its final watermark."""
+        """End the open key with its final watermark, if one is open."""
         if self._key is not None:
             try:
                 self._kernel.advance(self._key, MAX_WATERMARK)
@@ -71,7 +71,7 @@ class KernelMatcher:
         return self.take()
 
     def live(self) -> list[int]:
-        """Give the handles of the events that the open key holds."""
+        """Return the handles of the events that the open key holds."""
         return [] if self._key is None else self._key.live_handles()
 
     def run_page(
@@ -100,6 +100,6 @@ class KernelMatcher:
         return Written(*(np.frombuffer(data, np.int64) for data in written))
 
     def take(self) -> Found:
-        """Give the results so far."""
+        """Return the results so far, and forget them."""
         *arrays, dropped = self._kernel.take_found()
         return Found.of(self._stages, arrays, dropped)

@@ -32,7 +32,7 @@ class Items:
     starts, ends : array of int64
         For each item where its events are; there may be none.
     key_of : callable
-        Gives the key of an item by its number, for errors.
+        Returns the key of an item by its number, for errors.
     """
 
     positions: Ints
@@ -70,11 +70,29 @@ class Matcher(Protocol):
     """
     Matches keys' events: of a bounded job with :meth:`run`, of a stream with :meth:`run_page`.
 
-    The key that a bounded job is at stays open, for its events may go on in the next chunk.
+    A matcher serves one task, and the task calls its methods in a fixed order. In a bounded job,
+    for each chunk of sorted events:
+
+    1. :meth:`set_events`, once the store has the chunk;
+    2. :meth:`run`, whose results are taken to the end before anything else is called. The last
+       key of the chunk stays open, for its events may go on in the next one;
+    3. :meth:`live`; the store then forgets every other event.
+
+    After the last chunk, :meth:`finish` ends the open key. On a stream, for each bucket of keys
+    in a micro-batch:
+
+    1. :meth:`set_events`, once the store has the events of the bucket's pages and the due ones;
+    2. :meth:`run_page` for each page with due events or with a deadline that has passed; nothing
+       stays open, the states of the keys that go on are returned;
+    3. :meth:`take`, the results of all these pages.
+
+    An error of users' code leaves the matcher unusable; the task fails with it.
     """
 
     def set_events(self, store: EventStore) -> None:
-        """Say what handles mean from now on."""
+        """Use another store: what handles mean from now on."""
+
+    # --- bounded jobs
 
     def run(self, stretches: Stretches, continues: bool, key_before: Any) -> Iterator[Found]:
         """
@@ -91,10 +109,12 @@ class Matcher(Protocol):
         """
 
     def finish(self, key: Any) -> Found:
-        """Give the open key its final watermark; `key` is what errors call it."""
+        """End the open key with its final watermark, if one is open; `key` is for errors."""
 
     def live(self) -> list[int]:
-        """Give the handles of the events that the open key holds."""
+        """Return the handles of the events that the open key holds."""
+
+    # --- streams
 
     def run_page(
         self, events: Events, items: Items, page: Page, first_held: int, watermark: int
@@ -117,4 +137,4 @@ class Matcher(Protocol):
         """
 
     def take(self) -> Found:
-        """Give the results of pages so far."""
+        """Return the results of the pages so far, and forget them."""

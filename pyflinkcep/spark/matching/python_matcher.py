@@ -22,12 +22,12 @@ from pyflinkcep.spark.matching.stretches import Events, Stretches
 from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
 from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["PlainMatcher"]
+__all__ = ["PythonMatcher"]
 
 _EVENTS_AT_ONCE = 16_384
 
 
-class PlainMatcher:
+class PythonMatcher:
     """
     See :class:`~pyflinkcep.spark.matching.matcher.Matcher`.
 
@@ -57,7 +57,7 @@ class PlainMatcher:
         self._state: KeyState | None = None
 
     def set_events(self, store: EventStore) -> None:
-        """Say what handles mean from now on."""
+        """Use another store: what handles mean from now on."""
         expressions = None
         if self._functions is not None:
             expressions = Expressions(self._functions, store.fields)
@@ -86,7 +86,7 @@ class PlainMatcher:
         yield self.take()
 
     def finish(self, key: Any) -> Found:
-        """Give the open key its final watermark."""
+        """End the open key with its final watermark, if one is open."""
         self._end_key(key)
         return self.take()
 
@@ -96,11 +96,11 @@ class PlainMatcher:
             self._state = None
 
     def live(self) -> list[int]:
-        """Give the handles of the events that the open key holds."""
+        """Return the handles of the events that the open key holds."""
         return [] if self._state is None else self._state.buffer.live_events()
 
     def take(self) -> Found:
-        """Give the results so far."""
+        """Return the results so far, and forget them."""
         return self._results.take()
 
     def _process(
@@ -185,7 +185,7 @@ class _PageWriter:
             column.append(value)
 
     def written(self) -> Written:
-        """Give them as columns."""
+        """Return them as columns."""
         lists = [*self._columns, self._writer.numbers, self._writer.events]
         return Written(*(np.asarray(values, np.int64) for values in lists))
 

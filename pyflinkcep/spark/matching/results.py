@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What matching gives on a worker, before users' functions or Arrow make rows of it."""
+"""The results of matching on a worker, before users' functions or Arrow make rows of them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Found:
         return cls(stages, read[0], read[1], read[2], read[3], read[4], dropped)
 
     def __len__(self) -> int:
-        """Give the number of results."""
+        """Return the number of results."""
         return len(self.kinds)
 
     @property
@@ -69,7 +69,7 @@ class Found:
         return firsts
 
     def parts(self, most: int) -> Iterator[Found]:
-        """Give the results in parts of at most so many."""
+        """Yield the results in parts of at most `most`."""
         for at in range(0, len(self), most):
             chosen = slice(at, at + most)
             first, ends = int(self.ends[at - 1]) if at else 0, self.ends[chosen]
@@ -84,7 +84,7 @@ class Found:
             )
 
     def only(self, chosen: np.ndarray[Any, Any]) -> Found:
-        """Give the results that a mask chooses."""
+        """Return the results that a mask chooses."""
         counts = self.ends - self.firsts
         events = np.repeat(chosen, counts)
         return Found(
@@ -98,7 +98,7 @@ class Found:
 
     def of_stage(self, stage: str) -> tuple[Ints, Ints]:
         """
-        Give the events that results have for a stage.
+        Return the events that results have for a stage.
 
         Returns
         -------
@@ -112,7 +112,7 @@ class Found:
         return before[np.r_[0, self.ends]], self.handles[is_of_stage]
 
     def results(self, events: Sequence[Any] | None = None) -> Iterator[Result]:
-        """Give the results one by one: with handles, or with `events`, one for each handle."""
+        """Yield the results one by one: with handles, or with `events`, one for each handle."""
         names = [self.stages[number] for number in self.stage_of.tolist()]
         taken = self.handles.tolist() if events is None else events
         start = 0
@@ -156,7 +156,7 @@ class Results:
         self._dropped = 0
 
     def __len__(self) -> int:
-        """Give how many results came since the last :meth:`take`."""
+        """Return the number of results since the last :meth:`take`."""
         return len(self._kinds)
 
     def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
@@ -181,7 +181,7 @@ class Results:
         self._ends.append(len(self._handles))
 
     def take(self) -> Found:
-        """Give what was collected, and begin anew."""
+        """Return what was collected, and begin anew."""
         lists = (self._kinds, self._times, self._ends, self._stage_of, self._handles)
         arrays = [np.asarray(values, kind) for values, kind in zip(lists, _ARRAYS, strict=True)]
         found = Found.of(self._stages, [array.tobytes() for array in arrays], self._dropped)

@@ -155,7 +155,7 @@ def _in_final_order(
     store : EventStore
         Where the handles lead.
     key_of : callable
-        Gives the key of a stretch by its number, for errors.
+        Returns the key of a stretch by its number, for errors.
     """
     size = len(events.times)
     positions = np.arange(size)
@@ -177,7 +177,7 @@ def _tie_order(
     key: Any,
 ) -> list[int]:
     """
-    Give the positions of events in their final order; the comparator sees only ties.
+    Return the positions of events in their final order; the comparator sees only ties.
 
     Parameters
     ----------

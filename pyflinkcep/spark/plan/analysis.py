@@ -23,7 +23,7 @@ def first_line(error: Exception) -> str:
 
 
 def where(nfa: NFA, atom: Atom) -> str:
-    """Say for errors where a condition is."""
+    """Return where a condition is, for errors."""
     return f"pattern {nfa.description}, stage {atom.stage!r}"
 
 
@@ -31,7 +31,7 @@ def analysed(
     nfa: NFA, asked: Sequence[tuple[Atom, Column]], dataframe: DataFrame
 ) -> list[DataType]:
     """
-    Give the types of expressions over the events.
+    Return the types of expressions over the events.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
     Raises
     ------
     InputError
-        When an expression names an unknown column or gives no boolean; when a subtype is asked
+        When an expression names an unknown column or is not boolean; when a subtype is asked
         of Rows.
     NotSupportedError
         When the pattern has more expressions than a bit mask has bits.
@@ -48,8 +48,8 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
     for atom, type_ in zip(atoms, types, strict=True):
         if not isinstance(type_, BooleanType):
             raise InputError(
-                f"{where(nfa, atom)}: the condition {_text(atom)} gives "
-                f"{type_.simpleString()}, want boolean",
+                f"{where(nfa, atom)}: the condition {_text(atom)}: "
+                f"expected boolean, got {type_.simpleString()}",
                 "compare it with something",
             )
         if atom.bit >> _MOST_BITS:
@@ -65,7 +65,7 @@ def _text(atom: Atom) -> str:
 
 def bits_column(nfa: NFA) -> Column | None:
     """
-    Give the column with a bit for each expression that holds, None without expressions.
+    Return the column with a bit for each expression that holds, None without expressions.
 
     NULL counts as false, as in ``DataFrame.where``.
     """
@@ -77,6 +77,6 @@ def bits_column(nfa: NFA) -> Column | None:
 
 
 def condition_column(atom: Atom) -> Column:
-    """Give a condition that Spark evaluates; its answer may be NULL."""
+    """Return a condition that Spark evaluates; its answer may be NULL."""
     expression: Any = atom.condition.expression  # type: ignore[attr-defined]
     return F.expr(expression) if isinstance(expression, str) else expression

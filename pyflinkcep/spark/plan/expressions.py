@@ -95,7 +95,7 @@ def _kind(nfa: NFA, atom: Atom, sql: str, type_: DataType) -> Kind:
 
 
 def value_columns(values: MatchValues | None) -> dict[str, Column]:
-    """Give the columns of the fields, by name."""
+    """Return the columns of the fields, by name."""
     columns = {}
     for name, field in zip(value_names(values), values.fields if values else (), strict=True):
         column = F.expr(field.sql)

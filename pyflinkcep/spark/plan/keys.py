@@ -169,7 +169,7 @@ def check_type(name: str, type_: DataType, what: str, pattern: str) -> None:
 
 def _signature(key: Column, type_: DataType) -> Column | None:
     """
-    Give a column that is equal where keys are, and null where the key is.
+    Return a column that is equal where keys are, and null where the key is.
 
     Parameters
     ----------
@@ -200,12 +200,12 @@ def _signature(key: Column, type_: DataType) -> Column | None:
 
 
 def _contains(type_: DataType, kind: type | UnionType) -> bool:
-    """Say whether a type is of a kind, or has it inside."""
+    """Whether a type is of a kind, or has it inside."""
     return any(isinstance(part, kind) for part in _parts(type_))
 
 
 def _parts(type_: DataType) -> Iterator[DataType]:
-    """Give the types that a type is made of, arrays and structs taken apart."""
+    """Return the types that a type is made of, arrays and structs taken apart."""
     if isinstance(type_, ArrayType):
         yield from _parts(type_.elementType)
     elif isinstance(type_, StructType):
@@ -216,7 +216,7 @@ def _parts(type_: DataType) -> Iterator[DataType]:
 
 
 def _one_zero(value: Column, type_: DataType) -> Column:
-    """Give a value with 0.0 for every -0.0 in it."""
+    """Return a value with 0.0 for every -0.0 in it."""
     if not _contains(type_, DoubleType | FloatType):
         return value
     if isinstance(type_, ArrayType):

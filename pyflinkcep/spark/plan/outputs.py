@@ -59,7 +59,7 @@ def add_output(schemas: dict[str, StructType], name: str, schema: StructType) ->
 
 
 def taking_stages(pattern: Pattern, nfa: NFA) -> list[str]:
-    """Give the names of the stages that can take events, in pattern order."""
+    """Return the names of the stages that can take events, in pattern order."""
     taking = {
         table.state.stage
         for table in nfa.tables.values()
@@ -70,7 +70,7 @@ def taking_stages(pattern: Pattern, nfa: NFA) -> list[str]:
 
 
 def _stage_names(pattern: Pattern) -> Iterator[str]:
-    """Give the names that matches use for stages, groups opened."""
+    """Return the names that matches use for stages, groups opened."""
     for stage in pattern.stages():
         if isinstance(stage, GroupPattern):
             yield from _stage_names(stage.getRawPattern())

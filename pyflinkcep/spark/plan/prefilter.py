@@ -145,7 +145,7 @@ def _can_be_asked_twice(dataframe: DataFrame, conditions: Sequence[Column]) -> b
 
 def _formula(atoms: Sequence[Atom], droppable: frozenset[int]) -> Column | bool:
     """
-    Give what must hold of events that are not droppable, condition by condition.
+    Return what must hold of events that are not droppable, condition by condition.
 
     NULL counts as false: without a ``not`` a formula is then never true by mistake.
     """

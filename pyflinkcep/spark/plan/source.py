@@ -147,7 +147,7 @@ class EventSource:
     def layout(
         self, has_bits: bool, always_hash: bool = False, values: MatchValues | None = None
     ) -> Layout:
-        """Return where things are in what :meth:`prepare` gives with :meth:`key_hash`."""
+        """Return where things are in what :meth:`prepare` returns, :meth:`key_hash` among it."""
         signature = [key.signature for key in self.keys]
         if always_hash or self._needs_hash:
             signature.insert(0, HASH)
@@ -178,7 +178,7 @@ def _check_columns(dataframe: DataFrame, pattern: str) -> None:
     repeated = [name for name, key in zip(columns, spelled, strict=True) if spelled.count(key) > 1]
     if repeated:
         raise InputError(
-            f"pattern {pattern}: the columns {repeated} are there twice",
+            f"pattern {pattern}: the columns {repeated} appear twice",
             "rename or drop them first: an event's fields are found by name",
         )
     reserved = [name for name in columns if name.startswith(PREFIX)]
@@ -217,7 +217,7 @@ def _watermark_column(dataframe: DataFrame, pattern: str) -> str:
 def _time_unit(dataframe: DataFrame, name: str, pattern: str) -> int | None:
     if not isinstance(name, str):
         raise InputError(
-            f"pattern {pattern}: inEventTime takes a column's name, not {name!r}",
+            f"pattern {pattern}: inEventTime: expected a column's name, got {name!r}",
             "for a computed time, add it with withColumn('at', ...) and say inEventTime('at')",
         )
     check_exists(dataframe, name, "time", pattern)
@@ -233,7 +233,7 @@ def _time_unit(dataframe: DataFrame, name: str, pattern: str) -> int | None:
         return None
     wide = isinstance(type_, IntegralType)
     raise InputError(
-        f"pattern {pattern}: time column {name!r} is {type_.simpleString()}, "
-        "want timestamp, timestamp_ntz or bigint (epoch milliseconds)",
+        f"pattern {pattern}: time column {name!r}: expected timestamp, timestamp_ntz or "
+        f"bigint (epoch milliseconds), got {type_.simpleString()}",
         f"cast it first: to_timestamp({name})" if not wide else f"cast it: {name}.cast('bigint')",
     )

@@ -136,7 +136,7 @@ class StreamJob:
 
     def flush(self, checkpoint: str, operator_id: int) -> DataFrame:
         """
-        Run the job that gives what a final watermark would give.
+        Run the job whose results are those of a final watermark.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class StreamJob:
         Returns
         -------
         DataFrame
-            The outputs, as :meth:`run` gives them.
+            The outputs, as in :meth:`run`.
 
         Raises
         ------

@@ -150,7 +150,7 @@ class FunctionConsumer:
         return error
 
     def _key(self, found: Found, number: int, events: EventStore) -> dict[str, Any] | None:
-        """Give the key of a result, which all of its events have."""
+        """Return the key of a result, which all of its events have."""
         first = found.handles[found.firsts[number]]
         return key_values(self.keys, events.take([first]), 0)
 

@@ -91,7 +91,7 @@ def sorted_chunks(
 def _pieces(
     batches: Iterable[pa.RecordBatch], budget_bytes: int
 ) -> Iterator[tuple[pa.Table, bool]]:
-    """Give the events in tables within the budget, or of one batch, and say which is the last."""
+    """Yield the events in tables within the budget, or of one batch, and whether it is the last."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -113,7 +113,7 @@ def _joined(held: list[pa.RecordBatch]) -> pa.Table:
 
 
 def _local_folder() -> str | None:
-    """Give one of Spark's directories for temporary files, None where there are none."""
+    """Return one of Spark's directories for temporary files, None if there are none."""
     named = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     usable = [name for name in named if os.path.isdir(name) and os.access(name, os.W_OK)]
     return random.choice(usable) if usable else None
@@ -130,7 +130,7 @@ def _sorted(table: pa.Table, layout: Layout) -> pa.Table:
 
 
 def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
-    """Give the order by the key's number, then if wanted by its values, time and position."""
+    """Return the order by the key's number, then if wanted by its values, time and position."""
     keys = [table.column(POSITION).to_numpy(), layout.times(table)]
     number, *values = layout.key_signature or (None,)
     if by_values:
@@ -145,7 +145,7 @@ def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
 
 
 def _has_mixed_keys(table: pa.Table, layout: Layout) -> bool:
-    """Say whether events in order of the keys' hash have keys of one hash: that is very rare."""
+    """Whether events in order of the keys' hash have keys of one hash: that is very rare."""
     if len(layout.key_signature) < 2:
         return False
     hashes = table.column(layout.key_signature[0]).to_numpy()
@@ -153,7 +153,7 @@ def _has_mixed_keys(table: pa.Table, layout: Layout) -> bool:
 
 
 def _ranks(column: pa.ChunkedArray) -> Ints:
-    """Give numbers in the order in which :func:`_place` sees the values."""
+    """Return numbers in the order in which :func:`_place` sees the values."""
     encoded = pc.dictionary_encode(column.chunk(0), null_encoding="encode")
     values = [_comparable(value) for value in encoded.dictionary]
     ranks = np.empty(len(values), np.int64)
@@ -163,13 +163,13 @@ def _ranks(column: pa.ChunkedArray) -> Ints:
 
 
 def _place(table: pa.Table, layout: Layout, row: int) -> Place:
-    """Give a number or values by which an event's key and time are before or after others."""
+    """Return a number or values by which an event's key and time are before or after others."""
     key = [_comparable(table.column(name)[row]) for name in layout.key_signature]
     return (*key, int(layout.times_ms(table.slice(row, 1))[0]))
 
 
 def _comparable(value: pa.Scalar) -> tuple[bool, Any]:
-    """Give a value that Python can compare, also of dates and times that Python cannot tell."""
+    """Return a value that Python can compare, even for dates and times beyond Python's range."""
     number = getattr(value, "value", None)
     return value.is_valid, value.as_py() if number is None else number
 
@@ -237,7 +237,7 @@ class _Run:
 
 
 def _merged(runs: list[_Run], layout: Layout) -> Iterator[pa.Table]:
-    """Give the events of all runs in order; between two cuts are half a budget of them."""
+    """Yield the events of all runs in order; between two cuts are half a budget of them."""
     fences = sorted(fence for run in runs for fence in run.fences)
     step = _BLOCKS // 2
     for fence in [*fences[step::step], None]:
