@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pytest plugin that puts the build named by KERNEL_UNDER_TEST in the installed kernel's place."""
+"""A pytest plugin that puts another build of the kernel in the place of the installed one."""
 
 from __future__ import annotations
 
@@ -9,16 +9,9 @@ from importlib.util import module_from_spec, spec_from_file_location
 
 _NAME = "pyflinkcep.kernel._kernel"
 
-
-def use_kernel(path: str) -> None:
-    """Load the compiled kernel from a file; must run before anything imports it."""
-    spec = spec_from_file_location(_NAME, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.modules[_NAME] = module
-
-
-if "KERNEL_UNDER_TEST" in os.environ:  # else this is the suite that collects doctests
-    use_kernel(os.environ["KERNEL_UNDER_TEST"])
+_spec = spec_from_file_location(_NAME, os.environ["KERNEL_UNDER_TEST"])
+assert _spec is not None
+assert _spec.loader is not None
+_module = module_from_spec(_spec)
+_spec.loader.exec_module(_module)
+sys.modules[_NAME] = _module
