@@ -11,7 +11,7 @@ from pyflinkcep.conditions import BooleanConditions, IterativeCondition
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.display import html_table, one_line
 from pyflinkcep.pattern.quantifier import Quantifier, Times, WithinType
-from pyflinkcep.pattern.stage import Stage
+from pyflinkcep.pattern.stage import Change, Stage
 from pyflinkcep.pattern.unused import Usage
 
 __all__ = ["LinkedStages"]
@@ -82,6 +82,13 @@ class LinkedStages(Generic[PatternT]):
             stage = stage._previous
         return chain[::-1]
 
+    def with_conditions(self, change: Change) -> PatternT:
+        """Return the pattern with each condition of its stages, groups opened, replaced."""
+        made: PatternT | None = None
+        for part in self.stages():
+            made = part._replaced(part._stage.with_conditions(change), made, change)
+        return cast("PatternT", made)
+
     def describe(self) -> str:
         """Return the pattern in one line, such as ``a → b+ ⇒ c``; for logs and job names."""
         self._usage.used()
@@ -94,6 +101,9 @@ class LinkedStages(Generic[PatternT]):
     def _repr_html_(self) -> str:
         self._usage.shown()
         return html_table(self._chain(), self._skip)
+
+    def _replaced(self, stage: Stage, previous: Any, change: Change) -> PatternT:
+        return cast("PatternT", attrs.evolve(self, stage=stage, previous=previous))
 
     def _chain(self) -> tuple[Stage, ...]:
         """Return the settings of the stages, first to last."""

@@ -18,7 +18,7 @@ from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.coercion import Condition, as_condition, as_count
 from pyflinkcep.pattern.linked import LinkedStages
 from pyflinkcep.pattern.quantifier import ConsumingStrategy, Quantifier, WithinType
-from pyflinkcep.pattern.stage import Stage
+from pyflinkcep.pattern.stage import Change, Stage
 
 __all__ = ["GroupPattern", "Pattern"]
 
@@ -344,6 +344,10 @@ class GroupPattern(Pattern):
     def subtype(self, subtypeClass: type) -> NoReturn:
         """Raise NotSupportedError: a group has no condition of its own."""
         raise _no_condition("subtype", "subtype()")
+
+    def _replaced(self, stage: Stage, previous: Any, change: Change) -> Pattern:
+        raw = self._raw.with_conditions(change)
+        return attrs.evolve(self, stage=stage, previous=previous, raw=raw)
 
 
 def _no_condition(clause: str, call: str) -> NotSupportedError:

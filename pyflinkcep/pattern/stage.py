@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Self
 
@@ -20,7 +20,10 @@ from pyflinkcep.pattern.quantifier import (
 )
 from pyflinkcep.time import to_milliseconds
 
-__all__ = ["Stage"]
+__all__ = ["Change", "Stage"]
+
+Change = Callable[[IterativeCondition], IterativeCondition]
+"""Returns the condition to have in place of another."""
 
 
 @attrs.frozen
@@ -135,6 +138,15 @@ class Stage:
     def consecutive(self) -> Self:
         """Return the loop or range as one whose repetitions follow each other directly."""
         return attrs.evolve(self, quantifier=self.quantifier.consecutive())
+
+    def with_conditions(self, change: Change) -> Self:
+        """Return the stage, or group, with each of its conditions replaced."""
+        return attrs.evolve(
+            self,
+            condition=None if self.condition is None else change(self.condition),
+            until=None if self.until is None else change(self.until),
+            inside=tuple(stage.with_conditions(change) for stage in self.inside),
+        )
 
     def check_absence_may_follow(self, name: str) -> None:
         """Raise NotSupportedError if a NOT stage, `name`, cannot come after this one."""

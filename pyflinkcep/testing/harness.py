@@ -20,7 +20,8 @@ from pyflinkcep.operator import (
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sharedbuffer import SharedBuffer
-from pyflinkcep.testing.events import as_event
+from pyflinkcep.testing.events import as_event, events_of
+from pyflinkcep.testing.sql import evaluated_here, expressions_over_stages
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["NFATestHarness", "OperatorTestHarness"]
@@ -36,6 +37,8 @@ class NFATestHarness:
         The pattern.
     timeoutHandling : bool
         Whether :meth:`advanceTime` reports timed-out partial matches.
+    examples : sequence, optional
+        Some events, from which the types in SQL over stages are seen.
 
     Notes
     -----
@@ -51,8 +54,12 @@ class NFATestHarness:
     [[], [], [{'a': ['a'], 'b': ['b']}]]
     """
 
-    def __init__(self, pattern: Pattern, timeoutHandling: bool = False) -> None:
-        self._nfa = NFACompiler.compile(pattern, timeoutHandling)
+    def __init__(
+        self, pattern: Pattern, timeoutHandling: bool = False, examples: Sequence[Any] = ()
+    ) -> None:
+        given = list(events_of(examples))
+        self._nfa = NFACompiler.compile(evaluated_here(pattern, given), timeoutHandling)
+        self._expressions = expressions_over_stages(self._nfa, given)
         self._nfa.open(RuntimeContext())
         self._state = self._nfa.create_initial_state()
         self._buffer = SharedBuffer()
@@ -90,7 +97,7 @@ class NFATestHarness:
             The matches it completes, in Flink's order.
         """
         event = as_event(event)
-        evaluation = EventEvaluation()
+        evaluation = EventEvaluation(expressions=self._expressions)
         evaluation.begin(event, timestamp)
         accessor = self._buffer.get_accessor()
         return self._nfa.process(accessor, self._state, timestamp, evaluation, event)
@@ -138,6 +145,8 @@ class OperatorTestHarness:
         How many partial matches a key may have.
     onTooManyPartialMatches : {"fail", "dropOldest"}
         What happens when it has more.
+    examples : sequence, optional
+        Some events, from which the types in SQL over stages are seen.
 
     Attributes
     ----------
@@ -170,19 +179,26 @@ class OperatorTestHarness:
         processingTime: bool = False,
         maxPartialMatches: int | None = None,
         onTooManyPartialMatches: str = "fail",
+        examples: Sequence[Any] = (),
     ) -> None:
         self.matches: list[tuple[Any, int, EventMatch]] = []
         self.timeouts: list[tuple[Any, int, EventMatch]] = []
         self.lateData: list[tuple[Any, Any]] = []
         self.numPartialMatchesDropped = 0
         self._lateDataOutput = lateDataOutput
-        nfa = NFACompiler.compile(pattern, timeoutHandling)
+        given = list(events_of(examples))
+        nfa = NFACompiler.compile(evaluated_here(pattern, given), timeoutHandling)
         nfa.open(RuntimeContext())
         order = comparator_key(comparator)
         limit = None
         if maxPartialMatches is not None:
             limit = PartialMatchLimit(maxPartialMatches, onTooManyPartialMatches)
-        rules = CepOperator(nfa, processing_time=processingTime, limit=limit)
+        rules = CepOperator(
+            nfa,
+            processing_time=processingTime,
+            limit=limit,
+            expressions=expressions_over_stages(nfa, given),
+        )
         self._operator = KeyedCepOperator(rules, _Collect(self), order)
 
     def processElement(self, event: Any, timestamp: int, key: Any = None) -> None:

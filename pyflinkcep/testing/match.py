@@ -81,7 +81,8 @@ def match(
     Parameters
     ----------
     pattern : Pattern
-        The pattern.
+        The pattern. SQL conditions are evaluated in Python by Spark's rules; those for which that
+        cannot be, and Columns, are asked of Spark if a session is running.
     events : iterable or table
         Objects, dicts, columns by name, a pandas or polars DataFrame, or an Arrow table. Rows and
         dicts have their fields as attributes too, as on Spark. Without `timestamp` they are in
@@ -108,6 +109,8 @@ def match(
         If an argument is of another kind.
     InputError
         If an event has no usable time.
+    NotSupportedError
+        If a condition needs Spark, and no session is running.
 
     Examples
     --------
@@ -123,7 +126,9 @@ def match(
             f"match: expected a Pattern, got {pattern!r}", "write match(pattern, events, ...)"
         )
     given = list(events_of(events))
-    harness = OperatorTestHarness(pattern, timeoutHandling=True, lateDataOutput=True)
+    harness = OperatorTestHarness(
+        pattern, timeoutHandling=True, lateDataOutput=True, examples=given
+    )
     delay = None if delayThreshold is None else to_milliseconds(delayThreshold, "delayThreshold")
     time_of = None if timestamp is None else _getter(timestamp)
     key_of = None if key is None else _getter(key)

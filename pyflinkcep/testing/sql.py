@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL conditions on events in memory: in Python if that can be, else by a Spark that is running."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pyflinkcep.conditions import (
+    ConditionContext,
+    ExpressionCondition,
+    IterativeCondition,
+    RichAndCondition,
+    RichNotCondition,
+    RichOrCondition,
+    SimpleCondition,
+)
+from pyflinkcep.errors import CepError, NotSupportedError
+from pyflinkcep.expressions.codegen import generated
+from pyflinkcep.expressions.evaluator import event_condition
+from pyflinkcep.expressions.local_match import local_match_values
+from pyflinkcep.expressions.tree import MatchExpression
+from pyflinkcep.nfa import NFA, Expressions
+from pyflinkcep.pattern import Pattern
+
+__all__ = ["evaluated_here", "expressions_over_stages"]
+
+
+class _Evaluated(SimpleCondition):
+    """A SQL condition or Column as a function of an event."""
+
+    def __init__(self, text: str, function: Callable[[Any], bool]) -> None:
+        self.text = text
+        self.function = function
+
+    def filter(self, value: Any, ctx: ConditionContext | None = None) -> bool:
+        """Whether the event fulfils the condition."""
+        return self.function(value)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def evaluated_here(pattern: Pattern, examples: Sequence[Any] = ()) -> Pattern:
+    """
+    Return the pattern with its SQL conditions and Columns about one event as Python functions.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    examples : sequence
+        The events that are going to come, if known: Spark is asked about them all at once.
+
+    Raises
+    ------
+    NotSupportedError
+        If a condition needs Spark, and no session is running.
+    """
+    done: dict[int, IterativeCondition] = {}
+
+    def change(condition: IterativeCondition) -> IterativeCondition:
+        if id(condition) not in done:
+            done[id(condition)] = _changed(condition, change, examples)
+        return done[id(condition)]
+
+    return pattern.with_conditions(change)
+
+
+def _changed(
+    condition: IterativeCondition,
+    change: Callable[[IterativeCondition], IterativeCondition],
+    examples: Sequence[Any],
+) -> IterativeCondition:
+    if isinstance(condition, RichAndCondition | RichOrCondition):
+        left, right = map(change, condition.getNestedConditions())
+        return type(condition)(left, right)
+    if isinstance(condition, RichNotCondition):
+        return RichNotCondition(change(condition.getNestedConditions()[0]))
+    if not isinstance(condition, ExpressionCondition):
+        return condition
+    try:
+        if isinstance(condition.expression, str):
+            return _Evaluated(condition.text, event_condition(condition.text))
+        reason = f"the Column {condition.text} can only be evaluated by Spark"
+    except CepError as cause:
+        reason = cause.message
+    session = _running_session()
+    if session is None:
+        raise NotSupportedError(
+            reason,
+            "start a SparkSession before, or write the condition as a function of the event",
+        )
+    return _Evaluated(condition.text, _asked_of(session, condition.expression, examples))
+
+
+def expressions_over_stages(nfa: NFA, examples: Sequence[Any]) -> Expressions | None:
+    """
+    Return the pattern's SQL over stages ready to run, None if it has none.
+
+    Parameters
+    ----------
+    nfa : NFA
+        The compiled pattern.
+    examples : sequence
+        Events from which the types of the expressions' parts are seen.
+
+    Raises
+    ------
+    NotSupportedError
+        If only Spark can evaluate a part, or there are no examples.
+    """
+    named = [
+        (f"stage {atom.stage!r}", atom.condition)
+        for atom in nfa.atoms
+        if isinstance(atom.condition, MatchExpression)
+    ]
+    if not named:
+        return None
+    if not examples:
+        raise NotSupportedError(
+            f"{named[0][0]}: the condition {named[0][1]!r} needs the types of its columns",
+            "give the harness some events: examples=[...]",
+        )
+    values, fields = local_match_values(named, examples)
+    return Expressions(generated(values), fields)
+
+
+# --- by Spark
+
+
+def _running_session() -> Any:
+    """Return the active session, None without one; pyspark is not imported for it."""
+    sql = sys.modules.get("pyspark.sql")
+    return None if sql is None else sql.SparkSession.getActiveSession()
+
+
+def _asked_of(session: Any, condition: Any, examples: Sequence[Any]) -> Callable[[Any], bool]:
+    """Return a function that knows Spark's answers for examples, and asks for other events."""
+    functions = sys.modules["pyspark.sql.functions"]
+    column = functions.expr(condition) if isinstance(condition, str) else condition
+
+    def ask(events: Sequence[Any]) -> list[bool]:
+        frame = session.createDataFrame([_fields(event) for event in events])
+        answers = frame.select(column.cast("boolean").alias("answer")).collect()
+        return [answer[0] is True for answer in answers]
+
+    known: dict[int, bool] = {}
+    if examples:
+        known = dict(zip(map(id, examples), ask(examples), strict=True))
+
+    def holds(event: Any) -> bool:
+        answer = known.get(id(event))
+        return ask([event])[0] if answer is None else answer
+
+    return holds
+
+
+def _fields(event: Any) -> dict[str, Any]:
+    """Return the fields of a dict, a Row or named tuple, an attrs or dataclass object."""
+    if isinstance(event, Mapping):
+        return dict(event)
+    for method in ("asDict", "_asdict"):
+        if hasattr(event, method):
+            return dict(getattr(event, method)())
+    names = getattr(type(event), "__dataclass_fields__", None)
+    if names is None:
+        names = [field.name for field in getattr(type(event), "__attrs_attrs__", ())]
+    if not names:
+        names = list(getattr(event, "__dict__", ()))
+    return {name: getattr(event, name) for name in names}
