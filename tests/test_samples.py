@@ -94,6 +94,27 @@ def test_stock_trend_pattern():
     assert {e.symbol for m in found for events in m.values() for e in events} == {"HILL"}
 
 
+def test_rack_monitoring_patterns():
+    """Alerts are matches of a pattern over the matches of a pattern; averages must rise."""
+    sample = load("rack_monitoring")
+    columns = ("rack", "average", "time")
+
+    found = match(sample.warning_pattern(), sample.EVENTS, timestamp="time", key="rack")
+    warnings = [dict(zip(columns, sample.warning(m), strict=True)) for m in found]
+    alerts = match(sample.alert_pattern(), warnings, timestamp="time", key="rack")
+
+    assert [(w["rack"], w["average"]) for w in warnings] == [
+        (1, 101.0),
+        (1, 104.0),
+        (1, 106.0),
+        (2, 110.0),
+        (2, 108.0),
+        (3, 101.5),
+        (3, 109.0),
+    ]
+    assert [sample.alert(m)[:2] for m in alerts] == [(1, 3.0), (1, 2.0)]
+
+
 def test_kafka_source_pattern():
     """A price that rises above where it began, and then falls below that, makes a match."""
     sample = load("kafka_source")
