@@ -92,8 +92,7 @@ sum is. Decimals of literals are INTs that stand for tenths, hundredths and so o
 *n*, INT 25, MUL.
 
 This module is the specification. :mod:`pyflinkcep.expressions.codegen` runs programs in Python,
-``kernel/src/values.c`` in C; a change of the one is a change of both, or the kernel refuses what
-it does not know.
+``kernel/src/machine.c`` and ``values.c`` do in C; a change of the one is a change of both.
 """
 
 from __future__ import annotations
@@ -274,19 +273,3 @@ class MatchValues:
     slots: tuple[Slot, ...]
     programs: dict[str, Code]
     ansi: bool
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether no program and no slot meets a TEXT."""
-        texts = any(field.kind is Kind.STRING for field in self.fields)
-        return not texts and not self.opcodes & {Op.TEXT, Op.CONCAT, Op.LIKE}
-
-    @property
-    def opcodes(self) -> frozenset[Op]:
-        """The opcodes that the programs have."""
-        return frozenset(op for code in self.programs.values() for op, _ in code)
-
-    @property
-    def has_offsets(self) -> bool:
-        """Whether a slot is FIRST or LAST at an offset from 1."""
-        return any(slot.offset for slot in self.slots)

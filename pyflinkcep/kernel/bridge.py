@@ -7,6 +7,7 @@ import importlib
 import os
 from typing import Any, Protocol
 
+from pyflinkcep.expressions.literals import like_regex
 from pyflinkcep.expressions.program import MatchValues, Op, Slot, Type
 from pyflinkcep.expressions.tree import WHOLE
 from pyflinkcep.kernel.callbacks import KernelHelper
@@ -27,9 +28,6 @@ __all__ = ["Kernel", "make_kernel", "why_plain"]
 
 _SWITCH = "PYFLINKCEP_KERNEL"
 _WORD = 63
-_UNKNOWN_OPS = {
-    Op.ABS, Op.INT_DIV, Op.ADD_PASSING, Op.LEAST, Op.GREATEST, Op.JUMP_UNLESS, Op.JUMP,
-}  # fmt: skip
 _MOST_PARTIALS = 1 << 62
 _SKIPS: dict[type[AfterMatchSkipStrategy], int] = {
     NoSkipStrategy: 0,
@@ -73,7 +71,7 @@ class Kernel(Protocol):
             `fields` describes the `rows` events whose handles begin at `base`.
         fields : tuple of (array, array of bool or None, bool)
             For each field of match expressions: its values (int64 or float64), which of them
-            are not NULL, whether they are floats.
+            are not NULL, whether they are floats; for texts a list of str and None in their place.
         """
 
     def new_key(self) -> Any:
@@ -193,17 +191,13 @@ def _compiled() -> Any:
         return None
 
 
-def why_plain(nfa: NFA, values: MatchValues | None) -> str:
+def why_plain(nfa: NFA) -> str:
     """Return why a pattern cannot use the kernel; empty if it can."""
     if _compiled() is None:
         switched_off = os.environ.get(_SWITCH, "1") == "0"
         return f"{_SWITCH} is 0" if switched_off else "the package was built without a C compiler"
     if type(nfa.skip_strategy) not in _SKIPS:
         return f"the skip strategy {type(nfa.skip_strategy).__name__} is in Python"
-    if values is not None and not values.is_numeric:
-        return "a condition over earlier stages has strings"
-    if values is not None and (values.opcodes & _UNKNOWN_OPS or values.has_offsets):
-        return "a condition over earlier stages has an operator that the kernel does not know yet"
     return ""
 
 
@@ -240,7 +234,7 @@ def make_kernel(
     """
     atoms = list(nfa.atoms)
     module = _compiled()
-    if module is None or why_plain(nfa, values):
+    if module is None or why_plain(nfa):
         return None
     helper = KernelHelper(nfa, limit)
     words = 1 + max((_place(atom.bit)[0] for atom in atoms), default=0)
@@ -269,9 +263,14 @@ def make_kernel(
 
 def _atom(atom: Atom, values: MatchValues | None) -> tuple[Any, ...]:
     if atom.expression is not None and values is not None:
-        code = tuple((int(op), operand) for op, operand in values.programs[atom.expression])
+        code = tuple(_instruction(op, operand) for op, operand in values.programs[atom.expression])
         return _EXPRESSION, 0, 0, None, code
     return (_OF_EVENT if atom.bit else _OF_MATCH), *_place(atom.bit), atom.function, ()
+
+
+def _instruction(op: Op, operand: Any) -> tuple[int, Any]:
+    """Return an instruction as the kernel takes it: a pattern of LIKE as what answers for it."""
+    return int(op), like_regex(operand).fullmatch if op is Op.LIKE else operand
 
 
 def _place(bit: int) -> tuple[int, int]:
@@ -288,7 +287,7 @@ def _words(bits: int, count: int) -> tuple[int, ...]:
 def _slot(slot: Slot, stages: dict[str, int]) -> tuple[Any, ...]:
     is_float = slot.type is Type.FLOAT
     stage = -1 if slot.stage == WHOLE else stages[slot.stage]
-    return int(slot.function), stage, slot.field, slot.source, is_float
+    return int(slot.function), stage, slot.field, slot.source, slot.offset, is_float
 
 
 def _skip(strategy: AfterMatchSkipStrategy, stages: dict[str, int]) -> tuple[int, int, bool]:

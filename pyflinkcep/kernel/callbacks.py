@@ -19,8 +19,6 @@ from pyflinkcep.sharedbuffer.buffer import lost_path
 
 __all__ = ["KernelHelper"]
 
-_OVERFLOW = 1
-
 
 class KernelHelper:
     """
@@ -86,9 +84,9 @@ class KernelHelper:
             raise cause
         raise condition_failed(self._atoms[atom], cause, timestamp) from cause
 
-    def expression_failed(self, atom: int, timestamp: int, error: int) -> None:
+    def expression_failed(self, atom: int, timestamp: int, overflow: int) -> None:
         """Raise the error for a match expression without a value."""
-        cause = ArithmeticError(OVERFLOW if error == _OVERFLOW else BY_ZERO)
+        cause = ArithmeticError(OVERFLOW if overflow else BY_ZERO)
         raise expression_failed(self._atoms[atom], cause, timestamp) from cause
 
     def ambiguous(self, ways: int, stage: int, at: int, number: int, timestamp: int) -> None:

@@ -16,7 +16,6 @@ from pyflinkcep.nfa.droppable import Relevance
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.columns import spark_atoms
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
-from pyflinkcep.spark.plan.expressions import match_values
 from pyflinkcep.spark.plan.prefilter import relevance_of
 
 __all__ = ["explanation"]
@@ -85,7 +84,7 @@ def explanation(
             _input(dataframe, keys, time),
             f"window: {', '.join(_windows(nfa))}",
             f"after a match: {_plain(repr(nfa.skip_strategy))}",
-            f"matched {_matched_by(nfa, dataframe)}",
+            f"matched {_matched_by(nfa)}",
         ],
         "States (T takes the event, I passes it by, P tries it on the next state too)": [
             _plain(str(table.state))
@@ -120,9 +119,9 @@ def _input(dataframe: DataFrame, keys: Sequence[str | Column], time: str | None)
     return f"input: {kind}, {key}, ordered by {time or 'nothing yet: say inEventTime(...)'}"
 
 
-def _matched_by(nfa: NFA, dataframe: DataFrame) -> str:
+def _matched_by(nfa: NFA) -> str:
     """Return what matches; on the workers it is the same if they are installed as the driver is."""
-    reason = why_plain(nfa, match_values(nfa, dataframe))
+    reason = why_plain(nfa)
     return f"in Python: {reason}" if reason else "by the compiled kernel"
 
 

@@ -13,7 +13,7 @@ Node *node_keep(Node *node) {
 
 static void edge_free(Edge *edge) {
     version_drop(edge->version);
-    release_memory(edge->values);
+    tally_free(edge->tally);
 }
 
 static void entry_drop(Entry *entry) {
@@ -314,11 +314,9 @@ int edge_count_in(
     if (values->slot_count == 0) return 0;
     Py_ssize_t ways;
     Edge *before = previous == NULL ? NULL : node_edge(previous, version, &ways);
-    edge->values = allocate((size_t)values->slot_count * sizeof(Value));
-    if (edge->values == NULL) return -1;
-    values_update(
-        values, before == NULL ? NULL : before->values, stage, entry->handle, edge->values);
-    return 0;
+    edge->tally =
+        tally_after(values, before == NULL ? NULL : before->tally, stage, entry->handle);
+    return edge->tally == NULL ? -1 : 0;
 }
 
 static Node *add_edge(

@@ -40,7 +40,7 @@ typedef struct {
     int64_t locks;
     struct Node *target; /* NULL at the beginning of a match */
     Version *version;
-    Value *values; /* what the way up to here comes to, slot by slot; NULL without slots */
+    Tally *tally; /* what the way up to here comes to; NULL without slots */
     uint64_t serial; /* tells edges apart */
 } Edge;
 

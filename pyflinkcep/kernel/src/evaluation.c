@@ -110,9 +110,11 @@ static int holds_of_event(Kernel *kernel, int32_t number) {
     return holds;
 }
 
-static int values_failed(Kernel *kernel, ValuesError error, int32_t atom) {
-    Py_XDECREF(PyObject_CallMethod(kernel->helper, "expression_failed", "iLi", atom,
-                                   (long long)kernel->asked.timestamp, (int)error));
+static int program_failed(Kernel *kernel, ProgramAnswer answer, int32_t atom) {
+    if (answer != PROGRAM_RAISED)
+        Py_XDECREF(PyObject_CallMethod(kernel->helper, "expression_failed", "iLi", atom,
+                                       (long long)kernel->asked.timestamp,
+                                       answer == PROGRAM_OVERFLOW));
     return -1;
 }
 
@@ -124,11 +126,11 @@ static int holds_of_expression(Kernel *kernel, int32_t number) {
         edge = node_edge(asked->node, asked->version, &ways);
         if (ways != 1) return context_ambiguous(kernel, asked->node, ways);
     }
-    bool holds = false;
-    ValuesError error = values_holds(
+    ProgramAnswer answer = program_run(
         &kernel->values, &kernel->pattern.atoms[number].program,
-        edge == NULL ? NULL : edge->values, asked->handle, &holds);
-    return error == VALUES_OK ? holds : values_failed(kernel, error, number);
+        edge == NULL ? NULL : edge->tally, asked->handle);
+    if (answer == PROGRAM_TRUE || answer == PROGRAM_FALSE) return answer == PROGRAM_TRUE;
+    return program_failed(kernel, answer, number);
 }
 
 /* Follow an answer, by way of Python the first time. */

@@ -119,6 +119,7 @@ static int kernel_clear(Kernel *kernel) {
 
 static void fields_close(Kernel *kernel) {
     for (Py_ssize_t i = 0; i < kernel->values.fields; i++) {
+        Py_CLEAR(kernel->values.columns[i].texts);
         array_close(&kernel->field_data[i]);
         array_close(&kernel->field_valid[i]);
     }
@@ -224,14 +225,17 @@ static int read_field(Kernel *kernel, Py_ssize_t number, PyObject *field) {
     PyObject *data, *valid;
     int is_float;
     Array *items = &kernel->field_data[number], *mask = &kernel->field_valid[number];
-    if (!PyArg_ParseTuple(field, "OOp", &data, &valid, &is_float) || array_of(data, 8, items) < 0 ||
-        array_of(valid, 1, mask) < 0)
-        return -1;
+    if (!PyArg_ParseTuple(field, "OOp", &data, &valid, &is_float)) return -1;
+    if (PyList_Check(data)) {
+        kernel->values.columns[number].texts = Py_NewRef(data);
+        return 0;
+    }
+    if (array_of(data, 8, items) < 0 || array_of(valid, 1, mask) < 0) return -1;
     if (items->size != kernel->values.rows || (mask->items != NULL && mask->size != items->size)) {
         PyErr_SetString(PyExc_ValueError, "expected fields as long as there are events");
         return -1;
     }
-    kernel->values.columns[number] = (Field){items->items, mask->items, is_float};
+    kernel->values.columns[number] = (Field){items->items, mask->items, NULL, is_float};
     return 0;
 }
 

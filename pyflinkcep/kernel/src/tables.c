@@ -28,10 +28,12 @@ static int read_operand(Value *value, PyObject *operand) {
     if (operand == Py_None) {
         *value = (Value){.kind = VALUE_NULL};
     } else if (PyFloat_Check(operand)) {
-        *value = (Value){{.f = PyFloat_AsDouble(operand)}, VALUE_FLOAT};
-    } else {
-        *value = (Value){{.i = PyLong_AsLongLong(operand)}, VALUE_INT};
+        *value = value_float(PyFloat_AsDouble(operand));
+    } else if (PyLong_Check(operand)) {
+        *value = value_int(PyLong_AsLongLong(operand));
         if (PyErr_Occurred()) return -1;
+    } else {
+        *value = (Value){{.text = Py_NewRef(operand)}, VALUE_TEXT};
     }
     return 0;
 }
@@ -50,6 +52,12 @@ static int read_program(Program *program, PyObject *code) {
             return -1;
     }
     return 0;
+}
+
+static void program_free(Program *program) {
+    for (Py_ssize_t i = 0; i < program->size; i++) value_drop(program->code[i].operand);
+    release_memory(program->code);
+    release_memory(program->stack);
 }
 
 int pattern_read_atoms(Pattern *pattern, PyObject *atoms) {
@@ -78,10 +86,12 @@ int values_read_slots(Values *values, PyObject *slots) {
     values->slot_count = count;
     for (Py_ssize_t i = 0; i < count; i++) {
         Slot *slot = &values->slots[i];
+        long long offset;
         int is_float;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(slots, i), "iiiip", &slot->function, &slot->stage,
-                              &slot->field, &slot->count, &is_float))
+        if (!PyArg_ParseTuple(PyTuple_GetItem(slots, i), "iiiiLp", &slot->function, &slot->stage,
+                              &slot->field, &slot->source, &offset, &is_float))
             return -1;
+        slot->offset = offset;
         slot->is_float = is_float;
     }
     return 0;
@@ -141,8 +151,7 @@ void pattern_clear_functions(Pattern *pattern) {
 void pattern_free(Pattern *pattern) {
     pattern_clear_functions(pattern);
     for (Py_ssize_t i = 0; i < pattern->atom_count; i++) {
-        release_memory(pattern->atoms[i].program.code);
-        release_memory(pattern->atoms[i].program.stack);
+        program_free(&pattern->atoms[i].program);
     }
     release_memory(pattern->states);
     release_memory(pattern->atoms);

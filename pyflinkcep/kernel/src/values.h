@@ -1,46 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What SQL over earlier stages computes with: values, programs, fields, slots. */
+/* What SQL over earlier stages computes with: values, fields, slots and programs. */
 #ifndef PYFLINKCEP_VALUES_H
 #define PYFLINKCEP_VALUES_H
 
 #include "memory.h"
 
+/* --- values.c */
+
 typedef struct {
     union {
         int64_t i;
         double f;
+        PyObject *text; /* a str; whoever holds the value holds a reference */
     } as;
     uint8_t kind; /* one of VALUE_* */
 } Value;
 
-enum { VALUE_NULL, VALUE_INT, VALUE_FLOAT, VALUE_OVERFLOWED };
-
-typedef struct {
-    int32_t opcode;
-    Value operand;
-} Instruction;
-
-typedef struct {
-    Py_ssize_t size;
-    Instruction *code;
-    Value *stack; /* room for a run of it */
-} Program;
+enum { VALUE_NULL, VALUE_INT, VALUE_FLOAT, VALUE_TEXT, VALUE_OVERFLOWED };
 
 typedef struct {
     int32_t stage; /* negative for all stages */
     int32_t function;
     int32_t field; /* -1 to count events whatever they hold */
-    int32_t count; /* of FIRST: the slot that counts the stage's events */
+    int32_t source; /* of FIRST: the slot that counts the stage's events; of LAST: see offset */
+    int64_t offset; /* of LAST from 1: this slot becomes what the slot `source` was */
     bool is_float;
 } Slot;
 
 typedef struct {
     const void *data; /* int64_t or double */
     const uint8_t *valid; /* a byte for each row, NULL when no value is null */
+    PyObject *texts; /* in place of both: a list of str and None */
     bool is_float;
 } Field;
-
-typedef enum { VALUES_OK, VALUES_OVERFLOW, VALUES_DIVIDED_BY_ZERO } ValuesError;
 
 typedef struct {
     Py_ssize_t fields, slot_count;
@@ -50,9 +42,55 @@ typedef struct {
     bool ansi;
 } Values;
 
-void values_update(
-    const Values *values, const Value *before, int32_t stage, int64_t handle, Value *after);
-ValuesError values_holds(
-    const Values *values, const Program *program, const Value *slots, int64_t handle, bool *holds);
+/* The slots of a partial match. */
+typedef struct {
+    Py_ssize_t size;
+    Value slots[];
+} Tally;
+
+static inline Value value_keep(Value value) {
+    if (value.kind == VALUE_TEXT) Py_INCREF(value.as.text);
+    return value;
+}
+
+static inline void value_drop(Value value) {
+    if (value.kind == VALUE_TEXT) Py_DECREF(value.as.text);
+}
+
+static inline Value value_null(void) { return (Value){{.i = 0}, VALUE_NULL}; }
+
+static inline Value value_int(int64_t i) { return (Value){{.i = i}, VALUE_INT}; }
+
+static inline Value value_float(double f) { return (Value){{.f = f}, VALUE_FLOAT}; }
+
+int value_compare(Value a, Value b);
+Value values_field(const Values *values, int64_t field, int64_t handle);
+Value values_initial(const Values *values, Py_ssize_t slot);
+Tally *tally_after(const Values *values, const Tally *before, int32_t stage, int64_t handle);
+void tally_free(Tally *tally);
+
+/* --- machine.c */
+
+typedef struct {
+    int32_t opcode;
+    Value operand; /* a number or a text; what a pattern of LIKE asks */
+} Instruction;
+
+typedef struct {
+    Py_ssize_t size;
+    Instruction *code;
+    Value *stack; /* room for a run of it */
+} Program;
+
+typedef enum {
+    PROGRAM_FALSE,
+    PROGRAM_TRUE,
+    PROGRAM_OVERFLOW,
+    PROGRAM_DIVIDED_BY_ZERO,
+    PROGRAM_RAISED,
+} ProgramAnswer;
+
+ProgramAnswer program_run(
+    const Values *values, const Program *program, const Tally *tally, int64_t handle);
 
 #endif

@@ -10,8 +10,11 @@ import pyarrow as pa
 
 __all__ = ["FieldArray", "field_array", "field_rows"]
 
-FieldArray = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any] | None, bool]
-"""A field's values, as int64 or float64; which of them are not NULL; whether they are floats."""
+FieldArray = tuple[np.ndarray[Any, Any] | list[str | None], np.ndarray[Any, Any] | None, bool]
+"""
+A field's values, as int64 or float64; which of them are not NULL; whether they are floats. Texts
+are a list.
+"""
 
 
 def field_rows(table: pa.Table) -> list[tuple[Any, ...]]:
@@ -20,7 +23,9 @@ def field_rows(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def field_array(column: pa.ChunkedArray) -> FieldArray:
-    """Return a column of numbers or times as an array, with what is not null, and its type."""
+    """Return a column as an array or list, with what is not null, and its type."""
+    if pa.types.is_string(column.type):
+        return column.to_pylist(), None, False
     is_float = pa.types.is_floating(column.type)
     plain = column if is_float else column.cast(_integers(column.type)).cast(pa.int64())
     valid = column.is_valid().to_numpy() if column.null_count else None

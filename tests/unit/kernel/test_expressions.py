@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyflinkcep import Pattern
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.errors import ConditionError
+from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.parser import sql_condition
 from pyflinkcep.expressions.program import Kind, MatchValues
 from pyflinkcep.expressions.tree import MatchExpression
@@ -28,6 +29,7 @@ from tests.unit.expressions.test_match_expressions import (
     outcome,
     values_of,
 )
+from tests.unit.kernel.random_programs import NAME, ROWS, random_values
 
 pytestmark = needs_kernel
 
@@ -59,6 +61,8 @@ def chain(taken: Taken, last: IterativeCondition) -> Pattern:
 
 def field_array(kind: Kind, column: list[Any]) -> tuple[Any, ...]:
     """Give a field of all events as the kernel takes it."""
+    if kind is Kind.STRING:
+        return column, None, False
     is_float = kind is Kind.DOUBLE
     array = np.asarray([v or 0 for v in column], float if is_float else np.int64)
     known = np.asarray([value is not None for value in column], bool)
@@ -85,7 +89,7 @@ def kernel_answer(values: MatchValues, taken: Taken, rows: list[list[Any]]) -> b
 
 @settings(max_examples=settings.default.max_examples * 5)
 @given(
-    compiled_expressions(extended=False),
+    compiled_expressions(),
     st.lists(st.tuples(st.sampled_from("acz"), EVENTS), max_size=5),
     EVENTS,
 )
@@ -108,6 +112,38 @@ def test_random_expressions(given_: Any, drawn: Taken, event: dict[str, Any]) ->
             raise ArithmeticError from error
 
     assert outcome(kernel) == outcome(anew)
+
+
+@settings(max_examples=settings.default.max_examples * 10)
+@given(
+    random_values(),
+    st.lists(st.tuples(st.sampled_from("acz"), ROWS), max_size=5),
+    ROWS,
+)
+def test_random_programs(values: MatchValues, drawn: Any, last: list[Any]) -> None:
+    """Every instruction and slot, with texts too, does what the definition says."""
+    taken = sorted(drawn, key=lambda step: step[0])
+    rows = [*(row for _, row in taken), last]
+    (code,) = values.programs.values()
+
+    def anew() -> bool:
+        return run(code, last, accumulated(values, taken), values.ansi)
+
+    def kernel() -> bool:
+        try:
+            return kernel_answer(values, [(stage, {}) for stage, _ in taken], rows)
+        except ConditionError as error:
+            raise ArithmeticError from error
+
+    def plain() -> bool:
+        functions = generated(values)
+        slots = functions.initial
+        for stage, row in taken:
+            update = functions.updates.get(stage, functions.other)
+            slots = slots if update is None else update(slots, row)
+        return functions.conditions[NAME](last, slots)
+
+    assert outcome(kernel) == outcome(anew) == outcome(plain)
 
 
 @pytest.mark.parametrize(
