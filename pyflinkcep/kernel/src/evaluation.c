@@ -4,37 +4,25 @@
 
 /* Make room for the words of bits of which `known` come with the events. */
 int evaluation_make(Evaluation *asked, PyObject *known) {
-    Py_ssize_t words = PyTuple_Size(known);
-    asked->always_known = allocate_zeros(words, sizeof(uint64_t));
-    asked->known = allocate_zeros(words, sizeof(uint64_t));
-    asked->holds = allocate_zeros(words, sizeof(uint64_t));
-    if (asked->always_known == NULL || asked->known == NULL || asked->holds == NULL) return -1;
-    asked->words = words;
-    for (Py_ssize_t i = 0; i < words; i++)
-        asked->always_known[i] = PyLong_AsUnsignedLongLong(PyTuple_GetItem(known, i));
+    asked->words = PyTuple_Size(known);
+    asked->more = allocate_zeros(asked->words, sizeof(Answers));
+    if (asked->more == NULL) return -1;
+    for (Py_ssize_t i = 0; i < asked->words; i++) {
+        Answers *answers = i == 0 ? &asked->first : &asked->more[i - 1];
+        answers->always_known = PyLong_AsUnsignedLongLong(PyTuple_GetItem(known, i));
+    }
     return PyErr_Occurred() ? -1 : 0;
 }
 
-void evaluation_free(Evaluation *asked) {
-    release_memory(asked->always_known);
-    release_memory(asked->known);
-    release_memory(asked->holds);
-}
+void evaluation_free(Evaluation *asked) { release_memory(asked->more); }
 
-/* Turn to an event with some words of bits; further words are 0. */
-void evaluation_begin(
-    Kernel *kernel, int64_t handle, int64_t timestamp, const int64_t *bits, Py_ssize_t words) {
-    Evaluation *asked = &kernel->asked;
-    asked->handle = handle;
-    asked->timestamp = timestamp;
-    for (Py_ssize_t i = 0; i < asked->words; i++) {
-        asked->known[i] = asked->always_known[i];
-        asked->holds[i] = i < words ? (uint64_t)bits[i] : 0;
+/* Turn to an event in the words after the first. */
+void evaluation_begin_more(Evaluation *asked, const int64_t *bits, Py_ssize_t words) {
+    for (Py_ssize_t i = 1; i < asked->words; i++) {
+        asked->more[i - 1].known = asked->more[i - 1].always_known;
+        asked->more[i - 1].holds = i < words ? (uint64_t)bits[i] : 0;
     }
-    Py_CLEAR(asked->row);
 }
-
-void evaluation_end(Kernel *kernel) { Py_CLEAR(kernel->asked.row); }
 
 #if PY_VERSION_HEX >= 0x030C0000 && (!defined(Py_LIMITED_API) || Py_LIMITED_API >= 0x030C0000)
 static PyObject *take_exception(void) { return PyErr_GetRaisedException(); }
@@ -100,13 +88,13 @@ static int ask(Kernel *kernel, int32_t number) {
 
 static int holds_of_event(Kernel *kernel, int32_t number) {
     Evaluation *asked = &kernel->asked;
-    uint64_t bit = kernel->pattern.atoms[number].bit;
-    int32_t word = kernel->pattern.atoms[number].word;
-    if (asked->known[word] & bit) return (asked->holds[word] & bit) != 0;
+    const Atom *atom = &kernel->pattern.atoms[number];
+    Answers *answers = atom->word == 0 ? &asked->first : &asked->more[atom->word - 1];
+    if (answers->known & atom->bit) return (answers->holds & atom->bit) != 0;
     int holds = ask(kernel, number);
     if (holds < 0) return -1;
-    asked->known[word] |= bit;
-    if (holds) asked->holds[word] |= bit;
+    answers->known |= atom->bit;
+    if (holds) answers->holds |= atom->bit;
     return holds;
 }
 

@@ -13,12 +13,17 @@
 #include "key.h"
 #include "tables.h"
 
-/* The event at work, and the partial match that is asked. */
+/* The event at work, the answers about it, and the partial match that is asked. */
 typedef struct {
-    /* Conditions by their bits, in words of 63: Python's integers and Spark's have a sign. */
+    uint64_t always_known; /* the conditions that come with the events, by their bits */
+    uint64_t known, holds;
+} Answers;
+
+typedef struct {
+    /* Bits in words of 63: Python's integers and Spark's have a sign. */
+    Answers first; /* nearly always the only word */
+    Answers *more; /* the other words */
     Py_ssize_t words;
-    uint64_t *always_known; /* those that come with the events */
-    uint64_t *known, *holds;
     int64_t handle, timestamp;
     PyObject *row;
     Node *node;
@@ -76,11 +81,22 @@ static inline PyObject *call_with(PyObject *function, PyObject *argument) {
 PyObject *view_of(Kernel *kernel, int64_t handle);
 int evaluation_make(Evaluation *asked, PyObject *known);
 void evaluation_free(Evaluation *asked);
-void evaluation_begin(
-    Kernel *kernel, int64_t handle, int64_t timestamp, const int64_t *bits, Py_ssize_t words);
-void evaluation_end(Kernel *kernel);
+void evaluation_begin_more(Evaluation *asked, const int64_t *bits, Py_ssize_t words);
 Decision *evaluation_of_event(Kernel *kernel, int32_t state);
 Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decision);
+
+/* Turn to an event with some words of bits; further words are 0. */
+static inline void evaluation_begin(
+    Evaluation *asked, int64_t handle, int64_t timestamp, const int64_t *bits, Py_ssize_t words) {
+    asked->handle = handle;
+    asked->timestamp = timestamp;
+    asked->first.known = asked->first.always_known;
+    asked->first.holds = words > 0 ? (uint64_t)*bits : 0;
+    if (asked->words > 1) evaluation_begin_more(asked, bits, words);
+    Py_CLEAR(asked->row);
+}
+
+static inline void evaluation_end(Evaluation *asked) { Py_CLEAR(asked->row); }
 
 /* context.c */
 extern PyType_Spec context_spec;

@@ -113,7 +113,7 @@ void name_memory_error(Kernel *kernel, Py_ssize_t partials) {
  * what is shared is made ready for other keys. After another error the key can go on.
  */
 static int failed(Kernel *kernel, Key *key) {
-    evaluation_end(kernel);
+    evaluation_end(&kernel->asked);
     if (PyErr_Occurred() != PyExc_MemoryError && key->partials.size > 0) return -1;
     Py_ssize_t partials = key->partials.size + kernel->work.following.size;
     partials_clear(&kernel->work.following);
@@ -127,18 +127,6 @@ static int failed(Kernel *kernel, Key *key) {
     return -1;
 }
 
-/* Match one event; return 0 if it changed nothing. */
-static int process_one(
-    Kernel *kernel, Key *key, const Events *events, Py_ssize_t at, bool advances) {
-    const int64_t *times = events->times.items, *handles = events->handles.items;
-    const int64_t *bits = events->bits.items;
-    if (advances && key_advance(kernel, key, times[at]) < 0) return -1;
-    evaluation_begin(kernel, handles == NULL ? events->base + at : handles[at], times[at],
-                     bits == NULL ? NULL : bits + at * events->words, events->words);
-    int status = key_apply(kernel, key);
-    return status > 0 && enforce_limit(kernel, key) < 0 ? -1 : status;
-}
-
 /*
  * Match events that are in their final order, from `start` on. Return where to go on: `end`, or,
  * once there are `most_results`, an event of another time before; -1 with an exception.
@@ -146,7 +134,9 @@ static int process_one(
 Py_ssize_t key_process(
     Kernel *kernel, Key *key, const Events *events, Py_ssize_t start, Py_ssize_t end,
     Py_ssize_t most_results) {
-    const int64_t *times = events->times.items;
+    const int64_t *times = events->times.items, *handles = events->handles.items;
+    const int64_t *bits = events->bits.items;
+    Py_ssize_t words = events->words;
     bool has_begun = key->is_new_start && start < end, has_now = false;
     int64_t begun = start < end ? times[start] : 0, now = 0;
     Py_ssize_t at = start;
@@ -155,11 +145,14 @@ Py_ssize_t key_process(
         if (kernel->found.size >= most_results && at > start && times[at - 1] != timestamp) break;
         /* Once for a time: its first event may move a partial match to a state with a gap that
          * is over already, and Flink lets the second event still have it. */
-        bool advances =
-            !key->never && timestamp >= key->deadline && !(has_now && now == timestamp);
-        int status = process_one(kernel, key, events, at, advances);
-        if (status < 0) return failed(kernel, key);
+        if (!key->never && timestamp >= key->deadline && !(has_now && now == timestamp) &&
+            key_advance(kernel, key, timestamp) < 0)
+            return failed(kernel, key);
+        evaluation_begin(&kernel->asked, handles == NULL ? events->base + at : handles[at],
+                         timestamp, words == 0 ? NULL : bits + at * words, words);
+        int status = key_apply(kernel, key);
         if (status == 0) continue;
+        if (status < 0 || enforce_limit(kernel, key) < 0) return failed(kernel, key);
         has_now = true;
         now = timestamp;
         if (!has_begun && key->is_new_start) {
@@ -167,7 +160,7 @@ Py_ssize_t key_process(
             begun = timestamp;
         }
     }
-    evaluation_end(kernel);
+    evaluation_end(&kernel->asked);
     if (has_begun && kernel->pattern.window_time > 0 && kernel->sets_timers &&
         set_timers(kernel, key, times, start, at, begun) < 0)
         return failed(kernel, key);
