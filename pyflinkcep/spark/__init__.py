@@ -1,9 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns on Spark: the plans, and what runs on the workers."""
+"""
+Patterns on Spark: the plans, and what runs on the workers.
 
-from pyflinkcep.spark.cep import CEP, keyBy
-from pyflinkcep.spark.cep_dataframe import CepDataFrame
-from pyflinkcep.spark.pattern_stream import PatternStream
-from pyflinkcep.spark.plan.source import KeyedDataFrame
+Importing this package imports nothing of it: a worker needs none of what the driver needs, and
+each new worker imports again.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyflinkcep.spark.cep import CEP, keyBy
+    from pyflinkcep.spark.cep_dataframe import CepDataFrame
+    from pyflinkcep.spark.pattern_stream import PatternStream
+    from pyflinkcep.spark.plan.source import KeyedDataFrame
 
 __all__ = ["CEP", "CepDataFrame", "KeyedDataFrame", "PatternStream", "keyBy"]
+
+_MODULES = {
+    "CEP": "cep",
+    "CepDataFrame": "cep_dataframe",
+    "KeyedDataFrame": "plan.source",
+    "PatternStream": "pattern_stream",
+    "keyBy": "cep",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
