@@ -17,6 +17,7 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.columns import spark_atoms
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 from pyflinkcep.spark.plan.prefilter import relevance_of
+from pyflinkcep.spark.plan.watermark import StreamWatermark
 
 __all__ = ["explanation"]
 
@@ -82,6 +83,7 @@ def explanation(
     sections = {
         f"CEP: {nfa.description}": [
             _input(dataframe, keys, time),
+            *_watermark(dataframe, time),
             f"window: {', '.join(_windows(nfa))}",
             f"after a match: {_plain(repr(nfa.skip_strategy))}",
             f"matched {_matched_by(nfa)}",
@@ -113,10 +115,19 @@ def _input(dataframe: DataFrame, keys: Sequence[str | Column], time: str | None)
     kind = "unbounded" if dataframe.isStreaming else "bounded"
     names = [_COLUMN.sub(r"\1", str(key)) for key in keys]
     key = f"key {', '.join(names)}" if keys else "no key"
-    if time is None:
-        fields = dataframe.schema.fields
-        time = next((f.name for f in fields if WATERMARK_DELAY in f.metadata), None)
-    return f"input: {kind}, {key}, ordered by {time or 'nothing yet: say inEventTime(...)'}"
+    order = time or _watermark_column(dataframe) or "nothing yet: say inEventTime(...)"
+    return f"input: {kind}, {key}, ordered by {order}"
+
+
+def _watermark_column(dataframe: DataFrame) -> str | None:
+    fields = dataframe.schema.fields
+    return next((f.name for f in fields if WATERMARK_DELAY in f.metadata), None)
+
+
+def _watermark(dataframe: DataFrame, time: str | None) -> Iterator[str]:
+    column = time or _watermark_column(dataframe)
+    if dataframe.isStreaming and column in dataframe.columns:
+        yield f"watermark: {StreamWatermark.of(dataframe, column)}"
 
 
 def _matched_by(nfa: NFA) -> str:

@@ -9,9 +9,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.spark.worker.flush import KINDS
+from pyflinkcep.spark.state.storage import INDEX, KINDS, PAGES, SEGMENTS
 from pyflinkcep.spark.worker.pack import BUCKET
-from pyflinkcep.spark.worker.processor import INDEX, PAGES, SEGMENTS
 from pyflinkcep.spark.worker.stream_worker import StreamPlan
 
 __all__ = ["stored_state"]

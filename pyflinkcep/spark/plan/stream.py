@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import attrs
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -10,11 +12,12 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.spark.arrow.columns import BITS, HASH, quoted
-from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.arrow.internals import analysed_plan, arrow_schema
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.flush import stored_state
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.prefilter import droppable_events
+from pyflinkcep.spark.plan.watermark import StreamWatermark, streaming_nodes
 from pyflinkcep.spark.state.fingerprint import fingerprint
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
@@ -84,6 +87,9 @@ class StreamJob:
             columns.append(BITS)
         packed = prepared.events.select(*map(quoted, columns)).schema
         droppable = droppable_events(job, consumer.shows_time)
+        watermark = StreamWatermark(None, False, "")
+        if job.source.time_column is not None:
+            watermark = StreamWatermark.of(job.source.dataframe, job.source.time_column)
         plan = StreamPlan(
             pattern=job.pattern,
             layout=layout,
@@ -97,6 +103,8 @@ class StreamJob:
             limit=job.limit,
             droppable=droppable,
             dropped=droppable if late_output is None else frozenset(),
+            delay_ms=watermark.delay_ms,
+            is_downstream=watermark.is_downstream,
         )
         return cls(job, consumer, late_output, prepared.events, plan)
 
@@ -126,7 +134,7 @@ class StreamJob:
         )
         dropped = F.sum("lateRecords") if self.late_output is None else F.sum(F.lit(0))
         observed = results.observe(
-            name,
+            _free_name(name, self.events),
             F.coalesce(dropped, F.lit(0)).alias("numLateRecordsDropped"),
             F.coalesce(F.sum("droppedMatches"), F.lit(0)).alias("numPartialMatchesDropped"),
             F.coalesce(F.sum("stateBytesRead"), F.lit(0)).alias("stateBytesRead"),
@@ -164,6 +172,16 @@ class StreamJob:
         stages = self.job.nfa.stages
         task = UnpackTask(self.plan.layout, stages, self.consumer, self.late_output)
         return map_in_arrow(results, task.run, output_schema(self.consumer), self.job.name)
+
+
+def _free_name(name: str, events: DataFrame) -> str:
+    """Return a name for counters that no pattern below has, for those must differ in a query."""
+    below = analysed_plan(events)
+    if below is None:
+        return name
+    taken = {node.name() for node in streaming_nodes(below) if node.nodeName() == "CollectMetrics"}
+    names = (f"{name} ({number})" if number > 1 else name for number in count(1))
+    return next(free for free in names if free not in taken)
 
 
 def choose_state_store(spark: SparkSession) -> None:

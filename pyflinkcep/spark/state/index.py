@@ -1,43 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a bucket's state consists of, and where it is kept."""
+"""The table of contents of a bucket's state, and the small things that are kept in it."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 
 import attrs
 
 from pyflinkcep.errors import PatternChangedError
-from pyflinkcep.operator.state_format import pack, unpack
+from pyflinkcep.operator.state_format import damaged_state, pack, refuse_damage, unpack
 from pyflinkcep.spark.state.fingerprint import LASTING, changes
 from pyflinkcep.spark.state.pages import NO_DEADLINE
+from pyflinkcep.spark.state.sealed import seal, unseal
+from pyflinkcep.spark.state.storage import PageId
 
-__all__ = ["BucketIndex", "BucketStorage", "PageId"]
+__all__ = ["COMMON", "MOST_DEPTH", "RECENT", "BucketIndex"]
 
-PageId = tuple[int, int]
-"""(key group, page of it)."""
+COMMON: PageId = (-1, 0)
+"""The page of all keys whose key group has no pages of its own; kept in the index if small."""
 
+RECENT = -1
+"""The segment of the queue that is kept in the index, always the last in order of arrival."""
 
-class BucketStorage(Protocol):
-    """Where a bucket's state is kept as bytes."""
+MOST_DEPTH = 10
+"""How many bits of the keys' hashes may divide a key group."""
 
-    def read_index(self) -> bytes | None:
-        """Give the index, None for a bucket that has no state."""
-
-    def write_index(self, data: bytes | None) -> None:
-        """Replace the index; None for a bucket that has no state any more."""
-
-    def read_page(self, page: PageId) -> bytes:
-        """Give a page."""
-
-    def write_page(self, page: PageId, data: bytes | None) -> None:
-        """Replace a page; None deletes it."""
-
-    def read_segment(self, number: int) -> bytes:
-        """Give a segment of the queue."""
-
-    def write_segment(self, number: int, data: bytes | None) -> None:
-        """Replace a segment of the queue; None deletes it."""
+_INT64 = range(-(1 << 63), 1 << 63)
 
 
 @attrs.define(eq=False)
@@ -52,13 +41,19 @@ class BucketIndex:
     pages : dict of (int, int) to int
         Each page that exists, with its deadline in epoch milliseconds.
     depths : dict of int to int
-        Key groups that have more than one page, with the number of hash bits that divide them.
+        Key groups that have pages of their own, with the number of hash bits that divide them.
     segments : dict of int to int
         Each segment of the queue in order of arrival, with the earliest time in it.
     timer : int or None, epoch milliseconds
         The timer that is registered.
     dropped : dict of int to list of int
         Segments that came without some events, with those events' bits.
+    watermark : int or None, epoch milliseconds
+        The watermark that the bucket has reached, where that is remembered.
+    common, recent : bytes or None
+        The page :data:`COMMON`, if it is kept here, and the segment :data:`RECENT`.
+    is_sealed : bool
+        Whether a checksum has shown that they are as they were written.
     """
 
     fingerprint: dict[str, Any]
@@ -67,6 +62,10 @@ class BucketIndex:
     segments: dict[int, int] = attrs.field(factory=dict)
     timer: int | None = None
     dropped: dict[int, list[int]] = attrs.field(factory=dict)
+    watermark: int | None = None
+    common: bytes | None = None
+    recent: bytes | None = None
+    is_sealed: bool = True
 
     @classmethod
     def load(cls, data: bytes | None, fingerprint: dict[str, str], on_change: str) -> BucketIndex:
@@ -76,7 +75,7 @@ class BucketIndex:
         Parameters
         ----------
         data : bytes or None
-            What :meth:`to_bytes` gave.
+            What :meth:`to_bytes` returned.
         fingerprint : dict of str to str
             What now runs.
         on_change : {"fail", "restart"}
@@ -84,68 +83,101 @@ class BucketIndex:
 
         Raises
         ------
+        StateFormatError
+            If the bytes are damaged, or of an unknown format.
         PatternChangedError
-            When something else was running before and `on_change` is ``"fail"``, or when it
-            was on other columns, keys or key groups.
+            If something else was running before and `on_change` is ``"fail"``, or if it was on
+            other columns, keys or key groups.
         """
         if data is None:
             return cls(fingerprint)
-        header, _ = unpack(data)
+        with refuse_damage():
+            value, is_sealed = unseal(data)
+            index = cls._of(*unpack(value))
+            index.is_sealed = is_sealed
+        _check_fingerprint(index.fingerprint, fingerprint, on_change)
+        return index
+
+    @classmethod
+    def _of(cls, header: Mapping[str, Any], sections: list[bytes]) -> BucketIndex:
+        pages = {(group, page): deadline for group, page, deadline in header["pages"]}
+        held = dict(zip(header.get("held", ()), sections, strict=True))
+        depths = dict(header["depths"])
+        if "held" not in header:  # written before there was a common page
+            depths = {group: depths.get(group, 0) for group, _ in pages}
         index = cls(
             header["fingerprint"],
-            {(group, page): deadline for group, page, deadline in header["pages"]},
-            dict(header["depths"]),
+            pages,
+            depths,
             dict(header["segments"]),
             header["timer"],
             dict(header.get("dropped", ())),
+            header.get("watermark"),
+            held.get("common"),
+            held.get("recent"),
         )
-        differences = changes(index.fingerprint, fingerprint)
-        if differences and on_change != "restart":
-            raise PatternChangedError(
-                "the checkpoint holds partial matches of another pattern: "
-                + "; ".join(differences),
-                'run the old pattern, or drop its partial matches with onPatternChange="restart"',
-            )
-        lasting = changes(
-            *({fact: f.get(fact) for fact in LASTING} for f in (header["fingerprint"], fingerprint))
-        )
-        if lasting:
-            raise PatternChangedError(
-                "the checkpoint holds events that fit no restart: " + "; ".join(lasting),
-                "keep what they were when the checkpoint was begun, or begin a new checkpoint",
-            )
+        index._check()
         return index
 
+    def _check(self) -> None:
+        """Check that every number is one, and in its range."""
+        numbers = [*self.depths, *self.depths.values(), *self.segments, *self.segments.values()]
+        numbers += [number for page in self.pages for number in page] + [*self.pages.values()]
+        numbers += [bits for dropped in self.dropped.values() for bits in dropped]
+        numbers += [number for number in (self.timer, self.watermark) if number is not None]
+        if any(type(number) is not int or number not in _INT64 for number in numbers):
+            raise damaged_state("a number of the index is none")
+        if any(depth not in range(MOST_DEPTH + 1) for depth in self.depths.values()):
+            raise damaged_state("a key group is divided more often than can be")
+        for page in self.pages:
+            depth = self.depths.get(page[0], -1)
+            if page != COMMON and (depth < 0 or page[1] not in range(1 << depth)):
+                raise damaged_state("the index names a page that cannot be")
+        if self.common is not None and COMMON not in self.pages:
+            raise damaged_state("the common page")
+        if (RECENT in self.segments) != (self.recent is not None):
+            raise damaged_state("the recent events")
+        if (
+            not isinstance(self.fingerprint, dict)
+            or not self.dropped.keys() <= self.segments.keys()
+        ):
+            raise damaged_state("the index does not go together")
+
     def to_bytes(self) -> bytes | None:
-        """Give the index as bytes, None when there is nothing to remember."""
-        if not self.pages and not self.segments and self.timer is None:
+        """Return the index as bytes, None if there is nothing to remember."""
+        nothing = self.timer is None and self.watermark is None
+        if nothing and not self.pages and not self.segments:
             return None
-        return pack(
-            {
-                "fingerprint": self.fingerprint,
-                "pages": [[*page, deadline] for page, deadline in self.pages.items()],
-                "depths": list(self.depths.items()),
-                "segments": list(self.segments.items()),
-                "timer": self.timer,
-                "dropped": list(self.dropped.items()),
-            },
-            [],
-        )
-
-    def add_segment(self, earliest: int, dropped: frozenset[int]) -> int:
-        """Take in a segment, the last in order of arrival; give its number."""
-        number = max(self.segments, default=-1) + 1
-        self.segments[number] = earliest
-        if dropped:
-            self.dropped[number] = sorted(dropped)
-        return number
-
-    def remove_segment(self, number: int) -> None:
-        """Forget a segment."""
-        del self.segments[number]
-        self.dropped.pop(number, None)
+        held = {"common": self.common, "recent": self.recent}
+        sections = {name: data for name, data in held.items() if data is not None}
+        header = {
+            "fingerprint": self.fingerprint,
+            "pages": [[*page, deadline] for page, deadline in self.pages.items()],
+            "depths": list(self.depths.items()),
+            "segments": list(self.segments.items()),
+            "timer": self.timer,
+            "dropped": list(self.dropped.items()),
+            "watermark": self.watermark,
+            "held": list(sections),
+        }
+        return seal(pack(header, list(sections.values())))
 
     @property
     def deadline(self) -> int:
         """The earliest time at which the bucket must be looked at though no event may come."""
         return min([NO_DEADLINE, *self.pages.values(), *self.segments.values()])
+
+
+def _check_fingerprint(stored: dict[str, Any], current: dict[str, str], on_change: str) -> None:
+    differences = changes(stored, current)
+    if differences and on_change != "restart":
+        raise PatternChangedError(
+            "the checkpoint holds partial matches of another pattern: " + "; ".join(differences),
+            'run the old pattern, or drop its partial matches with onPatternChange="restart"',
+        )
+    lasting = changes(*({fact: f.get(fact) for fact in LASTING} for f in (stored, current)))
+    if lasting:
+        raise PatternChangedError(
+            "the checkpoint holds events that fit no restart: " + "; ".join(lasting),
+            "keep what they were when the checkpoint was begun, or begin a new checkpoint",
+        )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import attrs
@@ -65,13 +66,24 @@ class KeyGroups:
         They are chosen so that Spark's hash puts one into each of as many shuffle partitions as
         there are buckets, and equally many into each of any smaller power of two.
         """
-        count = self.bucket_count
-        found: dict[int, int] = {}
-        candidate = 0
-        while len(found) < count:
-            found.setdefault(_murmur3(candidate) % count, candidate)
-            candidate += 1
-        return [found[number] for number in range(count)]
+        return list(_bucket_ids(self.bucket_count))
+
+    def of_bucket(self, bucket_id: int) -> list[int]:
+        """Return the key groups of a bucket, by the value that Spark groups by."""
+        ids = _bucket_ids(self.bucket_count)
+        if bucket_id not in ids:  # of a checkpoint with another number of key groups
+            return []
+        return list(range(ids.index(bucket_id), self.count, self.bucket_count))
+
+
+@functools.cache
+def _bucket_ids(count: int) -> tuple[int, ...]:
+    found: dict[int, int] = {}
+    candidate = 0
+    while len(found) < count:
+        found.setdefault(_murmur3(candidate) % count, candidate)
+        candidate += 1
+    return tuple(found[number] for number in range(count))
 
 
 def _murmur3(value: int, seed: int = 42) -> int:

@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.operator.state_format import pack, unpack
-from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.operator.state_format import damaged_state, pack, refuse_damage, unpack
+from pyflinkcep.spark.arrow.columns import HASH, Flags, Ints
 from pyflinkcep.spark.arrow.ipc import read_table, write_table
+from pyflinkcep.spark.state.sealed import seal, unseal
 from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["NO_DEADLINE", "Page"]
+__all__ = ["NO_DEADLINE", "Page", "read_stored"]
 
 NO_DEADLINE = MAX_WATERMARK
 """The deadline of a key, or page, that waits for nothing but events."""
@@ -50,44 +51,76 @@ class Page:
 
     @classmethod
     def empty(cls, keys: pa.Schema, events: pa.Schema) -> Page:
-        """Make a page without keys."""
+        """Return a page without keys."""
         none = np.empty(0, np.int64)
         return cls(keys.empty_table(), none, none, none, none, events.empty_table())
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Page:
-        """Read what :meth:`to_bytes` wrote; raise StateFormatError for anything else."""
-        _, (columns, numbers, keys, events) = unpack(data)
-        three = _ints(columns).reshape(3, -1)
-        return cls(
-            read_table(keys),
-            three[0],
-            three[1],
-            three[2],
-            _ints(numbers),
-            read_table(events),
-        )
+    def from_bytes(cls, data: bytes, keys: pa.Schema, events: pa.Schema) -> Page:
+        """
+        Read what :meth:`to_bytes` wrote, sealed or not.
+
+        Parameters
+        ----------
+        data : bytes
+            The page.
+        keys, events : pyarrow.Schema
+            The columns that it must have.
+
+        Raises
+        ------
+        StateFormatError
+            If it is anything else, cut short or damaged.
+        """
+        value, is_sealed = unseal(data)
+        with refuse_damage():
+            _, (columns, numbers, key_table, event_table) = unpack(value)
+            deadlines, lengths, counts = _ints(columns).reshape(3, -1)
+            page = cls(
+                read_stored(key_table, keys, is_sealed),
+                deadlines,
+                lengths,
+                counts,
+                _ints(numbers),
+                read_stored(event_table, events, is_sealed),
+            )
+        page._check()
+        return page
+
+    def _check(self) -> None:
+        """Check every count before anything is repeated or cut by it."""
+        parts = ((self.lengths, len(self.numbers)), (self.counts, self.events.num_rows))
+        for counts, total in parts:
+            in_range = bool(((counts >= 0) & (counts <= total)).all())
+            if not in_range or sum(counts.tolist()) != total:
+                raise damaged_state(f"the parts of its keys are not {total} in all")
+        if self.keys.num_rows != len(self.deadlines):
+            raise damaged_state(f"{self.keys.num_rows} keys, {len(self.deadlines)} deadlines")
+        if HASH in self.keys.column_names and self.keys.column(HASH).null_count:
+            raise damaged_state("a key without its hash")
 
     def to_bytes(self) -> bytes:
-        """Give the page in the versioned format of snapshots."""
+        """Return the page in the versioned format of snapshots, sealed."""
         columns = np.concatenate([self.deadlines, self.lengths, self.counts])
-        return pack(
-            {},
-            [
-                columns.astype("<i8").tobytes(),
-                self.numbers.astype("<i8").tobytes(),
-                write_table(self.keys),
-                write_table(self.events),
-            ],
-        )
+        sections = [
+            columns.astype("<i8").tobytes(),
+            self.numbers.astype("<i8").tobytes(),
+            write_table(self.keys),
+            write_table(self.events),
+        ]
+        return seal(pack({}, sections))
+
+    def __len__(self) -> int:
+        """Return the number of keys."""
+        return len(self.lengths)
 
     @property
     def deadline(self) -> int:
-        """The earliest deadline of a key, :data:`NO_DEADLINE` when there is none."""
+        """The earliest deadline of a key, :data:`NO_DEADLINE` if there is none."""
         return int(self.deadlines.min()) if len(self.deadlines) else NO_DEADLINE
 
-    def keep(self, chosen: np.ndarray[Any, Any]) -> Page:
-        """Give a page with only the keys that a mask chooses."""
+    def keep(self, chosen: Flags) -> Page:
+        """Return a page with only the keys that a mask chooses."""
         if chosen.all():
             return self
         mask = pa.array(chosen)
@@ -100,8 +133,48 @@ class Page:
             self.events.filter(pa.array(np.repeat(chosen, self.counts))),
         )
 
+    def divide(self, numbers: Ints) -> dict[int, Page]:
+        """
+        Return the parts of a page.
+
+        Parameters
+        ----------
+        numbers : array of int
+            For each key the number of its part.
+        """
+        found, counts = np.unique(numbers, return_counts=True)
+        if len(found) < 2:
+            return {int(number): self for number in found}
+        ordered = self._take(np.argsort(numbers, kind="stable"))
+        ends = np.cumsum(counts)
+        number_ends = np.r_[0, np.cumsum(ordered.lengths)]
+        event_ends = np.r_[0, np.cumsum(ordered.counts)]
+        parts = {}
+        for number, start, end in zip(found, ends - counts, ends, strict=True):
+            first, last = int(event_ends[start]), int(event_ends[end])
+            parts[int(number)] = Page(
+                ordered.keys.slice(start, end - start),
+                ordered.deadlines[start:end],
+                ordered.lengths[start:end],
+                ordered.counts[start:end],
+                ordered.numbers[number_ends[start] : number_ends[end]],
+                ordered.events.slice(first, last - first),
+            )
+        return parts
+
+    def _take(self, order: Ints) -> Page:
+        """Return the page with its keys in another order."""
+        return Page(
+            self.keys.take(pa.array(order)),
+            self.deadlines[order],
+            self.lengths[order],
+            self.counts[order],
+            self.numbers[_within(self.lengths, order)],
+            self.events.take(pa.array(_within(self.counts, order))),
+        )
+
     @staticmethod
-    def concat(pages: list[Page]) -> Page:
+    def concat(pages: Sequence[Page]) -> Page:
         """Join pages."""
         if len(pages) == 1:
             return pages[0]
@@ -113,6 +186,44 @@ class Page:
             np.concatenate([page.numbers for page in pages]),
             pa.concat_tables([page.events for page in pages]),
         )
+
+
+def read_stored(data: bytes, schema: pa.Schema | None, is_checked: bool) -> pa.Table:
+    """
+    Read a stored table.
+
+    Parameters
+    ----------
+    data : bytes
+        The table as Arrow.
+    schema : pyarrow.Schema or None
+        The columns that it must have, None for any.
+    is_checked : bool
+        Whether a checksum has shown that the bytes are what was written.
+
+    Raises
+    ------
+    StateFormatError
+        If it has other columns, or is damaged.
+    """
+    with refuse_damage():
+        table = read_table(data)
+        if not is_checked:
+            table.validate(full=True)
+    if schema is not None and (table.schema.names, table.schema.types) != (
+        schema.names,
+        schema.types,
+    ):
+        raise damaged_state(f"columns {table.schema.names}, expected {schema.names}")
+    return table
+
+
+def _within(sizes: Ints, order: Ints) -> Ints:
+    """Return the positions of the elements of parts, the parts in another order."""
+    starts = np.cumsum(sizes) - sizes
+    sizes, starts = sizes[order], starts[order]
+    positions: Ints = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)
+    return positions + np.arange(len(positions))
 
 
 def _ints(data: bytes) -> Ints:

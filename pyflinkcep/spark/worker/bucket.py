@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import attrs
 import numpy as np
@@ -12,22 +11,40 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.operator import is_late
-from pyflinkcep.spark.arrow.columns import HASH
-from pyflinkcep.spark.arrow.ipc import read_table, write_table
-from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.arrow.columns import HASH, Ints
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
-from pyflinkcep.spark.state.index import BucketIndex, BucketStorage, PageId
-from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
 from pyflinkcep.spark.state.pattern_change import requeued, still_droppable
+from pyflinkcep.spark.state.sealed import naming_damage
+from pyflinkcep.spark.state.storage import BucketStorage, PageId
+from pyflinkcep.spark.worker.pack import count_late
 from pyflinkcep.spark.worker.page_matching import PageWork
 from pyflinkcep.spark.worker.stream_worker import StreamTask
+from pyflinkcep.time import MIN_WATERMARK
 
-__all__ = ["BucketOutput", "BucketWork"]
+__all__ = ["Arrivals", "BucketOutput", "BucketWork"]
 
-_LARGE_PAGE = 256 * 1024
-_MOST_DEPTH = 10
+
+@attrs.frozen(eq=False)
+class Arrivals:
+    """
+    What a micro-batch brings a bucket.
+
+    Attributes
+    ----------
+    tables : sequence of pyarrow.Table
+        The new events in order of arrival.
+    latest : int, epoch milliseconds
+        The latest event time in the whole micro-batch, ``MIN_WATERMARK`` if there is none.
+    dropped : sequence of bytes
+        The times of events that nothing needs, as ``write_times`` wrote them.
+    """
+
+    tables: Sequence[pa.Table] = ()
+    latest: int = MIN_WATERMARK
+    dropped: Sequence[bytes] = ()
 
 
 @attrs.frozen(eq=False)
@@ -43,11 +60,14 @@ class BucketOutput:
         Where their handles lead.
     late : pyarrow.Table or None
         The events that came too late.
+    late_count : int
+        How many events came too late, those that nothing needs among them.
     """
 
     found: Found
     events: EventStore
-    late: pa.Table | None
+    late: pa.Table | None = None
+    late_count: int = 0
 
 
 class BucketWork:
@@ -60,227 +80,222 @@ class BucketWork:
         What is to be done.
     storage : BucketStorage
         The bucket's state.
+    groups : sequence of int
+        The bucket's key groups, for errors.
 
     Notes
     -----
-    Ports ``CepOperator.processElement`` and ``onEventTime`` (Flink 2.3.0) to micro-batches:
-    events that are not late join the queue; those that the watermark has reached are sorted by
-    key and time and shown to their key's automaton. The rules themselves are
+    Ports ``CepOperator.processElement`` and ``onEventTime`` (Flink 2.3.0) to micro-batches: first
+    the events come, those at or before the watermark of the batches before are late and the
+    others join the queue; then the watermark moves, and the events that it has reached are sorted
+    by key and time and shown to their key's automaton. The rules themselves are
     :class:`~pyflinkcep.operator.CepOperator`'s.
     """
 
-    def __init__(self, task: StreamTask, storage: BucketStorage) -> None:
+    def __init__(
+        self, task: StreamTask, storage: BucketStorage, groups: Sequence[int] = ()
+    ) -> None:
         self._task = task
-        self._layout: Layout = task.layout
-        self._key_groups: KeyGroups = task.key_groups
-        self._storage = storage
-        self.index = BucketIndex.load(
-            storage.read_index(), task.fingerprint, task.on_pattern_change
+        self.state = BucketState(
+            task.shape, storage, task.fingerprint, task.on_pattern_change, groups
         )
-        self._to_split: list[int] = []
+        self.index = self.state.index
+        self._reached = MIN_WATERMARK if self.index.watermark is None else self.index.watermark
         if self.index.fingerprint != task.fingerprint:
             self._restart()
 
     def _restart(self) -> None:
         """Forget what another pattern left; events that still wait are this pattern's now."""
-        for number, bits in self.index.dropped.items():
-            self.index.dropped[number] = still_droppable(
-                bits, self.index.fingerprint, self._task.nfa, self._task.droppable
+        task, index = self._task, self.index
+        for number, bits in index.dropped.items():
+            index.dropped[number] = still_droppable(
+                bits, index.fingerprint, task.nfa, task.droppable
             )
-        for number in self.index.segments:
-            old = read_table(self._storage.read_segment(number))
-            new = requeued(
-                old,
-                self._task.schema,
-                self.index.fingerprint,
-                self._task.nfa,
-                self._layout.values,
-            )
-            self._storage.write_segment(number, write_table(new))
-        for page in self.index.pages:
-            self._storage.write_page(page, None)
-        self.index.pages.clear()
-        self.index.depths.clear()
-        self.index.fingerprint = self._task.fingerprint
+        for number, earliest in index.segments.items():
+            old = self.state.read_segment(number, is_same_pattern=False)
+            new = requeued(old, task.schema, index.fingerprint, task.nfa, task.layout.values)
+            self.state.write_segment(number, new, earliest)
+        self.state.forget_pages()
+        index.fingerprint = task.fingerprint
 
-    def run(self, tables: Sequence[pa.Table], watermark: int) -> BucketOutput:
+    def run(self, arrivals: Arrivals, now: int) -> list[BucketOutput]:
         """
         Take in events and let time pass.
 
         Parameters
         ----------
-        tables : sequence of pyarrow.Table
-            The new events in order of arrival.
-        watermark : int, epoch milliseconds
-            The watermark; in processing time the clock.
+        arrivals : Arrivals
+            What came.
+        now : int, epoch milliseconds
+            Spark's watermark when the micro-batch began; in processing time the clock.
+
+        Returns
+        -------
+        list of BucketOutput
+            What to give out, in order.
         """
-        late = None
         if self._task.processing_time:
-            due = pa.concat_tables(tables) if tables else self._task.schema.empty_table()
-            times = np.full(due.num_rows, watermark, np.int64)
-        else:
-            late = self._queue(pa.concat_tables(tables), watermark) if tables else None
-            due = self._take_due(watermark)
-            times = self._layout.times_ms(due)
-        found, events = self._match(due, times, watermark)
-        return BucketOutput(found, events, late)
+            self._reached = now
+            due = pa.concat_tables(arrivals.tables or [self._task.schema.empty_table()])
+            times = np.full(due.num_rows, now, np.int64)
+            return [BucketOutput(*self._match(due, times))]
+        outputs = []
+        if now > self._reached and not self._task.is_downstream:
+            if self._waits_for(now):
+                # The source's watermark passed these before the events came, as it does in Flink.
+                outputs.append(BucketOutput(*self._advance(None, now)))
+            self._reached = now
+        late_count = sum(count_late(times, self._reached) for times in arrivals.dropped)
+        fresh = late = None
+        if arrivals.tables:
+            fresh, late = self._divide(pa.concat_tables(arrivals.tables), self._reached)
+            late_count += 0 if late is None else late.num_rows
+        watermark = max(now, self._reached, self._task.watermark_of(arrivals.latest))
+        found, events = self._advance(fresh, watermark)
+        return [*outputs, BucketOutput(found, events, late, late_count)]
+
+    def _waits_for(self, watermark: int) -> bool:
+        """Whether an event or a key waits for a watermark."""
+        is_due = any(earliest <= watermark for earliest in self.index.segments.values())
+        return is_due or bool(self.state.waiting_pages(watermark))
+
+    def _advance(self, fresh: pa.Table | None, watermark: int) -> tuple[Found, EventStore]:
+        """Let time pass to a watermark, for new events too."""
+        self._reached = watermark
+        due = self._take_due(fresh)
+        return self._match(due, self._task.layout.times_ms(due))
 
     # --- the queue
 
-    def _queue(self, table: pa.Table, watermark: int) -> pa.Table | None:
-        """Put new events into the queue; give the late ones."""
-        times = self._layout.times_ms(table)
-        late = is_late(times, watermark)
-        late_events = table.filter(pa.array(late)) if late.any() else None
-        if not late.all():
-            if late_events is not None:
-                table, times = table.filter(pa.array(~late)), times[~late]
-            number = self.index.add_segment(int(times.min()), self._task.dropped)
-            self._storage.write_segment(number, write_table(table))
-        return late_events
+    def _divide(self, table: pa.Table, watermark: int) -> tuple[pa.Table, pa.Table | None]:
+        """Return the events after a watermark, and the others if there are any."""
+        reached = is_late(self._task.layout.times_ms(table), watermark)
+        if not reached.any():
+            return table, None
+        return table.filter(pa.array(~reached)), table.filter(pa.array(reached))
 
-    def _take_due(self, watermark: int) -> pa.Table:
-        """Take the events that the watermark has reached out of the queue."""
-        due = [self._task.schema.empty_table()]
+    def _take_due(self, fresh: pa.Table | None) -> pa.Table:
+        """Take the events that the watermark has reached; the others wait in the queue."""
+        state, due = self.state, []
         for number, earliest in list(self.index.segments.items()):
-            if earliest > watermark:
+            if earliest > self._reached:
                 continue
-            table = read_table(self._storage.read_segment(number))
-            times = self._layout.times_ms(table)
-            reached = is_late(times, watermark)
-            due.append(table.filter(pa.array(reached)))
-            if reached.all():
-                self.index.remove_segment(number)
-                self._storage.write_segment(number, None)
+            waiting, reached = self._divide(state.read_segment(number), self._reached)
+            if reached is not None:
+                due.append(reached)
+            if waiting.num_rows:
+                state.write_segment(number, waiting, self._earliest(waiting))
             else:
-                self._storage.write_segment(number, write_table(table.filter(pa.array(~reached))))
-                self.index.segments[number] = int(times[~reached].min())
-        return pa.concat_tables(due)
+                state.remove_segment(number)
+        if fresh is not None:
+            waiting, reached = self._divide(fresh, self._reached)
+            if reached is not None:
+                due.append(reached)
+            if waiting.num_rows:
+                state.append_events(waiting, self._earliest(waiting), self._task.dropped)
+        return pa.concat_tables(due) if due else self._task.schema.empty_table()
+
+    def _earliest(self, events: pa.Table) -> int:
+        return int(self._task.layout.times_ms(events).min())
 
     # --- matching
 
-    def _match(
-        self, due: pa.Table, times: np.ndarray[Any, Any], watermark: int
-    ) -> tuple[Found, EventStore]:
+    def _match(self, due: pa.Table, times: Ints) -> tuple[Found, EventStore]:
         """Show the due events to their keys' automata, and let time pass for keys that wait."""
-        task = self._task
-        page_ids = self._page_ids(due)
-        order = self._order(due, page_ids)
-        due, times, page_ids = due.take(pa.array(order)), times[order], page_ids[order]
-        touched = self._touched_pages(page_ids, watermark)
-        pages = {page: self._load(page) for page in touched}
-        held = [page.events for page in pages.values()]
+        task, state = self._task, self.state
         store = EventStore(task.reader, task.event_schema)
-        all_events = pa.concat_tables([*held, due.select(task.event_schema.names)])
-        base = store.add(all_events.combine_chunks())  # each page takes some: from one piece
-        first_due = base + sum(table.num_rows for table in held)
-        work = PageWork(task, store, due, times, first_due, watermark)
-        first_held = base
-        bounds = self._bounds(page_ids, touched)
-        for page_id, page in pages.items():
-            start, end = bounds[page_id]
-            changed = work.run(page, first_held, start, end)
-            first_held += page.events.num_rows
-            if changed is not None:
-                self._save(page_id, changed)
-        for group in self._to_split:
-            self._split(group)
-        self._to_split.clear()
+        codes = state.page_codes(due.column(HASH).to_numpy())
+        order = self._order(due, codes)
+        due, times, codes = due.take(pa.array(order)).combine_chunks(), times[order], codes[order]
+        page_ids = self._touched_pages(codes)
+        if not page_ids:
+            return task.matcher.take(), store
+        pages = [state.read_page(page) for page in page_ids]
+        held = Page.concat(pages)
+        all_events = pa.concat_tables([held.events, due.select(task.event_schema.names)])
+        base = store.add(all_events.combine_chunks())
+        page_of_key = np.repeat(np.arange(len(pages)), [len(page) for page in pages])
+        wanted = np.asarray([state.code_of_page(page) for page in page_ids])
+        by_code = np.argsort(wanted)
+        page_of_event = by_code[np.searchsorted(wanted[by_code], codes)]
+        work = PageWork(task, store, due, times, base, self._reached)
+        with naming_damage(task.layout.pattern, _group_text(page_ids)):
+            changed = work.run(held, page_of_key, page_of_event)
+        for number, page in changed.items():
+            state.write_page(page_ids[number], page)
+        state.split_large_pages()
         return task.matcher.take(), store
 
-    def _page_ids(self, table: pa.Table) -> np.ndarray[Any, Any]:
-        """Give each event's (key group, page) as a row of two."""
+    def _order(self, table: pa.Table, codes: Ints) -> Ints:
+        """Return the order: page, key, time (in processing time one for all), arrival."""
+        keys: list[Ints] = [] if self._task.processing_time else [self._task.layout.times(table)]
         hashes = table.column(HASH).to_numpy()
-        groups = self._key_groups.groups(hashes)
-        depths = np.zeros(self._key_groups.count, np.int64)
-        for group, depth in self.index.depths.items():
-            depths[group] = depth
-        pages = self._key_groups.pages(hashes) & ((1 << depths[groups]) - 1)
-        return np.stack([groups, pages], axis=1)
-
-    def _order(self, table: pa.Table, page_ids: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Give the order: page, key, time (in processing time one for all), arrival."""
-        codes = [] if self._task.processing_time else [self._layout.times(table)]
-        for name in self._layout.key_signature:
-            column = table.column(name).combine_chunks()
-            if name != HASH:
-                encoded = pc.dictionary_encode(column, null_encoding="encode")
-                if isinstance(encoded, pa.ChunkedArray):
-                    encoded = encoded.combine_chunks()
-                codes.append(encoded.indices.to_numpy(zero_copy_only=False))
-        order: np.ndarray[Any, Any] = np.lexsort([*codes, page_ids[:, 1], page_ids[:, 0]])
+        by_page = [hashes, codes] if self.index.depths else [hashes]
+        order: Ints = np.lexsort([*keys, *by_page])
+        names = [name for name in self._task.layout.key_signature if name != HASH]
+        if names and _is_mixed(table.select(names).take(pa.array(order)), hashes[order]):
+            keys += [_ranks(table.column(name)) for name in names]
+            order = np.lexsort([*keys, *by_page])
         return order
 
-    def _touched_pages(self, page_ids: np.ndarray[Any, Any], watermark: int) -> list[PageId]:
-        starts = np.flatnonzero(np.r_[True, (page_ids[1:] != page_ids[:-1]).any(axis=1)])
-        of_events = [] if not len(page_ids) else [(g, p) for g, p in page_ids[starts].tolist()]
-        waiting = [
-            page
-            for page, deadline in self.index.pages.items()
-            if deadline <= watermark and deadline != NO_DEADLINE
-        ]
-        return list(dict.fromkeys([*of_events, *waiting]))
+    def _touched_pages(self, codes: Ints) -> list[PageId]:
+        """Return the pages of events that are sorted by page, then those that wait."""
+        starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])[: len(codes)]
+        of_events = [self.state.page_of_code(code) for code in codes[starts].tolist()]
+        return list(dict.fromkeys([*of_events, *self.state.waiting_pages(self._reached)]))
 
-    @staticmethod
-    def _bounds(
-        page_ids: np.ndarray[Any, Any], touched: Sequence[PageId]
-    ) -> dict[PageId, tuple[int, int]]:
-        """Give where each page's events begin and end."""
-        flat = page_ids[:, 0] << np.int64(32) | page_ids[:, 1]
-        wanted = np.asarray([group << 32 | page for group, page in touched], np.int64)
-        starts = np.searchsorted(flat, wanted, "left").tolist()
-        ends = np.searchsorted(flat, wanted, "right").tolist()
-        return dict(zip(touched, zip(starts, ends, strict=True), strict=True))
+    # --- the end
 
-    # --- pages
+    def timer(self, now: int) -> int | None:
+        """
+        Return when the bucket must be looked at next, epoch milliseconds; None for never.
 
-    def _load(self, page: PageId) -> Page:
-        if page not in self.index.pages:
-            return Page.empty(self._task.key_schema, self._task.event_schema)
-        return Page.from_bytes(self._storage.read_page(page))
-
-    def _save(self, page_id: PageId, page: Page) -> None:
-        if not len(page.lengths):
-            if self.index.pages.pop(page_id, None) is not None:
-                self._storage.write_page(page_id, None)
-            return
-        data = page.to_bytes()
-        group = page_id[0]
-        self.index.pages[page_id] = page.deadline
-        self._storage.write_page(page_id, data)
-        depth = self.index.depths.get(group, 0)
-        if len(data) > _LARGE_PAGE and len(page.lengths) > 1 and depth < _MOST_DEPTH:
-            # Not yet: other pages of the group may be at work.
-            self._to_split = list(dict.fromkeys([*self._to_split, group]))
-
-    def _split(self, group: int) -> None:
-        """Divide every page of a key group in two by the next bit of the keys' hashes."""
-        depth = self.index.depths.get(group, 0)
-        self.index.depths[group] = depth + 1
-        for page_id in [page for page in self.index.pages if page[0] == group]:
-            page = Page.from_bytes(self._storage.read_page(page_id))
-            bit = self._key_groups.pages(page.keys.column(HASH).to_numpy()) >> depth & 1
-            for half in (0, 1):
-                part = page.keep(bit == half)
-                target = (group, page_id[1] | half << depth)
-                if len(part.lengths):
-                    self._storage.write_page(target, part.to_bytes())
-                    self.index.pages[target] = part.deadline
-                elif target in self.index.pages:
-                    del self.index.pages[target]
-                    self._storage.write_page(target, None)
-
-    # --- the index
-
-    def close(self, timer: int | None) -> None:
-        """Write the index with the timer that is registered now."""
-        self.index.timer = timer
-        if not self.index.pages:
-            self.index.depths.clear()
-        self._storage.write_index(self.index.to_bytes())
-
-    @property
-    def deadline(self) -> int | None:
-        """When the bucket must be looked at next, epoch milliseconds; None for never."""
+        A bucket that is empty but ahead of Spark's watermark remembers its own until Spark's has
+        come as far, for an event at or before it is late.
+        """
         deadline = self.index.deadline
-        return None if deadline == NO_DEADLINE else deadline
+        if deadline != NO_DEADLINE:
+            return deadline
+        return self._remembered(now)
+
+    def close(self, timer: int | None, now: int) -> None:
+        """Write the index with the timer that is registered now."""
+        is_kept = bool(self.index.pages or self.index.segments)
+        self.state.close(timer, self._kept_watermark() if is_kept else self._remembered(now))
+
+    def _remembered(self, now: int) -> int | None:
+        ahead = self._kept_watermark()
+        return ahead if ahead is not None and ahead > now else None
+
+    def _kept_watermark(self) -> int | None:
+        is_none = self._task.processing_time or self._reached == MIN_WATERMARK
+        return None if is_none else self._reached
+
+
+def _is_mixed(keys: pa.Table, hashes: Ints) -> bool:
+    """Whether keys in order of their hash have one hash and are not the same: that is very rare."""
+    size = len(hashes) - 1
+    same = pa.array(hashes[1:] == hashes[:-1])
+    for column in keys.columns:
+        whole = pa.chunked_array(column.chunks, column.type).combine_chunks()
+        differ = pc.not_equal(whole.slice(0, size), whole.slice(1)) if size > 0 else None
+        if differ is None:
+            return False
+        if whole.null_count:
+            nulls = pc.xor(whole.slice(0, size).is_null(), whole.slice(1).is_null())
+            differ = pc.or_(pc.fill_null(differ, False), nulls)
+        if pc.any(pc.and_(differ, same)).as_py():
+            return True
+    return False
+
+
+def _ranks(column: pa.ChunkedArray) -> Ints:
+    """Return a number for each value, the same for equal ones."""
+    encoded = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
+    ranks: Ints = encoded.indices.to_numpy(zero_copy_only=False)
+    return ranks
+
+
+def _group_text(pages: Sequence[PageId]) -> str:
+    groups = sorted({group for group, _ in pages if group >= 0})
+    return f"key groups {', '.join(map(str, groups))}" if groups else "its key groups"

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.operator import is_late
@@ -18,6 +18,7 @@ from pyflinkcep.spark.arrow.columns import HASH, Ints
 from pyflinkcep.spark.arrow.ipc import write_table
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.time import MIN_WATERMARK
 
 __all__ = [
     "BUCKET",
@@ -37,11 +38,14 @@ PACKED = StructType(
         StructField("position", IntegerType(), False),
         StructField("data", BinaryType()),
         StructField("dropped", BinaryType()),
+        StructField("latest", LongType(), False),
     ]
 )
 """The schema of packed rows: events of a bucket, and where in the source they came from.
 
-With any of them go the times of events that were dropped, for late ones have to be counted.
+With any of them go the times of events that were dropped, for late ones have to be counted. Each
+partition's last rows go to every bucket, with the latest event time of the partition, so that
+each bucket knows that of the whole micro-batch.
 """
 
 _PACKED_BYTES = 8 << 20
@@ -106,41 +110,46 @@ class PackTask:
         number = partition.partitionId() if partition else 0
         ids = np.asarray(self.key_groups.bucket_ids(), np.int32)
         position = size = 0
+        latest = MIN_WATERMARK
         kept: list[pa.Table] = []
         dropped: list[Ints] = []
         for batch in batches:
-            if batch.num_rows:
-                table, times = self._divide(pa.Table.from_batches([batch]))
-                kept.append(table)
-                dropped.append(times)
-                size += table.nbytes + times.nbytes
+            if not batch.num_rows:
+                continue
             if size >= _PACKED_BYTES:
-                yield self._pack(kept, dropped, ids, number, position)
+                yield self._pack(kept, dropped, ids, (number, position))
                 kept, dropped, size, position = [], [], 0, position + 1
+            table, times, newest = self._divide(pa.Table.from_batches([batch]))
+            kept.append(table)
+            dropped.append(times)
+            size += table.nbytes + times.nbytes
+            latest = max(latest, newest)
         if kept:
-            yield self._pack(kept, dropped, ids, number, position)
+            yield self._pack(kept, dropped, ids, (number, position), latest)
 
-    def _divide(self, table: pa.Table) -> tuple[pa.Table, Ints]:
-        """Give the events to keep, and the times of the others in epoch milliseconds."""
-        times = np.empty(0, np.int64)
+    def _divide(self, table: pa.Table) -> tuple[pa.Table, Ints, int]:
+        """Return the events to keep, the times of the others, and the latest time of all."""
+        times, latest = np.empty(0, np.int64), MIN_WATERMARK
         if self.layout.time_column is not None:
             times = self.layout.times_ms(table)  # refuses null times while the event can be named
+            latest = int(times.max())
         self._refuse_null_keys(table)
         bits = self.layout.bits(table) if self.dropped else None
         table = table.select(self.schema.names)
         if bits is None:
-            return table, times[:0]
+            return table, times[:0], latest
         dropped = np.isin(bits, np.asarray(sorted(self.dropped), np.int64))
-        return table.filter(pa.array(~dropped)), times[dropped]
+        return table.filter(pa.array(~dropped)), times[dropped], latest
 
     def _pack(
         self,
         kept: Sequence[pa.Table],
         dropped: Sequence[Ints],
         ids: np.ndarray[Any, Any],
-        partition: int,
-        position: int,
+        place: tuple[int, int],
+        latest: int | None = None,
     ) -> pa.RecordBatch:
+        """Return a row for each bucket with events, or if `latest` is given for every bucket."""
         table, times = pa.concat_tables(kept).cast(self.schema), np.concatenate(dropped)
         groups = self.key_groups.groups(table.column(HASH).to_numpy())
         buckets = self.key_groups.buckets(groups)
@@ -148,20 +157,21 @@ class PackTask:
         ordered = table.take(pa.array(order)).combine_chunks()
         bounds = np.searchsorted(buckets[order], np.arange(len(ids) + 1))
         sizes = np.diff(bounds)
-        filled = np.flatnonzero(sizes)
-        data: list[bytes | None] = [
-            write_table(ordered.slice(start, size))
-            for start, size in zip(bounds[filled].tolist(), sizes[filled].tolist(), strict=True)
+        chosen = np.flatnonzero(sizes) if latest is None else np.arange(len(ids))
+        if not len(chosen):  # then any bucket may count the late ones
+            chosen = np.asarray([place[1] % len(ids)])
+        data = [
+            write_table(ordered.slice(start, size)) if size else None
+            for start, size in zip(bounds[chosen].tolist(), sizes[chosen].tolist(), strict=True)
         ]
-        if not data:  # then any bucket may count the late ones
-            filled, data = np.asarray([position % len(ids)]), [None]
         others = [write_times(times) if len(times) else None] + [None] * (len(data) - 1)
         columns = [
-            pa.array(ids[filled]),
-            pa.array(np.full(len(data), partition, np.int32)),
-            pa.array(np.full(len(data), position, np.int32)),
+            pa.array(ids[chosen]),
+            pa.array(np.full(len(data), place[0], np.int32)),
+            pa.array(np.full(len(data), place[1], np.int32)),
             pa.array(data, pa.binary()),
             pa.array(others, pa.binary()),
+            pa.array([MIN_WATERMARK if latest is None else latest] * len(data), pa.int64()),
         ]
         return pa.RecordBatch.from_arrays(columns, names=PACKED.fieldNames())
 

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work on one page of a bucket: each key that has due events, or whose time has come."""
+"""The work on the pages of a bucket: each key that has due events, or whose time has come."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyflinkcep.spark.arrow.columns import HASH, Ints
+from pyflinkcep.spark.arrow.columns import HASH, Flags, Ints
 from pyflinkcep.spark.arrow.layout import KeyText
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.matcher import Items, Written
@@ -22,7 +20,7 @@ __all__ = ["PageWork"]
 
 class PageWork:
     """
-    Runs the automata of a page's keys.
+    Runs the automata of the keys of some pages, all at once.
 
     Parameters
     ----------
@@ -34,8 +32,8 @@ class PageWork:
         The due events, sorted by page, key, time and arrival.
     times : array of int, epoch milliseconds
         Their times.
-    first_due : int
-        The handle of the first due event.
+    first_held : int
+        The handle of the first event that pages hold.
     watermark : int, epoch milliseconds
         The watermark; in processing time the clock.
     """
@@ -46,114 +44,135 @@ class PageWork:
         store: EventStore,
         due: pa.Table,
         times: Ints,
-        first_due: int,
+        first_held: int,
         watermark: int,
     ) -> None:
         self._task = task
         self._store = store
         self._due = due
+        self._times = times
+        self._first_held = first_held
         self._watermark = watermark
-        self._stretches = Stretches.of(
-            due, times, first_due, task.layout, task.rules, task.order, store
-        )
-        self._firsts, self._lasts = self._stretches.bounds[:-1], self._stretches.bounds[1:]
-        task.matcher.set_events(store)
 
-    def run(self, page: Page, first_held: int, start: int, end: int) -> Page | None:
+    def run(self, held: Page, page_of_key: Ints, page_of_event: Ints) -> dict[int, Page]:
         """
-        Process a page.
+        Process pages.
 
         Parameters
         ----------
-        page : Page
-            The page.
-        first_held : int
-            The handle of the page's first event.
-        start, end : int
-            Where the page's due events are.
+        held : Page
+            All keys of the pages.
+        page_of_key : array of int
+            For each of them the number of its page.
+        page_of_event : array of int
+            For each due event the number of its key's page.
 
         Returns
         -------
-        Page or None
-            The page as it is now, None when nothing changed.
+        dict of int to Page
+            The pages that have changed, by their number, as they are now.
         """
-        runs = np.arange(*np.searchsorted(self._firsts, [start, end]))
-        positions = self._positions(page, runs)
-        wanted = (positions >= 0) | self._stretches.needed[runs]
-        runs, positions = runs[wanted], positions[wanted]
-        untouched = np.ones(len(page.lengths), bool)
-        untouched[positions[positions >= 0]] = False
-        waiting = untouched & (page.deadlines <= self._watermark)
-        waiting &= page.deadlines != NO_DEADLINE
-        untouched[waiting] = False
-        late = np.flatnonzero(waiting)
-        nothing = np.zeros(len(late), np.int64)
-        if not len(runs) and not len(late):
-            return None
-        event_ends = np.r_[0, np.cumsum(page.counts)]
+        task = self._task
+        first_due = self._first_held + held.events.num_rows
+        stretches = Stretches.of(
+            self._due, self._times, first_due, task.layout, task.rules, task.order, self._store
+        )
+        task.matcher.set_events(self._store)
+        firsts, lasts = stretches.bounds[:-1], stretches.bounds[1:]
+        positions = self._positions(held, firsts)
+        runs = np.flatnonzero((positions >= 0) | stretches.needed)
+        positions = positions[runs]
+        is_untouched = np.ones(len(held), bool)
+        is_untouched[positions[positions >= 0]] = False
+        is_waiting = is_untouched & (held.deadlines <= self._watermark)
+        is_waiting &= held.deadlines != NO_DEADLINE
+        waiting = np.flatnonzero(is_waiting)
+        if not len(runs) and not len(waiting):
+            return {}
+        event_ends = np.r_[0, np.cumsum(held.counts)]
 
         def key_of(item: int) -> KeyText | None:
             if item < len(runs):
-                return self._stretches.key_of(int(runs[item]))
-            row = int(event_ends[late[item - len(runs)]])
-            return KeyText(self._task.layout, page.events, row)
+                return stretches.key_of(int(runs[item]))
+            row = int(event_ends[waiting[item - len(runs)]])
+            return KeyText(task.layout, held.events, row)
 
+        nothing = np.zeros(len(waiting), np.int64)
         items = Items(
-            np.r_[positions, late],
-            np.r_[self._firsts[runs], nothing],
-            np.r_[self._lasts[runs], nothing],
+            np.r_[positions, waiting],
+            np.r_[firsts[runs], nothing],
+            np.r_[lasts[runs], nothing],
             key_of,
         )
-        written = self._task.matcher.run_page(
-            self._stretches.events, items, page, first_held, self._watermark
+        written = task.matcher.run_page(
+            stretches.events, items, held, self._first_held, self._watermark
         )
-        return self._page(page, untouched, written, runs, late)
+        page_of_item = np.r_[page_of_event[firsts[runs]], page_of_key[waiting]]
+        rows = np.r_[firsts[runs], waiting]
+        return self._pages(
+            held, page_of_key, is_untouched & ~is_waiting, written, page_of_item, rows, len(runs)
+        )
 
-    def _positions(self, page: Page, runs: Ints) -> Ints:
-        """Give the position in the page of each run's key, -1 for one that is not there."""
-        if not len(page.lengths) or not len(runs):
-            return np.full(len(runs), -1, np.int64)
-        names = self._task.key_schema.names
-        wanted = self._due.select(names).take(pa.array(self._firsts[runs]))
-        held = page.keys.column(HASH).to_numpy()
-        order = np.argsort(held, kind="stable")
-        ranked = held[order]
-        hashes = wanted.column(HASH).to_numpy()
-        found = np.searchsorted(ranked, hashes)
+    def _positions(self, held: Page, firsts: Ints) -> Ints:
+        """Return the position among the held keys of each stretch's key, -1 for a new one."""
+        if not len(held) or not len(firsts):
+            return np.full(len(firsts), -1, np.int64)
+        wanted = self._due.select(self._task.key_schema.names).take(pa.array(firsts))
+        hashes = held.keys.column(HASH).to_numpy()
+        order = np.argsort(hashes, kind="stable")
+        ranked = hashes[order]
+        wanted_hashes = wanted.column(HASH).to_numpy()
+        found = np.searchsorted(ranked, wanted_hashes)
         positions = order[np.minimum(found, len(order) - 1)]
-        same = held[positions] == hashes
-        if (ranked[1:] == ranked[:-1]).any() or not _same_keys(page.keys, wanted, positions, same):
-            return _positions_by_value(page.keys, wanted)
+        same = hashes[positions] == wanted_hashes
+        if (ranked[1:] == ranked[:-1]).any() or not _same_keys(held.keys, wanted, positions, same):
+            return _positions_by_value(held.keys, wanted)
         return np.where(same, positions, -1)
 
-    def _page(
-        self, old: Page, untouched: np.ndarray[Any, Any], written: Written, runs: Ints, late: Ints
-    ) -> Page:
-        """Give the page: keys that nothing happened to, then those that go on."""
-        kept = old.keep(untouched)
-        if not len(written.items):
-            return kept
-        due_items = written.items[written.items < len(runs)]
-        late_items = written.items[written.items >= len(runs)] - len(runs)
-        columns = self._task.key_schema.names
-        changed = Page(
-            pa.concat_tables(
-                [
-                    self._due.select(columns).take(pa.array(self._firsts[runs[due_items]])),
-                    old.keys.take(pa.array(late[late_items])),
-                ]
-            ),
-            written.deadlines,
-            written.lengths,
-            written.counts,
-            written.numbers,
-            self._store.take(written.handles),
-        )
-        return Page.concat([kept, changed])
+    def _pages(
+        self,
+        held: Page,
+        page_of_key: Ints,
+        is_kept: Flags,
+        written: Written,
+        page_of_item: Ints,
+        rows: Ints,
+        runs: int,
+    ) -> dict[int, Page]:
+        """
+        Return the pages with items: keys that nothing happened to, then those that go on.
+
+        `rows` has for each item the row of its key: of the first `runs` among the due events, of
+        the others among the held keys.
+        """
+        changed = np.unique(page_of_item)
+        is_kept = is_kept & np.isin(page_of_key, changed)
+        parts, numbers = [held.keep(is_kept)], [page_of_key[is_kept]]
+        if len(written.items):
+            split = int(np.searchsorted(written.items, runs))  # items are written in their order
+            rows = rows[written.items]
+            columns = self._task.key_schema.names
+            keys = [
+                self._due.select(columns).take(pa.array(rows[:split])),
+                held.keys.take(pa.array(rows[split:])),
+            ]
+            goes_on = Page(
+                pa.concat_tables(keys),
+                written.deadlines,
+                written.lengths,
+                written.counts,
+                written.numbers,
+                self._store.take(written.handles),
+            )
+            parts.append(goes_on)
+            numbers.append(page_of_item[written.items])
+        divided = Page.concat(parts).divide(np.concatenate(numbers))
+        empty = Page.empty(self._task.key_schema, self._task.event_schema)
+        return {number: divided.get(number, empty) for number in changed.tolist()}
 
 
-def _same_keys(held: pa.Table, wanted: pa.Table, positions: Ints, same: Any) -> bool:
-    """Say whether keys of one hash are one key."""
+def _same_keys(held: pa.Table, wanted: pa.Table, positions: Ints, same: Flags) -> bool:
+    """Whether keys of one hash are one key."""
     chosen = pa.array(np.flatnonzero(same))
     held, wanted = held.take(pa.array(positions)).take(chosen), wanted.take(chosen)
     for name in held.column_names:

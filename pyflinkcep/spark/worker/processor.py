@@ -7,32 +7,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.ipc import read_table, write_table
-from pyflinkcep.spark.state.index import PageId
-from pyflinkcep.spark.worker.bucket import BucketOutput, BucketWork
-from pyflinkcep.spark.worker.pack import count_late
+from pyflinkcep.spark.state.storage import BucketStorage, SparkStorage
+from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.runtime import fewer_collections, prepare_worker
 from pyflinkcep.spark.worker.stream_worker import StreamPlan, StreamTask
 from pyflinkcep.spark.worker.unpack import pack_results
 from pyflinkcep.time import MIN_WATERMARK
 
-__all__ = ["INDEX", "PAGES", "RESULTS", "SEGMENTS", "CepProcessor", "result_row"]
-
-INDEX, PAGES, SEGMENTS = "index", "pages", "segments"
-"""The names of the state variables."""
-
-_DATA = StructType([StructField("data", BinaryType(), False)])
-_PAGE_KEY = StructType(
-    [StructField("group", IntegerType(), False), StructField("page", IntegerType(), False)]
-)
-_SEGMENT_KEY = StructType([StructField("number", LongType(), False)])
+__all__ = ["RESULTS", "CepProcessor", "result_row"]
 
 RESULTS = StructType(
     [
@@ -46,55 +35,6 @@ RESULTS = StructType(
     ]
 )
 """The schema of what the operator gives for a bucket: results, late events, counters."""
-
-
-class _SparkStorage:
-    """A bucket's state in the state variables of the group that Spark calls for."""
-
-    def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self._index = handle.getValueState(INDEX, _DATA)
-        self._pages = handle.getMapState(PAGES, _PAGE_KEY, _DATA)
-        self._segments = handle.getMapState(SEGMENTS, _SEGMENT_KEY, _DATA)
-        self.read = 0
-        self.written = 0
-
-    def read_index(self) -> bytes | None:
-        value = self._index.get()
-        return None if value is None else self._count_read(value)
-
-    def write_index(self, data: bytes | None) -> None:
-        if data is None:
-            self._index.clear()
-        else:
-            self._index.update((self._count_written(data),))
-
-    def read_page(self, page: PageId) -> bytes:
-        return self._count_read(self._pages.getValue(page))
-
-    def write_page(self, page: PageId, data: bytes | None) -> None:
-        if data is None:
-            self._pages.removeKey(page)
-        else:
-            self._pages.updateValue(page, (self._count_written(data),))
-
-    def read_segment(self, number: int) -> bytes:
-        return self._count_read(self._segments.getValue((number,)))
-
-    def write_segment(self, number: int, data: bytes | None) -> None:
-        if data is None:
-            self._segments.removeKey((number,))
-        else:
-            self._segments.updateValue((number,), (self._count_written(data),))
-
-    def _count_read(self, value: tuple[Any, ...] | None) -> bytes:
-        assert value is not None, "the index names state that is not there"
-        data = bytes(value[0])
-        self.read += len(data)
-        return data
-
-    def _count_written(self, data: bytes) -> bytes:
-        self.written += len(data)
-        return data
 
 
 class CepProcessor(StatefulProcessor):
@@ -116,7 +56,7 @@ class CepProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Prepare for a task: open the state, compile the pattern."""
         self._handle = handle
-        self._storage = _SparkStorage(handle)
+        self._storage = SparkStorage(handle)
         partition = TaskContext.get()
         number = partition.partitionId() if partition else 0
         context = RuntimeContext(f"CEP: {self._plan.layout.pattern}", number)
@@ -126,55 +66,55 @@ class CepProcessor(StatefulProcessor):
     def handleInputRows(
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
-        """Take in a bucket's new events."""
+        """Take in a bucket's new events, and the watermark that the micro-batch makes."""
+        names = ("partition", "position", "data", "dropped", "latest")
         packed = [
-            row
-            for frame in rows
-            for row in zip(
-                frame["partition"],
-                frame["position"],
-                frame["data"],
-                frame["dropped"],
-                strict=True,
-            )
+            row for frame in rows for row in zip(*(frame[name] for name in names), strict=True)
         ]
         packed.sort(key=lambda row: row[:2])
-        tables = [read_table(data) for _, _, data, _ in packed if data is not None]
-        now = self._now(timerValues)
-        late = sum(count_late(times, now) for *_, times in packed if times is not None)
-        yield self._run(tables, late, now, False)
+        arrivals = Arrivals(
+            [read_table(data) for _, _, data, _, _ in packed if data is not None],
+            max(int(row[4]) for row in packed),
+            [times for *_, times, _ in packed if times is not None],
+        )
+        yield self._run(key, arrivals, self._now(timerValues), False)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[pd.DataFrame]:
         """Let time pass for a bucket."""
-        yield self._run([], 0, self._now(timerValues), True)
+        yield self._run(key, Arrivals(), self._now(timerValues), True)
 
     def close(self) -> None:
         """End a task."""
         self._task.close()
 
-    def _run(self, tables: list[pa.Table], late: int, now: int, expired: bool) -> pd.DataFrame:
+    def _run(self, key: Any, arrivals: Arrivals, now: int, is_expired: bool) -> pd.DataFrame:
         self._storage.read = self._storage.written = 0
-        work = BucketWork(self._task, self._storage)
+        work = BucketWork(self._task, self._storage, self._task.key_groups.of_bucket(int(key[0])))
         try:
             with fewer_collections():
-                output = work.run(tables, now)
+                outputs = work.run(arrivals, now)
         except CepRuntimeError as error:
             raise error.in_pattern(self._plan.layout.pattern) from error.__cause__
-        before = None if expired else work.index.timer
-        wanted = work.deadline
+        before = None if is_expired else work.index.timer
+        work.close(self._set_timer(before, work.timer(now), now), now)
+        return pd.DataFrame(
+            [result_row(self._task, output, self._keeps_late, self._storage) for output in outputs]
+        )
+
+    def _set_timer(self, before: int | None, wanted: int | None, now: int) -> int | None:
+        """See to it that Spark calls no later than wanted; return the timer that it has."""
         if wanted is not None:
             wanted = max(wanted, now + 1, 1)
+            if before is not None and now < before <= wanted:
+                return before  # to be called too early costs less than two calls now
         if before != wanted:
             if before is not None:
                 self._handle.deleteTimer(before)
             if wanted is not None:
                 self._handle.registerTimer(wanted)
-        work.close(wanted)
-        row = result_row(self._task, output, self._keeps_late, self._storage)
-        row["lateRecords"] += late
-        return pd.DataFrame([row])
+        return wanted
 
     def _now(self, timer_values: Any) -> int:
         if self._plan.processing_time:
@@ -184,20 +124,22 @@ class CepProcessor(StatefulProcessor):
 
 
 def result_row(
-    task: StreamTask, output: BucketOutput, keeps_late: bool, storage: Any
+    task: StreamTask, output: BucketOutput, keeps_late: bool, storage: BucketStorage
 ) -> dict[str, Any]:
-    """Give what the work on a bucket gave as a row of :data:`RESULTS`."""
+    """Return what the work on a bucket gave as a row of :data:`RESULTS`."""
     numbers = events = late = None
     if len(output.found):
         numbers, events = pack_results(output.found, output.events)
     if output.late is not None and keeps_late:
         late = write_table(output.late.select(task.layout.schema.fieldNames()))
+    read, storage.read = storage.read, 0
+    written, storage.written = storage.written, 0
     return {
         "numbers": numbers,
         "events": events,
         "late": late,
-        "lateRecords": 0 if output.late is None else output.late.num_rows,
+        "lateRecords": output.late_count,
         "droppedMatches": output.found.dropped,
-        "stateBytesRead": storage.read,
-        "stateBytesWritten": storage.written,
+        "stateBytesRead": read,
+        "stateBytesWritten": written,
     }

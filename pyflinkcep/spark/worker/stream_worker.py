@@ -16,7 +16,9 @@ from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.choice import make_matcher
+from pyflinkcep.spark.state.bucket_state import StateShape
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.time import MIN_WATERMARK
 
 __all__ = ["StreamPlan", "StreamTask"]
 
@@ -51,6 +53,11 @@ class StreamPlan:
     droppable, dropped : frozenset of int
         Events that matching can do without, and those of them that it does not get, by the bits
         of the conditions that Spark evaluated.
+    delay_ms : int or None, milliseconds
+        How far the watermark is behind the latest event of a micro-batch; None if it is Spark's.
+    is_downstream : bool
+        Whether the events come from another stateful operator, which follows Spark's watermark:
+        then nothing is late but what is at or before the watermark that a bucket has reached.
     """
 
     pattern: Pattern
@@ -65,6 +72,8 @@ class StreamPlan:
     limit: PartialMatchLimit | None = None
     droppable: frozenset[int] = frozenset()
     dropped: frozenset[int] = frozenset()
+    delay_ms: int | None = None
+    is_downstream: bool = False
 
 
 class StreamTask:
@@ -93,6 +102,8 @@ class StreamTask:
         self.on_pattern_change = plan.on_pattern_change
         self.droppable = plan.droppable
         self.dropped = plan.dropped
+        self.is_downstream = plan.is_downstream
+        self._delay_ms = plan.delay_ms
         self.order = comparator_key(plan.comparator)
         self.nfa: NFA = NFACompiler.compile(plan.pattern, plan.wants_timeouts)
         self._open = ExitStack()
@@ -112,6 +123,19 @@ class StreamTask:
         self.reader = RowReader(plan.layout.schema)
         self.event_schema = pa.schema([plan.schema.field(name) for name in plan.layout.payload])
         self.key_schema = pa.schema([plan.schema.field(name) for name in plan.layout.key_signature])
+        self.shape = StateShape(
+            plan.layout.pattern,
+            plan.key_groups,
+            plan.schema,
+            self.event_schema,
+            self.key_schema,
+        )
+
+    def watermark_of(self, latest: int) -> int:
+        """Return the watermark that the latest event time of a micro-batch makes."""
+        return (
+            MIN_WATERMARK if self._delay_ms is None else max(latest - self._delay_ms, MIN_WATERMARK)
+        )
 
     def close(self) -> None:
         """End the life of rich conditions."""

@@ -24,6 +24,7 @@ from pyflinkcep import Pattern
 from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.nfa.atoms import known_bits
 from pyflinkcep.nfa.droppable import Relevance
+from pyflinkcep.operator.state_format import unpack
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.columns import BITS, HASH, spark_atoms
 from pyflinkcep.spark.arrow.internals import arrow_schema
@@ -31,12 +32,13 @@ from pyflinkcep.spark.arrow.ipc import read_table
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.state.fingerprint import fingerprint
-from pyflinkcep.spark.state.index import BucketIndex, PageId
+from pyflinkcep.spark.state.index import BucketIndex
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import Page
-from pyflinkcep.spark.worker.bucket import BucketWork
-from pyflinkcep.spark.worker.flush import MemoryStorage
-from pyflinkcep.spark.worker.pack import PackTask, count_late, read_times
+from pyflinkcep.spark.state.sealed import unseal
+from pyflinkcep.spark.state.storage import MemoryStorage, PageId
+from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
+from pyflinkcep.spark.worker.pack import PackTask, read_times
 from pyflinkcep.spark.worker.stream_worker import StreamPlan, StreamTask
 from pyflinkcep.spark.worker.unpack import pack_results, unpack_results
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
@@ -84,6 +86,24 @@ class SpyStorage(MemoryStorage):
         self.pages_written.append(page)
         super().write_page(page, data)
 
+    def all_pages(self) -> dict[PageId, bytes]:
+        """Return the pages that are kept apart from the index."""
+        return dict(self._pages)
+
+    def all_segments(self) -> dict[int, bytes]:
+        """Return the segments of the queue that are kept apart from the index."""
+        return dict(self._segments)
+
+    def copy(self) -> SpyStorage:
+        """Return another storage with the same state."""
+        other = SpyStorage()
+        other._index, other._pages, other._segments = (
+            self._index,
+            self.all_pages(),
+            self.all_segments(),
+        )
+        return other
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing is kept at all."""
@@ -92,7 +112,7 @@ class SpyStorage(MemoryStorage):
     @property
     def segments_kept(self) -> int:
         """The number of segments of the queue."""
-        return len(self._segments)
+        return 0 if self._index is None else len(unpack(unseal(self._index)[0])[0]["segments"])
 
 
 @attrs.define(eq=False)
@@ -112,8 +132,11 @@ class Bucket:
         Whether events that matching can do without are dropped, as before a stream's shuffle.
     shows_time : bool
         Whether it can do so only where the times of matches stay the same.
-    dropped_count, dropped_late : int
-        How many events were dropped, and how many of them were late.
+    delay_ms : int or None
+        How far the watermark is behind the latest event of a batch; None if it is only what
+        :meth:`batch` is given.
+    dropped_count, late_count : int
+        How many events were dropped, and how many were late, dropped ones among them.
     """
 
     pattern: Pattern
@@ -132,8 +155,10 @@ class Bucket:
     late: list[tuple[str | None, int]] = attrs.field(factory=list)
     filtered: bool = False
     shows_time: bool = True
+    delay_ms: int | None = None
+    is_downstream: bool = False
     dropped_count: int = 0
-    dropped_late: int = 0
+    late_count: int = 0
     task: StreamTask = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -166,6 +191,8 @@ class Bucket:
             on_pattern_change=self.on_change,
             droppable=droppable,
             dropped=droppable if self.filtered else frozenset(),
+            delay_ms=self.delay_ms,
+            is_downstream=self.is_downstream,
         )
         self.task = StreamTask(plan, RuntimeContext("test", 0))
 
@@ -189,38 +216,44 @@ class Bucket:
         if watermark is not None:
             self.watermark = max(self.watermark, watermark)
         if rows:
-            self._run(self._packed(self.events(rows)), expired=False)
+            self._run(self._packed(self.events(rows)))
         elif self.timer is not None and self.timer <= self.watermark:
-            self._run([], expired=True)
+            self._run(Arrivals())
 
-    def _packed(self, table: pa.Table) -> list[pa.Table]:
-        """Give events as they come out of the shuffle; count those that do not."""
+    def _packed(self, table: pa.Table) -> Arrivals:
+        """Return events as they come out of the shuffle; count those that do not."""
         task = self.task
         pack = PackTask(task.layout, task.schema, task.key_groups, task.dropped)
         rows = [row for packed in pack.run(iter(table.to_batches(3))) for row in packed.to_pylist()]
         dropped = [row["dropped"] for row in rows if row["dropped"] is not None]
         self.dropped_count += sum(len(read_times(times)) for times in dropped)
-        self.dropped_late += sum(count_late(times, self.watermark) for times in dropped)
-        return [read_table(row["data"]) for row in rows if row["data"] is not None]
+        tables = [read_table(row["data"]) for row in rows if row["data"] is not None]
+        return Arrivals(tables, max(row["latest"] for row in rows), dropped)
 
     def close(self) -> None:
         """Give the final watermark, as a flush does."""
         self.watermark = MAX_WATERMARK
-        self._run([], expired=True)
+        self._run(Arrivals())
 
     def index(self) -> BucketIndex:
         """Give the table of contents of the state."""
         return BucketWork(self.task, self.storage).index
 
     def pages(self) -> dict[PageId, Page]:
-        """Give the pages of the state."""
-        return {at: Page.from_bytes(self.storage.read_page(at)) for at in self.index().pages}
+        """Return the pages of the state."""
+        state = BucketWork(self.task, self.storage).state
+        return {page: state.read_page(page) for page in state.index.pages}
 
-    def _run(self, tables: list[pa.Table], expired: bool) -> None:
+    def _run(self, arrivals: Arrivals) -> None:
         work = BucketWork(self.task, self.storage)
-        output = work.run(tables, self.watermark)
-        self.timer = work.deadline
-        work.close(self.timer)
+        outputs = work.run(arrivals, self.watermark)
+        self.timer = work.timer(self.watermark)
+        work.close(self.timer, self.watermark)
+        for output in outputs:
+            self._take(output)
+
+    def _take(self, output: BucketOutput) -> None:
+        self.late_count += output.late_count
         stages = self.task.nfa.stages
         packed = pack_results(output.found, output.events)
         found, table = unpack_results(*packed, stages, 0)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyflinkcep.testing import OperatorTestHarness
+from pyflinkcep.time import MIN_WATERMARK
 from tests.conformance.cases import by_key
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 from tests.unit.spark.buckets import Bucket
@@ -46,20 +47,53 @@ def test_a_bucket_gives_what_the_operator_gives(spec: PatternSpec, batches: list
         harness.processWatermark(watermark)
         for key, event, ts in rows:
             harness.processElement(event, ts, key)
-        events = [
-            {
-                "key": key,
-                "ts": ts,
-                "id": event.number,
-                "name": event.name,
-                "price": float(event.price),
-            }
-            for key, event, ts in rows
-        ]
-        bucket.batch(events, watermark)
+        bucket.batch(_rows(rows), watermark)
+    _check(bucket, harness)
+
+
+@given(patterns(), micro_batches(), st.integers(0, 6), st.sampled_from(["same", "ahead", "behind"]))
+def test_the_watermark_moves_within_the_micro_batch(
+    spec: PatternSpec, batches: list[Batch], delay_ms: int, spark_is: str
+) -> None:
+    """
+    The answers are those of an operator whose source sends its watermark after each batch.
+
+    Spark's own watermark may be ahead, because of events that a filter drops before the pattern,
+    or behind, because of another watermark in the query.
+    """
+    bucket = Bucket(spec.build(), key_groups=2, delay_ms=delay_ms)
+    harness = OperatorTestHarness(spec.build(), timeoutHandling=True, lateDataOutput=True)
+    latest = MIN_WATERMARK
+    for rows, other in batches:
+        if spark_is == "same" and latest != MIN_WATERMARK:
+            other = latest - delay_ms
+        spark = MIN_WATERMARK if spark_is == "behind" else other
+        harness.processWatermark(max(spark, bucket.watermark))
+        for key, event, ts in rows:
+            harness.processElement(event, ts, key)
+        latest = max(latest, *(ts for _, _, ts in rows))
+        harness.processWatermark(latest - delay_ms)
+        bucket.batch(_rows(rows), spark)
+    _check(bucket, harness)
+
+
+def _rows(rows: list[tuple[str, Event, int]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "key": key,
+            "ts": ts,
+            "id": event.number,
+            "name": event.name,
+            "price": float(event.price),
+        }
+        for key, event, ts in rows
+    ]
+
+
+def _check(bucket: Bucket, harness: OperatorTestHarness) -> None:
+    """Compare all results, after the final watermark."""
     harness.close()
     bucket.close()
-
     assert by_key(bucket.matches) == _answer(harness.matches)
     assert by_key(bucket.timeouts) == _answer(harness.timeouts)
     assert by_key(bucket.late) == by_key((key, event.number) for key, event in harness.lateData)

@@ -12,7 +12,8 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.errors import CepRuntimeError, PatternChangedError, StateFormatError
-from pyflinkcep.spark.worker import bucket as bucket_module
+from pyflinkcep.spark.state import bucket_state
+from pyflinkcep.spark.state.sealed import seal, unseal
 from pyflinkcep.testing import OperatorTestHarness
 from tests.conformance.cases import by_key, make_event, match_ids
 from tests.unit.spark.buckets import Bucket, SpyStorage, name_is
@@ -91,7 +92,8 @@ def test_pages_that_split_change_no_answer(
     monkeypatch: pytest.MonkeyPatch, key_groups: int, batch_size: int
 ) -> None:
     """However often pages are divided while keys are at work, results are the operator's."""
-    monkeypatch.setattr(bucket_module, "_LARGE_PAGE", 2000)
+    monkeypatch.setattr(bucket_state, "_LARGE_PAGE", 2000)
+    monkeypatch.setattr(bucket_state, "_LARGE_COMMON", 2000)
     batches = batches_of(random_events(1, keys=80, size=2000), batch_size)
     bucket = Bucket(a_to_b(), key_groups=key_groups)
     deepest = 0
@@ -106,7 +108,8 @@ def test_pages_that_split_change_no_answer(
 
 def test_a_key_is_in_one_page_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """After any number of splits each waiting key is in the page that its hash leads to."""
-    monkeypatch.setattr(bucket_module, "_LARGE_PAGE", 1000)
+    monkeypatch.setattr(bucket_state, "_LARGE_PAGE", 1000)
+    monkeypatch.setattr(bucket_state, "_LARGE_COMMON", 1000)
     bucket = Bucket(a_to_b(window_ms=None), key_groups=2)
     for round in range(6):
         bucket.batch([event(f"k{k}", 10 + round, "a", round) for k in range(60)], 9 + round)
@@ -116,8 +119,9 @@ def test_a_key_is_in_one_page_only(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(bucket.pages()) > 4
 
 
-def test_few_keys_read_and_write_few_pages() -> None:
+def test_few_keys_read_and_write_few_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A batch that touches one key reads and writes one page of many."""
+    monkeypatch.setattr(bucket_state, "_LARGE_COMMON", 1000)
     bucket = Bucket(a_to_b(window_ms=None), key_groups=64)
     bucket.batch([event(f"k{k}", 10, "a", k) for k in range(500)], 5)
     bucket.batch([event("k0", 20, "c")], 15)
@@ -180,8 +184,14 @@ def test_an_unknown_format_version_is_refused() -> None:
     bucket.batch([event("k", 10, "a")], 5)
     index = bucket.storage.read_index()
     assert index is not None
-    bucket.storage.write_index(index[:4] + struct.pack("<H", 99) + index[6:])
+    container = unseal(index)[0]
+    newer_seal = index[:4] + struct.pack("<H", 98) + index[6:]
+    newer_state = seal(container[:4] + struct.pack("<H", 99) + container[6:])
 
+    bucket.storage.write_index(newer_seal)
+    with pytest.raises(StateFormatError, match="sealed in format 98, this release reads format 1"):
+        bucket.batch([event("k", 20, "b")], 5)
+    bucket.storage.write_index(newer_state)
     with pytest.raises(StateFormatError, match="state format 99, this release reads format 1"):
         bucket.batch([event("k", 20, "b")], 5)
 

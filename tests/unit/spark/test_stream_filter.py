@@ -63,7 +63,7 @@ def seen(bucket: Bucket) -> tuple[Any, ...]:
     matches = [(key, ts if bucket.shows_time else 0, m) for key, ts, m in bucket.matches]
     if any(table.is_pending for table in bucket.task.nfa.tables.values()):
         matches.sort(key=repr)
-    return by_key(matches), by_key(bucket.timeouts), len(bucket.late) + bucket.dropped_late
+    return by_key(matches), by_key(bucket.timeouts), bucket.late_count
 
 
 def check(

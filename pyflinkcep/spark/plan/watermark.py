@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The watermark that a pattern on a stream follows: that of its own events, or Spark's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+from pyspark.sql import DataFrame
+
+from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
+
+__all__ = ["StreamWatermark", "streaming_nodes"]
+
+_WATERMARK = "EventTimeWatermark"
+_EMITTING = ("Aggregate", "Distinct", "FlatMapGroups", "TransformWithState")
+
+
+@attrs.frozen
+class StreamWatermark:
+    """
+    How a stream's watermark moves.
+
+    Attributes
+    ----------
+    delay_ms : int or None, milliseconds
+        How far it is behind the latest event of a micro-batch, in that same micro-batch; None if
+        it is Spark's, which is behind the latest event of the micro-batches before.
+    is_downstream : bool
+        Whether another stateful operator makes the events: their times are after the watermark
+        of the micro-batch before, not after that of their own.
+    reason : str
+        Why it is Spark's, empty if it is not.
+    """
+
+    delay_ms: int | None
+    is_downstream: bool
+    reason: str
+
+    @classmethod
+    def of(cls, dataframe: DataFrame, time_column: str) -> StreamWatermark:
+        """Decide for the events of a stream and their time."""
+        plan = analysed_plan(dataframe)
+        if plan is None:  # as over Spark Connect
+            return cls(None, False, "the plan of the stream cannot be looked at")
+        nodes = list(streaming_nodes(plan))
+        if any(map(_emits, nodes)):
+            return cls(None, True, "another stateful operator makes the events")
+        if sum(node.nodeName() == _WATERMARK for node in nodes) != 1:
+            return cls(None, False, "the stream has several watermarks")
+        delay = dataframe.schema[time_column].metadata.get(WATERMARK_DELAY)
+        if delay is None:
+            return cls(None, False, f"withWatermark names another column than {time_column!r}")
+        return cls(int(delay), False, "")
+
+    def __str__(self) -> str:
+        """Return it in words, for ``explain()``."""
+        if self.delay_ms is None:
+            return f"Spark's, of the micro-batches before: {self.reason}"
+        return f"{self.delay_ms} ms behind the latest event, in the micro-batch that brings it"
+
+
+def streaming_nodes(plan: Any) -> Iterator[Any]:
+    """Return the operators of a logical plan that work on streams."""
+    if plan.isStreaming():
+        yield plan
+        children = plan.children()
+        for number in range(children.size()):
+            yield from streaming_nodes(children.apply(number))
+
+
+def _emits(node: Any) -> bool:
+    """Whether an operator keeps state and makes rows of its own, when Spark's watermark moves."""
+    if node.nodeName() == "Join":
+        children = node.children()
+        return all(children.apply(number).isStreaming() for number in range(children.size()))
+    return bool(node.nodeName().startswith(_EMITTING))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A checksum around each value of state: damage is noticed before anything is read of it."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyflinkcep.errors import StateFormatError
+from pyflinkcep.operator.state_format import damaged_state
+
+__all__ = ["naming_damage", "seal", "unseal"]
+
+SEAL_FORMAT = 1
+"""The version of the seal that this release writes; it reads no other."""
+
+_MAGIC = b"\x8ePFC"  # far from _UNSEALED: no damage to one byte makes one of the other
+_HEAD = struct.Struct("<4sHHI")
+_UNSEALED = (b"PFCS", b"\xff\xff\xff\xff")  # a container, an Arrow stream
+
+
+def seal(data: bytes) -> bytes:
+    """
+    Return a value with its checksum.
+
+    Examples
+    --------
+    >>> unseal(seal(b"state"))
+    (b'state', True)
+    """
+    return _HEAD.pack(_MAGIC, SEAL_FORMAT, 0, zlib.crc32(data)) + data
+
+
+def unseal(data: bytes) -> tuple[bytes, bool]:
+    """
+    Return a value without its checksum, and whether it had one.
+
+    Values of releases before the seal have none.
+
+    Raises
+    ------
+    StateFormatError
+        If the value is damaged, or sealed in an unknown format.
+    """
+    if data.startswith(_UNSEALED):
+        return data, False
+    if len(data) < _HEAD.size or not data.startswith(_MAGIC):
+        raise damaged_state(f"{len(data)} bytes that pyflinkcep did not write")
+    _, version, reserved, checksum = _HEAD.unpack_from(data)
+    value = data[_HEAD.size :]
+    if version != SEAL_FORMAT:
+        raise StateFormatError(
+            f"state sealed in format {version}, this release reads format {SEAL_FORMAT}",
+            "restore with the release that wrote it, or start from empty state",
+        )
+    if reserved or zlib.crc32(value) != checksum:
+        raise damaged_state(f"the checksum of {len(value)} bytes does not fit")
+    return value, True
+
+
+@contextmanager
+def naming_damage(pattern: str, what: str) -> Iterator[None]:
+    """
+    Let errors of damaged state say where it is.
+
+    Parameters
+    ----------
+    pattern : str
+        The pattern in one line.
+    what : str
+        What is read, such as ``"key group 7"``.
+    """
+    try:
+        yield
+    except StateFormatError as error:
+        message = f"pattern {pattern}, {what}: {error.message}"
+        raise StateFormatError(message, error.hint) from error.__cause__
