@@ -35,8 +35,10 @@ def test_a_stored_checkpoint_goes_on(folder: Path, spark: SparkSession, tmp_path
         rest = jobs.answers(jobs.in_one(flushed).collect())
         batch = jobs.answers(jobs.in_one(jobs.bounded(spark, source)).collect())
 
-    assert jobs.answers(after.rows) == facts["after"]
-    parts = (facts["before"], facts["after"], rest)
+    # The last micro-batch now moves the watermark itself: what the flush gave comes before it.
+    given = jobs.answers(after.rows)
+    assert all(given[name][: len(rows)] == rows for name, rows in facts["after"].items())
+    parts = (facts["before"], given, rest)
     # Without times: what waits for time to pass has the watermark of its micro-batch.
     assert {
         name: [match for part in parts for _, match in part.get(name, ())] for name in batch
