@@ -87,18 +87,18 @@ def bits(nfa: NFA, event: Event) -> int:
     return sum(atom.bit for atom in nfa.atoms if atom.bit and atom.function(event))
 
 
-def check(trial: Trial) -> int:
-    """Compare the results with and without what may be dropped; give how much was dropped."""
+def check(trial: Trial) -> None:
+    """Compare the results with and without what may be dropped, if anything may."""
     nfa = NFACompiler.compile(trial.spec.build(), trial.wants_timeouts)
     droppable, known = trial.relevance(nfa).droppable, trial.known(nfa)
     kept = [timed for timed in trial.events if bits(nfa, timed[0]) & known not in droppable]
+    assume(len(kept) < len(trial.events))  # else both runs are the same
     watermarks = [trial.events[at % len(trial.events)][1] + at % 2 for at in trial.delays]
     watermarks.sort()
     everything = trial.run(trial.events, watermarks)
     without = trial.run(kept, watermarks)
 
     assert trial.result(without, nfa) == trial.result(everything, nfa)
-    return len(trial.events) - len(kept)
 
 
 def _without_strictness(stage: StageSpec) -> StageSpec:
@@ -123,11 +123,11 @@ def relaxed_patterns() -> st.SearchStrategy[PatternSpec]:
 @given(trials(relaxed_patterns()))
 def test_what_may_be_dropped_of_relaxed_patterns_changes_no_result(trial: Trial) -> None:
     """The same where half of the patterns let something be dropped."""
-    assume(check(trial) > 0)
+    check(trial)
 
 
 @settings(max_examples=MANY)
 @given(trials(patterns()))
 def test_what_may_be_dropped_changes_no_result(trial: Trial) -> None:
     """Matches, timeouts, their order and times are the same with and without the events."""
-    assume(check(trial) > 0)
+    check(trial)

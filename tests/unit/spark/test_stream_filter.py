@@ -68,8 +68,8 @@ def seen(bucket: Bucket) -> tuple[Any, ...]:
 
 def check(
     spec: PatternSpec, batches: list[tuple[Rows, int]], timeouts: bool, shows_time: bool
-) -> int:
-    """Compare with and without the filter; give how many events were dropped."""
+) -> None:
+    """Compare with and without the filter, if it drops anything."""
     pattern = spec.build(names_are)
     filtered, whole = (
         Bucket(pattern, timeouts, filtered=on, shows_time=shows_time, key_groups=2)
@@ -80,10 +80,10 @@ def check(
             bucket.batch(rows, watermark)
             bucket.batch([])
         bucket.close()
+        assume(filtered.dropped_count > 0)  # else both are the same
 
     assert seen(filtered) == seen(whole)
     assert whole.dropped_count == 0
-    return filtered.dropped_count
 
 
 @settings(max_examples=MANY)
@@ -92,7 +92,7 @@ def test_the_filter_changes_nothing_of_relaxed_patterns(
     spec: PatternSpec, batches: Any, timeouts: bool, shows_time: bool
 ) -> None:
     """The same where half of the patterns let something be dropped."""
-    assume(check(spec, batches, timeouts, shows_time) > 0)
+    check(spec, batches, timeouts, shows_time)
 
 
 @settings(max_examples=MANY)
@@ -101,7 +101,7 @@ def test_the_filter_changes_nothing(
     spec: PatternSpec, batches: Any, timeouts: bool, shows_time: bool
 ) -> None:
     """Matches, timeouts and the number of late events are the same, in order for each key."""
-    assume(check(spec, batches, timeouts, shows_time) > 0)
+    check(spec, batches, timeouts, shows_time)
 
 
 _CASES = chunks(OPERATOR_FILES, 50)
