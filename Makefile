@@ -38,8 +38,11 @@ format: ## format Python, and C if clang-format is installed
 bench: ## measure throughput; results go to tests/benchmark/results
 	$(PYTHON) -m tests.benchmark
 
-docs: ## check that the manual's code runs and its links lead somewhere
+docs: docs/architecture.svg ## check that the manual's code runs and its links lead somewhere
 	pytest -q tests/test_docs.py
+
+docs/architecture.svg: docs/architecture.dot
+	dot -Tsvg $< -o $@
 
 dist: ## build sdist and wheel into dist/
 	$(PYTHON) -m build

@@ -106,3 +106,50 @@ def test_ci_runs_the_readme_command():
 
     assert f"\n{command}\n" in text(README)
     assert command in text(ROOT / ".ci" / "run")
+
+
+# --- the architecture
+
+
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+
+
+def test_architecture_names_files_that_exist():
+    """Every file and folder that the page names is in the package, or in the project."""
+    names = re.findall(r"`([\w./]+(?:\.py|\.c|/))`", text(ARCHITECTURE))
+    folders = [ROOT, ROOT / "pyflinkcep", ROOT / "pyflinkcep" / "kernel"]
+    files = {path.name for path in (ROOT / "pyflinkcep").rglob("*.*")}
+
+    missing = [
+        name
+        for name in names
+        if not any((folder / name).exists() for folder in folders)
+        and not ("/" not in name and name in files)
+    ]
+    assert missing == []
+    assert len(names) > 80
+
+
+def test_every_c_file_is_in_the_table_of_mirrors():
+    """The table names each C file once, and the Python files that the C file says it mirrors."""
+    rows = [line.split("|") for line in text(ARCHITECTURE).splitlines() if ".c`" in line]
+    rows = [row for row in rows if len(row) == 5]
+    table = {name: row[3] for row in rows for name in re.findall(r"`(\w+\.c)`", row[1])}
+    sources = {path.name: text(path) for path in (ROOT / "pyflinkcep/kernel/src").glob("*.c")}
+
+    assert set(table) == set(sources)
+    for name, source in sources.items():
+        said = re.search(r"Mirror: ([\s\S]*?)\*/", source)
+        mirrors = re.findall(r"[\w/]+/\w+\.py", said[1]) if said else []
+        assert [mirror for mirror in mirrors if mirror not in table[name]] == []
+
+
+def test_every_room_has_a_paragraph():
+    """Each folder of the package is named on the page."""
+    folders = {
+        f"{path.parent.relative_to(ROOT / 'pyflinkcep')}/"
+        for path in (ROOT / "pyflinkcep").rglob("__init__.py")
+    } - {"./"}
+    page = text(ARCHITECTURE)
+
+    assert [folder for folder in sorted(folders) if f"`{folder}`" not in page] == []

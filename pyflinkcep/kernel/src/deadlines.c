@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When windows end. Mirror: _deadline, _passed_deadline and first_deadline in nfa/nfa.py. */
+/* When windows end. Mirror: nfa/windows.py. */
 #include "kernel.h"
 
 /* Find when the first of the windows of a partial match ends; return false when none does. */
