@@ -280,7 +280,7 @@ class EventEvaluation:
 
     def _edge(self, node: SharedBufferNode, version: DeweyNumber) -> SharedBufferEdge:
         """Give the step by which a run came to a node."""
-        edges = node.edges
+        edges = node.edges_of(version)
         if len(edges) > 1:
             edges = [edge for edge in edges if version.is_compatible_with(edge.version)]
         if len(edges) != 1:

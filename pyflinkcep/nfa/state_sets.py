@@ -16,6 +16,7 @@ __all__ = ["Reaction", "StateSet", "StateSets"]
 
 _MOST_SETS = 4096
 _MOST_REACTIONS = 65536
+_MOST_STEPS = 1_000_000
 
 
 @attrs.frozen(eq=False)
@@ -84,7 +85,7 @@ class StateSet:
 
     def _remember(self, bits: int, reaction: Reaction) -> None:
         """Keep a reaction that follows from the bits given with an event alone."""
-        if not self.family.reserve():
+        if not self.family.reserve(len(reaction.steps)):
             return
         if reaction.passes:
             self.passed.add(bits)
@@ -152,6 +153,7 @@ class StateSets:
         self.known = known
         self._met: dict[frozenset[StateTable], StateSet] = {}
         self._reactions = 0
+        self._steps = 0
 
     def of(self, tables: Iterable[StateTable]) -> StateSet:
         """Return the set of these states."""
@@ -169,7 +171,8 @@ class StateSets:
         """Whether a set is kept."""
         return self._met.get(frozenset(state_set.tables)) is state_set
 
-    def reserve(self) -> bool:
-        """Count one more reaction; whether it may be kept."""
+    def reserve(self, steps: int) -> bool:
+        """Count one more reaction of so many steps; whether it may be kept."""
         self._reactions += 1
-        return self._reactions <= _MOST_REACTIONS
+        self._steps += steps
+        return self._reactions <= _MOST_REACTIONS and self._steps <= _MOST_STEPS

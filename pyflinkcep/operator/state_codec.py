@@ -245,7 +245,7 @@ class StateReader:
                 target = self._node(nodes, number)  # an earlier one: paths have no circles
                 locks = self.within(0, _MOST)
                 version = versions[self.within(0, len(versions))]
-                node.edges.append(SharedBufferEdge(locks, target, version))
+                node.add_edge(SharedBufferEdge(locks, target, version))
         partials = [self._read_match(nodes, versions) for _ in self.count(5)]
         completed = [self._read_match(nodes, versions) for _ in self.count(5)]
         self._check_starts(partials, completed)

@@ -151,7 +151,7 @@ class SharedBufferAccessor:
         elif not node.alive:
             node.alive = True
             entry.ref_counter += 1
-        node.edges.append(SharedBufferEdge(0, previous, version))
+        node.add_edge(SharedBufferEdge(0, previous, version))
         return node
 
     def extend(
@@ -197,7 +197,7 @@ class SharedBufferAccessor:
         if not node.alive:
             return
         node.ref_counter += 1
-        for edge in node.edges:
+        for edge in node.edges_of(version):
             if version.is_compatible_with(edge.version):
                 edge.ref_counter += 1
 
@@ -235,14 +235,15 @@ class SharedBufferAccessor:
             node, version = work.pop()
             if not node.alive:
                 break
-            kept = []
-            for edge in node.edges:
-                if version.is_compatible_with(edge.version) and edge.release():
-                    if edge.target is not None:
-                        work.append((edge.target, edge.version))
-                else:
-                    kept.append(edge)
-            node.edges = kept
+            gone = [
+                edge
+                for edge in node.edges_of(version)
+                if version.is_compatible_with(edge.version) and edge.release()
+            ]
+            for edge in gone:
+                node.edges.remove(edge)
+                if edge.target is not None:
+                    work.append((edge.target, edge.version))
             self._release_one(node)
 
     def _release_one(self, node: SharedBufferNode) -> None:
@@ -284,7 +285,7 @@ class SharedBufferAccessor:
                 paths.append(_collect(path))
                 continue
             path = (current, path)
-            for edge in current.edges:
+            for edge in current.edges_of(version):
                 if version.is_compatible_with(edge.version):
                     work.append((edge.target, edge.version, path))
         return paths

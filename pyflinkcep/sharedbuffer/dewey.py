@@ -30,6 +30,8 @@ class DeweyNumber:
         The number of digits.
     code : int
         A hash of all digits.
+    root : int
+        The first digit, which is another for each beginning of a match.
 
     Notes
     -----
@@ -52,6 +54,7 @@ class DeweyNumber:
     digit: int
     length: int
     code: int
+    root: int
 
     @classmethod
     def of(cls, digits: Iterable[int]) -> DeweyNumber:
@@ -77,8 +80,8 @@ class DeweyNumber:
     def following(cls, parent: DeweyNumber | None, digit: int) -> DeweyNumber:
         """Make the number that has a digit more than `parent`."""
         if parent is None:
-            return cls(None, digit, 1, hash((0, digit)))
-        return cls(parent, digit, parent.length + 1, hash((parent.code, digit)))
+            return cls(None, digit, 1, hash((0, digit)), digit)
+        return cls(parent, digit, parent.length + 1, hash((parent.code, digit)), parent.root)
 
     @property
     def digits(self) -> tuple[int, ...]:
@@ -95,12 +98,13 @@ class DeweyNumber:
         if not times:
             return self
         parent, digit = self.parent, self.digit + times
-        code = hash((0 if parent is None else parent.code, digit))
-        return DeweyNumber(parent, digit, self.length, code)
+        if parent is None:
+            return DeweyNumber(None, digit, 1, hash((0, digit)), digit)
+        return DeweyNumber(parent, digit, self.length, hash((parent.code, digit)), self.root)
 
     def add_stage(self) -> DeweyNumber:
         """Give the number with a digit 0 appended."""
-        return DeweyNumber(self, 0, self.length + 1, hash((self.code, 0)))
+        return DeweyNumber(self, 0, self.length + 1, hash((self.code, 0)), self.root)
 
     def is_compatible_with(self, other: DeweyNumber) -> bool:
         """

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import attrs
@@ -13,10 +14,13 @@ __all__ = [
     "EventId",
     "Lockable",
     "LockableEvent",
+    "ManyEdges",
     "NodeId",
     "SharedBufferEdge",
     "SharedBufferNode",
 ]
+
+_MOST_IN_A_LIST = 8
 
 
 class EventId(NamedTuple):
@@ -117,7 +121,7 @@ class SharedBufferNode(Lockable):
         The event.
     stage : str
         The user's name of the stage.
-    edges : list of SharedBufferEdge
+    edges : list of SharedBufferEdge or ManyEdges
         Versioned pointers to what each run had taken before, in insertion order.
     alive : bool
         Whether the buffer still holds the node. A node that is gone can come back while its
@@ -126,8 +130,20 @@ class SharedBufferNode(Lockable):
 
     entry: LockableEvent
     stage: str
-    edges: list[SharedBufferEdge] = attrs.field(factory=list)
+    edges: list[SharedBufferEdge] | ManyEdges = attrs.field(factory=list)
     alive: bool = True
+
+    def add_edge(self, edge: SharedBufferEdge) -> None:
+        """Add a pointer."""
+        edges = self.edges
+        edges.append(edge)
+        if len(edges) > _MOST_IN_A_LIST and isinstance(edges, list):
+            self.edges = ManyEdges(edges)
+
+    def edges_of(self, version: DeweyNumber) -> list[SharedBufferEdge]:
+        """Return the pointers that a run of a version may walk, and perhaps others."""
+        edges = self.edges
+        return edges if isinstance(edges, list) else edges.of(version)
 
     @property
     def node_id(self) -> NodeId:
@@ -154,3 +170,51 @@ class SharedBufferEdge(Lockable):
     target: SharedBufferNode | None
     version: DeweyNumber
     values: tuple[Any, ...] | None = None
+
+
+class ManyEdges:
+    """
+    The edges of a node that many runs came to, found by the first digit of their version.
+
+    A run walks edges of its own first digit only. So what a run does at a node costs as much as
+    there are edges of matches that began as it did, and not as much as there are edges.
+
+    Parameters
+    ----------
+    edges : list of SharedBufferEdge
+        The edges, in insertion order.
+    """
+
+    __slots__ = ("_all", "_by_root")
+
+    def __init__(self, edges: list[SharedBufferEdge]) -> None:
+        self._all: dict[SharedBufferEdge, None] = {}
+        self._by_root: dict[int, dict[SharedBufferEdge, None]] = {}
+        for edge in edges:
+            self.append(edge)
+
+    def append(self, edge: SharedBufferEdge) -> None:
+        """Add an edge."""
+        self._all[edge] = None
+        self._by_root.setdefault(edge.version.root, {})[edge] = None
+
+    def remove(self, edge: SharedBufferEdge) -> None:
+        """Drop an edge."""
+        root = edge.version.root
+        del self._all[edge]
+        del self._by_root[root][edge]
+        if not self._by_root[root]:
+            del self._by_root[root]
+
+    def of(self, version: DeweyNumber) -> list[SharedBufferEdge]:
+        """Return the edges whose version begins as this one, in insertion order."""
+        return list(self._by_root.get(version.root, ()))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[SharedBufferEdge]:
+        return iter(self._all)
+
+    def __getitem__(self, place: int) -> SharedBufferEdge:
+        return list(self._all)[place]

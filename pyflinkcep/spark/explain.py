@@ -32,6 +32,7 @@ _RESULTS = {
 """The ways to use matches, by whether they want timeouts and whether they show time."""
 
 _MOST_SHOWN = 8
+_MANY_STATES = 100
 
 
 def explanation(
@@ -214,7 +215,12 @@ def _dropped(nfa: NFA, relevance: Relevance) -> str:
 
 
 def _warnings(nfa: NFA) -> Iterator[str]:
-    """Warn of partial matches that nothing ever ends."""
+    """Warn of long repetitions, and of partial matches that nothing ever ends."""
+    if len(nfa.tables) > _MANY_STATES:
+        yield (
+            f"the pattern has {len(nfa.tables)} states: with times(n) of a stage each event may "
+            "begin a match, so that a match of n events costs about n² steps"
+        )
     if nfa.window_time > 0:
         return
     tables = [t for t in reversed(nfa.tables.values()) if not (t.is_stop or t.is_final)]

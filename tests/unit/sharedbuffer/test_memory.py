@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy as Skip
+from pyflinkcep import Pattern
+from pyflinkcep.sharedbuffer import DeweyNumber, SharedBufferEdge
+from pyflinkcep.sharedbuffer.elements import ManyEdges
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness
 from tests.shorthand import braces, parse, run
 
@@ -84,3 +89,45 @@ def test_events_of_one_time_are_told_apart() -> None:
     found = [match for _ in range(4) for match in harness.process("a", 7)]
 
     assert list(map(braces, found)) == ["{a a a}", "{a a a}"]
+
+
+def compared_versions(times: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Count how often versions are compared while many matches of one stage begin and end."""
+    count = 0
+    compatible = DeweyNumber.is_compatible_with
+
+    def counted(self: DeweyNumber, other: DeweyNumber) -> bool:
+        nonlocal count
+        count += 1
+        return compatible(self, other)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DeweyNumber, "is_compatible_with", counted)
+        harness = NFATestHarness(Pattern.begin("a").where(lambda _: True).times(times))
+        found = [len(harness.process(n, n)) for n in range(2 * times)]
+
+    assert (sum(found), harness.partialMatches) == (times + 1, times)
+    return count
+
+
+def test_long_repetitions_cost_the_square(monkeypatch: pytest.MonkeyPatch) -> None:
+    """times(n) of a stage: n runs take each event, and none looks at what the others do."""
+    short, long = (compared_versions(times, monkeypatch) for times in (40, 80))
+
+    assert long < 5 * short
+
+
+def test_edges_of_many_runs_are_those_of_a_list() -> None:
+    """However many runs came to a node: what a run may walk is the same, and in the same order."""
+    chance = random.Random(1)
+    digits = [[chance.randrange(1, 5), *chance.choices(range(3), k=2)] for _ in range(300)]
+    edges = [SharedBufferEdge(0, None, DeweyNumber.of(number)) for number in digits]
+    many, plain = ManyEdges(edges), list(edges)
+    for edge in chance.sample(edges, 250):
+        many.remove(edge)
+        plain.remove(edge)
+
+        version = DeweyNumber.of([*chance.choice(digits), 0])
+        walked = [e for e in many.of(version) if version.is_compatible_with(e.version)]
+        assert walked == [e for e in plain if version.is_compatible_with(e.version)]
+        assert (list(many), len(many), many[0]) == (plain, len(plain), plain[0])
