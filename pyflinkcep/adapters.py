@@ -122,7 +122,7 @@ def select_adapter(
     function: Any, tag: OutputTag | None = None, timeout_function: Any = None
 ) -> PatternProcessFunction:
     """
-    Wrap a select function, and a timeout function where a tag is given.
+    Wrap a select function, and a timeout function if a tag is given.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def select_adapter(
 def flat_select_adapter(
     function: Any, tag: OutputTag | None = None, timeout_function: Any = None
 ) -> PatternProcessFunction:
-    """Wrap a flatSelect function, and a flat timeout function where a tag is given."""
+    """Wrap a flatSelect function, and a flat timeout function if a tag is given."""
     flat_select = _method(function, PatternFlatSelectFunction, "flatSelect", "(match, out)")
     if tag is None:
         return FunctionAdapter(function, flat_select)
@@ -162,14 +162,14 @@ def flat_select_adapter(
 
 
 def as_process_function(function: Any) -> PatternProcessFunction:
-    """Give a process function as it is, a callable of (match, ctx, out) wrapped."""
+    """Return a process function as it is, a callable of (match, ctx, out) wrapped."""
     if isinstance(function, PatternProcessFunction):
         return function
     if callable(function) and not isinstance(function, type):
         _check_arguments(function, "(match, ctx, out)")
         return _CallableProcessFunction(function)
     raise InvalidArgumentError(
-        f"{function!r} is no process function",
+        f"expected a process function, got {function!r}",
         "give a PatternProcessFunction object or a function of (match, ctx, out)",
     )
 
@@ -195,7 +195,8 @@ def _method(function: Any, kind: type, name: str, arguments: str) -> Callable[..
         _check_arguments(function, arguments)
         return function  # type: ignore[no-any-return]
     raise InvalidArgumentError(
-        f"{function!r} is no {kind.__name__}", "give an object of that class, or a function"
+        f"expected a {kind.__name__}, got {function!r}",
+        "pass an object of that class, or a function",
     )
 
 

@@ -30,7 +30,7 @@ class CepError(Exception):
     Parameters
     ----------
     message : str
-        What was asked and what is wrong. Where Flink raises too, Flink's own text.
+        What was asked and what is wrong. If Flink raises too, Flink's own text.
     hint : str, optional
         What to write instead; shown under the message after a blank line.
 
@@ -56,7 +56,7 @@ class MalformedPatternException(CepError, ValueError):
 
 
 class InvalidArgumentError(CepError, ValueError):
-    """An argument out of its range; where Flink raises ``IllegalArgumentException``."""
+    """An argument out of its range, for which Flink raises ``IllegalArgumentException``."""
 
 
 class MissingConditionError(CepError, TypeError):
@@ -127,15 +127,15 @@ class CepRuntimeError(CepError, RuntimeError):
         return text if self.hint is None else f"{text}\n\nHint: {self.hint}"
 
     def at_key(self, key: Any) -> CepRuntimeError:
-        """Give the same error with the key filled in; None, the key of all, says nothing."""
+        """Return the same error with the key filled in; None, the key of all, says nothing."""
         return self if key is None or self.key is not None else self._with(key=repr(key))
 
     def at_time(self, timestamp_ms: int) -> CepRuntimeError:
-        """Give the same error with the event's time filled in."""
+        """Return the same error with the event's time filled in."""
         return self if self.timestamp_ms is not None else self._with(timestamp_ms=timestamp_ms)
 
     def in_pattern(self, pattern: str) -> CepRuntimeError:
-        """Give the same error with the pattern filled in."""
+        """Return the same error with the pattern filled in."""
         return self if self.pattern is not None else self._with(pattern=pattern)
 
     def _with(

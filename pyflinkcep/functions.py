@@ -57,7 +57,7 @@ class EventComparator(ABC):
 
     @abstractmethod
     def compare(self, first: Any, second: Any) -> int:
-        """Give a negative number, zero, or a positive number, as `first` is before `second`."""
+        """Return a negative number, zero, or a positive number, as `first` is before `second`."""
 
 
 @attrs.frozen
@@ -75,7 +75,7 @@ class OutputTag:
 
     Notes
     -----
-    Ports ``org.apache.flink.util.OutputTag``; the schema stands where Flink has the type.
+    Ports ``org.apache.flink.util.OutputTag``; the schema stands for Flink's type.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class PatternSelectFunction(ABC):
 
     @abstractmethod
     def select(self, pattern: Match) -> Any:
-        """Give the row for a match: a tuple, dict or Row of the output schema."""
+        """Return the row for a match: a tuple, dict or Row of the output schema."""
 
 
 class PatternFlatSelectFunction(ABC):
@@ -108,7 +108,7 @@ class PatternTimeoutFunction(ABC):
 
     @abstractmethod
     def timeout(self, pattern: Match, timeoutTimestamp: int) -> Any:
-        """Give the row; `timeoutTimestamp` is the end of the window in epoch milliseconds."""
+        """Return the row; `timeoutTimestamp` is the end of the window in epoch milliseconds."""
 
 
 class PatternFlatTimeoutFunction(ABC):
@@ -131,10 +131,10 @@ class ProcessContext(Protocol):
     """What a process function may ask, and its way to the side outputs."""
 
     def timestamp(self) -> int:
-        """Give the time of the match or timeout, epoch milliseconds."""
+        """Return the time of the match or timeout, epoch milliseconds."""
 
     def currentProcessingTime(self) -> int:
-        """Give the wall clock, epoch milliseconds."""
+        """Return the wall clock, epoch milliseconds."""
 
     def output(self, outputTag: OutputTag, value: Any) -> None:
         """Emit a row to a side output."""

@@ -61,11 +61,11 @@ class RuntimeContext:
         self._index = indexOfThisSubtask
 
     def getTaskName(self) -> str:
-        """Give the name of the running pattern."""
+        """Return the name of the running pattern."""
         return self._taskName
 
     def getIndexOfThisSubtask(self) -> int:
-        """Give the number of the partition, from 0."""
+        """Return the number of the partition, from 0."""
         return self._index
 
     def getState(self, *_: Any) -> Any:
@@ -96,7 +96,7 @@ class RichFunction:
         self._runtimeContext = context
 
     def getRuntimeContext(self) -> RuntimeContext:
-        """Give the context; raise CepRuntimeError before ``open``."""
+        """Return the context; raise CepRuntimeError before ``open``."""
         if self._runtimeContext is None:
             raise CepRuntimeError(
                 "The runtime context has not been initialized.",
@@ -108,7 +108,7 @@ class RichFunction:
         """Prepare for work; nothing by default."""
 
     def close(self) -> None:
-        """Give back what ``open`` took; nothing by default."""
+        """Release what ``open`` took; nothing by default."""
 
 
 class _Openable(Protocol):

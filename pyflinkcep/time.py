@@ -35,27 +35,27 @@ class Time:
 
     @staticmethod
     def milliseconds(milliseconds: int) -> timedelta:
-        """Give a duration of so many milliseconds."""
+        """Return a duration of a number of milliseconds."""
         return timedelta(milliseconds=milliseconds)
 
     @staticmethod
     def seconds(seconds: int) -> timedelta:
-        """Give a duration of so many seconds."""
+        """Return a duration of a number of seconds."""
         return timedelta(seconds=seconds)
 
     @staticmethod
     def minutes(minutes: int) -> timedelta:
-        """Give a duration of so many minutes."""
+        """Return a duration of a number of minutes."""
         return timedelta(minutes=minutes)
 
     @staticmethod
     def hours(hours: int) -> timedelta:
-        """Give a duration of so many hours."""
+        """Return a duration of a number of hours."""
         return timedelta(hours=hours)
 
     @staticmethod
     def days(days: int) -> timedelta:
-        """Give a duration of so many days of 24 hours."""
+        """Return a duration of a number of days, 24 hours each."""
         return timedelta(days=days)
 
 

@@ -38,7 +38,7 @@ class MatchFunctions:
         The same for the stages that are absent; None when nothing changes.
     conditions : dict of str to callable
         By text, what says of the fields of the event at hand and the slots whether the
-        expression holds. Raises ArithmeticError on overflow and division by zero, where they
+        expression holds. Raises ArithmeticError on overflow and division by zero, if they
         are errors, as an update does.
     """
 
@@ -163,14 +163,14 @@ class _Source:
         self._indent -= 1
 
     def new(self, expression: str) -> str:
-        """Give a new name for the value of an expression."""
+        """Return a new name for the value of an expression."""
         self._count += 1
         name = f"v{self._count}"
         self.line(f"{name} = {expression}")
         return name
 
     def constant(self, value: Any) -> str:
-        """Give a name for a constant, whose text never becomes part of the source."""
+        """Return a name for a constant, whose text never becomes part of the source."""
         name = f"c{len(self._names)}"
         self._names[name] = value
         return name
@@ -270,7 +270,7 @@ class _Program:
             self._stack.append(self._value(op, operand))
 
     def result(self) -> str:
-        """Give the name of the value that is left."""
+        """Return the name of the value that is left."""
         self._end_blocks()
         return self._stack.pop().name
 
@@ -326,7 +326,7 @@ class _Program:
         return _Value(name, nullable or op in (Op.DIV, Op.INT_DIV, Op.MOD))
 
     def _passing(self, op: Op, left: _Value, right: _Value, type_: Any) -> _Value:
-        """Write what gives the other value where one is NULL."""
+        """Write what gives the other value if one is NULL."""
         a, b = left.name, right.name
         value = f"{a} + {b}"
         if op is not Op.ADD_PASSING:

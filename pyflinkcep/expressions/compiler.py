@@ -43,7 +43,7 @@ _PASSING = {"least": Op.LEAST, "greatest": Op.GREATEST}
 _TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE)
 _DAY_US = UNITS_US["DAY"]
 _MOST_BRANCHES = 50
-_CAST = "cast one of them, inside the aggregate where it is about one"
+_CAST = "cast one of them, inside the aggregate if it is about one"
 
 
 def compiled(
@@ -300,7 +300,7 @@ class _Compiler:
             raise self._refused(
                 part,
                 f"needs {names}, got {said(value)}",
-                "cast it, inside the aggregate where it is about one",
+                "cast it, inside the aggregate if it is about one",
             )
 
 
@@ -324,7 +324,7 @@ def _any_equal(text: str, value: Part, others: tuple[Part, ...]) -> Operation:
 
 
 def _cast(part: Part, type_: str, layout: Layout) -> Part:
-    """Return a time as a timestamp_ntz or date, cast where each event is looked at."""
+    """Return a time as a timestamp_ntz or date, cast at the place of each event."""
     kind = Kind(type_)
     if isinstance(part, EventPart):
         return EventPart(layout.cast(part.text, kind))

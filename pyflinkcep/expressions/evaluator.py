@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL about one event as a Python function: for tests and lists, where there is no Spark."""
+"""SQL about one event as a Python function: for tests and lists, without Spark."""
 
 from __future__ import annotations
 

@@ -54,8 +54,8 @@ class Names:
     stage : str
         The stage that it is written for, for errors.
     scope : Scope or None
-        What its names mean; None for the fluent API, where a name before a column means a
-        stage inside an aggregate and nothing outside.
+        What its names mean; None for the fluent API, in which a name before a column
+        means a stage inside an aggregate and nothing outside.
     """
 
     def __init__(self, text: str, stage: str, scope: Scope | None) -> None:

@@ -43,7 +43,7 @@ are a shift register.
 
 **Programs** compute an expression from the fields of the event at hand and the slots of the
 partial match. A program is a tuple of (opcode, operand) for a machine with a stack; it leaves one
-INT, and holds where that is not 0 and not NULL. The operand `type` is a :class:`Type`: the type of
+INT, and holds if that is not 0 and not NULL. The operand `type` is a :class:`Type`: the type of
 all operands, which never differ. NULL has no type and stands where any type does.
 
 ==========================  ===================================================================
@@ -56,13 +56,13 @@ ADD, SUB, MUL type          pop b, pop a, push a + b, a - b, a * b (INT, FLOAT)
 DIV FLOAT                   pop b, pop a, push a / b (FLOAT only)
 INT_DIV INT                 pop b, pop a, push a / b without its fraction (INT only)
 MOD type                    pop b, pop a, push the remainder with the sign of a (INT, FLOAT: fmod)
-ADD_PASSING type            as ADD, but where one is NULL push the other (INT, FLOAT)
+ADD_PASSING type            as ADD, but if one is NULL push the other (INT, FLOAT)
 LEAST, GREATEST type        pop b, pop a, push b if it is less (greater) than a, by the order of LT
-                            and GT, else a; where one is NULL push the other (INT, FLOAT, TEXT)
+                            and GT, else a; if one is NULL push the other (INT, FLOAT, TEXT)
 LT, LE, GT, GE, EQ, NE      pop b, pop a, push INT 1 or 0 (INT, FLOAT, TEXT). NaN equals itself
 and type                    and is greater than every other number; -0.0 equals 0.0.
-EQ_NULLSAFE type            as EQ, but 1 where both are NULL and 0 where one is; never NULL
-NOT, AND, OR                of INT, where every number but 0 is true; three-valued: 0 AND NULL is
+EQ_NULLSAFE type            as EQ, but 1 if both are NULL and 0 if one is; never NULL
+NOT, AND, OR                of INT, every number but 0 being true; three-valued: 0 AND NULL is
                             0, 1 OR NULL is 1, NOT NULL is NULL
 IS_NULL                     pop a, push INT 1 or 0
 CONCAT                      pop b, pop a, push the TEXT a followed by b; NULL if one is NULL
@@ -87,9 +87,9 @@ overflow, -2⁶³ MOD -1 is 0.
 Jumps only go forward and are nested as the expression is: ``a AND b`` is *a*, JUMP_IF_FALSE, *b*,
 AND; ``a OR b`` is *a*, JUMP_IF_TRUE, *b*, OR; ``coalesce(a, b)`` is *a*, JUMP_IF_NOT_NULL, *b*;
 ``CASE WHEN c THEN a ELSE b END`` is *c*, JUMP_UNLESS over *a* and JUMP, *a*, JUMP over *b*, *b*.
-``avg(x)`` is a FLOAT SUM, a COUNT, INT_TO_FLOAT, DIV, and NULL where the count is 0 for then the
-sum is. Decimals of literals are INTs that stand for tenths, hundredths and so on: ``0.25 * n`` is
-*n*, INT 25, MUL.
+``avg(x)`` is a FLOAT SUM, a COUNT, INT_TO_FLOAT, DIV, and NULL if the count is 0, because the
+sum is NULL then. Decimals of literals are INTs that stand for tenths, hundredths and so on:
+``0.25 * n`` is *n*, INT 25, MUL.
 
 This module is the specification. :mod:`pyflinkcep.expressions.codegen` runs programs in Python,
 ``kernel/src/machine.c`` and ``values.c`` do in C; a change of the one is a change of both.

@@ -45,7 +45,7 @@ def time_between(unit: str, start: Any, end: Any) -> int:
 
 
 def moved_by(unit: str, count: int, time: Any) -> Any:
-    """Return a time moved by so many units."""
+    """Return a time moved by a number of units."""
     return arithmetic("+", time, timedelta(microseconds=UNITS_US[unit] * count))
 
 

@@ -51,7 +51,7 @@ def truth(value: Any) -> bool | None:
 
 
 def truth_and(a: bool | None, b: Callable[[], bool | None], decisive: bool) -> bool | None:
-    """Return `a` AND `b` where `decisive` is False, `a` OR `b` where it is True."""
+    """Return `a` AND `b` if `decisive` is False, `a` OR `b` if it is True."""
     if a is decisive:
         return decisive
     other = b()

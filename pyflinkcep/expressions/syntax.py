@@ -59,7 +59,7 @@ class Syntax:
     detail : str
         For a cast the type; for a call ``distinct``; for LIKE the escape literal.
     inner : int
-        For a column or star of several names where the second begins; else -1.
+        The place of the second name of a column or star; -1 if it has one name.
     """
 
     form: Form

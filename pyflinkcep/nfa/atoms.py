@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users' conditions, each with a bit of its own where it looks at one event only."""
+"""Users' conditions, each with a bit of its own if it looks at one event only."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Atom:
         A power of two of its own when the condition looks at one event only, so that results
         are kept for the event; 0 when it looks at the partial match.
     function : callable
-        What to call with the event, and with the context too where there is no bit.
+        What to call with the event, and with the context too if there is no bit.
     expression : str or None
         What the program of a match expression is known by; None for every other condition.
     """
@@ -88,7 +88,7 @@ class Atoms:
                 self._by_identity[key] = Atom(condition, stage, bit)
 
     def of(self, condition: IterativeCondition) -> Atom:
-        """Give the atom of a condition registered before."""
+        """Return the atom of a condition registered before."""
         return self._by_identity[_identity(condition)]
 
 

@@ -34,7 +34,7 @@ class Relevance:
     droppable : frozenset of int
         Events that may be dropped, by the bits of the conditions known beforehand.
     reason : str
-        Why there are none; empty where there are some.
+        Why there are none; empty if there are some.
 
     Notes
     -----
@@ -99,7 +99,7 @@ def _no_condition(known: int) -> str:
 
 
 def _time_matters(nfa: NFA, shows_time: bool) -> str:
-    """Say where the moment at which time is seen to have passed changes results."""
+    """Return why it matters when time is seen to have passed; empty if it does not."""
     if nfa.window_times:
         stage = nfa.tables[next(iter(nfa.window_times))].state.stage
         return f"stage {stage!r} has a window since the event before, which any event may end"
@@ -137,7 +137,7 @@ class _Analysis:
         self._states = self._reachable()
 
     def droppable(self) -> frozenset[int]:
-        """Give the largest set of events that go together; raise :class:`_Needed` for none."""
+        """Return the largest set of events that go together; raise :class:`_Needed` for none."""
         best: frozenset[int] = frozenset()
         tried: list[NormalForms] = []
         reason: _Needed | None = None
@@ -158,7 +158,7 @@ class _Analysis:
         return best
 
     def _vectors(self) -> Iterator[int]:
-        """Give the events to decide about, first those that fulfil no condition."""
+        """Return the events to decide about, first those that fulfil no condition."""
         yield 0
         if len(self._atoms) <= _MOST_ENUMERATED:
             for chosen in range(1, 1 << len(self._atoms)):
@@ -169,7 +169,7 @@ class _Analysis:
     def _steps(
         self, tables: Sequence[StateTable], answers: Answers
     ) -> Iterator[tuple[list[Step], Answers]]:
-        """Give the steps of states whose partial matches took the same events, for all answers."""
+        """Yield the steps of states whose partial matches took the same events, for all answers."""
         nodes: list[Ask | Step] = []
         for table in tables:
             node = table.first()
@@ -194,7 +194,7 @@ class _Analysis:
         return reached
 
     def _passed(self, table: StateTable, vector: int) -> Iterator[tuple[StateTable, ...]]:
-        """Give the states after an event, one result for each of the answers not known yet."""
+        """Return the states after an event, one result for each of the answers not known yet."""
         answers = {atom: vector & atom.bit != 0 for atom in self._atoms}
         for (step,), asked in self._steps([table], answers):
             if not step.moves or any(move.takes or move.completes for move in step.moves):
@@ -224,7 +224,7 @@ class _Analysis:
         raise _Needed(f"events passed by keep changing partial matches at {_at(table)}")
 
     def _fits(self, vector: int, forms: NormalForms) -> bool:
-        """Say whether an event leaves every state's normal form as it is."""
+        """Whether an event leaves every state's normal form as it is."""
         try:
             return all(
                 _each(forms, following) == forms[table]
@@ -237,7 +237,7 @@ class _Analysis:
     # --- the comparison
 
     def _check(self, forms: NormalForms) -> None:
-        """Raise where a state and its normal form can be told apart."""
+        """Raise if a state and its normal form can be told apart."""
         for table in self._states:
             form = forms[table]
             if form == (table,):
@@ -249,7 +249,7 @@ class _Analysis:
                     raise _Needed(_why_different(table))
 
     def _expiry(self, tables: Sequence[StateTable]) -> list[bool]:
-        """Give the results of a window that ends: for each a match (True) or a timeout."""
+        """Return the results of a window that ends: for each a match (True) or a timeout."""
         if self._nfa.window_time <= 0:
             return []
         return [t.is_pending for t in tables if t.is_pending or self._nfa.handle_timeout]
@@ -257,7 +257,7 @@ class _Analysis:
     # --- reasons
 
     def _why(self, table: StateTable, step: Step, answers: Answers) -> str:
-        """Say what an event does that changes a partial match."""
+        """Return what an event does that changes a partial match."""
         if any(holds for atom, holds in answers.items() if not atom.bit & self._known):
             return self._unsure(table)
         stage = next((move.stage for move in step.moves if move.takes), "")
@@ -293,7 +293,7 @@ def _each(
 
 
 def _outcome(steps: Sequence[Step], forms: NormalForms) -> tuple[list[object], list[object]]:
-    """Give the matches and the partial matches after an event, as results can tell them apart."""
+    """Return the matches and the partial matches after an event, as results can tell them apart."""
     completed: list[object] = []
     continued: list[object] = []
     for move in (move for step in steps for move in step.moves):

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From completed matches to emitted ones: their order, and what a skip strategy makes of them."""
+"""
+From completed matches to emitted ones: their order, and what a skip strategy makes of them.
+
+The specification of ``kernel/src``'s emission.c and results.c:
+a change of the one is a change of both.
+"""
 
 from __future__ import annotations
 

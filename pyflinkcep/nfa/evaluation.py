@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asking the users' conditions about one event, each at most once where that is enough."""
+"""
+Ask users' conditions about one event, each at most once if that is enough.
+
+The specification of ``kernel/src``'s evaluation.c, context.c and paths.c:
+a change of the one is a change of both.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +138,7 @@ class EventEvaluation:
         self.values = values
 
     def holds(self, atom: Atom) -> bool:
-        """Say whether a condition of one event holds; ask it if that is not known yet."""
+        """Whether a condition of one event holds; ask it if that is not known yet."""
         bit = atom.bit
         if self.known & bit:
             return self.values & bit != 0
@@ -190,7 +195,7 @@ class EventEvaluation:
     # --- match expressions
 
     def _compute(self, atom: Atom, expressions: Expressions) -> bool:
-        """Say whether a match expression holds for the event and the partial match at hand."""
+        """Whether a match expression holds for the event and the partial match at hand."""
         node, version = self._node, self._version
         functions, fields = expressions.functions, self._fields
         if fields is None:
@@ -212,7 +217,7 @@ class EventEvaluation:
         self, node: SharedBufferNode, edge: SharedBufferEdge, expressions: Expressions
     ) -> tuple[Any, ...]:
         """
-        Give the slots after a step, from those after the last step before it that has some.
+        Return the slots after a step, from those after the last step before it that has some.
 
         An edge is the way of one run, so what it leads to never changes.
         """
@@ -238,7 +243,7 @@ class EventEvaluation:
     # --- the context of iterative conditions
 
     def getEventsForPattern(self, name: str) -> list[Any]:
-        """Give the events accepted for a stage, oldest first."""
+        """Return the events accepted for a stage, oldest first."""
         if name is None:
             raise MissingConditionError("getEventsForPattern(None)", "name a stage")
         path = self._path
@@ -253,7 +258,7 @@ class EventEvaluation:
 
     def _walk(self, node: SharedBufferNode, edge: SharedBufferEdge) -> Path:
         """
-        Give the way to a node, as far as possible from the way to one before it.
+        Return the way to a node, as far as possible from the way to one before it.
 
         Partial matches ask again with every event, and most of them have moved by one event
         at most since they last asked. The ways are kept until they hold too many events.
@@ -279,7 +284,7 @@ class EventEvaluation:
         return path
 
     def _edge(self, node: SharedBufferNode, version: DeweyNumber) -> SharedBufferEdge:
-        """Give the step by which a run came to a node."""
+        """Return the step by which a run came to a node."""
         edges = node.edges_of(version)
         if len(edges) > 1:
             edges = [edge for edge in edges if version.is_compatible_with(edge.version)]
@@ -288,11 +293,11 @@ class EventEvaluation:
         return edges[0]
 
     def timestamp(self) -> int:
-        """Give the time of the event under test, epoch milliseconds."""
+        """Return the time of the event under test, epoch milliseconds."""
         return self._timestamp
 
     def currentProcessingTime(self) -> int:
-        """Give the clock, epoch milliseconds."""
+        """Return the clock, epoch milliseconds."""
         if self._processing_time is not None:
             return self._processing_time
         return time.time_ns() // 1_000_000
@@ -306,7 +311,7 @@ def as_bool(atom: Atom, answer: Any, timestamp: int) -> bool:
     if isinstance(plain, bool):
         return plain
     raise ConditionError(
-        f"the condition {atom.condition!r} returned {_short(answer)}, which is no bool",
+        f"the condition {atom.condition!r}: expected a bool, got {_short(answer)}",
         "return True or False, for example with bool(...) or 'is not None'",
         stage=atom.stage,
         timestamp_ms=timestamp,
@@ -317,7 +322,7 @@ def condition_failed(atom: Atom, cause: BaseException, timestamp: int) -> Condit
     """Make the error of a condition that raised `cause`."""
     return ConditionError(
         f"Failure happened in filter function. {type(cause).__name__}: {cause}",
-        f"the condition {atom.condition!r} must give True or False for every event",
+        f"the condition {atom.condition!r} must return True or False for every event",
         stage=atom.stage,
         timestamp_ms=timestamp,
     )

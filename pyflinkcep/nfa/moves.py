@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a step does to the buffer and to the partial matches of a key."""
+"""
+What a step does to the buffer and to the partial matches of a key.
+
+The specification of ``kernel/src``'s partials.c: a change of the one is a change of both.
+"""
 
 from __future__ import annotations
 
@@ -178,6 +182,6 @@ def branch(
 
 
 def release(accessor: SharedBufferAccessor, partial: ComputationState) -> None:
-    """Give back what a partial match holds in the buffer."""
+    """Release what a partial match holds in the buffer."""
     if partial.previous_node is not None:
         accessor.release_node(partial.previous_node, partial.version)

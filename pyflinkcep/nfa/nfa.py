@@ -67,8 +67,8 @@ class NFA:
        successors (``computeNextStates``: :mod:`pyflinkcep.nfa.moves`), and a successor that takes
        the event gets a node in the buffer that points back at what was taken before.
     2. Each successor locks its node, and then the old partial match releases its own, so that
-       a step that ends, or a window that is over (:meth:`advance_time`), drops what nobody
-       else holds: an event leaves the buffer with the last partial match, or match that
+       a step that ends, or a window that is over (:meth:`advance_time`), drops what
+       nothing else holds: an event leaves the buffer with the last partial match, or match that
        waits, on whose way it lies.
     3. Matches are taken out in the order of their first event
        (``processMatchesAccordingToSkipStrategy``: :mod:`pyflinkcep.nfa.emission`), and each of

@@ -172,7 +172,7 @@ class StateSets:
         return self._met.get(frozenset(state_set.tables)) is state_set
 
     def reserve(self, steps: int) -> bool:
-        """Count one more reaction of so many steps; whether it may be kept."""
+        """Count one more reaction and its steps; return whether it may be kept."""
         self._reactions += 1
         self._steps += steps
         return self._reactions <= _MOST_REACTIONS and self._steps <= _MOST_STEPS

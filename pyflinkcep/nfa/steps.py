@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an event does to a partial match: decided once per combination of condition results."""
+"""
+What an event does to a partial match: decided once per combination of condition results.
+
+The specification of ``kernel/src``'s tables.c: a change of the one is a change of both.
+"""
 
 from __future__ import annotations
 
@@ -112,7 +116,7 @@ class Step:
 @attrs.define(eq=False)
 class Ask:
     """
-    A point where what to do depends on a condition not asked yet.
+    A point at which what to do depends on a condition not asked yet.
 
     Attributes
     ----------
@@ -133,7 +137,7 @@ class Ask:
     no: Any = None
 
     def following(self, holds: bool) -> Any:
-        """Give what follows on an answer."""
+        """Return what follows on an answer."""
         node = self.yes if holds else self.no
         if node is None:
             node = self.resolve({**self.answers, self.atom: holds})
@@ -194,7 +198,7 @@ class StateTable:
         self.is_pending = self.kind is StateType.PENDING
 
     def first(self) -> Ask | Step:
-        """Give the point where the decision for an event begins."""
+        """Return the point where the decision for an event begins."""
         if self.root is None:
             self.root = self.resolve({})
         return self.root
@@ -255,7 +259,7 @@ class StateTable:
         increase: int,
         holds: Callable[[IterativeCondition | None], bool],
     ) -> Move:
-        """Give the move of a TAKE edge."""
+        """Return the move of a TAKE edge."""
         target = self.tables[edge.target]
         final = target.is_final or self._reaches_final(edge.target, holds)
         stage = edge.source.stage
@@ -264,7 +268,7 @@ class StateTable:
     def _outgoing_edges(
         self, holds: Callable[[IterativeCondition | None], bool]
     ) -> list[StateTransition]:
-        """Give the edges the event may use, those behind PROCEED edges after the state's own."""
+        """Return the edges the event may use, those behind PROCEED edges after the state's own."""
         edges = []
         stack: list[tuple[State, tuple[State, ...]]] = [(self.state, ())]
         while stack:
@@ -280,7 +284,7 @@ class StateTable:
 
     @staticmethod
     def _reaches_final(target: State, holds: Callable[[IterativeCondition | None], bool]) -> bool:
-        """Say whether the event just taken also lets the rest of the pattern stay empty."""
+        """Whether the event just taken also lets the rest of the pattern stay empty."""
         stack: list[tuple[State, tuple[State, ...]]] = [(target, ())]
         while stack:
             state, path = stack.pop()
@@ -294,7 +298,7 @@ class StateTable:
 
 
 def _unless_endless(target: State, path: tuple[State, ...]) -> State:
-    """Give the target; raise where PROCEED edges lead in a circle, in which Flink hangs."""
+    """Return the target; raise if PROCEED edges lead in a circle, in which Flink hangs."""
     if target in path:
         raise endless_loop(next((s.stage for s in path if s.stage != "GroupPattern"), ""))
     return target

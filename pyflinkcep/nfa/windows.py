@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When the windows of partial matches end."""
+"""
+When the windows of partial matches end.
+
+The specification of ``kernel/src``'s deadlines.c: a change of the one is a change of both.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operator's rules for one key: lateness, order, timers and the emission of results."""
+"""
+The operator's rules for one key: lateness, order, timers and the emission of results.
+
+The specification of ``kernel/src``'s operator.c and runs.c:
+a change of the one is a change of both.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +26,7 @@ __all__ = ["CepOperator", "KeyState", "Output", "is_late"]
 
 def is_late(timestamp: Any, watermark: Any) -> Any:
     """
-    Say whether an event is late: its time is not after the watermark.
+    Whether an event is late: its time is not after the watermark.
 
     Parameters
     ----------
@@ -86,10 +91,20 @@ class CepOperator:
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
     expressions : Expressions or None
-        The pattern's match expressions, where the engine can evaluate them.
+        The pattern's match expressions, if the engine can evaluate them.
 
     Notes
     -----
+    An engine calls for each key, in this order:
+
+    1. :meth:`new_key`, once; :meth:`may_begin` tells of an event whether it can wait for a state.
+    2. :meth:`process_events`, with events that are in their final order: time never falls.
+       Before the first event of each time, windows that are over end.
+    3. :meth:`advance_time`, when the watermark or clock has passed these events.
+    4. :meth:`is_idle`: then the key's state may be forgotten.
+
+    Steps 2 and 3 repeat; results go to the output while they run, in Flink's order.
+
     Ports ``org.apache.flink.cep.operator.CepOperator`` (Flink 2.3.0). Every engine (the test
     harness, Spark batch, Spark streaming) keeps its queue of early events in a form of its own
     and hands them over in order; everything after that is here.
@@ -107,7 +122,7 @@ class CepOperator:
 
     def may_begin(self, bits: int, known: int) -> bool:
         """
-        Say whether an event may change anything for a key that has nothing pending.
+        Whether an event may change anything for a key that has nothing pending.
 
         Parameters
         ----------
@@ -222,7 +237,7 @@ class CepOperator:
         Notes
         -----
         Flink sets one for each event from then on, whether it begins a match or not. They
-        matter where a partial match has no timer of its own: because a gap ends it earlier,
+        matter if a partial match has no timer of its own: because a gap ends it earlier,
         or because it began at or before the epoch. Elsewhere one for each partial match does.
         """
         window, timers = self.nfa.window_time, state.timers
@@ -268,12 +283,12 @@ class CepOperator:
         state.nfa_state.reset_flags()
 
     def timer_after(self, timestamp: int) -> int:
-        """Give when a timer fires: the clock must have passed its time, a watermark reached it."""
+        """Return when a timer fires: a clock must pass its time, a watermark reach it."""
         return timestamp + 1 if self.processing_time else timestamp
 
     def is_idle(self, state: KeyState) -> bool:
         """
-        Say whether nothing is pending, so that the key needs no state.
+        Whether nothing is pending, so that the key needs no state.
 
         With gap windows a timer that is left still decides when a later partial match times
         out, so the key waits for it.

@@ -43,7 +43,8 @@ def comparator_key(comparator: Comparator | None) -> Callable[[Any], Any] | None
         return functools.cmp_to_key(compare)
     if not callable(comparator):
         raise InvalidArgumentError(
-            f"{comparator!r} is no comparator", "give a sort key or a function of two events"
+            f"expected a comparator, got {comparator!r}",
+            "pass a sort key or a function of two events",
         )
     key: Callable[[Any], Any] = comparator
     try:

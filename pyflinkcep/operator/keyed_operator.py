@@ -56,7 +56,7 @@ class KeyedCepOperator:
     watermark : int, epoch milliseconds
         The last watermark; in processing time the clock.
     late_dropped : int
-        How many late events came; Flink's ``numLateRecordsDropped`` where no output takes them.
+        How many late events came; Flink's ``numLateRecordsDropped`` if no output takes them.
     """
 
     operator: CepOperator

@@ -23,7 +23,7 @@ __all__ = ["restore", "snapshot"]
 
 def snapshot(operator: KeyedCepOperator, events: Serializer, keys: Serializer) -> bytes:
     """
-    Give the operator's state as bytes.
+    Return the operator's state as bytes.
 
     Parameters
     ----------

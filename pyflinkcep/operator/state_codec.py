@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One key's state as integers, with its events beside them."""
+"""
+One key's state as integers, with its events beside them.
+
+The specification of ``kernel/src``'s state_writer.c and state_reader.c:
+a change of the one is a change of both.
+"""
 
 from __future__ import annotations
 

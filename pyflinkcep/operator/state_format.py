@@ -36,10 +36,10 @@ class Serializer(Protocol):
     """Turns events or keys into bytes and back; the engine brings one that fits its events."""
 
     def dumps(self, objects: Sequence[Any]) -> bytes:
-        """Give the bytes of a sequence of objects."""
+        """Return the bytes of a sequence of objects."""
 
     def loads(self, data: bytes) -> Sequence[Any]:
-        """Give back what :meth:`dumps` was given."""
+        """Return what :meth:`dumps` was given."""
 
 
 def pack(header: dict[str, Any], sections: Sequence[bytes]) -> bytes:
@@ -62,11 +62,12 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
     Raises
     ------
     StateFormatError
-        When the bytes are none of ours, cut short, or of an unknown format version.
+        If the data is not a pyflinkcep snapshot, is truncated, or has an unknown version.
     """
     if len(data) < _HEAD.size or data[:4] != _MAGIC:
         raise StateFormatError(
-            f"these {len(data)} bytes are no pyflinkcep state", "give what a snapshot returned"
+            f"expected a pyflinkcep snapshot, got {len(data)} other bytes",
+            "pass what snapshot() returned",
         )
     _, version, _, length = _HEAD.unpack_from(data)
     if version != STATE_FORMAT:
@@ -108,7 +109,7 @@ def refuse_damage() -> Iterator[None]:
 
 
 def ints_to_bytes(numbers: Sequence[int]) -> bytes:
-    """Give little-endian 64-bit integers."""
+    """Return little-endian 64-bit integers."""
     packed = array("q", numbers)
     if sys.byteorder == "big":
         packed.byteswap()

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The versioned shared buffer: the taken events of all partial matches of one key."""
+"""
+The versioned shared buffer: the taken events of all partial matches of one key.
+
+The specification of ``kernel/src``'s buffer.c: a change of the one is a change of both.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +59,7 @@ class SharedBuffer:
     event_count: int = 0
 
     def is_empty(self) -> bool:
-        """Say whether no event is held."""
+        """Whether no event is held."""
         return not self.events
 
     @property
@@ -64,7 +68,7 @@ class SharedBuffer:
         return sum(node.alive for entry in self.events.values() for node in entry.nodes)
 
     def live_events(self) -> list[Any]:
-        """Give the events, or handles of events, that are held."""
+        """Return the events, or handles of events, that are held."""
         return [entry.event for entry in self.events.values()]
 
     def get_accessor(self) -> SharedBufferAccessor:
@@ -186,7 +190,7 @@ class SharedBufferAccessor:
         Record that a run goes on under another version without taking an event.
 
         The same as :meth:`lock_node` with the new version and :meth:`release_node` with the
-        old one, which cancel out where there is one way only.
+        old one, which cancel out if there is one way only.
         """
         if len(node.edges) > 1:
             self.lock_node(node, new)
@@ -266,7 +270,7 @@ class SharedBufferAccessor:
 
     def extract_patterns(self, node: SharedBufferNode | None, version: DeweyNumber) -> list[Path]:
         """
-        Give the paths that a run of `version` took to `node`.
+        Return the paths that a run of `version` took to `node`.
 
         Returns
         -------
@@ -294,7 +298,7 @@ class SharedBufferAccessor:
         self, node: SharedBufferNode | None, version: DeweyNumber
     ) -> dict[str, list[Any]]:
         """
-        Give the events, or handles of events, on the path that a run of `version` took.
+        Return the events, or handles of events, on the path that a run of `version` took.
 
         Returns
         -------

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dewey numbers: the versions that tell apart the runs sharing one buffer."""
+"""
+Dewey numbers: the versions that tell apart the runs sharing one buffer.
+
+The specification of ``kernel/src``'s version.c: a change of the one is a change of both.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +77,8 @@ class DeweyNumber:
             return cls.of([int(digit) for digit in text.split(".")])
         except ValueError:
             raise InvalidArgumentError(
-                f"{text!r} is no Dewey number", "write digits with dots between, such as '1.0.2'"
+                f"expected a Dewey number, got {text!r}",
+                "write digits with dots between, as in '1.0.2'",
             ) from None
 
     @classmethod
@@ -94,7 +99,7 @@ class DeweyNumber:
         return tuple(reversed(found))
 
     def increase(self, times: int = 1) -> DeweyNumber:
-        """Give the number with the last digit raised by `times`."""
+        """Return the number with the last digit raised by `times`."""
         if not times:
             return self
         parent, digit = self.parent, self.digit + times
@@ -103,12 +108,12 @@ class DeweyNumber:
         return DeweyNumber(parent, digit, self.length, hash((parent.code, digit)), self.root)
 
     def add_stage(self) -> DeweyNumber:
-        """Give the number with a digit 0 appended."""
+        """Return the number with a digit 0 appended."""
         return DeweyNumber(self, 0, self.length + 1, hash((self.code, 0)), self.root)
 
     def is_compatible_with(self, other: DeweyNumber) -> bool:
         """
-        Say whether a run of this version may walk an edge of version `other`.
+        Whether a run of this version may walk an edge of version `other`.
 
         True when `other` is a proper prefix of this number, or has the same length, the same
         digits before the last, and a last digit that is not larger.

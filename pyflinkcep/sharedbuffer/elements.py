@@ -103,7 +103,7 @@ class LockableEvent(Lockable):
     nodes: list[SharedBufferNode] = attrs.field(factory=list)
 
     def node(self, stage: str) -> SharedBufferNode | None:
-        """Give the node for a stage, None when the event was not taken for it."""
+        """Return the node for a stage, None when the event was not taken for it."""
         for node in self.nodes:
             if node.stage == stage:
                 return node
@@ -147,7 +147,7 @@ class SharedBufferNode(Lockable):
 
     @property
     def node_id(self) -> NodeId:
-        """Give the node's identity."""
+        """Return the node's identity."""
         return NodeId(self.entry.event_id, self.stage)
 
 
@@ -164,7 +164,7 @@ class SharedBufferEdge(Lockable):
         The version of the run that took this step.
     values : tuple or None
         What match expressions accumulate on the way up to and with this step; None until it is
-        asked for. It follows from the events on the way, so it is no state to be stored.
+        asked for. It follows from the events on the way, so it is not stored.
     """
 
     target: SharedBufferNode | None

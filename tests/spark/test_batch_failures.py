@@ -91,12 +91,12 @@ AT_WORK: dict[str, tuple[Any, str]] = {
     ),
     "condition returns no bool": (
         lambda df: on(df, a_then_b(b=lambda e: e.price), F.upper("user").alias("who")).toDF(),
-        "returned 0.0 (float), which is no bool "
+        "expected a bool, got 0.0 (float) "
         "(pattern a ⇒ b, stage 'b', key {'who': 'U'}, event time 2 ms)",
     ),
     "condition without a key": (
         lambda df: on(df, a_then_b(lambda e: None)).toDF(),
-        "returned None (NoneType), which is no bool (pattern a ⇒ b, stage 'a', event time 1 ms)",
+        "expected a bool, got None (NoneType) (pattern a ⇒ b, stage 'a', event time 1 ms)",
     ),
     "select raises": (
         lambda df: on(df, a_then_b(), "user").select(lambda m: m["c"], "x int"),

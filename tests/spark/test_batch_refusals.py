@@ -261,8 +261,8 @@ def nothing() -> None:
 MAIN = OutputTag("main", "x int")
 ARGUMENTS: dict[str, tuple[Any, type[Exception], str]] = {
     "no function": (lambda s: s.select(None, "x int"), MissingConditionError, r"select\(None\)"),
-    "no callable": (lambda s: s.select("f", "x int"), InvalidArgumentError, "'f' is no Pattern"),
-    "a class": (lambda s: s.process(Undeclared, "x int"), InvalidArgumentError, "is no process"),
+    "no callable": (lambda s: s.select("f", "x int"), InvalidArgumentError, "expected a Pattern"),
+    "a class": (lambda s: s.process(Undeclared, "x int"), InvalidArgumentError, "expected a process"),
     "select(f())": (lambda s: s.select(nothing, "x int"), InvalidArgumentError, r"with \(match\)"),
     "flatSelect(f())": (
         lambda s: s.flatSelect(nothing, "x int"),

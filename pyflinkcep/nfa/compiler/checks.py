@@ -41,7 +41,7 @@ __all__ = [
 
 
 def all_stages(pattern: Pattern) -> Iterator[Pattern]:
-    """Give every stage, groups opened, from the last to the first."""
+    """Return every stage, groups opened, from the last to the first."""
     stage: Pattern | None = pattern
     while stage is not None:
         if isinstance(stage, GroupPattern):
@@ -143,7 +143,7 @@ def check_expressions(atoms: Iterable[Atom], pattern: Pattern) -> None:
             if name not in stages:
                 near = difflib.get_close_matches(name, stages, n=1)
                 raise MalformedPatternException(
-                    f"{where} looks at stage {name!r}, the stages are {list(stages)[::-1]}",
+                    f"{where} looks at stage {name!r}: expected one of {list(stages)[::-1]}",
                     f"did you mean {near[0]!r}?"
                     if near
                     else "an aggregate is over the events taken for a stage, as in avg(up.price)",
@@ -151,7 +151,7 @@ def check_expressions(atoms: Iterable[Atom], pattern: Pattern) -> None:
             if stages[name] in absent:
                 raise MalformedPatternException(
                     f"{where} looks at stage {name!r}, which takes no events",
-                    "name a stage that is no NOT stage",
+                    "name a stage other than a NOT stage",
                 )
         for name in sorted(expression.owners & set(stages)):
             raise MalformedPatternException(
@@ -170,12 +170,12 @@ def _has_proceed_cycle(state: State) -> bool:
 
 
 def _lets_an_unwanted_event_pass(edge: StateTransition) -> bool:
-    """Say whether the edge surely holds for an event that fulfils no condition of one event."""
+    """Whether the edge surely holds for an event that fulfils no condition of one event."""
     return _truth(edge.condition) is True
 
 
 def _truth(condition: IterativeCondition | None) -> bool | None:
-    """Give what a condition says of such an event; None where the partial match decides."""
+    """Return what a condition says of such an event; None if the partial match decides."""
     if condition is None:
         return True
     if isinstance(condition, BooleanConditions):
@@ -195,7 +195,7 @@ def _truth(condition: IterativeCondition | None) -> bool | None:
 def proceed_closure(
     start: State, passes: Callable[[StateTransition], bool] = lambda _: True
 ) -> list[State]:
-    """Give what can be reached from a state without an event, the state itself first."""
+    """Return what can be reached from a state without an event, the state itself first."""
     reached = [start]
     for state in reached:
         for t in state.transitions:

@@ -24,12 +24,12 @@ __all__ = [
 
 
 def take_condition(stage: Pattern, group: GroupPattern | None) -> IterativeCondition:
-    """Give the condition to take an event for the stage, which ends with the loop of its group."""
+    """Return the condition to take an event for the stage, false once its group's loop ends."""
     return _unless_group_ends(stage.getCondition(), group)
 
 
 def true_condition(group: GroupPattern | None) -> IterativeCondition:
-    """Give the condition that holds until the loop of the group ends."""
+    """Return the condition that holds until the loop of the group ends."""
     return _unless_group_ends(BooleanConditions.trueFunction(), group)
 
 
@@ -37,7 +37,7 @@ def ignore_condition(
     stage: Pattern, group: GroupPattern | None, first_of_loop: bool
 ) -> IterativeCondition | None:
     """
-    Give the condition to pass an event by before the stage; None where that is not allowed.
+    Return the condition to pass an event by before the stage; None if that is not allowed.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def ignore_condition(
 
 
 def inner_ignore_condition(stage: Pattern, group: GroupPattern | None) -> IterativeCondition | None:
-    """Give the condition to pass an event by between repetitions; None where that is forbidden."""
+    """Return the condition to pass an event by between repetitions; None if that is forbidden."""
     source = group if group is not None and stage.getPrevious() is None else stage
     return _ignore_by_strategy(stage, group, source.getQuantifier().innerConsumingStrategy)
 
@@ -67,7 +67,7 @@ def inner_ignore_condition(stage: Pattern, group: GroupPattern | None) -> Iterat
 def extend_with_until(
     condition: IterativeCondition | None, until: IterativeCondition | None, is_take: bool
 ) -> IterativeCondition | None:
-    """Give the condition of a loop's edge, which the loop's until condition closes."""
+    """Return the condition of a loop's edge, which the loop's until condition closes."""
     if until is None:
         return condition
     if condition is None:

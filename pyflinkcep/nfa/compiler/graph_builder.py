@@ -46,7 +46,7 @@ class GraphBuilder:
     states : list of State
         The states in creation order: the final one first, the start state last.
     window_time : int or None, milliseconds
-        The smallest FIRST_AND_LAST window, None where there is none.
+        The smallest FIRST_AND_LAST window, None without one.
     window_times : dict of str to int
         The longest gap before a state's next event, in milliseconds, by internal name.
 
@@ -264,7 +264,7 @@ class GraphBuilder:
     # --- NOT stages
 
     def _current_not_conditions(self) -> list[tuple[IterativeCondition, str]]:
-        """Give the notFollowedBy stages that are still in force where the stage at work begins."""
+        """Return the notFollowedBy stages still in force at the beginning of the stage at work."""
         found = []
         stage = self._stage
         while (previous := stage.getPrevious()) is not None:

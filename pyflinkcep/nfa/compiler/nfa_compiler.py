@@ -54,7 +54,7 @@ class NFACompiler:
         MalformedPatternException
             When names repeat, the skip strategy names no stage of the top level, windows
             contradict each other, the last stage is a ``notFollowedBy`` without a window, a
-            condition in SQL looks at a stage that there is not, or the pattern would never end
+            condition in SQL refers to an unknown stage, or the pattern would never end
             or crash in Flink.
 
         Examples
@@ -94,7 +94,7 @@ class NFACompiler:
     @staticmethod
     def canProduceEmptyMatches(pattern: Pattern) -> bool:
         """
-        Say whether the pattern could match nothing at all, as ``a?`` does.
+        Whether the pattern could match nothing at all, as ``a?`` does.
 
         Examples
         --------

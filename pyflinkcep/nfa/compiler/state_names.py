@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Internal state names: the stage's name, and a counter where one stage has several states."""
+"""Internal state names: the stage's name, and a counter if one stage has several states."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DELIMITER = ":"
 
 def original_name(internal_name: str) -> str:
     """
-    Give the user's name of a state: the text before the first ``:``.
+    Return the user's name of a state: the text before the first ``:``.
 
     Notes
     -----
@@ -50,7 +50,7 @@ class NFAStateNameHandler:
         self._used.add(name)
 
     def unique_internal_name(self, base: str) -> str:
-        """Give `base`, or `base` with the smallest free counter."""
+        """Return `base`, or `base` with the smallest free counter."""
         candidate, counter = base, 0
         while candidate in self._used:
             candidate = f"{base}{DELIMITER}{counter}"

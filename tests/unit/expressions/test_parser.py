@@ -155,8 +155,8 @@ def test_what_cannot_be_is_refused(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said", "hint"),
     [
-        ("max(upp.x) > 1", "looks at stage 'upp', the stages are ['a', 'up', 'b']", "'up'?"),
-        ("max(n.x) > 1", "looks at stage 'n', which takes no events", "no NOT stage"),
+        ("max(upp.x) > 1", "looks at stage 'upp': expected one of ['a', 'up', 'b']", "'up'?"),
+        ("max(n.x) > 1", "looks at stage 'n', which takes no events", "other than a NOT stage"),
         ("max(a.x) > up.x", "has a column of stage 'up' outside of an aggregate", "last(up."),
     ],
 )

@@ -51,7 +51,7 @@ def test_the_operator_adds_the_key() -> None:
 def test_a_result_that_is_no_bool_is_an_error(answer: Any) -> None:
     """A condition must give a bool; what is merely truthy or falsy is an error."""
     harness = NFATestHarness(Pattern.begin("a").where(lambda e: answer))
-    with pytest.raises(ConditionError, match="which is no bool") as caught:
+    with pytest.raises(ConditionError, match="expected a bool, got") as caught:
         harness.process("e", 3)
 
     assert (caught.value.stage, caught.value.timestamp_ms, bool(caught.value.hint)) == (
@@ -66,7 +66,7 @@ def test_an_array_is_no_bool() -> None:
     numpy = pytest.importorskip("numpy")
     pattern = Pattern.begin("a").where(lambda e: numpy.array([True]))
 
-    with pytest.raises(ConditionError, match="which is no bool"):
+    with pytest.raises(ConditionError, match="expected a bool, got"):
         NFATestHarness(pattern).process(1, 1)
 
 

@@ -55,7 +55,7 @@ def test_no_comparator() -> None:
 
 def test_what_is_no_comparator() -> None:
     """Anything else is refused with a hint."""
-    with pytest.raises(InvalidArgumentError, match="5 is no comparator") as caught:
+    with pytest.raises(InvalidArgumentError, match="expected a comparator, got 5") as caught:
         comparator_key(5)  # type: ignore[arg-type]
 
     assert caught.value.hint

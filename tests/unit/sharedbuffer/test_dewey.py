@@ -53,7 +53,7 @@ def test_compatibility(version: str, edge: str, compatible: bool) -> None:
 @pytest.mark.parametrize("text", [".", "", "1.", ".1", "1.a", "1..2"])
 def test_what_is_no_number(text: str) -> None:
     """Text without digits between the dots is refused with a hint."""
-    with pytest.raises(InvalidArgumentError, match="is no Dewey number") as caught:
+    with pytest.raises(InvalidArgumentError, match="expected a Dewey number") as caught:
         dewey(text)
 
     assert caught.value.hint
