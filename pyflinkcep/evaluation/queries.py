@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import attrs
 
 from pyflinkcep.compact.counting import Total, combined
-from pyflinkcep.evaluation.sequences import MatchPositions, Sequences
+from pyflinkcep.evaluation.sequences import MatchPositions, Sequences, added
 from pyflinkcep.eventlists.matching import list_matches
 from pyflinkcep.sase.evaluation import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.sase.model import Form, Query
@@ -32,6 +32,11 @@ class Compressed(Protocol):
         self, measures: Sequence[tuple[str, Sequence[Any] | None]]
     ) -> tuple[int, tuple[Total, ...]]:
         """Return the number of matches, and what measures (variable, values) met in them."""
+
+    def totals_by_event(
+        self, measures: Sequence[tuple[str, Sequence[Any] | None]]
+    ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
+        """Yield the same for each event that completes matches, its position first."""
 
 
 def query_matches(
@@ -81,14 +86,24 @@ class _Listed:
     def totals(
         self, measures: Sequence[tuple[str, Sequence[Any] | None]]
     ) -> tuple[int, tuple[Total, ...]]:
-        nothing: Total = (0, 0, None, None)
-        count, totals = 0, [nothing] * len(measures)
+        return added(self.totals_by_event(measures), len(measures))
+
+    def totals_by_event(
+        self, measures: Sequence[tuple[str, Sequence[Any] | None]]
+    ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
+        ending: dict[int, list[MatchPositions]] = {}
         for match in self.matches():
-            count += 1
-            for number, (variable, values) in enumerate(measures):
-                for at in match[variable]:
-                    value = 1 if values is None else values[at]
-                    if value is not None:
-                        times = 0 if isinstance(value, str) else value
-                        totals[number] = combined(totals[number], (1, times, value, value))
-        return count, tuple(totals)
+            ending.setdefault(match[self.variables[-1]][-1], []).append(match)
+        for at, matches in ending.items():
+            totals = [_total(matches, *measure) for measure in measures]
+            yield at, len(matches), tuple(totals)
+
+
+def _total(matches: Iterable[MatchPositions], variable: str, values: Sequence[Any] | None) -> Total:
+    """Return the total over the events of a variable in some matches."""
+    total: Total = (0, 0, None, None)
+    for at in (at for match in matches for at in match[variable]):
+        value = 1 if values is None else values[at]
+        if value is not None:
+            total = combined(total, (1, 0 if isinstance(value, str) else value, value, value))
+    return total

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import attrs
@@ -17,12 +19,23 @@ from pyflinkcep.nfa.track import Track
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.table import EventTable
 
-__all__ = ["MatchPositions", "Sequences"]
+__all__ = ["MatchPositions", "Sequences", "added"]
 
 MatchPositions = dict[str, list[int]]
 """Variable to the positions of its events, oldest first."""
 
 _NOTHING: Total = (0, 0, None, None)
+
+
+def added(
+    parts: Iterable[tuple[int, int, tuple[Total, ...]]], size: int
+) -> tuple[int, tuple[Total, ...]]:
+    """Return the sums of counts and totals, `size` of them, of events."""
+    count, totals = 0, (_NOTHING,) * size
+    for _, number, found in parts:
+        count += number
+        totals = tuple(map(combined, totals, found))
+    return count, totals
 
 
 @attrs.frozen(eq=False)
@@ -90,13 +103,18 @@ class Sequences:
         measures : sequence of (str, sequence or None)
             For each the variable, and the values of the table's events; None to count events.
         """
-        count, totals = 0, (_NOTHING,) * len(measures)
+        return added(self.totals_by_event(measures), len(measures))
+
+    def totals_by_event(
+        self, measures: Sequence[tuple[str, Sequence[Any] | None]]
+    ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
+        """Yield for each event that completes matches its position and their totals."""
         for part in self._partitions():
             measured = [self._measure(measure, part.positions) for measure in measures]
-            for _, payload in MergedRuns(part.track, CountPayloads(measured)).matches():
-                count += payload[0]
-                totals = tuple(map(combined, totals, payload[1]))
-        return count, totals
+            found = MergedRuns(part.track, CountPayloads(measured)).matches()
+            for at, ended in groupby(found, itemgetter(0)):
+                counted = ((at, *payload) for _, payload in ended)
+                yield part.positions[at], *added(counted, len(measures))
 
     def _measure(
         self, measure: tuple[str, Sequence[Any] | None], positions: Sequence[int]
@@ -109,7 +127,7 @@ class Sequences:
 
     def _partitions(self) -> Iterator[_Partition]:
         table, automaton = self._table, self._automaton
-        columns = [table.columns[name] for name in automaton.fields]
+        columns = [_listed(table.columns[name]) for name in automaton.fields]
         alone = _of_one_event(automaton)
         for positions, is_null in self._table.partitions(self._query):
             if is_null and not alone:
@@ -119,7 +137,8 @@ class Sequences:
                 fields = [tuple([column[at] for column in columns]) for at in own]
                 types = [table.types[at] for at in own]
                 times = [table.times[at] for at in own]
-                track = Track.of(automaton, types, times, fields)
+                starts = None if table.starts is None else [table.starts[at] for at in own]
+                track = Track.of(automaton, types, times, fields, starts)
                 yield _Partition(track, own)
 
     def _match(self, way: Iterable[tuple[int, int]], positions: Sequence[int]) -> MatchPositions:
@@ -127,6 +146,12 @@ class Sequences:
         for component, at in way:
             match[self.variables[component]].append(positions[at])
         return match
+
+
+def _listed(values: Any) -> Sequence[Any]:
+    """Return a column as a list: arrays as Python's own numbers, None where they are masked."""
+    listed: Sequence[Any] = values.tolist() if hasattr(values, "tolist") else values
+    return listed
 
 
 def _of_one_event(automaton: SaseAutomaton) -> bool:

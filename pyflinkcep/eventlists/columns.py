@@ -102,8 +102,10 @@ class Columns:
 
 def _column(values: Sequence[Any], kind: Kind) -> Values:
     dtype = np.float64 if kind.type == Type.FLOAT else np.int64
-    if isinstance(values, np.ndarray) and values.dtype == dtype:
-        return Values(values)
+    if isinstance(values, np.ma.MaskedArray):
+        return Values(np.asarray(values.data, dtype), np.ma.getmaskarray(values))
+    if isinstance(values, np.ndarray):
+        return Values(np.asarray(values, dtype))
     nulls = np.fromiter((value is None for value in values), bool, len(values))
     if not nulls.any():
         return Values(np.asarray(values, dtype))

@@ -15,7 +15,7 @@ from pyflinkcep.eventlists.lists import ElementList
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import ALL, LAST, Expression, Function, Reference
 
-__all__ = ["Conditions", "Frame", "Ints", "expanded"]
+__all__ = ["Conditions", "Flags", "Frame", "Ints", "expanded"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]

@@ -98,9 +98,11 @@ class ElementList:
         cls, part: Component, table: EventTable, ranks: Ranks, clauses: Clauses, columns: Columns
     ) -> ElementList:
         """Return the list of an element; its constant constraints are the filter."""
-        own = [at for at, type_ in enumerate(table.types) if type_ == part.type]
+        types = np.asarray(table.types, object)
+        own = np.flatnonzero(types == part.type)
         if clauses.constants:
-            own = [at for at in own if constants_hold(clauses.query, table, at)]
+            held = [constants_hold(clauses.query, table, at) for at in own.tolist()]
+            own = own[np.asarray(held, bool)]
         positions = np.asarray(own, np.int64)
         positions = positions[ranks.group[positions] >= 0]
         for clause in clauses.constant.get(part.variable, ()):

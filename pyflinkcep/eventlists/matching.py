@@ -12,7 +12,7 @@ import numpy as np
 
 from pyflinkcep.eventlists.clauses import Clauses, named
 from pyflinkcep.eventlists.columns import Columns, literals
-from pyflinkcep.eventlists.frame import Conditions, Frame, Ints, expanded
+from pyflinkcep.eventlists.frame import Conditions, Flags, Frame, Ints, expanded
 from pyflinkcep.eventlists.lists import ElementList, Ranks
 from pyflinkcep.eventlists.order import join_order
 from pyflinkcep.sase.model import Component, Query
@@ -81,6 +81,8 @@ class EventLists:
         For each element the events that may be it.
     order : tuple of str
         The single elements in the order in which they are joined.
+    starts : array of bool or None
+        Which events may be a match's first; None for all.
 
     Notes
     -----
@@ -95,6 +97,7 @@ class EventLists:
     conditions: Conditions
     lists: dict[str, ElementList]
     order: tuple[str, ...]
+    starts: Flags | None = None
 
     @classmethod
     def of(cls, query: Query, table: EventTable) -> EventLists:
@@ -106,7 +109,9 @@ class EventLists:
             for part in query.components
         }
         conditions = Conditions(query, columns, lists)
-        return cls(query, ranks, clauses, conditions, lists, join_order(lists, clauses, conditions))
+        order = join_order(lists, clauses, conditions)
+        starts = None if table.starts is None else np.asarray(table.starts, bool)
+        return cls(query, ranks, clauses, conditions, lists, order, starts)
 
     def frames(self) -> Iterator[Frame]:
         """Yield the matches, many at a time."""
@@ -132,9 +137,16 @@ class EventLists:
             frame = self._checked(frame, self.order[:number])
             if not frame.size:
                 return
-        frame = self._finished(frame)
+        frame = self._starting(self._finished(frame))
         if frame.size:
             yield frame
+
+    def _starting(self, frame: Frame) -> Frame:
+        """Drop the rows whose first event may not begin a match."""
+        if self.starts is None or not frame.size:
+            return frame
+        first = self._spans(frame)[self.query.positive[0].variable][0]
+        return frame.rows(self.starts[first])
 
     # --- where events may lie
 

@@ -87,6 +87,14 @@ class Atoms:
                 bit = 1 << len(self._by_identity) if simple else 0
                 self._by_identity[key] = Atom(condition, stage, bit)
 
+    def inside(self, condition: IterativeCondition) -> Iterator[Atom]:
+        """Yield the atoms of the conditions inside one registered before."""
+        if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
+            for part in condition.nestedConditions:
+                yield from self.inside(part)
+        elif not isinstance(condition, BooleanConditions):
+            yield self.of(condition)
+
     def of(self, condition: IterativeCondition) -> Atom:
         """Return the atom of a condition registered before."""
         return self._by_identity[_identity(condition)]

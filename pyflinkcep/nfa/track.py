@@ -57,8 +57,9 @@ class Track:
         types: Sequence[str],
         times: Sequence[int],
         fields: Sequence[Fields],
+        starts: Sequence[bool] | None = None,
     ) -> Track:
-        """Return the track of events, given column by column."""
+        """Return the track of events, column by column; `starts` says which may begin a match."""
         nothing = automaton.functions.initial
 
         def passes(asked: Asked, at: int) -> bool:
@@ -75,6 +76,8 @@ class Track:
                     begins[at] |= 1 << number
                 if automaton.loops[number] and passes(automaton.take[number], at):
                     takes[at] |= 1 << number
+            if starts is not None and not starts[at]:
+                begins[at] &= ~1
         absent = tuple(
             [at for at, t in enumerate(types) if t == part.type and passes(part.asked, at)]
             for part in automaton.negatives

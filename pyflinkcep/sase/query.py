@@ -9,6 +9,8 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.sase.as_pattern import as_pattern
 from pyflinkcep.sase.model import Query, Strategy
 from pyflinkcep.sase.parser import parsed, parsed_columns, parsed_condition
 from pyflinkcep.sase.text import query_text
@@ -147,6 +149,30 @@ class SaseQuery(Query):
         RETURN count(a[]) AS n, b.x
         """
         return _of(parsed_columns(", ".join(columns), self))
+
+    def asPattern(self, type: str = "type") -> Pattern:
+        """
+        Return the pattern that has the same matches, where there is one.
+
+        Its stages are the variables, its conditions SQL. Key the events by the attributes of
+        ``[attr]``, unless a strategy is strict_contiguity; the skip strategy is noSkip.
+
+        Parameters
+        ----------
+        type : str
+            The column that holds an event's type.
+
+        Raises
+        ------
+        NotSupportedError
+            If no pattern has the same matches; says why.
+
+        Examples
+        --------
+        >>> parse("PATTERN SEQ(A a, B b) WHERE skip_till_next_match").asPattern()
+        Pattern(a → b)
+        """
+        return as_pattern(self, type)
 
     def __repr__(self) -> str:
         return query_text(self)

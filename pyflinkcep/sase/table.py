@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import attrs
@@ -30,12 +31,19 @@ class EventTable:
         By attribute their values, None for NULL: those of :func:`attributes_asked`.
     kinds : mapping of str to Kind
         What the attributes hold.
+    keys : sequence of int or None
+        The number of each event's key, events of one key side by side; the key then has the
+        attributes of ``[attr]``. None if all events have one key.
+    starts : sequence of bool or None
+        Which events may be a match's first; None for all.
     """
 
     times: Sequence[int]
     types: Sequence[Any]
     columns: Mapping[str, Sequence[Any]]
     kinds: Mapping[str, Kind]
+    keys: Sequence[int] | None = None
+    starts: Sequence[bool] | None = None
 
     def partitions(self, query: Query) -> Iterator[tuple[Sequence[int], bool]]:
         """
@@ -47,6 +55,9 @@ class EventTable:
             The positions of the partition's events, and whether some ``[attr]`` is NULL, so that
             nothing equals them.
         """
+        if self.keys is not None:
+            yield from self._by_key(query, self.keys)
+            return
         if query.is_global or not query.equal:
             yield range(len(self.times)), False
             return
@@ -56,6 +67,15 @@ class EventTable:
             groups.setdefault(values, []).append(at)
         for values, positions in groups.items():
             yield positions, any(value is None for value in values)
+
+    def _by_key(self, query: Query, keys: Sequence[int]) -> Iterator[tuple[Sequence[int], bool]]:
+        tested = () if query.is_global else query.equal
+        begin = 0
+        for _, events in groupby(keys):
+            end = begin + sum(1 for _ in events)
+            is_null = any(self.columns[name][begin] is None for name in tested)
+            yield range(begin, end), is_null
+            begin = end
 
 
 def attributes_asked(query: Query) -> list[str]:

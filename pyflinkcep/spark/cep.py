@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from typing import overload
 
-from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
+import attrs
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from pyflinkcep.errors import InvalidArgumentError, MissingConditionError, NotSupportedError
 from pyflinkcep.operator import Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.sase import parse
+from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.source import KeyedDataFrame
 from pyflinkcep.spark.plan.stream import StreamSettings
+from pyflinkcep.spark.query_stream import QueryStream
 from pyflinkcep.spark.state.key_groups import KeyGroups
 
 __all__ = ["CEP", "keyBy"]
@@ -58,6 +64,7 @@ class CEP:
     Ports ``org.apache.flink.cep.CEP`` (Flink 2.3.0).
     """
 
+    @overload
     @staticmethod
     def pattern(
         input: DataFrame | KeyedDataFrame,
@@ -67,7 +74,32 @@ class CEP:
         onPatternChange: str = "fail",
         maxPartialMatches: int | None = None,
         onTooManyPartialMatches: str = "fail",
-    ) -> PatternStream:
+    ) -> PatternStream: ...
+
+    @overload
+    @staticmethod
+    def pattern(
+        input: DataFrame | KeyedDataFrame,
+        pattern: Query,
+        *,
+        type: str = "type",
+        evaluation: str = "auto",
+        output: str = "all",
+    ) -> QueryStream: ...
+
+    @staticmethod
+    def pattern(
+        input: DataFrame | KeyedDataFrame,
+        pattern: Pattern | Query,
+        comparator: Comparator | None = None,
+        keyGroups: int = 128,
+        onPatternChange: str = "fail",
+        maxPartialMatches: int | None = None,
+        onTooManyPartialMatches: str = "fail",
+        type: str = "type",
+        evaluation: str = "auto",
+        output: str = "all",
+    ) -> PatternStream | QueryStream:
         """
         Apply a pattern to events.
 
@@ -76,8 +108,9 @@ class CEP:
         input : DataFrame or KeyedDataFrame
             The events, with a key from :func:`keyBy`; without one all events have one key, and
             one task does the work.
-        pattern : Pattern
-            The last stage, as the fluent calls return it.
+        pattern : Pattern or SaseQuery
+            The last stage, as the fluent calls return it, or a query of
+            :mod:`pyflinkcep.sase`, which keys the events by its tests ``[attr]`` itself.
         comparator : callable, optional
             Orders events of equal time (to the millisecond): a sort key of one Row, or a
             function of two Rows. Without it they keep the order (time to the microsecond,
@@ -95,18 +128,36 @@ class CEP:
             What to do with a key that has more: stop the job or, on a stream, drop those that
             began first; they are counted in the progress as ``numPartialMatchesDropped``.
 
+        type : str
+            For queries: the column that holds an event's type.
+        evaluation : {"auto", "nfa", "backtracking", "eventLists"}
+            For queries: how to find the matches; they are the same.
+        output : {"all", "onePerStart", "nonOverlapping"}
+            For queries: all matches, the first of each start, or matches one after another.
+
         Returns
         -------
-        PatternStream
+        PatternStream or QueryStream
             Its methods choose the time of events and what becomes of matches.
         """
         if input is None or pattern is None:
             raise MissingConditionError(
                 "CEP.pattern needs a DataFrame and a pattern", "give both, in this order"
             )
+        if isinstance(pattern, Query):
+            _refuse_pattern_settings(pattern, comparator, maxPartialMatches)
+            keyed = _keyed(input)
+            return QueryStream(
+                dataframe=keyed.dataframe,
+                keys=keyed.columns,
+                query=pattern,
+                type=type,
+                evaluation=evaluation,
+                output=output,
+            )
         if not isinstance(pattern, Pattern):
             raise InvalidArgumentError(
-                f"expected a Pattern, got {type(pattern).__name__}",
+                f"expected a Pattern or a query, got {pattern.__class__.__name__}",
                 "pass what Pattern.begin(...) and the calls on it return",
             )
         comparator_key(comparator)
@@ -119,7 +170,7 @@ class CEP:
         limit = None
         if maxPartialMatches is not None:
             limit = PartialMatchLimit(maxPartialMatches, onTooManyPartialMatches)
-        keyed = input if isinstance(input, KeyedDataFrame) else KeyedDataFrame(_checked(input), ())
+        keyed = _keyed(input)
         return PatternStream(
             dataframe=keyed.dataframe,
             keys=keyed.columns,
@@ -128,6 +179,49 @@ class CEP:
             limit=limit,
             settings=StreamSettings(keyGroups, onPatternChange),
         )
+
+    @staticmethod
+    def sase(
+        spark: SparkSession,
+        text: str,
+        type: str = "type",
+        evaluation: str = "auto",
+        output: str = "all",
+    ) -> QueryStream:
+        """
+        Apply a query to the table that it names after FROM.
+
+        Parameters
+        ----------
+        spark : SparkSession
+            The session that knows the table.
+        text : str
+            ``FROM trades PATTERN SEQ(…) …``.
+        type, evaluation, output : str
+            As for :meth:`pattern`.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the text is not a query with FROM.
+        """
+        query = parse(text)
+        if query.source is None:
+            raise InvalidArgumentError(
+                "CEP.sase(spark, text) with a query without FROM",
+                "begin it with FROM and a table, or use CEP.pattern(events, parse(text))",
+            )
+        return CEP.pattern(
+            spark.table(query.source),
+            attrs.evolve(query, source=None),
+            type=type,
+            evaluation=evaluation,
+            output=output,
+        )
+
+
+def _keyed(input: DataFrame | KeyedDataFrame) -> KeyedDataFrame:
+    return input if isinstance(input, KeyedDataFrame) else KeyedDataFrame(_checked(input), ())
 
 
 _FROM_OTHERS = {
@@ -159,3 +253,18 @@ def _checked(dataframe: DataFrame) -> DataFrame:
         ),
         f"write {way}",
     )
+
+
+def _refuse_pattern_settings(
+    query: Query, comparator: Comparator | None, maxPartialMatches: int | None
+) -> None:
+    if query.source is not None:
+        raise InvalidArgumentError(
+            f"FROM {query.source} beside a DataFrame",
+            "leave FROM out, or use CEP.sase(spark, text)",
+        )
+    if comparator is not None or maxPartialMatches is not None:
+        raise NotSupportedError(
+            "a query with comparator or maxPartialMatches",
+            "events of equal time keep the order of the source; give the query WITHIN",
+        )

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The partial matches of a pattern without a skip strategy, equal ones merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.expressions.codegen import MatchFunctions
+from pyflinkcep.expressions.program import MatchValues, Op
+from pyflinkcep.nfa import NFA
+from pyflinkcep.nfa.atoms import Atom
+from pyflinkcep.nfa.runs import Payloads
+from pyflinkcep.nfa.state import State
+from pyflinkcep.nfa.steps import Ask, Move, StateTable, Step
+
+__all__ = ["PatternRuns", "refuse_uncompressible"]
+
+
+class Answers(Protocol):
+    """Answers the conditions that look at the event at hand alone."""
+
+    def holds(self, atom: Atom) -> bool:
+        """Whether a condition holds."""
+
+
+@attrs.define(eq=False)
+class _Partial:
+    """Partial matches in one state that differ in nothing that matters."""
+
+    table: StateTable
+    slots: tuple[Any, ...]
+    start: int
+    previous: int
+    payload: Any
+
+
+def refuse_uncompressible(nfa: NFA) -> None:
+    """
+    Refuse a pattern whose matches cannot be compressed.
+
+    Raises
+    ------
+    NotSupportedError
+        If the pattern has a skip strategy, or a condition that is a function of the context.
+    """
+    if nfa.skips:
+        raise NotSupportedError(
+            f"compressed matches of a pattern with {nfa.skip_strategy}",
+            "a skip strategy looks at matches one by one: use AfterMatchSkipStrategy.noSkip()",
+        )
+    for atom in nfa.atoms:
+        if not atom.bit and atom.expression is None:
+            raise NotSupportedError(
+                f"compressed matches of a pattern with the condition {atom.condition!r} of "
+                f"stage {atom.stage!r}, a function of the event and the partial match",
+                "write it in SQL over stages, as in where('price > avg(up.price)')",
+            )
+
+
+class PatternRuns:
+    """
+    The partial matches of one key.
+
+    Two partial matches are one if they are in the same state and agree in what conditions ahead
+    may still read and in the times that windows look at. Duplicates count as in Flink.
+
+    Parameters
+    ----------
+    nfa : NFA
+        The pattern.
+    payloads : Payloads
+        What partial matches carry; components are numbers into ``nfa.stages``.
+    values : MatchValues or None
+        What the pattern's match expressions need.
+    functions : MatchFunctions or None
+        The expressions.
+
+    Raises
+    ------
+    NotSupportedError
+        If the pattern's matches cannot be compressed.
+    """
+
+    def __init__(
+        self,
+        nfa: NFA,
+        payloads: Payloads,
+        values: MatchValues | None = None,
+        functions: MatchFunctions | None = None,
+    ) -> None:
+        refuse_uncompressible(nfa)
+        self._nfa = nfa
+        self._payloads = payloads
+        self._functions = functions
+        self._stages = {stage: number for number, stage in enumerate(nfa.stages)}
+        self._live = {} if values is None else _live_slots(nfa, values)
+        initial = () if functions is None else functions.initial
+        self._start = _Partial(nfa.start, initial, 0, 0, None)
+        self._alive: dict[Any, _Partial] = {}
+
+    def advance(self, time: int) -> Iterator[Any]:
+        """End the partial matches whose window has passed; yield what waited for that."""
+        for key, partial in list(self._alive.items()):
+            if time >= self._deadline(partial):
+                del self._alive[key]
+                if partial.table.is_pending:
+                    yield partial.payload
+
+    def _deadline(self, partial: _Partial) -> float:
+        length, gap = self._nfa.window_time, partial.table.gap_ms
+        by_first = partial.start + length if length > 0 else float("inf")
+        return min(by_first, partial.previous + gap) if gap > 0 else by_first
+
+    def process(
+        self, at: int, time: int, answers: Answers, fields: Callable[[], Sequence[Any]]
+    ) -> Iterator[Any]:
+        """
+        Show an event to all partial matches; call :meth:`advance` first.
+
+        Parameters
+        ----------
+        at : int
+            The event's position.
+        time : int, milliseconds
+            Its time.
+        answers : Answers
+            Answers the conditions of the event alone.
+        fields : callable
+            Returns what match expressions read of the event.
+
+        Yields
+        ------
+        object
+            What completed matches carry.
+        """
+        following: list[_Partial] = []
+        for partial in (*self._alive.values(), self._start):
+            step = self._decide(partial, answers, fields)
+            if step.keeps and partial is not self._start:
+                following.append(partial)
+                continue
+            for move in step.moves:
+                if not (move.stays and partial is self._start):
+                    after = self._moved(partial, move, at, time, fields)
+                    if move.completes:
+                        yield after.payload
+                    if move.continues:
+                        following.append(after)
+        self._alive = {}
+        for partial in following:
+            self._put(partial)
+
+    def _decide(
+        self, partial: _Partial, answers: Answers, fields: Callable[[], Sequence[Any]]
+    ) -> Step:
+        step: Any = partial.table.first()
+        while isinstance(step, Ask):
+            atom = step.atom
+            if atom.bit:
+                holds = answers.holds(atom)
+            else:
+                assert self._functions is not None
+                holds = self._functions.conditions[str(atom.expression)](fields(), partial.slots)
+            step = step.following(holds)
+        assert isinstance(step, Step)
+        return step
+
+    def _moved(
+        self,
+        partial: _Partial,
+        move: Move,
+        at: int,
+        time: int,
+        fields: Callable[[], Sequence[Any]],
+    ) -> _Partial:
+        if not move.takes:
+            return attrs.evolve(partial, table=move.target)
+        stage, functions = self._stages[move.stage], self._functions
+        payload, start = partial.payload, partial.start
+        if partial is self._start:
+            payload, start = self._payloads.begun(stage, at), time
+        else:
+            payload = self._payloads.taken(payload, stage, at)
+        slots = partial.slots
+        if functions is not None:
+            update = functions.updates.get(move.stage, functions.other)
+            slots = slots if update is None else update(slots, fields())
+        return _Partial(move.target, slots, start, time, payload)
+
+    def _put(self, partial: _Partial) -> None:
+        slots = tuple([partial.slots[n] for n in self._live.get(partial.table.name, ())])
+        start = partial.start if self._nfa.window_time > 0 else None
+        previous = partial.previous if self._nfa.window_times else None
+        key = partial.table.name, slots, start, previous
+        other = self._alive.get(key)
+        if other is None:
+            self._alive[key] = partial
+        else:
+            merged = self._payloads.merged(other.payload, partial.payload)
+            self._alive[key] = attrs.evolve(other, payload=merged)
+
+
+def _live_slots(nfa: NFA, values: MatchValues) -> dict[str, tuple[int, ...]]:
+    """Return by state the slots that a condition on an edge reachable from it reads."""
+    reads = {
+        key: {operand for op, operand in code if op is Op.SLOT}
+        for key, code in values.programs.items()
+    }
+    own: dict[State, set[Any]] = {}
+    for table in nfa.tables.values():
+        asked = _expressions(table)
+        own[table.state] = set().union(*(reads[key] for key in asked))
+    return {
+        table.name: tuple(sorted(set().union(*(own[state] for state in _reachable(table.state)))))
+        for table in nfa.tables.values()
+    }
+
+
+def _expressions(table: StateTable) -> set[str]:
+    return {
+        str(atom.expression)
+        for edge in table.state.transitions
+        if edge.condition is not None
+        for atom in table.atoms.inside(edge.condition)
+        if atom.expression is not None
+    }
+
+
+def _reachable(state: State) -> set[State]:
+    found, waiting = {state}, [state]
+    while waiting:
+        for edge in waiting.pop().transitions:
+            if edge.target not in found:
+                found.add(edge.target)
+                waiting.append(edge.target)
+    return found

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queries that are patterns already."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import attrs
+
+from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.expressions.tree import WHOLE
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.sase.model import Component, Form, Query, Strategy
+from pyflinkcep.sase.placement import Clause, Edges, column_sql, placed
+from pyflinkcep.sase.sql import all_of, literal_sql, part_sql
+
+__all__ = ["as_pattern", "why_no_pattern"]
+
+_STRICT, _PARTITION = Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY
+_NEXT, _ANY = Strategy.SKIP_TILL_NEXT_MATCH, Strategy.SKIP_TILL_ANY_MATCH
+_HINT = "run the query itself: CEP.pattern(events, query)"
+
+
+def as_pattern(query: Query, type_column: str = "type") -> Pattern:
+    """
+    Return the pattern that has the same matches as a query.
+
+    Parameters
+    ----------
+    query : Query
+        The query.
+    type_column : str
+        The column that holds an event's type.
+
+    Raises
+    ------
+    NotSupportedError
+        If there is no such pattern; says why.
+    """
+    problem = why_no_pattern(query)
+    if problem is not None:
+        raise NotSupportedError(f"no pattern has the matches of this query: {problem}", _HINT)
+    return _Builder(query, type_column).pattern()
+
+
+def why_no_pattern(query: Query) -> str | None:
+    """Return why no pattern has the matches of a query; None if one has."""
+    if query.form is Form.LIST:
+        return "the elements of ; have times that differ, those of a pattern may be equal"
+    if any(part.variable == WHOLE for part in query.components):
+        return f"a variable is named {WHOLE}, which stands for all stages in SQL"
+    strategies = {query.strategy_of(part.variable) for part in query.positive}
+    loops = [part for part in query.positive if part.repeats]
+    if loops and len(strategies) > 1:
+        return "strategies differ around a loop"
+    if _PARTITION in strategies and (query.constants or query.is_global):
+        return "partition_contiguity passes events by that [attr = literal] or strictness sees"
+    return _about_negation(query, strategies) or _about_loops(query, strategies)
+
+
+def _about_negation(query: Query, strategies: set[Strategy]) -> str | None:
+    edges, seen = placed(query), set()
+    for number, part in enumerate(query.components):
+        if not part.negated:
+            seen.add(part.variable)
+            continue
+        name = part.variable
+        if number == 0:
+            return f"{name!r} is negated before the first component"
+        if query.components[number - 1].negated:
+            return "two negated components are side by side"
+        if query.components[number - 1].repeats:
+            return f"{name!r} is negated after a loop, which a pattern would end"
+        if part.type in [later.type for later in query.components[number + 1 : number + 2]]:
+            return f"an event may be {name!r}, which is negated, and what comes after it"
+        if not strategies <= {_NEXT, _ANY}:
+            return "negation with contiguity"
+        if any(not clause.reads <= seen for clause in edges[name].absent):
+            return f"{name!r} is negated and compared with a later component"
+    return None
+
+
+def _about_loops(query: Query, strategies: set[Strategy]) -> str | None:
+    edges, parts = placed(query), query.positive
+    for number, part in enumerate(parts):
+        if not part.repeats:
+            continue
+        if edges[part.variable].leave:
+            return f"a condition is asked when {part.variable!r} is left"
+        following = [later.type for later in parts[number + 1 : number + 2]]
+        if strategies == {_NEXT} and part.type in following:
+            return f"an event may be taken by {part.variable!r} and begin what follows it"
+    return None
+
+
+@attrs.frozen
+class _Builder:
+    """Writes a query as stages."""
+
+    query: Query
+    type_column: str
+
+    def pattern(self) -> Pattern:
+        query = self.query
+        edges = placed(query)
+        pattern: Pattern | None = None
+        before: Component | None = None
+        for part in query.components:
+            condition = self._condition(part, edges[part.variable], pattern is None)
+            pattern = self._stage(pattern, before, part).where(condition)
+            pattern = self._loop(pattern, part)
+            before = part if not part.negated else before
+        assert pattern is not None
+        if query.window is not None:
+            pattern = pattern.within(timedelta(milliseconds=query.window + 1))
+        return pattern
+
+    def _stage(self, pattern: Pattern | None, before: Component | None, part: Component) -> Pattern:
+        name = part.variable
+        if pattern is None or before is None:
+            return Pattern.begin(name)
+        if part.negated:
+            return pattern.notFollowedBy(name)
+        strategy = self.query.strategy_of(name)
+        if strategy in (_STRICT, _PARTITION):
+            return pattern.next(name)
+        if strategy is _ANY or before.repeats:
+            return pattern.followedByAny(name)
+        return pattern.followedBy(name)
+
+    def _loop(self, pattern: Pattern, part: Component) -> Pattern:
+        if not part.repeats:
+            return pattern
+        strategy = self.query.strategy_of(part.variable)
+        if strategy is _ANY:
+            return pattern.oneOrMore().allowCombinations()
+        if strategy is _NEXT:
+            is_last = part is self.query.positive[-1]
+            return pattern.oneOrMore() if is_last else pattern.oneOrMore().greedy()
+        return pattern.oneOrMore().consecutive()
+
+    # --- conditions
+
+    def _condition(self, part: Component, edges: Edges, is_first: bool) -> str:
+        """Return what an event must fulfil, as SQL."""
+        tests = [f"{column_sql(self.type_column)} = {literal_sql(part.type)}"]
+        for name, value in self.query.constants:
+            tests.append(f"{column_sql(name)} = {literal_sql(value.value)}")
+        begin, take = self._all(edges.begin, is_first), self._all(edges.take, False)
+        if part.negated:
+            tests += self._all(edges.absent, False)
+        elif part.repeats and begin != take:
+            first = f"count({part.variable}.*) = 0"
+            later = f"count({part.variable}.*) > 0"
+            tests.append(f"({all_of([first, *begin])} OR {all_of([later, *take])})")
+        else:
+            tests += begin
+        return all_of(tests)
+
+    def _all(self, clauses: tuple[Clause, ...], is_first: bool) -> list[str]:
+        texts = [part_sql(clause.tree) for clause in clauses]
+        if is_first:
+            return texts
+        first = self.query.positive[0].variable
+        for name in self.query.equal:
+            column = column_sql(name)
+            other = f"first({first}.{column})" if self.query.is_global else column
+            texts.append(f"{column} = {other}")
+        return texts

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a query is going to run, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyflinkcep.sase.as_pattern import why_no_pattern
+from pyflinkcep.sase.evaluation import Evaluation
+from pyflinkcep.sase.model import Form, Query
+from pyflinkcep.sase.placement import placed
+from pyflinkcep.spark.plan.query_job import QueryJob, one_line
+
+__all__ = ["query_explanation"]
+
+
+def query_explanation(
+    query: Query, how: Evaluation, runs_as_pattern: bool, job: QueryJob | None
+) -> str:
+    """Return what ``explain`` prints; `job` is None on a stream."""
+    lines = [f"SASE+: {one_line(query)}", *_evaluation(query, how, runs_as_pattern)]
+    if job is not None:
+        lines += _shuffle(job, runs_as_pattern)
+    if query.form is Form.SEQ:
+        lines += ["Conditions", *_conditions(query)]
+    if query.window is None:
+        lines += ["Warnings", "  without WITHIN nothing ends a run: memory grows with the input"]
+    return "\n".join(lines)
+
+
+def _evaluation(query: Query, how: Evaluation, runs_as_pattern: bool) -> Iterator[str]:
+    if runs_as_pattern:
+        yield "  evaluation: nfa, as the pattern with the same matches"
+        return
+    yield f"  evaluation: {how.name} ({how.reason})"
+    why = why_no_pattern(query)
+    if why is not None:
+        yield f"  not a pattern: {why}"
+
+
+def _shuffle(job: QueryJob, runs_as_pattern: bool) -> Iterator[str]:
+    keys = ", ".join(key.name for key in job.source.keys)
+    if keys:
+        yield f"  key: {keys}"
+    elif job.slice_ms is not None and not runs_as_pattern:
+        yield f"  key: none; cut into slices of {job.slice_ms} ms and the window around them"
+    else:
+        yield "  key: none; one task does the work"
+    if not runs_as_pattern:
+        yield f"  shuffled: {job.needed() or 'every event, for each may end a run'}"
+
+
+def _conditions(query: Query) -> Iterator[str]:
+    for variable, edges in placed(query).items():
+        for edge in ("begin", "take", "leave", "absent"):
+            for clause in getattr(edges, edge):
+                yield f"  {variable} {edge}: {clause.text}"

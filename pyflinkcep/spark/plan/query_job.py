@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A query on a bounded DataFrame: what is shuffled, and how a stream without a key is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+import attrs
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DateType,
+    FractionalType,
+    IntegralType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.sase.model import Form, Query, Strategy
+from pyflinkcep.sase.sql import usable_sql
+from pyflinkcep.sase.table import attributes_asked
+from pyflinkcep.sase.text import query_text
+from pyflinkcep.spark.arrow.columns import POSITION, quoted
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.plan.arrow_map import map_in_arrow
+from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.worker.consumers import Consumer, output_schema
+from pyflinkcep.spark.worker.query_task import OWN, SLICE, QueryTask
+
+__all__ = ["QueryJob"]
+
+_KINDS: dict[type[DataType], Kind] = {
+    IntegralType: Kind.BIGINT,
+    FractionalType: Kind.DOUBLE,
+    BooleanType: Kind.BOOLEAN,
+    StringType: Kind.STRING,
+    TimestampType: Kind.TIMESTAMP,
+    TimestampNTZType: Kind.TIMESTAMP_NTZ,
+    DateType: Kind.DATE,
+}
+
+_SLICE_WINDOWS = 8
+"""How many windows long a slice is: what lies in two slices is shuffled twice."""
+
+
+@attrs.frozen(eq=False)
+class QueryJob:
+    """
+    A query on a bounded DataFrame, analysed.
+
+    Attributes
+    ----------
+    query : Query
+        The query.
+    source : EventSource
+        The events, keyed by the attributes of ``[attr]`` too unless a strategy is strict.
+    type_column : str
+        The column that holds an event's type.
+    evaluation : str
+        How matches are found.
+    output : str
+        Which of them are wanted.
+    kinds : dict of str to Kind
+        What the attributes hold that conditions look at.
+    slice_ms : int or None, milliseconds
+        The length of slices of time; None if events are not cut.
+    """
+
+    query: Query
+    source: EventSource
+    type_column: str
+    evaluation: str
+    output: str
+    kinds: dict[str, Kind]
+    slice_ms: int | None
+
+    @classmethod
+    def analyse(
+        cls,
+        query: Query,
+        dataframe: DataFrame,
+        keys: Sequence[str | Column],
+        time_column: str | None,
+        type_column: str,
+        evaluation: str,
+        output: str,
+    ) -> QueryJob:
+        """
+        Check a query against its events.
+
+        Raises
+        ------
+        InputError
+            If a column is missing, or of a type that cannot serve.
+        """
+        name = one_line(query)
+        _check_type_column(dataframe, type_column, name)
+        kinds = {a: _kind(dataframe, a, name) for a in attributes_asked(query)}
+        source = EventSource.of(dataframe, query_keys(query, keys), time_column, False, name)
+        slices = None
+        if not source.keys and query.window is not None and output != "nonOverlapping":
+            slices = _SLICE_WINDOWS * query.window
+        return cls(query, source, type_column, evaluation, output, kinds, slices)
+
+    def run(self, consumer: Consumer) -> DataFrame:
+        """Plan the job."""
+        events, layout = self.prepared()
+        task = QueryTask(
+            self.query, layout, self.type_column, self.evaluation, self.output, self.kinds, consumer
+        )
+        return map_in_arrow(events, task.run, output_schema(consumer), f"CEP: {layout.pattern}")
+
+    def prepared(self) -> tuple[DataFrame, Layout]:
+        """Return the shuffled events, and where things are in them."""
+        source = self.source
+        dropped = self.needed()
+        if dropped is not None:
+            source = attrs.evolve(source, dataframe=source.dataframe.where(dropped))
+        layout = source.layout(False)
+        added = {**source.key_hash(), POSITION: F.monotonically_increasing_id()}
+        if self.slice_ms is None:
+            events = source.prepare(added)
+        else:
+            events = self._sliced(source.prepare(added), self.slice_ms)
+            layout = attrs.evolve(layout, key_signature=(SLICE,))
+        key = [F.col(quoted(name)) for name in layout.key_signature]
+        return (events.repartition(key[0]) if key else events.coalesce(1)), layout
+
+    def needed(self) -> str | None:
+        """Return as SQL which events the query can use; None if every event may count."""
+        strategies = {strategy for _, strategy in self.query.strategies}
+        if strategies & {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY}:
+            return None
+        return usable_sql(self.query, self.type_column)
+
+    # --- slices
+
+    def _sliced(self, events: DataFrame, length: int) -> DataFrame:
+        """Give each event to the slices in which a match may use it."""
+        before, after = self._reach()
+        time = _milliseconds(self.source)
+        slices = F.sequence(_floor(time - after, length), _floor(time + before, length))
+        everything = [F.col(quoted(name)) for name in events.columns]
+        cut = events.select(*everything, F.explode_outer(slices).alias(SLICE))
+        return cut.withColumn(OWN, F.col(SLICE) == _floor(time, length))
+
+    def _reach(self) -> tuple[int, int]:
+        """Return how long before and after a slice events are needed for its matches."""
+        window = self.query.window or 0
+        first = self.query.components[0]
+        looks_back = first.negated or (first.repeats and self.query.form is Form.LIST)
+        return (window if looks_back else 0), window
+
+
+def one_line(query: Query) -> str:
+    """Return a query's pattern in one line, to name it."""
+    pattern = Query(query.form, query.components)
+    return query_text(pattern).removeprefix("PATTERN ")
+
+
+def query_keys(query: Query, keys: Sequence[str | Column]) -> tuple[str | Column, ...]:
+    """Return what events are keyed by: the user's key, and the tests of a query."""
+    own = () if query.is_global else tuple(name for name in query.equal if name not in keys)
+    return (*keys, *own)
+
+
+def _floor(milliseconds: Column, length: int) -> Column:
+    return F.floor(milliseconds / F.lit(length)).cast("bigint")
+
+
+def _milliseconds(source: EventSource) -> Column:
+    assert source.time_column is not None
+    time = F.col(quoted(source.time_column))
+    if source.time_unit is None:
+        return time
+    if isinstance(source.dataframe.schema[source.time_column].dataType, TimestampNTZType):
+        name = quoted(source.time_column)
+        epoch = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+        return F.floor(F.expr(f"timestampdiff(MICROSECOND, {epoch}, {name})") / 1000)
+    return F.floor(F.unix_micros(time) / 1000)
+
+
+def _check_type_column(dataframe: DataFrame, name: str, query: str) -> None:
+    if name not in dataframe.columns:
+        raise InputError(
+            f"query {query}: the type column {name!r} is not there",
+            "name the column that holds an event's type: CEP.pattern(..., type='kind')",
+        )
+    found = dataframe.schema[name].dataType
+    if not isinstance(found, StringType):
+        raise InputError(
+            f"query {query}: expected the type column {name!r} to be string, "
+            f"got {found.simpleString()}",
+            "cast it, or name another one",
+        )
+
+
+def _kind(dataframe: DataFrame, attribute: str, query: str) -> Kind:
+    if attribute not in dataframe.columns:
+        near = get_close_matches(attribute, dataframe.columns, 1)
+        raise InputError(
+            f"query {query}: the attribute {attribute!r} is not a column",
+            f"did you mean {near[0]!r}?" if near else f"the columns are {dataframe.columns}",
+        )
+    found: DataType = dataframe.schema[attribute].dataType
+    for type_, kind in _KINDS.items():
+        if isinstance(found, type_):
+            return kind
+    raise InputError(
+        f"query {query}: the attribute {attribute!r} is {found.simpleString()}",
+        "conditions compare numbers, strings, booleans, dates and timestamps",
+    )

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A task that counts the matches of a query and aggregates over them, listing none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import attrs
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from pyflinkcep.compact.counting import Total
+from pyflinkcep.compact.matches import Measured
+from pyflinkcep.evaluation import compressed_matches
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.table import EventTable
+from pyflinkcep.spark.arrow.columns import PREFIX
+from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.worker.query_task import KeyedTables
+from pyflinkcep.spark.worker.runtime import running
+
+__all__ = ["COUNT_TEXT", "CountTask"]
+
+COUNT_TEXT = f"{PREFIX}count"
+"""The column with the count as text, exact to any size."""
+
+_MOST = 10**38
+_NOTHING: Total = (0, 0, None, None)
+
+
+@attrs.frozen(eq=False)
+class CountTask:
+    """
+    The work on one partition.
+
+    Attributes
+    ----------
+    query : Query
+        The query.
+    layout : Layout
+        Where things are in the input.
+    type_column : str
+        The column that holds an event's type.
+    kinds : dict of str to Kind
+        What the attributes hold that conditions look at.
+    measured : tuple of Measured
+        The aggregates.
+    key_columns : tuple of str
+        The key's columns.
+    schema : StructType
+        The key, the time, the counts and the aggregates.
+    time_unit : int or None
+        Units of the time column in a millisecond; None if it is in milliseconds.
+    """
+
+    query: Query
+    layout: Layout
+    type_column: str
+    kinds: Mapping[str, Kind]
+    measured: tuple[Measured, ...]
+    key_columns: tuple[str, ...]
+    schema: StructType
+    time_unit: int | None
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Count the matches of a partition; yield a row for each event that completes some."""
+        tables = KeyedTables(self.layout, self.type_column, self.kinds)
+        schema = arrow_schema(self.schema)
+        with running(self.layout.pattern):
+            for events, table in tables.of(batches):
+                rows = list(self._rows(events, table))
+                if rows:
+                    columns = [list(column) for column in zip(*rows, strict=True)]
+                    arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def _rows(self, events: pa.Table, table: EventTable) -> Iterator[tuple[Any, ...]]:
+        found = compressed_matches(self.query, table)
+        asked = [m for m in self.measured if m.variable is not None]
+        measures = [(str(m.variable), _values(events, m.attribute)) for m in asked]
+        for at, count, totals in found.totals_by_event(measures):
+            own = iter(totals)
+            values = [
+                m.result(count, _NOTHING if m.variable is None else next(own))
+                for m in self.measured
+            ]
+            keys = (events.column(name)[at].as_py() for name in self.key_columns)
+            time = table.times[at] * (self.time_unit or 1)
+            whole = (_decimal(v, f) for v, f in zip(values, self._types, strict=True))
+            log = _log10(count)
+            shown = Decimal(count) if count < _MOST else None
+            yield *keys, time, shown, log, str(count), *whole
+
+    @property
+    def _types(self) -> Sequence[str]:
+        size = len(self.schema.fields) - len(self.measured)
+        return [field.dataType.typeName() for field in self.schema.fields[size:]]
+
+
+def _values(events: pa.Table, attribute: str | None) -> Sequence[Any] | None:
+    if attribute is None:
+        return None
+    values: Sequence[Any] = events.column(attribute).to_pylist()
+    return values
+
+
+def _decimal(value: Any, type_name: str) -> Any:
+    if value is None or type_name == "string":
+        return value
+    if type_name == "decimal":
+        return Decimal(value) if abs(value) < _MOST else None
+    return float(value) if type_name == "double" else int(value)
+
+
+def _log10(count: int) -> float:
+    """Return the logarithm of a count that may be too large for a float."""
+    shift = max(count.bit_length() - 1000, 0)
+    return math.log10(count >> shift) + shift * math.log10(2)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queries of SASE+ and OptiSeq's form on bounded DataFrames."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from pyflinkcep import CEP
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.sase import parse
+from pyflinkcep.spark.plan import query_job
+from pyflinkcep.testing import matchSase
+from tests.conformance.test_sase import cases
+from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
+
+TRADES = [(100, 1010), (120, 990), (120, 1005), (121, 999), (120, 999), (125, 750), (120, 950), (120, 700)]  # fmt: skip
+QUERY_3 = """
+    PATTERN SEQ(Stock+ a[ ], Stock b)
+    WHERE skip_till_next_match(a[ ], b) {
+         [symbol]
+     and a[1].volume > 1000
+     and a[i].price > avg(a[..i-1].price)
+     and b.volume < 80%*a[a.LEN].volume }
+    WITHIN 1 hour
+"""
+SCHEMA = "id bigint, ts bigint, kind string, symbol string, price bigint, volume bigint"
+
+
+def trades(spark: SparkSession) -> DataFrame:
+    """The stream of the paper's example, for two symbols; events of one of them match."""
+    rows = []
+    for n, (price, volume) in enumerate(TRADES, 1):
+        rows.append((n, n * 60_000, "Stock", "GOOG", price, volume))
+        rows.append((n + 100, n * 60_000, "Stock", "AAPL", 1, 5))
+        rows.append((n + 200, n * 60_000, "Stock", None, price, volume))
+    return spark.createDataFrame(rows, SCHEMA)
+
+
+def found(rows: Iterable[Any], variables: Iterable[str]) -> Counter[str]:
+    names = list(variables)
+    return Counter(json.dumps({v: [e["id"] for e in row[v]] for v in names}) for row in rows)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("evaluation", ["auto", "nfa", "backtracking"])
+def test_the_papers_query_3(spark: SparkSession, evaluation: str) -> None:
+    """R1, R2 and R3 are found, keyed by [symbol]; events whose symbol is null match nothing."""
+    stream = CEP.pattern(trades(spark), parse(QUERY_3), type="kind", evaluation=evaluation)
+    rows = stream.inEventTime("ts").toDF()
+    assert rows.columns == ["symbol", "matchTimestamp", "a", "b"]
+    got = {tuple(e.id for e in (*row.a, *row.b)) for row in rows.collect()}
+    assert got == {(1, 2, 3, 4, 5, 6), (3, 4, 6), (1, 2, 3, 4, 5, 6, 7, 8)}
+
+
+@pytest.mark.spark
+def test_return_having_and_functions(spark: SparkSession) -> None:
+    """RETURN gives columns, HAVING filters, and functions get a dict of Rows."""
+    text = (
+        QUERY_3
+        + "HAVING count(a[]) > 2 RETURN a[1].symbol AS symbol, count(a[]) AS n, avg(a[].price), b.price"
+    )
+    rows = CEP.pattern(trades(spark), parse(text), type="kind").inEventTime("ts").toDF()
+    assert sorted(map(tuple, rows.collect())) == [
+        ("GOOG", 5, 581 / 5, 125),
+        ("GOOG", 7, 826 / 7, 120),
+    ]
+    assert rows.columns == ["symbol", "n", "_3", "b_price"]
+    stream = CEP.pattern(trades(spark), parse(QUERY_3), type="kind").inEventTime("ts")
+    selected = stream.select(lambda m: (len(m["a"]), m["b"][0].price), "rises int, price bigint")
+    assert sorted(map(tuple, selected.collect())) == [(2, 125), (5, 125), (7, 120)]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("slices", [1, 8])
+def test_recorded_answers_do_not_depend_on_slices(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, slices: int
+) -> None:
+    """Without a key, time is cut into slices of a window or more; every match is found once."""
+    monkeypatch.setattr(query_job, "_SLICE_WINDOWS", slices)
+    chosen = [c for c in cases() if "matches" in c["expect"] and "WITHIN" in c["query"]]
+    with configured(spark, QUICK_FOR_MANY_PLANS):
+        for case in [c for c in chosen if "[" not in c["query"] and "x" in c["schema"]][slices::9]:
+            check(spark, case)
+
+
+@pytest.mark.spark
+def test_recorded_answers(spark: SparkSession) -> None:
+    """Keyed by [attr], whole, and by backtracking, the recorded matches are found."""
+    chosen = [c for c in cases() if "matches" in c["expect"] and "x" in c["schema"]]
+    with configured(spark, QUICK_FOR_MANY_PLANS):
+        for case in chosen[::25]:
+            check(spark, case)
+
+
+def check(spark: SparkSession, case: dict[str, Any]) -> None:
+    query = parse(case["query"])
+    schema = ", ".join(f"{name} {kind}" for name, kind in case["schema"].items())
+    frame = spark.createDataFrame([tuple(row) for row in case["events"]], schema)
+    stream = CEP.pattern(frame, query, type="kind", output=case["output"]).inEventTime("ts")
+    names = [part.variable for part in query.positive]
+    want = Counter(json.dumps({v: m[v] for v in names}) for m in case["expect"]["matches"])
+    assert found(stream.toDF().collect(), names) == want, case["id"]
+
+
+@pytest.mark.spark
+def test_compressed_matches(spark: SparkSession) -> None:
+    """2⁶⁰ - 1 matches are counted, aggregated by the event that ends them, and a few unpacked."""
+    rows = [(n, n, t, n % 7) for n, t in enumerate("A" + "B" * 60 + "C")]
+    frame = spark.createDataFrame(rows, "id bigint, ts bigint, kind string, x bigint")
+    query = parse("PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_any_match")
+    compressed = CEP.pattern(frame, query, type="kind").inEventTime("ts").compressed()
+    assert compressed.count() == 2**60 - 1
+    row = compressed.aggregate("sum(b.x) AS total", "count(b)", "max(b.x)").collect()[0]
+    total = sum(n % 7 for n in range(1, 61))
+    assert (row.matchTimestamp, int(row["count"])) == (61, 2**60 - 1)
+    assert int(row.total) == total * 2**59
+    assert int(row["count(b)"]) == 60 * 2**59
+    assert row["max(b.x)"] == 6
+    assert len(found(compressed.unpack(5).collect(), "abc")) == 5
+
+
+@pytest.mark.spark
+def test_counts_beyond_38_digits(spark: SparkSession) -> None:
+    """Beyond decimal(38,0) a row has null, its logarithm tells how many; count() is exact."""
+    rows = [(n, n, t) for n, t in enumerate("A" + "B" * 200 + "C")]
+    frame = spark.createDataFrame(rows, "id bigint, ts bigint, kind string")
+    query = parse("PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_any_match")
+    compressed = CEP.pattern(frame, query, type="kind").inEventTime("ts").compressed()
+    assert compressed.count() == 2**200 - 1
+    row = compressed.aggregate("count(*)").collect()[0]
+    assert row["count"] is None
+    assert row["count(*)"] is None
+    assert row.count_log10 == pytest.approx(60.2059991)
+
+
+@pytest.mark.spark
+def test_explain_says_what_was_chosen(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The evaluation and why, the key, what is shuffled, and where conditions are asked."""
+    stream = CEP.pattern(trades(spark), parse(QUERY_3), type="kind").inEventTime("ts")
+    stream.explain()
+    text = capsys.readouterr().out
+    assert "evaluation: nfa (loops" in text
+    assert "key: symbol" in text
+    assert "a take: a[i].price > avg(a[..i-1].price)" in text
+    chain = parse("PATTERN A;B WHERE a.price < b.price WITHIN 5")
+    CEP.pattern(trades(spark), chain, type="kind").inEventTime("ts").explain()
+    text = capsys.readouterr().out
+    assert "eventLists" in text
+    assert "slices of 40 ms" in text
+
+
+@pytest.mark.spark
+def test_what_cannot_run_is_refused(spark: SparkSession) -> None:
+    """Unknown attributes and types, HAVING compressed, FROM beside a DataFrame, and streams."""
+    frame = trades(spark)
+
+    def run(text: str, **more: Any) -> DataFrame:
+        return CEP.pattern(frame, parse(text), type="kind", **more).inEventTime("ts").toDF()
+
+    with pytest.raises(InputError, match="did you mean 'price'"):
+        run("PATTERN SEQ(Stock a) WHERE a.prise > 1")
+    with pytest.raises(InputError, match="type column"):
+        CEP.pattern(frame, parse("PATTERN SEQ(Stock a)")).inEventTime("ts").toDF()
+    with pytest.raises(InvalidArgumentError, match="FROM"):
+        run("FROM t PATTERN SEQ(Stock a)")
+    with pytest.raises(InvalidArgumentError, match="HAVING"):
+        CEP.pattern(frame, parse("PATTERN SEQ(A a) HAVING a.price > 1"), type="kind").compressed()
+    stream = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "'A' AS type")
+    with pytest.raises(NotSupportedError, match="on a stream"):
+        CEP.pattern(stream.withWatermark("ts", "1 second"), parse("PATTERN A;B WITHIN 5")).toDF()
+
+
+@pytest.mark.spark
+def test_a_table_of_the_session(spark: SparkSession) -> None:
+    """CEP.sase takes the table after FROM."""
+    trades(spark).createOrReplaceTempView("trades")
+    rows = CEP.sase(spark, f"FROM trades {QUERY_3}", type="kind").inEventTime("ts").toDF()
+    assert rows.count() == 3
+    assert len(matchSase(QUERY_3, [r.asDict() for r in trades(spark).collect()], "ts", "kind")) == 3
