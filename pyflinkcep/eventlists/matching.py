@@ -119,27 +119,29 @@ class EventLists:
             return
         start = self.lists[self.order[0]].positions
         for begin in range(0, len(start), _FIRST_CHUNK):
-            yield from self._joined(start[begin : begin + _FIRST_CHUNK])
+            chunk = start[begin : begin + _FIRST_CHUNK]
+            frame = Frame(len(chunk), {self.order[0]: chunk})
+            yield from self._joined(self._checked(frame, self.order[:1]), 1)
 
-    def _joined(self, start: Ints) -> Iterator[Frame]:
-        """Yield the matches of some start events; of half of them if they become too many."""
-        frame = Frame(len(start), {self.order[0]: start})
-        frame = self._checked(frame, self.order[:1])
-        for number, name in enumerate(self.order[1:], 2):
-            low, high = self._range(name, frame)
-            if len(start) > 1 and int(np.maximum(high - low, 0).sum()) > _MOST_ROWS:
-                half = len(start) // 2
-                yield from self._joined(start[:half])
-                yield from self._joined(start[half:])
-                return
-            rows, numbers = expanded(low, high)
-            frame = frame.rows(rows).with_single(name, self.lists[name].positions[numbers])
-            frame = self._checked(frame, self.order[:number])
-            if not frame.size:
-                return
-        frame = self._starting(self._finished(frame))
-        if frame.size:
-            yield frame
+    def _joined(self, frame: Frame, bound: int) -> Iterator[Frame]:
+        """Yield the matches of candidates with `bound` elements; half by half if there are many."""
+        if not frame.size:
+            return
+        if bound == len(self.order):
+            frame = self._starting(self._finished(frame))
+            if frame.size:
+                yield frame
+            return
+        name = self.order[bound]
+        low, high = self._range(name, frame)
+        if frame.size > 1 and int((high - low).sum()) > _MOST_ROWS:
+            half = np.arange(frame.size) < frame.size // 2
+            yield from self._joined(frame.rows(half), bound)
+            yield from self._joined(frame.rows(~half), bound)
+            return
+        rows, numbers = expanded(low, high)
+        longer = frame.rows(rows).with_single(name, self.lists[name].positions[numbers])
+        yield from self._joined(self._checked(longer, self.order[: bound + 1]), bound + 1)
 
     def _starting(self, frame: Frame) -> Frame:
         """Drop the rows whose first event may not begin a match."""

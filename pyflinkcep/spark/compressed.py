@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 from pyspark.sql import DataFrame
@@ -20,15 +20,12 @@ from pyspark.sql.types import (
 from pyflinkcep.compact.matches import Measured, read_measure
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
+from pyflinkcep.spark.plan.match_rows import match_rows
 from pyflinkcep.spark.plan.outputs import match_schema
 from pyflinkcep.spark.plan.query_job import QueryJob
 from pyflinkcep.spark.worker.count_task import COUNT_TEXT, CountTask
 
 __all__ = ["CompressedStream"]
-
-
-class _Matches(Protocol):
-    def toDF(self) -> DataFrame: ...
 
 
 @attrs.frozen(eq=False)
@@ -40,7 +37,6 @@ class CompressedStream:
     """
 
     _job: QueryJob
-    _listed: _Matches
 
     def count(self) -> int:
         """Return the number of matches, exactly, however large."""
@@ -85,7 +81,7 @@ class CompressedStream:
         """
         if limit is not None and limit < 0:
             raise InvalidArgumentError(f"unpack(limit={limit})", "give 0 or more, or no limit")
-        listed = self._listed.toDF()
+        listed = match_rows(self._job, limit)
         return listed if limit is None else listed.limit(limit)
 
     def _totals(self, measured: Any) -> DataFrame:

@@ -15,15 +15,16 @@ from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import PatternProcessFunction
 from pyflinkcep.sase.as_pattern import as_pattern, why_no_pattern
 from pyflinkcep.sase.evaluation import EVENT_LISTS, NFA, Evaluation, chosen
-from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
-from pyflinkcep.spark.plan.outputs import match_schema, parsed_schema
+from pyflinkcep.spark.plan.match_rows import match_rows
+from pyflinkcep.spark.plan.outputs import parsed_schema
 from pyflinkcep.spark.plan.query_explanation import query_explanation
-from pyflinkcep.spark.plan.query_job import QueryJob, one_line, query_keys
+from pyflinkcep.spark.plan.query_job import QueryJob, attribute_kinds, one_line, query_keys
 from pyflinkcep.spark.plan.returns import returned
-from pyflinkcep.spark.worker.consumers import MAIN, ColumnConsumer, FunctionConsumer
+from pyflinkcep.spark.worker.consumers import FunctionConsumer
 
 __all__ = ["QueryStream"]
 
@@ -88,21 +89,7 @@ class QueryStream:
         pattern = self._as_pattern()
         if pattern is not None:
             return returned(self._query, pattern.toDF())
-        return returned(self._query, self._matches())
-
-    def _matches(self) -> DataFrame:
-        job = self._job(self._how())
-        source = job.source
-        variables = [part.variable for part in self._query.positive]
-        schemas = {MAIN: match_schema(source, variables, "matchTimestamp")}
-        consumer = ColumnConsumer(
-            schemas,
-            [key.column for key in source.keys],
-            variables,
-            source.event_columns,
-            source.time_unit,
-        )
-        return job.run(consumer)
+        return returned(self._query, match_rows(self._job(self._how())))
 
     def select(
         self, function: Callable[[dict[str, list[Any]]], Any], schema: str | StructType
@@ -156,8 +143,8 @@ class QueryStream:
                 "compressed matches with HAVING or another output than all",
                 'leave HAVING out, say output="all", and filter what unpack() returns',
             )
-        job = self._job(chosen(self._query, "auto"))
-        return CompressedStream(job, attrs.evolve(self, query=_without_columns(self._query)))
+        name = NFA if self._query.form is Form.SEQ else EVENT_LISTS
+        return CompressedStream(self._job(chosen(self._query, name)))
 
     # --- helpers
 
@@ -189,6 +176,7 @@ class QueryStream:
         )
         if not is_chosen or self._output != "all" or why_no_pattern(self._query) is not None:
             return None
+        attribute_kinds(self._query, self._dataframe, self._type)
         pattern = as_pattern(self._query, self._type)
         return PatternStream(
             dataframe=self._dataframe,
@@ -196,7 +184,3 @@ class QueryStream:
             pattern=pattern,
             time_column=self._time_column,
         )
-
-
-def _without_columns(query: Query) -> Query:
-    return attrs.evolve(query, columns=None)

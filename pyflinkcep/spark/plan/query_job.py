@@ -33,7 +33,7 @@ from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.query_task import OWN, SLICE, QueryTask
 
-__all__ = ["QueryJob"]
+__all__ = ["QueryJob", "attribute_kinds", "one_line", "query_keys"]
 
 _KINDS: dict[type[DataType], Kind] = {
     IntegralType: Kind.BIGINT,
@@ -99,20 +99,26 @@ class QueryJob:
         InputError
             If a column is missing, or of a type that cannot serve.
         """
-        name = one_line(query)
-        _check_type_column(dataframe, type_column, name)
-        kinds = {a: _kind(dataframe, a, name) for a in attributes_asked(query)}
-        source = EventSource.of(dataframe, query_keys(query, keys), time_column, False, name)
+        kinds = attribute_kinds(query, dataframe, type_column)
+        keyed_by = query_keys(query, keys)
+        source = EventSource.of(dataframe, keyed_by, time_column, False, one_line(query))
         slices = None
         if not source.keys and query.window is not None and output != "nonOverlapping":
             slices = _SLICE_WINDOWS * query.window
         return cls(query, source, type_column, evaluation, output, kinds, slices)
 
-    def run(self, consumer: Consumer) -> DataFrame:
-        """Plan the job."""
+    def run(self, consumer: Consumer, limit: int | None = None) -> DataFrame:
+        """Plan the job; `limit` is how many matches a task gives at most."""
         events, layout = self.prepared()
         task = QueryTask(
-            self.query, layout, self.type_column, self.evaluation, self.output, self.kinds, consumer
+            self.query,
+            layout,
+            self.type_column,
+            self.evaluation,
+            self.output,
+            self.kinds,
+            consumer,
+            limit,
         )
         return map_in_arrow(events, task.run, output_schema(consumer), f"CEP: {layout.pattern}")
 
@@ -156,6 +162,20 @@ class QueryJob:
         first = self.query.components[0]
         looks_back = first.negated or (first.repeats and self.query.form is Form.LIST)
         return (window if looks_back else 0), window
+
+
+def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dict[str, Kind]:
+    """
+    Return what the attributes hold that a query's conditions look at.
+
+    Raises
+    ------
+    InputError
+        If an attribute or the type is not a column, or of a type that cannot serve.
+    """
+    name = one_line(query)
+    _check_type_column(dataframe, type_column, name)
+    return {a: _kind(dataframe, a, name) for a in attributes_asked(query)}
 
 
 def one_line(query: Query) -> str:

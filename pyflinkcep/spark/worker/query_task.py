@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import islice
 from typing import Any
 
 import attrs
@@ -128,6 +129,8 @@ class QueryTask:
         What the attributes hold that conditions look at.
     consumer : Consumer
         What becomes of the matches.
+    limit : int or None
+        How many matches a partition gives at most; more are not even enumerated.
     """
 
     query: Query
@@ -137,6 +140,7 @@ class QueryTask:
     output: str
     kinds: Mapping[str, Kind]
     consumer: Consumer
+    limit: int | None = None
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the events of a partition; yield its output."""
@@ -153,14 +157,15 @@ class QueryTask:
     def _found(self, table: EventTable) -> Iterator[Found]:
         """Yield the matches, many at a time; a handle is a position in the table."""
         variables = [part.variable for part in self.query.positive]
-        is_plain = self.evaluation == EVENT_LISTS and self.output == "all"
+        is_plain = self.evaluation == EVENT_LISTS and self.output == "all" and self.limit is None
         if is_plain and not any(part.repeats for part in self.query.positive):
             for frame in EventLists.of(self.query, table).frames():
                 columns = [frame.singles[name] for name in variables]
                 yield from _of_columns(variables, columns, table.times).parts(MOST_RESULTS)
             return
         results = Results(variables, False)
-        for match in query_matches(self.query, table, self.evaluation, self.output):
+        matches = query_matches(self.query, table, self.evaluation, self.output)
+        for match in islice(matches, self.limit):
             last = match[variables[-1]][-1]
             results.match(None, table.times[last], match)
             if len(results) >= MOST_RESULTS:
