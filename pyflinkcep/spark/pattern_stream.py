@@ -235,7 +235,7 @@ class PatternStream:
         """
         return self._process(as_process_function(function), schema)
 
-    def toDF(self, timeoutTag: OutputTag | None = None) -> DataFrame | CepDataFrame:
+    def toDF(self, timeoutTag: OutputTag | None = None) -> CepDataFrame:
         """
         Return each match as a row, for use with Spark SQL alone.
 
@@ -246,12 +246,11 @@ class PatternStream:
 
         Returns
         -------
-        DataFrame or CepDataFrame
+        CepDataFrame
             The key columns; ``matchTimestamp``, of the time column's type (null for a match
             that the end of the input released); and for each stage an array of structs of the
-            event's columns, empty where the stage took nothing. Timeouts have the same columns,
-            with the end of the window as ``timeoutTimestamp``. A plain DataFrame unless there
-            are side outputs, or it is a stream, which may need its ``flush``.
+            event's columns, empty if the stage took nothing. Timeouts have the same columns,
+            with the end of the window as ``timeoutTimestamp``.
         """
         job = self._job(timeoutTag is not None)
         source, stages = job.source, taking_stages(self._pattern, job.nfa)
@@ -269,8 +268,7 @@ class PatternStream:
         result = self._run(job, consumer)
         if isinstance(schemas[MAIN]["matchTimestamp"].dataType, TimestampType):
             result = result.withEventTime("matchTimestamp")
-        has_more = len(result.outputs) > 1 or self._dataframe.isStreaming
-        return result if has_more else result.toDF()
+        return result
 
     # --- helpers
 
