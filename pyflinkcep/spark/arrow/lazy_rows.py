@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 
 from pyflinkcep.spark.arrow.internals import local_rows
 
-__all__ = ["LazyRows"]
+__all__ = ["LazyRows", "item_getters"]
 
 _PLAIN = (BooleanType, FractionalType, IntegralType, StringType)
 _MOST_AT_ONCE = 16
@@ -139,8 +139,8 @@ def _field(position: int) -> property:
     return property(get)
 
 
-def _item_getters(count: int) -> list[Any]:
-    """Return descriptors of a tuple's items, whatever its class makes of an index: fast ones."""
+def item_getters(count: int) -> list[Any]:
+    """Return fast descriptors of a tuple's items, whatever its class makes of an index."""
     names = [f"item{number}" for number in range(count)]
     # Held on to: a collection of garbage would empty the dict of a class that is not.
     items = namedtuple("Items", names)  # type: ignore[misc]
@@ -165,7 +165,7 @@ class LazyRows:
         own = [p for p, field in enumerate(schema.fields) if _is_plain(field.dataType)]
         self._at_once = own[:_MOST_AT_ONCE]
         places = {position: place for place, position in enumerate(self._at_once)}
-        getters = _item_getters(len(places))
+        getters = item_getters(len(places))
         self._plain = plain
         self._places = tuple(places.get(position) for position in range(len(names)))
         fields: dict[str, Any] = {"__slots__": (), "__fields__": list(names)}

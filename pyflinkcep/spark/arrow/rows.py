@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -15,10 +14,13 @@ from pyspark.sql.types import StructField, StructType
 from pyflinkcep.errors import FunctionError
 from pyflinkcep.spark.arrow.columns import no_such_column
 from pyflinkcep.spark.arrow.internals import arrow_schema, local_rows, local_table
-from pyflinkcep.spark.arrow.lazy_rows import LazyRows
+from pyflinkcep.spark.arrow.lazy_rows import LazyRows, item_getters
 from pyflinkcep.spark.arrow.type_checks import field_fits
 
 __all__ = ["RowReader", "RowWriter", "shortened"]
+
+
+_item = tuple.__getitem__
 
 
 class _EventRow(Row):
@@ -33,9 +35,11 @@ class _EventRow(Row):
         return super().__getattr__(name)
 
     def __getitem__(self, item: Any) -> Any:
-        if isinstance(item, str) and item not in self.__fields__:
+        if not isinstance(item, str):
+            return _item(self, item)
+        if item not in self.__fields__:
             raise PySparkValueError(no_such_column(item, self.__fields__))
-        return super().__getitem__(item)
+        return _item(self, self.__fields__.index(item))
 
 
 class RowReader:
@@ -49,7 +53,7 @@ class RowReader:
 
     Notes
     -----
-    The Rows are of a subclass with a property for each field, since looking a field up by name
+    The Rows are of a subclass with a descriptor for each field, since looking a field up by name
     takes ten times as long on a plain Row.
     """
 
@@ -57,9 +61,9 @@ class RowReader:
         self._schema = schema
         names = schema.fieldNames()
         fields: dict[str, Any] = {"__slots__": (), "__fields__": list(names)}
-        for position, name in enumerate(names):
+        for name, getter in zip(names, item_getters(len(names)), strict=True):
             if not hasattr(Row, name):  # such as count and index, which stay methods
-                fields[name] = property(itemgetter(position))
+                fields[name] = getter
         self._row: type[Row] = type("Row", (_EventRow,), fields)
         self._lazy = LazyRows(schema, self._row)
 
