@@ -231,7 +231,8 @@ class CepDataFrame(DataFrame):
         checkpointLocation : str
             The checkpoint of a query of this result that has stopped.
         operatorId : int, at least 0
-            Which stateful operator of the query the pattern is; 0 unless others come before.
+            Which stateful operator of the query the pattern is. Spark counts them from the sink:
+            0 unless others come after the pattern.
 
         Returns
         -------

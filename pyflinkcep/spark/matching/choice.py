@@ -43,7 +43,7 @@ def make_matcher(
         Whether keys wait for watermarks.
     """
     known = known_bits(nfa.atoms)
-    kernel = make_kernel(nfa, known, limit, processing_time, is_stream, values)
+    kernel = make_kernel(nfa, known, limit, processing_time, sets_timers=is_stream, values=values)
     if kernel is not None:
         return KernelMatcher(kernel, list(nfa.stages), processing_time)
     rules = CepOperator(nfa, None, processing_time, limit)

@@ -31,7 +31,7 @@ def stored_state(
     checkpoint : str
         The stream's checkpoint; it is read, not changed.
     operator_id : int
-        Which of the query's stateful operators the pattern is, in Spark's numbering.
+        Which of the query's stateful operators the pattern is, counted from the sink.
 
     Returns
     -------
@@ -57,7 +57,8 @@ def stored_state(
             f"pattern {plan.layout.pattern}: no state of it in the checkpoint {checkpoint!r}: "
             f"{str(cause).splitlines()[0]}",
             "give the checkpointLocation of a query with this pattern that has stopped; "
-            "operatorId says which of several stateful operators the pattern is",
+            "operatorId says which of several stateful operators the pattern is, counted from the "
+            "sink",
         ) from cause
     return state.repartition(BUCKET).sortWithinPartitions(BUCKET)
 

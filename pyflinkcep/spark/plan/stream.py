@@ -151,7 +151,7 @@ class StreamJob:
         checkpoint : str
             The stream's checkpoint; it is read, not changed.
         operator_id : int
-            Which of the query's stateful operators the pattern is, in Spark's numbering.
+            Which of the query's stateful operators the pattern is, counted from the sink.
 
         Returns
         -------
