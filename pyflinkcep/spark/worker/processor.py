@@ -13,6 +13,7 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.spark.arrow.internals import quiet_planning
 from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.state.storage import BucketStorage, SparkStorage
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
@@ -52,6 +53,10 @@ class CepProcessor(StatefulProcessor):
     def __init__(self, plan: StreamPlan, keeps_late: bool) -> None:
         self._plan = plan
         self._keeps_late = keeps_late
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        quiet_planning()
+        vars(self).update(state)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Prepare for a task: open the state, compile the pattern."""
