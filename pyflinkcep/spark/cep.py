@@ -142,7 +142,7 @@ class CEP:
         """
         if input is None or pattern is None:
             raise MissingConditionError(
-                "CEP.pattern needs a DataFrame and a pattern", "give both, in this order"
+                "CEP.pattern needs a DataFrame and a pattern", "pass both, in this order"
             )
         if isinstance(pattern, Query):
             _refuse_pattern_settings(pattern, comparator, maxPartialMatches)

@@ -54,9 +54,9 @@ def explanation(
     keys : sequence of str or Column
         The key as it was given.
     time : str or None
-        What events are ordered by; None where the watermark's column tells.
+        What events are ordered by; None for the column that carries the watermark.
     unfiltered : str
-        Why no event is dropped, whatever the pattern; empty where there is no such reason.
+        Why no event is dropped, whatever the pattern; empty if there is none.
 
     Returns
     -------
@@ -236,7 +236,7 @@ def _warnings(nfa: NFA) -> Iterator[str]:
     if looping:
         yield f"{_named(looping)} loops, and the events of a partial match have no bound"
     if waiting and not branching:
-        yield f"{_named(waiting)} waits for its event, for ever where it does not come"
+        yield f"{_named(waiting)} waits for its event, for ever if it does not come"
     if branching or looping or waiting:
         yield (
             "memory may grow without bound: write .within(timedelta(...)) on the pattern, "

@@ -74,13 +74,13 @@ class PatternStream:
         Parameters
         ----------
         column : str, optional
-            A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). When not
-            given, the one that ``withWatermark`` names on a stream. A null in it fails the job.
+            A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). If not
+            given, the one that carries the DataFrame's watermark. A null in it fails the job.
         """
         return attrs.evolve(self, time_column=column, processing_time=False)
 
     def inProcessingTime(self) -> PatternStream:
-        """Let the clock count, not the events' own times; for streams only."""
+        """Order events by their arrival, and let the clock end windows; for streams only."""
         return attrs.evolve(self, processing_time=True)
 
     def sideOutputLateData(self, lateDataOutputTag: OutputTag) -> PatternStream:
@@ -133,7 +133,7 @@ class PatternStream:
               no event: the condition cheap of stage 'c' is in Python, any event may fulfil it
             Warnings
               stage 'b' loops, and the events of a partial match have no bound
-              each of the stages 'b', 'c' waits for its event, for ever where it does not come
+              each of the stages 'b', 'c' waits for its event, for ever if it does not come
               memory may grow without bound: write .within(timedelta(...)) on the pattern, …
         """
         time = "processing time" if self._processing_time else self._time_column
@@ -303,13 +303,13 @@ class PatternStream:
         if self._limit is not None and self._limit.policy != "fail":
             raise NotSupportedError(
                 f"pattern {pattern}: onTooManyPartialMatches={self._limit.policy!r} "
-                "on a bounded DataFrame, where nothing counts what is dropped",
-                'say onTooManyPartialMatches="fail", or give the pattern a window',
+                "on a bounded DataFrame, which cannot count what is dropped",
+                'write onTooManyPartialMatches="fail", or set a window on the pattern',
             )
         if self._processing_time:
             raise NotSupportedError(
                 f"pattern {pattern}: processing time on a bounded DataFrame",
-                "a bounded input has no clock of its own: say inEventTime('column')",
+                "a bounded input has no clock of its own: write inEventTime('column')",
             )
 
     def _run(self, job: Job, consumer: Consumer) -> CepDataFrame:

@@ -182,7 +182,7 @@ class RowWriter:
 
 
 def shortened(value: Any, length: int = 300) -> str:
-    """Return the text of a value for an error message, its middle left out where it is long."""
+    """Return the text of a value for an error message, its middle left out if it is long."""
     text = repr(value)
     half = length // 2
     return text if len(text) <= length else f"{text[:half]} ... {text[-half:]}"

@@ -25,7 +25,7 @@ def make_matcher(
     is_stream: bool = False,
 ) -> Matcher:
     """
-    Make a matcher, one with the compiled kernel where that can do it.
+    Make a matcher, with the compiled kernel if that can run the pattern.
 
     Parameters
     ----------

@@ -84,7 +84,8 @@ class SelectCall:
             When the arguments are neither ``(function, schema)`` nor
             ``(outputTag, timeoutFunction, function, schema)``.
         """
-        names = _LONG if len(arguments) > 2 or "outputTag" in keywords else _SHORT
+        is_long = len(arguments) > 2 or {"outputTag", "timeoutFunction"} & set(keywords)
+        names = _LONG if is_long else _SHORT
         given: dict[str, Any] = dict(zip(names, arguments, strict=False))
         repeated = set(keywords) & set(given)
         given.update(keywords)

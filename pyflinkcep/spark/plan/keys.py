@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key: its columns, checked, and what keys are compared by where Arrow cannot compare them."""
+"""The key: its columns, checked, and what keys are compared by if Arrow cannot compare them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class KeyColumn:
     column : str
         Where its value is in the prepared DataFrame.
     signature : str
-        A column to compare keys by: `column` itself, or a text of it where Arrow cannot
+        A column to compare keys by: `column` itself, or a text of it if Arrow cannot
         compare its type.
     type : DataType
         Its type.
@@ -169,7 +169,7 @@ def check_type(name: str, type_: DataType, what: str, pattern: str) -> None:
 
 def _signature(key: Column, type_: DataType) -> Column | None:
     """
-    Return a column that is equal where keys are, and null where the key is.
+    Return a column that is equal for equal keys, and null for a null key.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def _signature(key: Column, type_: DataType) -> Column | None:
     Returns
     -------
     Column or None
-        A text of arrays and structs, a number for floating-point numbers; None where the key
+        A text of arrays and structs, a number for floating-point numbers; None if the key
         itself will do.
 
     Notes

@@ -91,7 +91,7 @@ def droppable_events(job: Job, shows_time: bool) -> frozenset[int]:
 
 
 def relevance_of(nfa: NFA, shows_time: bool) -> Relevance:
-    """Return what may be dropped before the shuffle, where Spark's conditions are known."""
+    """Return what may be dropped before the shuffle, given the answers to Spark's conditions."""
     return Relevance.of(nfa, known_bits(nfa.atoms), shows_time)
 
 
@@ -104,14 +104,14 @@ def why_unfiltered(processing_time: bool, limited: bool, late_output: bool) -> s
     processing_time : bool
         Whether the clock counts.
     limited : bool
-        Whether a key may have only so many partial matches.
+        Whether the number of partial matches of a key is limited.
     late_output : bool
         Whether late events go to an output of their own.
 
     Returns
     -------
     str
-        The reason, empty where there is none.
+        The reason, empty if there is none.
     """
     if processing_time:
         return "in processing time the arrival of any event may end a window"

@@ -98,9 +98,9 @@ class EventSource:
             unit = _time_unit(dataframe, time_column, pattern)
             if dataframe.isStreaming and not _has_watermark(dataframe):
                 raise InputError(
-                    f"pattern {pattern}: no watermark on the stream, so that no event would ever "
+                    f"pattern {pattern}: no watermark on the stream, so no event would ever "
                     "be matched",
-                    f"say .withWatermark({time_column!r}, '10 seconds') on the DataFrame first",
+                    f"write .withWatermark({time_column!r}, '10 seconds') on the DataFrame first",
                 )
         return cls(dataframe, pattern, key_columns, time_column, unit, expressions)
 
@@ -117,7 +117,7 @@ class EventSource:
 
     @property
     def watermark_delay_ms(self) -> int:
-        """The delay of the watermark on the time column, 0 where there is none."""
+        """The delay of the watermark on the time column, 0 if there is none."""
         if self.time_column is None:
             return 0
         return int(self.dataframe.schema[self.time_column].metadata.get(WATERMARK_DELAY, 0))
@@ -209,7 +209,7 @@ def _watermark_column(dataframe: DataFrame, pattern: str) -> str:
             return field.name
     raise InputError(
         f"pattern {pattern}: no column of event times",
-        "say .inEventTime('ts') with the name of a timestamp column"
+        "write .inEventTime('ts') with the name of a timestamp column"
         + (", or use withWatermark on the DataFrame" if dataframe.isStreaming else ""),
     )
 
@@ -218,7 +218,7 @@ def _time_unit(dataframe: DataFrame, name: str, pattern: str) -> int | None:
     if not isinstance(name, str):
         raise InputError(
             f"pattern {pattern}: inEventTime: expected a column's name, got {name!r}",
-            "for a computed time, add it with withColumn('at', ...) and say inEventTime('at')",
+            "for a computed time, add it with withColumn('at', ...) and write inEventTime('at')",
         )
     check_exists(dataframe, name, "time", pattern)
     if name not in dataframe.columns:

@@ -198,12 +198,12 @@ class _Collector:
 @attrs.define(eq=False)
 class ColumnConsumer:
     """
-    Gives each match as a row of Arrow lists; no Row is made.
+    Makes of each match a row of Arrow lists, without making Rows.
 
     Attributes
     ----------
     schemas : dict of str to StructType
-        The main output, and the timeouts' where they are wanted: key columns, time, stages.
+        The main output, and the timeouts' if they are wanted: key columns, time, stages.
     key_columns : sequence of str
         The key's columns among the events' columns.
     stages : sequence of str
@@ -259,7 +259,7 @@ class ColumnConsumer:
     def _times(self, times: np.ndarray[Any, Any]) -> pa.Array:
         if self.time_unit is None:
             return pa.array(times)
-        # The end of input is no moment that a timestamp can tell.
+        # MAX_WATERMARK is not representable as a timestamp.
         at_the_end = times == MAX_WATERMARK
         return pa.array(np.where(at_the_end, 0, times) * self.time_unit, mask=at_the_end)
 
