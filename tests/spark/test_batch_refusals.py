@@ -153,18 +153,13 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
         "stage 'b': the condition 'price > last(a.prize)' cannot be evaluated: [UNRESOLVED_COLUMN",
         "the columns are",
     ),
-    "decimal of a stage": (
-        lambda df: on(columns(df, d="cast(price as decimal(10,2))"), a_then_b(b="d > max(a.d)")),
-        "stage 'b': the condition 'd > max(a.d)': 'd' is decimal(10,2)",
-        "cast(d as double)",
-    ),
     "array of a stage": (
         lambda df: on(columns(df, xs="array(price)"), a_then_b(b="last(a.xs) is null")),
         "stage 'b': the condition 'last(a.xs) is null': 'xs' is array<double>",
         "take a number",
     ),
     "collated string of a stage": (
-        lambda df: on(df, a_then_b(b="last(a.name collate UTF8_LCASE) = 'A'")),
+        lambda df: on(columns(df, c="name collate UTF8_LCASE"), a_then_b(b="last(a.c) = 'A'")),
         "is string collate UTF8_LCASE",
         "use lower(",
     ),
