@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every private part of PySpark that is used, and what differs between its versions."""
+"""
+Every private part of PySpark that is used, and what differs between its versions.
+
+One more is in ``worker/console.py``, which a process imports that has no time for all of this.
+"""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +25,6 @@ __all__ = [
     "arrow_schema",
     "local_rows",
     "local_table",
-    "quiet_planning",
     "set_worker_python",
     "spark_context",
     "worker_python",
@@ -133,15 +135,3 @@ class CallSite(SCCallSiteSync):
     def __init__(self, context: Any, place: str) -> None:
         self._call_site = place
         self._context = context
-
-
-def quiet_planning() -> None:
-    """
-    Silence what PySpark prints about a stateful query that is being planned.
-
-    For the first micro-batch Spark starts a worker for the driver alone, which prints every step
-    to the driver's console whatever the log level. In any other process this does nothing.
-    """
-    main = sys.modules["__main__"]
-    if getattr(main.__spec__, "name", "").endswith("transform_with_state_driver_worker"):
-        vars(main)["print"] = lambda *_, **__: None

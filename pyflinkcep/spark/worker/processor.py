@@ -13,10 +13,10 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.arrow.internals import quiet_planning
 from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.state.storage import BucketStorage, SparkStorage
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
+from pyflinkcep.spark.worker.console import quiet_planning
 from pyflinkcep.spark.worker.runtime import fewer_collections, prepare_worker
 from pyflinkcep.spark.worker.stream_worker import StreamPlan, StreamTask
 from pyflinkcep.spark.worker.unpack import pack_results
