@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
 
+from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.runtime import RichFunction
 
 __all__ = [
@@ -60,6 +62,39 @@ class EventComparator(ABC):
         """Return a negative number, zero, or a positive number, as `first` is before `second`."""
 
 
+def _check_name(_tag: OutputTag, _attribute: object, name: Any) -> None:
+    if not isinstance(name, str) or not name:
+        raise InvalidArgumentError(
+            f"OutputTag: expected a name, got {name!r}", "write OutputTag('late', 'user string')"
+        )
+
+
+def _check_schema(tag: OutputTag, _attribute: object, schema: Any) -> None:
+    """Refuse text that cannot be DDL; what only Spark can tell, it tells when the tag is used."""
+    if schema is None or not isinstance(schema, str):
+        return
+    flat, before = schema, ""
+    while flat != before:
+        flat, before = _NESTED.sub("_", flat), flat
+    for column in flat.split(","):
+        if not _COLUMN.fullmatch(column.strip()):
+            raise InvalidArgumentError(
+                f"OutputTag({tag.name!r}): expected columns with their types, got {column!r}",
+                "write the schema as 'user string, amount double'",
+            )
+
+
+_NESTED = re.compile(r"'[^']*'|`[^`]*`|\([^()<>]*\)|<[^()<>]*>")
+"""What may have commas inside: text, names, arguments of types; innermost first."""
+_COLUMN = re.compile(
+    r"[\w-]+(\s*:?\s*[a-z]\w*"
+    r"(\s+(not|null|comment|collate|default|generated|with|without|day|hour|minute|second|year"
+    r"|month|precision)\b.*)?)?",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A name with a type and more, or a type alone, nested parts taken out."""
+
+
 @attrs.frozen
 class OutputTag:
     """
@@ -73,6 +108,11 @@ class OutputTag:
         The rows' schema, as PySpark's ``applyInPandas`` takes it. None for late data, whose
         rows are the events themselves.
 
+    Raises
+    ------
+    InvalidArgumentError
+        If the name is empty or not a string, or the schema is text that cannot be DDL.
+
     Notes
     -----
     Ports ``org.apache.flink.util.OutputTag``; the schema stands for Flink's type.
@@ -83,8 +123,8 @@ class OutputTag:
     'timeouts'
     """
 
-    name: str
-    schema: Any = attrs.field(default=None, eq=False)
+    name: str = attrs.field(validator=_check_name)
+    schema: Any = attrs.field(default=None, eq=False, validator=_check_schema)
 
 
 class PatternSelectFunction(ABC):

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep import OutputTag
-from pyflinkcep.errors import CepRuntimeError, NotSupportedError
+from pyflinkcep.errors import CepRuntimeError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import (
     PatternFlatSelectFunction,
     PatternFlatTimeoutFunction,
@@ -109,3 +109,37 @@ def test_tags_pickle() -> None:
 def test_a_process_function_declares_no_side_outputs_by_default() -> None:
     """``outputTags`` is empty unless a subclass sets it."""
     assert PatternProcessFunction.outputTags == ()
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        None,
+        "a int",
+        "user string, amount decimal(10, 2) NOT NULL COMMENT 'x, y'",
+        "a: int, `b c` array<struct<x: int, y: map<string, int>>>",
+        "int",
+        "struct<a: int, b: string>",
+        "since interval day to second, at timestamp without time zone, s string collate UTF8_LCASE",
+        "d double precision, v varchar(3), t timestamp_ntz",
+    ],
+)
+def test_schemas_of_output_tags(schema: str | None) -> None:
+    """A tag takes whatever Spark reads as a schema."""
+    assert OutputTag("late", schema).schema == schema
+
+
+@pytest.mark.parametrize("schema", ["foo bar baz", "a int b int", "a int, , b int", "", "a int;"])
+def test_text_that_is_not_a_schema(schema: str) -> None:
+    """Text that cannot be DDL is refused where the tag is made."""
+    with pytest.raises(InvalidArgumentError, match="expected columns with their types") as caught:
+        OutputTag("late", schema)
+
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["", None, 3])
+def test_output_tags_have_a_name(name: Any) -> None:
+    """A tag without a name is refused where it is made."""
+    with pytest.raises(InvalidArgumentError, match="OutputTag: expected a name"):
+        OutputTag(name)
