@@ -43,7 +43,7 @@ from pyflinkcep.spark.worker.consumers import MAIN, ColumnConsumer, Consumer, Fu
 __all__ = ["PatternStream"]
 
 
-@attrs.frozen(eq=False, kw_only=True)
+@attrs.frozen(eq=False, kw_only=True, repr=False)
 class PatternStream:
     """
     A pattern applied to a DataFrame; made by :meth:`pyflinkcep.CEP.pattern`.
@@ -269,6 +269,12 @@ class PatternStream:
         if isinstance(schemas[MAIN]["matchTimestamp"].dataType, TimestampType):
             result = result.withEventTime("matchTimestamp")
         return result
+
+    def __repr__(self) -> str:
+        key = f", key {', '.join(map(str, self._keys))}" if self._keys else ""
+        time = f", ordered by {self._time_column}" if self._time_column is not None else ""
+        time = ", in processing time" if self._processing_time else time
+        return f"PatternStream({self._pattern.describe()} on {self._dataframe!r}{key}{time})"
 
     # --- helpers
 
