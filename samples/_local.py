@@ -19,7 +19,7 @@ INSTALL_JAVA = (
 
 
 def java_problem() -> str | None:
-    """Say in one line why Spark would not start, None where nothing is missing."""
+    """Return in one line why Spark would not start, None if nothing is missing."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=os.path.join(home, "bin") if home else None)
     if java is None:
@@ -34,7 +34,7 @@ def java_problem() -> str | None:
 
 
 def reason(error: Exception) -> str:
-    """Give what an error says, without the stack traces of Spark and of its workers."""
+    """Return what an error says, without the stack traces of Spark and of its workers."""
     text = str(error)
     raised = re.search(r"^(?:pyflinkcep\.errors\.\w+|: [\w.]+Exception): ", text, re.MULTILINE)
     if raised is not None:
@@ -44,7 +44,7 @@ def reason(error: Exception) -> str:
 
 @contextmanager
 def local_session() -> Iterator[Any]:
-    """Give a session of two cores and stop it at the end; leave the program without Java."""
+    """Yield a session of two cores and stop it at the end; leave the program without Java."""
     problem = java_problem()
     if problem is not None:
         sys.exit(problem)

@@ -61,7 +61,7 @@ EVENTS = [
 
 
 def _continues(event: Any, ctx: Any) -> bool:
-    """Say whether a shipment leaves the place that the chain has reached."""
+    """Whether a shipment leaves the place that the chain has reached."""
     if event.kind != "shipment":
         return False
     chain = [*ctx.getEventsForPattern("alert"), *ctx.getEventsForPattern("shipments")]

@@ -6,6 +6,10 @@ The values of the topic's records are JSON such as
 ``{"symbol": "HILL", "price": 101.5, "time": "2024-05-06T09:00:00Z"}``. The stream runs until it
 is stopped, and goes on where it was when it is started again with the same checkpoint.
 
+Tested are the pattern, the reading of records and the query, on a stream of files whose lines are
+such values. Not tested is Kafka itself: the connector and its options are used as Spark documents
+them, and have never met a broker here.
+
 Run it, with Spark's Kafka connector of your Spark's version, with::
 
     spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0 \
@@ -42,9 +46,7 @@ def pattern() -> Pattern:
 
 
 def trades(spark: Any, servers: str, topic: str) -> Any:
-    """Give the events of a topic."""
-    from pyspark.sql import functions as F
-
+    """Return the events of a topic."""
     records = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", servers)
@@ -54,13 +56,20 @@ def trades(spark: Any, servers: str, topic: str) -> Any:
         .option("failOnDataLoss", True)  # rather stop than skip records that Kafka deleted
         .load()
     )
+    return parsed(records)
+
+
+def parsed(records: Any) -> Any:
+    """Return the events in the values of records."""
+    from pyspark.sql import functions as F
+
     values = records.select(F.from_json(F.col("value").cast("string"), SCHEMA).alias("trade"))
-    # What is no trade cannot be matched: a null key or time would stop the query.
+    # What is not a trade cannot be matched: a null key or time would stop the query.
     return values.select("trade.*").where("symbol IS NOT NULL AND time IS NOT NULL")
 
 
 def falls(events: Any) -> Any:
-    """Give a row for each match."""
+    """Return a row for each match."""
     return CEP.pattern(
         keyBy(events.withWatermark("time", "10 seconds"), "symbol"), pattern()
     ).select(

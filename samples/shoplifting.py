@@ -91,7 +91,7 @@ def pattern() -> Pattern:
 
 
 def alerts(readings: Any) -> Any:
-    """Give a DataFrame of alerts for a DataFrame of readings."""
+    """Return a DataFrame of alerts for a DataFrame of readings."""
     return (
         CEP.pattern(keyBy(readings, "tag"), pattern())
         .inEventTime("time")
@@ -103,7 +103,7 @@ def alerts(readings: Any) -> Any:
 
 
 def read(spark: Any, path: str) -> Any:
-    """Give the readings of a file; its ending tells the format."""
+    """Return the readings of a file; its ending tells the format."""
     match Path(path).suffix:
         case ".csv":
             file = spark.read.csv(path, header=True)

@@ -65,13 +65,13 @@ EVENTS = [
 
 
 def _rises(trade: Any, ctx: Any) -> bool:
-    """Say whether the price is above the average of those taken so far."""
+    """Whether the price is above the average of those taken so far."""
     taken = [*ctx.getEventsForPattern("start"), *ctx.getEventsForPattern("rise")]
     return trade.price > fmean(earlier.price for earlier in taken)
 
 
 def _falls(trade: Any, ctx: Any) -> bool:
-    """Say whether the volume is less than 80 % of the last one taken."""
+    """Whether the volume is less than 80 % of the last one taken."""
     last = list(ctx.getEventsForPattern("rise"))[-1]
     return trade.volume < 0.8 * last.volume
 

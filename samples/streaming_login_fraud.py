@@ -65,13 +65,13 @@ def pattern() -> Pattern:
 
 
 def alert(match: Any, out: Any) -> None:
-    """Give a row for a match."""
+    """Collect a row for a match."""
     success = match["success"][0]
     out.collect((success.user, success.time, match["failures"][0].time))
 
 
 def gave_up(match: Any, timestamp: int, out: Any) -> None:
-    """Give a row for three failures without a success; fewer are of no interest."""
+    """Collect a row for three failures without a success; fewer are of no interest."""
     failures = match["failures"]
     if len(failures) == 3:
         over = datetime.fromtimestamp(timestamp / 1000)
@@ -79,7 +79,7 @@ def gave_up(match: Any, timestamp: int, out: Any) -> None:
 
 
 def results(logins: Any) -> Any:
-    """Give alerts, with what was given up and what was too late beside them."""
+    """Return alerts, with what was given up and what was too late beside them."""
     return (
         CEP.pattern(keyBy(logins, "user"), pattern())
         .sideOutputLateData(TOO_LATE)
@@ -99,7 +99,7 @@ def write(folder: Path) -> None:
 
 
 def lines(tagged: Any) -> Iterator[str]:
-    """Give the rows of all outputs as text, in a fixed order."""
+    """Yield the rows of all outputs as text, in a fixed order."""
     rows = tagged.selectExpr(
         "tag",
         "main.user AS alerted",
