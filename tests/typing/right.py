@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What users write: both type checkers accept every line. Checked, never run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, NamedTuple, assert_type
+
+import attrs
+import numpy as np
+import pandas as pd
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from pyflinkcep import (
+    CEP,
+    AfterMatchSkipStrategy,
+    CepDataFrame,
+    GroupPattern,
+    IterativeCondition,
+    OutputTag,
+    Pattern,
+    PatternProcessFunction,
+    PatternSelectFunction,
+    SimpleCondition,
+    Time,
+    WithinType,
+    keyBy,
+)
+from pyflinkcep.testing import Matches, Record, assertMatches, match
+
+
+class Trade(NamedTuple):
+    """An event."""
+
+    symbol: str
+    price: float
+
+
+@attrs.frozen
+class Login:
+    """An event."""
+
+    user: str
+
+
+class Above(IterativeCondition):
+    """A condition object."""
+
+    def filter(self, value: Any, ctx: Any) -> bool:
+        return bool(value.price > 3)
+
+
+def is_large(trade: Trade) -> bool:
+    return trade.price > 3
+
+
+def rises(trade: Any, ctx: Any) -> bool:
+    return all(trade.price > earlier.price for earlier in ctx.getEventsForPattern("up"))
+
+
+class First(PatternSelectFunction):
+    def select(self, pattern: Any) -> tuple[str]:
+        return (pattern["a"][0].symbol,)
+
+
+class Every(PatternProcessFunction):
+    def processMatch(self, match: Any, ctx: Any, out: Any) -> None:
+        out.collect((1,))
+
+
+def patterns() -> Pattern:
+    single = Pattern.begin("a", AfterMatchSkipStrategy.skipPastLastEvent())
+    assert_type(single.where("price > 3"), Pattern)
+    assert_type(Pattern.begin(single), GroupPattern)
+    assert_type(single.next(single), GroupPattern)
+    assert_type(single.next("b").oneOrMore(), Pattern)
+    looped = (
+        single.where(lambda e: e.price > 3)
+        .where(lambda e, ctx: e.price > 3)
+        .where(is_large)
+        .where(rises)
+        .or_(Above())
+        .or_(SimpleCondition.of(is_large))
+        .or_(F.col("price") > 3)
+        .subtype(Trade)
+        .oneOrMore(timedelta(seconds=3))
+        .until("price < 0")
+        .greedy()
+    )
+    ranged = looped.followedBy("b").times(2, 4, Time.seconds(2)).consecutive()
+    counted = ranged.followedByAny("c").times(np.int64(3)).allowCombinations().optional()
+    end = counted.next("d").timesOrMore(2).followedBy(single.next("x")).times(0, 2)
+    return end.notFollowedBy("e").within(timedelta(hours=1), WithinType.FIRST_AND_LAST)
+
+
+def jobs(frame: DataFrame, late: OutputTag, schema: StructType) -> DataFrame:
+    stream = CEP.pattern(keyBy(frame, "user", F.col("place")), patterns())
+    stream = stream.inEventTime("ts").sideOutputLateData(late)
+    select: Callable[[Any], tuple[int]] = lambda m: (1,)  # noqa: E731
+    assert_type(stream.select(select, "n int"), CepDataFrame)
+    stream.select(lambda m: Row(n=1), schema)
+    stream.select(First(), "symbol string")
+    stream.select(late, lambda m, at: {"n": at}, lambda m: (1,), "n int")
+    stream.flatSelect(lambda m, out: out.collect((1,)), "n int")
+    stream.process(Every(), "n int")
+    stream.process(lambda m, ctx, out: out.collect((1,)), "n int")
+    result = stream.select(function=First(), schema="symbol string")
+    both: DataFrame = frame.union(result).transform(lambda df: df.where("true"))
+    assert_type(result.getSideOutput(late), DataFrame)
+    assert_type(result.withEventTime("ts"), CepDataFrame)
+    result.persist().write.mode("overwrite").parquet("there")
+    return both if result.isStreaming else result
+
+
+def lists(frame: pd.DataFrame) -> None:
+    trades = match(patterns(), [Trade("x", 1.0)], timestamp=lambda t: int(t.price), key="symbol")
+    assert_type(trades, Matches[Trade])
+    assert_type(trades[0]["a"][0].price, float)
+    assert_type(trades.timeouts[0].match["a"][0].symbol, str)
+    assert_type(trades.late, list[Trade])
+    assert_type(match(patterns(), [Login("anna")]), Matches[Login])
+    assert_type(match(patterns(), [{"user": "anna", "at": 3}]), Matches[Record])
+    match(patterns(), frame).timeouts.clear()
+    columns: dict[str, list[Any]] = {"user": ["anna"], "at": [3]}
+    match(patterns(), columns, "at").late.clear()
+    assertMatches(trades, [{"a": ["x"]}], by="symbol", ignoreOrder=True)
