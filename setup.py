@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of the build that setup.cfg cannot say: the compiled kernel."""
 
+import sysconfig
 import tempfile
 from glob import glob
 from pathlib import Path
@@ -13,7 +14,11 @@ FLAGS = {
     "unix": ["-std=c11", "-Wall", "-Wextra", "-fvisibility=hidden"],
     "msvc": ["/std:c11", "/W3"],
 }
-WHOLE_PROGRAM = {"unix": ["-flto"]}  # functions are small, and in many files: 5 to 20 % faster
+# Functions are small, and in many files: inlining across them makes the kernel 5 to 20 % faster.
+WHOLE_PROGRAM = {"unix": ["-flto=auto", "-flto"]}
+
+# One build for Python 3.11 and all later versions; builds without the GIL have no stable ABI yet.
+STABLE_ABI = not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
 class BuildKernel(build_ext):
@@ -22,23 +27,28 @@ class BuildKernel(build_ext):
     def build_extension(self, ext):
         """Build one extension."""
         kind = self.compiler.compiler_type
-        whole = WHOLE_PROGRAM.get(kind, [])
-        whole = whole if self._takes(whole) else []
+        whole = [flag for flag in WHOLE_PROGRAM.get(kind, []) if self._takes(flag)][:1]
         ext.extra_compile_args = [*FLAGS.get(kind, []), *whole, *ext.extra_compile_args]
         ext.extra_link_args = [*whole, *ext.extra_link_args]
         super().build_extension(ext)
 
-    def _takes(self, flags):
-        """Whether the compiler and its linker know the flags."""
+    def copy_extensions_to_source(self):
+        """Put the kernel beside its sources, in the place of any that was built before."""
+        for old in glob("pyflinkcep/kernel/_kernel.*"):  # one for a single version would hide it
+            Path(old).unlink()
+        super().copy_extensions_to_source()
+
+    def _takes(self, flag):
+        """Whether the compiler and its linker know a flag."""
         with tempfile.TemporaryDirectory() as folder:
             source = Path(folder) / "empty.c"
             source.write_text("int nothing(void) { return 0; }\n")
             try:
                 objects = self.compiler.compile(
-                    [str(source)], output_dir=folder, extra_postargs=[*flags, "-Werror"]
+                    [str(source)], output_dir=folder, extra_postargs=[flag, "-Werror"]
                 )
                 self.compiler.link_shared_object(
-                    objects, str(Path(folder) / "empty.so"), extra_postargs=flags
+                    objects, str(Path(folder) / "empty.so"), extra_postargs=[flag]
                 )
             except (CompileError, LinkError):
                 return False
@@ -47,11 +57,14 @@ class BuildKernel(build_ext):
 
 setup(
     cmdclass={"build_ext": BuildKernel},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE_ABI else {},
     ext_modules=[
         Extension(
             "pyflinkcep.kernel._kernel",
             sorted(glob("pyflinkcep/kernel/src/*.c")),
             depends=sorted(glob("pyflinkcep/kernel/src/*.h")),
+            define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE_ABI else [],
+            py_limited_api=STABLE_ABI,
             optional=True,  # without a compiler the package runs on the plain path
         )
     ],

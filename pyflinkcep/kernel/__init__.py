@@ -2,8 +2,9 @@
 """
 The matching core once more, compiled: the same tables, buffer, answers and state, faster.
 
-It is built with the package where there is a C compiler. Where there is none, or where the
-environment variable ``PYFLINKCEP_KERNEL`` is ``0``, everything runs on the plain path in Python.
+It is built with the package if a C compiler is available. Without it, or when the environment
+variable ``PYFLINKCEP_KERNEL`` is ``0``, everything runs on the plain path in Python.
+``docs/kernel-mirrors.md`` names the mirror of each file.
 """
 
 from pyflinkcep.kernel.bridge import Kernel, make_kernel, why_plain

@@ -19,6 +19,8 @@ from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.runtime import RuntimeContext
 from tests.kernel_harness import KernelRun
 from tests.shorthand import parse
+from tests.unit.expressions.test_match_expressions import values_of
+from tests.unit.kernel.test_expressions import kernel_answer
 
 _module = sys.modules["pyflinkcep.kernel._kernel"]
 _NO_LIMIT = sys.maxsize
@@ -123,6 +125,27 @@ def test_every_allocation(name: str, limit: PartialMatchLimit | None) -> None:
 
     assert failures > 100
     assert list(_scenario(_PATTERNS[name], limit)) == expected
+
+
+def test_every_allocation_of_expressions() -> None:
+    """The same for what partial matches count, and for the texts that it holds."""
+    values = values_of("last(a.s) || 'x' like 'q%' and sum(a.n) + count(match.n) > first(a.n)")
+    taken: Any = [("a", {}), ("a", {}), ("c", {})]
+    by_sql = {"s": ["q1", None, "q2", "z"], "n": [1, 2, 3, 4]}
+    rows = [[by_sql[field.sql][at] for field in values.fields] for at in range(4)]
+    expected = kernel_answer(values, taken, rows)
+    gc.collect()
+    before, failures = _module.live(), 0
+
+    for allowed, error in _failing(lambda: kernel_answer(values, taken, rows)):
+        assert isinstance(error, OutOfMemoryError)
+        error.__traceback__ = None
+        gc.collect()
+        assert _module.live() == before, allowed
+        failures += 1
+
+    assert failures > 30
+    assert kernel_answer(values, taken, rows) == expected
 
 
 def test_other_keys_go_on() -> None:

@@ -34,7 +34,7 @@ static int give_match(Kernel *kernel, const FoundMatch *match, int64_t timestamp
     return found_end(&kernel->found, true, timestamp);
 }
 
-/* Give the rest of the matches as Java's priority queue does. */
+/* Emit the rest of the matches as Java's priority queue does. */
 static int give_from_heap(Kernel *kernel, FoundMatch *heap, Py_ssize_t size, int64_t timestamp) {
     while (size > 0) {
         if (give_match(kernel, &heap[0], timestamp) < 0) return -1;
@@ -45,7 +45,7 @@ static int give_from_heap(Kernel *kernel, FoundMatch *heap, Py_ssize_t size, int
 }
 
 /*
- * Give matches that began in this order as Java's priority queue does. As they are sorted, the
+ * Emit matches that began in this order as Java's priority queue does. As they are sorted, the
  * queue's array is the list itself; if all began at different events that changes nothing.
  */
 int emit_at_once(Kernel *kernel, int64_t timestamp) {

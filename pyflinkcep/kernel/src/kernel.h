@@ -151,12 +151,13 @@ int key_read(
 PyObject *kernel_run(Kernel *kernel, PyObject *args);
 PyObject *kernel_run_page(Kernel *kernel, PyObject *args);
 
-/* module.c */
+/* key_object.c */
 typedef struct {
     PyObject_HEAD
     Key key;
 } KeyObject;
 
+extern PyType_Spec key_spec;
 KeyObject *key_object_new(const Kernel *kernel);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an event, or time, does to the partial matches of a key. Mirror: nfa/nfa.py. */
+/* What an event, or time, does to the partial matches of a key. Mirror: nfa/nfa.py, moves.py. */
 #include "kernel.h"
 
 /* Find the states that partial matches are in, in the order of the tables. */

@@ -27,7 +27,7 @@ void partial_drop(Partial *partial) {
     version_drop(partial->version);
 }
 
-/* Give back what a partial match holds in the buffer, and drop it, without memory too. */
+/* Release what a partial match holds in the buffer, and drop it, without memory too. */
 int partial_release(Key *key, Partial *partial) {
     int status = 0;
     if (partial->node != NULL)
