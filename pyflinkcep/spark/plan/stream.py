@@ -20,10 +20,11 @@ from pyflinkcep.spark.plan.prefilter import droppable_events
 from pyflinkcep.spark.plan.watermark import StreamWatermark, streaming_nodes
 from pyflinkcep.spark.state.fingerprint import fingerprint
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.worker.bucket_worker import RESULTS
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.flush import FlushTask
 from pyflinkcep.spark.worker.pack import BUCKET, PACKED, PackTask
-from pyflinkcep.spark.worker.processor import RESULTS, CepProcessor
+from pyflinkcep.spark.worker.processor import CepProcessor
 from pyflinkcep.spark.worker.stream_worker import StreamPlan
 from pyflinkcep.spark.worker.unpack import UnpackTask
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
-from pyflinkcep.operator.state_format import damaged_state
+from pyflinkcep.errors import StateFormatError
 
 __all__ = [
     "INDEX",
@@ -194,5 +194,8 @@ class MemoryStorage:
             self.written += len(data)
 
 
-def _missing() -> Exception:
-    return damaged_state("the index names a value that is not there")
+def _missing() -> StateFormatError:
+    return StateFormatError(
+        "the state is damaged: the index names a value that is not there",
+        "restore from another checkpoint, or start from empty state",
+    )

@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import groupby
 
 import attrs
 import pyarrow as pa
-from pyspark import TaskContext
 
-from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.state.storage import MemoryStorage
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
+from pyflinkcep.spark.worker.bucket_worker import RESULTS, result_row
 from pyflinkcep.spark.worker.pack import BUCKET
-from pyflinkcep.spark.worker.processor import RESULTS, result_row
+from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.stream_worker import StreamPlan, StreamTask
 from pyflinkcep.time import MAX_WATERMARK
 
@@ -38,11 +37,11 @@ class FlushTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Give each bucket the final watermark."""
-        partition = TaskContext.get()
-        number = partition.partitionId() if partition else 0
-        task = StreamTask(self.plan, RuntimeContext(f"CEP: {self.plan.layout.pattern}", number))
         rows = (row for batch in batches for row in batch.to_pylist())
-        try:
+        with (
+            running(self.plan.layout.pattern) as context,
+            closing(StreamTask(self.plan, context)) as task,
+        ):
             for bucket_id, bucket in groupby(rows, key=lambda row: row[BUCKET]):
                 storage = MemoryStorage()
                 for row in bucket:
@@ -51,7 +50,3 @@ class FlushTask:
                 outputs = BucketWork(task, storage, groups).run(Arrivals(), MAX_WATERMARK)
                 results = [result_row(task, output, False, storage) for output in outputs]
                 yield pa.RecordBatch.from_pylist(results, schema=arrow_schema(RESULTS))
-        except CepRuntimeError as error:
-            raise error.in_pattern(self.plan.layout.pattern) from error.__cause__
-        finally:
-            task.close()

@@ -1,46 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stateful operator that Spark calls: a bucket's state in Spark's state store."""
+"""The stateful operator that Spark calls; its work is in ``bucket_worker.py``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-from pyspark import TaskContext
+from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
-from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.arrow.ipc import read_table, write_table
-from pyflinkcep.spark.state.storage import BucketStorage, SparkStorage
-from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
+from pyflinkcep.spark.state.storage import SparkStorage
 from pyflinkcep.spark.worker.console import quiet_planning
-from pyflinkcep.spark.worker.runtime import fewer_collections, prepare_worker
-from pyflinkcep.spark.worker.stream_worker import StreamPlan, StreamTask
-from pyflinkcep.spark.worker.unpack import pack_results
-from pyflinkcep.time import MIN_WATERMARK
 
-__all__ = ["RESULTS", "CepProcessor", "result_row"]
+if TYPE_CHECKING:
+    import pandas as pd
 
-RESULTS = StructType(
-    [
-        StructField("numbers", BinaryType()),
-        StructField("events", BinaryType()),
-        StructField("late", BinaryType()),
-        StructField("lateRecords", LongType(), False),
-        StructField("droppedMatches", LongType(), False),
-        StructField("stateBytesRead", LongType(), False),
-        StructField("stateBytesWritten", LongType(), False),
-    ]
-)
-"""The schema of what the operator gives for a bucket: results, late events, counters."""
+    from pyflinkcep.spark.worker.bucket_worker import BucketWorker
+    from pyflinkcep.spark.worker.stream_worker import StreamPlan
+
+__all__ = ["CepProcessor"]
+
+_pickler: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
 
 
 class CepProcessor(StatefulProcessor):
     """
-    Hands each bucket's events and timers to :class:`~pyflinkcep.spark.worker.bucket.BucketWork`.
+    Hands each bucket's events and timers to a ``BucketWorker``.
 
     Parameters
     ----------
@@ -48,103 +33,49 @@ class CepProcessor(StatefulProcessor):
         What is to be done.
     keeps_late : bool
         Whether late events are wanted, or only counted.
+
+    Notes
+    -----
+    Before the first micro-batch of a query Spark starts a Python process only to ask for the
+    state variables, and waits for it. So that it need not import all of the library, the plan
+    travels as bytes, and what does the work is imported when there is work.
     """
 
     def __init__(self, plan: StreamPlan, keeps_late: bool) -> None:
-        self._plan = plan
-        self._keeps_late = keeps_late
+        self._settings: bytes = _pickler.dumps((plan, keeps_late))
+        self._worker: BucketWorker | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         quiet_planning()
         vars(self).update(state)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Prepare for a task: open the state, compile the pattern."""
+        """Declare the state variables."""
         self._handle = handle
         self._storage = SparkStorage(handle)
-        partition = TaskContext.get()
-        number = partition.partitionId() if partition else 0
-        context = RuntimeContext(f"CEP: {self._plan.layout.pattern}", number)
-        self._task = StreamTask(self._plan, context)
-        prepare_worker()
 
     def handleInputRows(
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
-        """Take in a bucket's new events, and the watermark that the micro-batch makes."""
-        names = ("partition", "position", "data", "dropped", "latest")
-        packed = [
-            row for frame in rows for row in zip(*(frame[name] for name in names), strict=True)
-        ]
-        packed.sort(key=lambda row: row[:2])
-        arrivals = Arrivals(
-            [read_table(data) for _, _, data, _, _ in packed if data is not None],
-            max(int(row[4]) for row in packed),
-            [times for *_, times, _ in packed if times is not None],
-        )
-        yield self._run(key, arrivals, self._now(timerValues), False)
+        """Take in a bucket's new events."""
+        yield self._opened().take(key, rows, timerValues)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[pd.DataFrame]:
         """Let time pass for a bucket."""
-        yield self._run(key, Arrivals(), self._now(timerValues), True)
+        yield self._opened().wake(key, timerValues)
 
     def close(self) -> None:
         """End a task."""
-        self._task.close()
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
 
-    def _run(self, key: Any, arrivals: Arrivals, now: int, is_expired: bool) -> pd.DataFrame:
-        self._storage.read = self._storage.written = 0
-        work = BucketWork(self._task, self._storage, self._task.key_groups.of_bucket(int(key[0])))
-        try:
-            with fewer_collections():
-                outputs = work.run(arrivals, now)
-        except CepRuntimeError as error:
-            raise error.in_pattern(self._plan.layout.pattern) from error.__cause__
-        before = None if is_expired else work.index.timer
-        work.close(self._set_timer(before, work.timer(now), now), now)
-        return pd.DataFrame(
-            [result_row(self._task, output, self._keeps_late, self._storage) for output in outputs]
-        )
+    def _opened(self) -> BucketWorker:
+        if self._worker is None:
+            from pyflinkcep.spark.worker.bucket_worker import BucketWorker
 
-    def _set_timer(self, before: int | None, wanted: int | None, now: int) -> int | None:
-        """See to it that Spark calls no later than wanted; return the timer that it has."""
-        if wanted is not None:
-            wanted = max(wanted, now + 1, 1)
-            if before is not None and now < before <= wanted:
-                return before  # to be called too early costs less than two calls now
-        if before != wanted:
-            if before is not None:
-                self._handle.deleteTimer(before)
-            if wanted is not None:
-                self._handle.registerTimer(wanted)
-        return wanted
-
-    def _now(self, timer_values: Any) -> int:
-        if self._plan.processing_time:
-            return int(timer_values.getCurrentProcessingTimeInMs())
-        watermark = int(timer_values.getCurrentWatermarkInMs())
-        return watermark if watermark > 0 else MIN_WATERMARK
-
-
-def result_row(
-    task: StreamTask, output: BucketOutput, keeps_late: bool, storage: BucketStorage
-) -> dict[str, Any]:
-    """Return what the work on a bucket gave as a row of :data:`RESULTS`."""
-    numbers = events = late = None
-    if len(output.found):
-        numbers, events = pack_results(output.found, output.events)
-    if output.late is not None and keeps_late:
-        late = write_table(output.late.select(task.layout.schema.fieldNames()))
-    read, storage.read = storage.read, 0
-    written, storage.written = storage.written, 0
-    return {
-        "numbers": numbers,
-        "events": events,
-        "late": late,
-        "lateRecords": output.late_count,
-        "droppedMatches": output.found.dropped,
-        "stateBytesRead": read,
-        "stateBytesWritten": written,
-    }
+            plan, keeps_late = _pickler.loads(self._settings)
+            self._worker = BucketWorker(plan, keeps_late, self._handle, self._storage)
+        return self._worker

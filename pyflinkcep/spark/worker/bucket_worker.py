@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stateful operator's work in a task: buckets' events and timers, one bucket after another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+
+from pyflinkcep.spark.arrow.ipc import read_table, write_table
+from pyflinkcep.spark.state.storage import BucketStorage
+from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
+from pyflinkcep.spark.worker.runtime import (
+    errors_in,
+    fewer_collections,
+    prepare_worker,
+    runtime_context,
+)
+from pyflinkcep.spark.worker.stream_worker import StreamPlan, StreamTask
+from pyflinkcep.spark.worker.unpack import pack_results
+from pyflinkcep.time import MIN_WATERMARK
+
+__all__ = ["RESULTS", "BucketWorker", "result_row"]
+
+RESULTS = StructType(
+    [
+        StructField("numbers", BinaryType()),
+        StructField("events", BinaryType()),
+        StructField("late", BinaryType()),
+        StructField("lateRecords", LongType(), False),
+        StructField("droppedMatches", LongType(), False),
+        StructField("stateBytesRead", LongType(), False),
+        StructField("stateBytesWritten", LongType(), False),
+    ]
+)
+"""The schema of what the operator gives for a bucket: results, late events, counters."""
+
+
+class BucketWorker:
+    """
+    Hands buckets' events and timers to :class:`~pyflinkcep.spark.worker.bucket.BucketWork`.
+
+    Parameters
+    ----------
+    plan : StreamPlan
+        What is to be done.
+    keeps_late : bool
+        Whether late events are wanted, or only counted.
+    handle : StatefulProcessorHandle
+        Sets timers for the bucket at work.
+    storage : BucketStorage
+        The state of the bucket at work.
+    """
+
+    def __init__(
+        self,
+        plan: StreamPlan,
+        keeps_late: bool,
+        handle: StatefulProcessorHandle,
+        storage: BucketStorage,
+    ) -> None:
+        self._plan = plan
+        self._keeps_late = keeps_late
+        self._handle = handle
+        self._storage = storage
+        self._task = StreamTask(plan, runtime_context(plan.layout.pattern))
+        prepare_worker()
+
+    def take(self, key: Any, rows: Iterator[pd.DataFrame], timers: Any) -> pd.DataFrame:
+        """Take in a bucket's new events, and the watermark that the micro-batch makes."""
+        names = ("partition", "position", "data", "dropped", "latest")
+        packed = [
+            row for frame in rows for row in zip(*(frame[name] for name in names), strict=True)
+        ]
+        packed.sort(key=lambda row: row[:2])
+        arrivals = Arrivals(
+            [read_table(data) for _, _, data, _, _ in packed if data is not None],
+            max(int(row[4]) for row in packed),
+            [times for *_, times, _ in packed if times is not None],
+        )
+        return self._run(key, arrivals, self._now(timers), False)
+
+    def wake(self, key: Any, timers: Any) -> pd.DataFrame:
+        """Let time pass for a bucket whose timer has expired."""
+        return self._run(key, Arrivals(), self._now(timers), True)
+
+    def close(self) -> None:
+        """End a task."""
+        self._task.close()
+
+    def _run(self, key: Any, arrivals: Arrivals, now: int, is_expired: bool) -> pd.DataFrame:
+        self._storage.read = self._storage.written = 0
+        work = BucketWork(self._task, self._storage, self._task.key_groups.of_bucket(int(key[0])))
+        with errors_in(self._plan.layout.pattern), fewer_collections():
+            outputs = work.run(arrivals, now)
+        before = None if is_expired else work.index.timer
+        work.close(self._set_timer(before, work.timer(now), now), now)
+        return pd.DataFrame(
+            [result_row(self._task, output, self._keeps_late, self._storage) for output in outputs]
+        )
+
+    def _set_timer(self, before: int | None, wanted: int | None, now: int) -> int | None:
+        """See to it that Spark calls no later than wanted; return the timer that it has."""
+        if wanted is not None:
+            wanted = max(wanted, now + 1, 1)
+            if before is not None and now < before <= wanted:
+                return before  # to be called too early costs less than two calls now
+        if before != wanted:
+            if before is not None:
+                self._handle.deleteTimer(before)
+            if wanted is not None:
+                self._handle.registerTimer(wanted)
+        return wanted
+
+    def _now(self, timer_values: Any) -> int:
+        if self._plan.processing_time:
+            return int(timer_values.getCurrentProcessingTimeInMs())
+        watermark = int(timer_values.getCurrentWatermarkInMs())
+        return watermark if watermark > 0 else MIN_WATERMARK
+
+
+def result_row(
+    task: StreamTask, output: BucketOutput, keeps_late: bool, storage: BucketStorage
+) -> dict[str, Any]:
+    """Return what the work on a bucket gave as a row of :data:`RESULTS`."""
+    numbers = events = late = None
+    if len(output.found):
+        numbers, events = pack_results(output.found, output.events)
+    if output.late is not None and keeps_late:
+        late = write_table(output.late.select(task.layout.schema.fieldNames()))
+    read, storage.read = storage.read, 0
+    written, storage.written = storage.written, 0
+    return {
+        "numbers": numbers,
+        "events": events,
+        "late": late,
+        "lateRecords": output.late_count,
+        "droppedMatches": output.found.dropped,
+        "stateBytesRead": read,
+        "stateBytesWritten": written,
+    }
