@@ -47,7 +47,14 @@ from pyflinkcep.pattern import (
 from pyflinkcep.time import Time
 
 if TYPE_CHECKING:
-    from pyflinkcep.spark import CEP, CepDataFrame, KeyedDataFrame, PatternStream, keyBy
+    from pyflinkcep.spark import (
+        CEP,
+        CepDataFrame,
+        KeyedDataFrame,
+        PatternStream,
+        keyBy,
+        matchRecognize,
+    )
 
 __all__ = [
     "CEP",
@@ -83,9 +90,12 @@ __all__ = [
     "WithinType",
     "__version__",
     "keyBy",
+    "matchRecognize",
 ]
 
-_ON_SPARK = frozenset(["CEP", "CepDataFrame", "KeyedDataFrame", "PatternStream", "keyBy"])
+_ON_SPARK = frozenset(
+    ["CEP", "CepDataFrame", "KeyedDataFrame", "PatternStream", "keyBy", "matchRecognize"]
+)
 
 
 def __getattr__(name: str) -> Any:

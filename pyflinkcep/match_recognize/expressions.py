@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import attrs
 
@@ -39,7 +39,7 @@ class Expression:
     leaves : tuple of Leaf
         The leaves, each once.
     plain : str
-        The expression without RUNNING and FINAL, and without PREV and NEXT at offset 0.
+        The expression in the language of conditions over stages.
     """
 
     text: str
@@ -49,7 +49,12 @@ class Expression:
     plain: str
 
 
-def read_expression(text: Text, names: Names, variable: str | None = None) -> Expression:
+def read_expression(
+    text: Text,
+    names: Names,
+    variable: str | None = None,
+    is_decimal: Callable[[str], bool] = lambda _: False,
+) -> Expression:
     """
     Take an expression apart.
 
@@ -62,6 +67,8 @@ def read_expression(text: Text, names: Names, variable: str | None = None) -> Ex
     variable : str, optional
         The variable whose condition it is; a measure if not given. What a condition says about
         the row at hand alone becomes one leaf.
+    is_decimal : callable, optional
+        Whether SQL over one row gives a decimal.
 
     Raises
     ------
@@ -70,7 +77,7 @@ def read_expression(text: Text, names: Names, variable: str | None = None) -> Ex
     NotSupportedError
         If the dialect has no such expression.
     """
-    return _Reader(text, names, variable).read()
+    return _Reader(text, names, variable).read(is_decimal)
 
 
 class _Reader:
@@ -83,7 +90,7 @@ class _Reader:
         self._text = self._without_marks()
         self._leaf = LeafReader(self._text, self._final, names, variable, self._error)
 
-    def read(self) -> Expression:
+    def read(self, is_decimal: Callable[[str], bool]) -> Expression:
         """Take the expression apart."""
         try:
             tree = parsed(self._text)
@@ -101,7 +108,7 @@ class _Reader:
             pieces += [self._text[at : node.start], f"{LEAF}{number}"]
             at = node.end
         sql = "".join(pieces) + self._text[at:]
-        plain = self._leaf.plain(tree)
+        plain = self._leaf.plain(tree, is_decimal)
         return Expression(self._written.text, self._written.span, sql, tuple(leaves), plain)
 
     def _without_marks(self) -> str:

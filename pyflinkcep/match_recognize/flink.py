@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import attrs
@@ -57,7 +57,12 @@ class FlinkClause:
     measures: dict[str, Expression]
 
 
-def read_flink_clause(clause: Clause, names: Names, within_ms: int) -> FlinkClause:
+def read_flink_clause(
+    clause: Clause,
+    names: Names,
+    within_ms: int,
+    is_decimal: Callable[[str], bool] = lambda _: False,
+) -> FlinkClause:
     """
     Translate a clause.
 
@@ -69,6 +74,8 @@ def read_flink_clause(clause: Clause, names: Names, within_ms: int) -> FlinkClau
         What its names mean.
     within_ms : int, milliseconds
         The window, 0 for none.
+    is_decimal : callable, optional
+        Whether SQL over one row gives a decimal.
 
     Raises
     ------
@@ -79,7 +86,7 @@ def read_flink_clause(clause: Clause, names: Names, within_ms: int) -> FlinkClau
     steps = list(_steps(clause.pattern, names))
     _check_names(clause, names, steps)
     conditions = {
-        definition.variable: _condition(definition, names)
+        definition.variable: _condition(definition, names, is_decimal)
         for definition in clause.definitions
         if definition.variable in names.variables
     }
@@ -186,9 +193,11 @@ def _check_skip(skip: Skip | None, clause: Clause, names: Names) -> None:
 # --- the pattern
 
 
-def _condition(definition: Definition, names: Names) -> IterativeCondition:
+def _condition(
+    definition: Definition, names: Names, is_decimal: Callable[[str], bool]
+) -> IterativeCondition:
     variable = definition.variable
-    expression = read_expression(definition.condition, names, variable)
+    expression = read_expression(definition.condition, names, variable, is_decimal)
     try:
         scope = Scope(frozenset(names.variables), variable)  # type: ignore[arg-type]
         return sql_condition(expression.plain, variable, scope)

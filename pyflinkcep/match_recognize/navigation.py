@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Protocol
 
 import attrs
@@ -102,16 +102,33 @@ class LeafReader:
             return False
         return leaf.variable is None or self._variable in self._names.members(leaf.variable)
 
-    def plain(self, tree: Syntax) -> str:
-        """Return the text without PREV and NEXT at offset 0, which give what is inside."""
+    def plain(self, tree: Syntax, is_decimal: Callable[[str], bool]) -> str:
+        """
+        Return the text in the language of conditions over stages.
+
+        PREV and NEXT at offset 0 give what is inside, and so does LAST for the row at hand.
+        Decimals are summed as doubles; `is_decimal` tells them by their SQL over one row.
+        """
         pieces, at = [], 0
         for node in tree.walk():
-            if node.form is Form.CALL and node.value in ("prev", "next") and node.start >= at:
-                inner = node.operands[0].bare()
-                shown = self._text[inner.start : inner.end]
+            if node.form is not Form.CALL or node.start < at:
+                continue
+            inner = node.operands[0].bare() if node.operands else node
+            shown = self._text[inner.start : inner.end]
+            if node.value in ("prev", "next"):
                 is_leaf = inner.form is Form.CALL and inner.value in ("first", "last")
-                pieces += [self._text[at : node.start], shown if is_leaf else f"LAST({shown})"]
-                at = node.end
+                shown = shown if is_leaf else f"LAST({shown})"
+            elif node.value == "last" and self._variable is not None:
+                leaf = self.read(node)
+                if leaf is None or not self.is_row_at_hand(leaf):
+                    continue
+                shown = f"({shown})"
+            elif node.value in ("sum", "avg") and is_decimal(self.row_sql(inner, _NONE)):
+                shown = f"{node.value}(cast({shown} as double))"
+            else:
+                continue
+            pieces += [self._text[at : node.start], shown]
+            at = node.end
         return "".join(pieces) + self._text[at:]
 
     def _time(self, node: Syntax) -> Leaf:
@@ -213,6 +230,13 @@ class LeafReader:
         self._check_arguments(node, 1)
         argument, final = node.operands[0].bare(), node.start in self._final
         if node.value == "count" and argument.form is Form.STAR:
+            if argument.value and not self._names.standard:
+                raise self._error(
+                    f"{self._shown(node)}: Unknown field '*'",
+                    'count a column that is never null, or give dialect="standard"',
+                    NotSupportedError,
+                    node.start,
+                )
             owner = self._owner(argument) if argument.value else None
             return Leaf("count", owner, None, final=final)
         argument = self._row_argument(node, argument)

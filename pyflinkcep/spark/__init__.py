@@ -16,8 +16,16 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.cep_dataframe import CepDataFrame
     from pyflinkcep.spark.pattern_stream import PatternStream
     from pyflinkcep.spark.plan.source import KeyedDataFrame
+    from pyflinkcep.spark.statements import matchRecognize
 
-__all__ = ["CEP", "CepDataFrame", "KeyedDataFrame", "PatternStream", "keyBy"]
+__all__ = [
+    "CEP",
+    "CepDataFrame",
+    "KeyedDataFrame",
+    "PatternStream",
+    "keyBy",
+    "matchRecognize",
+]
 
 _MODULES = {
     "CEP": "cep",
@@ -25,6 +33,7 @@ _MODULES = {
     "KeyedDataFrame": "plan.source",
     "PatternStream": "pattern_stream",
     "keyBy": "cep",
+    "matchRecognize": "statements",
 }
 
 

@@ -19,6 +19,7 @@ from pyflinkcep.spark.plan.source import KeyedDataFrame
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.query_stream import QueryStream
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.statements import SqlOptions, run_statement
 
 __all__ = ["CEP", "keyBy"]
 
@@ -179,6 +180,53 @@ class CEP:
             limit=limit,
             settings=StreamSettings(keyGroups, onPatternChange),
         )
+
+    @staticmethod
+    def sql(
+        spark: SparkSession,
+        text: str,
+        dialect: str = "flink",
+        keyGroups: int = 128,
+        onPatternChange: str = "fail",
+        maxPartialMatches: int | None = None,
+        onTooManyPartialMatches: str = "fail",
+    ) -> CepDataFrame:
+        """
+        Run a SQL statement with MATCH_RECOGNIZE.
+
+        Parameters
+        ----------
+        spark : SparkSession
+            The session; the statement sees its tables and temporary views.
+        text : str
+            The statement: Spark's SQL, with ``table MATCH_RECOGNIZE ( … )`` after FROM or JOIN.
+        dialect : {"flink", "standard"}
+            Whose meaning the clause has: Flink SQL's, with its limits, or that of SQL:2016, with
+            the whole grammar, for bounded input.
+        keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
+            See :meth:`pattern`.
+
+        Returns
+        -------
+        CepDataFrame
+            The statement's rows. On a stream it has ``flush``, as the result of a pattern has.
+
+        Raises
+        ------
+        CepError
+            If the statement is wrong or refused: before any job, with line and column, what is
+            wrong, and what to write instead.
+
+        Notes
+        -----
+        Flink's dialect is that of Flink SQL 2.3.0. What Flink answers wrongly without a word
+        (anchors, SUBSET) is refused.
+        Differs from Flink: types are Spark's, so that ``AVG`` of integers is a double.
+        """
+        options = SqlOptions.of(
+            dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
+        )
+        return run_statement(spark, text, options)
 
     @staticmethod
     def sase(

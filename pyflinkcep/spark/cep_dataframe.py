@@ -33,6 +33,7 @@ class _Job:
     flush: Callable[[str, int], CepDataFrame] | None
     event_time: str | None
     delay_ms: int
+    explanation: Callable[[], str] | None = None
 
     def output(self, name: str) -> DataFrame:
         """Return one output as a plain DataFrame."""
@@ -74,6 +75,8 @@ class CepDataFrame(DataFrame):
         For streams: the column of the main output that carries the watermark.
     delayMs : int, milliseconds
         For streams: the delay of the watermark.
+    explanation : callable, optional
+        Returns what :meth:`explain` prints without arguments; Spark's plan if not given.
 
     Notes
     -----
@@ -99,8 +102,9 @@ class CepDataFrame(DataFrame):
         flush: Callable[[str, int], CepDataFrame] | None = None,
         eventTime: str | None = None,
         delayMs: int = 0,
+        explanation: Callable[[], str] | None = None,
     ) -> None:
-        job = _Job(tagged, dict(schemas), description, flush, eventTime, delayMs)
+        job = _Job(tagged, dict(schemas), description, flush, eventTime, delayMs, explanation)
         vars(self).update(vars(job.output(MAIN)))  # the state of a DataFrame, of whatever kind
         self._job = job
 
@@ -203,8 +207,9 @@ class CepDataFrame(DataFrame):
             )
         job = self._job
         return CepDataFrame(
-            job.tagged, job.schemas, job.description, job.flush, column, job.delay_ms
-        )
+            job.tagged, job.schemas, job.description, job.flush, column, job.delay_ms,
+            job.explanation,
+        )  # fmt: skip
 
     def withWatermark(self, eventTime: str, delayThreshold: str) -> DataFrame:
         """Define a watermark; refused on a stream, see :meth:`withEventTime`."""
@@ -216,6 +221,24 @@ class CepDataFrame(DataFrame):
                 f"write withEventTime({eventTime!r}): the column then carries the first watermark",
             )
         return super().withWatermark(eventTime, delayThreshold)
+
+    def explain(self, extended: bool | str | None = None, mode: str | None = None) -> None:
+        """
+        Print how the pattern of a statement is going to run; with arguments Spark's plan.
+
+        The result of ``CEP.sql`` and ``matchRecognize`` tells of its pattern as
+        :meth:`pyflinkcep.PatternStream.explain` does; that of other calls prints Spark's plan.
+
+        Parameters
+        ----------
+        extended, mode
+            See ``DataFrame.explain``.
+        """
+        explanation = self._job.explanation
+        if explanation is not None and extended is None and mode is None:
+            print(explanation())
+        else:
+            super().explain(extended, mode)
 
     def flush(self, checkpointLocation: str, operatorId: int = 0) -> CepDataFrame:
         """

@@ -45,7 +45,16 @@ def problem(case: Case, columns: list[str], rows: list[Any]) -> str | None:
     names = [c[0] if isinstance(c, list) else c for c in want["columns"]]
     if [c.lower() for c in columns] != [c.lower() for c in names] and (rows or want["rows"]):
         return f"columns {columns}, want {names}"
-    got, expected = _counted(rows), _counted(want["rows"])
+    decimals = {
+        place
+        for place, column in enumerate(want["columns"])
+        if isinstance(column, list) and column[1].startswith("DECIMAL")
+    }
+    recorded = [
+        [float(v) if at in decimals and v is not None else v for at, v in enumerate(row)]
+        for row in want["rows"]
+    ]
+    got, expected = _counted(rows), _counted(recorded)
     if got != expected:
         return f"missing {list(expected - got)[:3]}, extra {list(got - expected)[:3]}"
     return None

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -54,7 +54,7 @@ class StandardClause:
     def condition_arguments(self) -> list[str]:
         """Return the SQL over one row that conditions need."""
         leaves = (leaf for e in self.conditions.values() for leaf in e.leaves)
-        return list(dict.fromkeys(self._arguments(leaves)))
+        return list(dict.fromkeys(self.arguments_of(leaves)))
 
     def measure_leaves(self) -> tuple[Leaf, ...]:
         """Return what the measures take of a match, each once."""
@@ -62,9 +62,10 @@ class StandardClause:
 
     def measure_arguments(self) -> list[str]:
         """Return the SQL over one row that measures need."""
-        return list(dict.fromkeys(self._arguments(self.measure_leaves())))
+        return list(dict.fromkeys(self.arguments_of(self.measure_leaves())))
 
-    def _arguments(self, leaves: Sequence[Leaf] | Iterator[Leaf]) -> Iterator[str]:
+    def arguments_of(self, leaves: Iterable[Leaf]) -> Iterator[str]:
+        """Yield the SQL over one row that leaves need."""
         for leaf in leaves:
             if leaf.argument is None or leaf.argument == LABEL:
                 continue
@@ -74,9 +75,15 @@ class StandardClause:
             for variable in self.names.variables:
                 yield labelled(leaf.argument, variable)
 
-    def plan(self, kinds: Mapping[str, Kind], ansi: bool, within: int = 0) -> StandardPlan:
+    def plan(
+        self,
+        kinds: Mapping[str, Kind],
+        ansi: bool,
+        within: int = 0,
+        leaves: Sequence[Leaf] | None = None,
+    ) -> StandardPlan:
         """
-        Compile the conditions.
+        Return what workers need.
 
         Parameters
         ----------
@@ -86,11 +93,8 @@ class StandardClause:
             Whether overflow and division by zero are errors.
         within : int, milliseconds
             The window, 0 for none.
-
-        Raises
-        ------
-        InputError
-            If a condition gives no boolean, or types do not go together.
+        leaves : sequence of Leaf, optional
+            What to take of a match; what the measures say if not given.
         """
         return StandardPlan(
             self.program,
@@ -100,9 +104,9 @@ class StandardClause:
             self.names.subsets,
             self.skip,
             self.clause.rows,
-            self.measure_leaves(),
+            self.measure_leaves() if leaves is None else tuple(leaves),
             within,
-        ).checked()
+        )
 
 
 @attrs.frozen(eq=False)
@@ -142,15 +146,18 @@ class StandardPlan:
     leaves: tuple[Leaf, ...]
     within: int = 0
 
-    def checked(self) -> StandardPlan:
-        """Return the plan once its conditions are known to compile."""
-        self.compiled()
-        return self
+    def compiled(self, variables: Iterable[str] | None = None) -> dict[str, Condition]:
+        """
+        Return conditions as functions; all of them if no variables are given.
 
-    def compiled(self) -> dict[str, Condition]:
-        """Return the conditions as functions."""
+        Raises
+        ------
+        InputError
+            If a condition gives no boolean, or types do not go together.
+        """
         compiled = {}
-        for variable, expression in self.conditions.items():
+        for variable in self.conditions if variables is None else variables:
+            expression = self.conditions[variable]
             kinds = {leaf: self._kind(leaf) for leaf in expression.leaves}
             leaves, function = condition_function(expression, kinds, self.ansi)
             compiled[variable] = Condition(variable, expression.text, leaves, function)

@@ -18,6 +18,7 @@ from pyflinkcep.operator import CepOperator
 from pyflinkcep.spark.arrow.columns import Flags, Ints
 from pyflinkcep.spark.arrow.layout import KeyText, Layout
 from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.order import Order, OrderColumns
 
 __all__ = ["Events", "Stretches"]
 
@@ -77,7 +78,7 @@ class Stretches:
         base: int,
         layout: Layout,
         rules: CepOperator,
-        order: Callable[[Any], Any] | None,
+        order: Order | None,
         store: EventStore,
     ) -> Stretches:
         """
@@ -135,7 +136,7 @@ def _is_small(bits: Ints) -> bool:
 
 
 def _in_final_order(
-    order: Callable[[Any], Any],
+    order: Order,
     events: Events,
     firsts: np.ndarray[Any, Any],
     store: EventStore,
@@ -158,6 +159,10 @@ def _in_final_order(
         Returns the key of a stretch by its number, for errors.
     """
     size = len(events.times)
+    if isinstance(order, OrderColumns):
+        positions = _by_columns(order, events, firsts, store)
+        bits = None if events.bits is None else events.bits[positions]
+        return Events(events.times, events.base + positions, events.base, bits)
     positions = np.arange(size)
     for number, (start, end) in enumerate(pairwise([*firsts.tolist(), size])):
         times = events.times[start:end]
@@ -167,6 +172,21 @@ def _in_final_order(
             positions[start:end] = start + np.asarray(chosen)
     bits = None if events.bits is None else events.bits[positions]
     return Events(events.times, events.base + positions, events.base, bits)
+
+
+def _by_columns(order: OrderColumns, events: Events, firsts: Ints, store: EventStore) -> Ints:
+    """Return the positions of events in their final order, ties by columns."""
+    size = len(events.times)
+    positions = np.arange(size)
+    begins = np.ones(size, bool)
+    begins[1:] = events.times[1:] != events.times[:-1]
+    begins[firsts] = True
+    groups = np.cumsum(begins)
+    tied = np.flatnonzero(np.bincount(groups)[groups] > 1)
+    if len(tied):
+        table = store.take(events.base + tied, order.names)
+        positions[tied] = tied[order.ranked(groups[tied], table)]
+    return positions
 
 
 def _tie_order(

@@ -27,7 +27,7 @@ from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.spark.arrow.columns import value_names
 from pyflinkcep.spark.plan.analysis import analysed, where
 
-__all__ = ["match_values", "value_columns"]
+__all__ = ["kind_of", "machine_column", "match_values", "value_columns"]
 
 _KINDS: dict[type[DataType], Kind] = {
     IntegralType: Kind.BIGINT,
@@ -78,27 +78,39 @@ def match_values(nfa: NFA, dataframe: DataFrame) -> MatchValues | None:
 
 def _kind(nfa: NFA, atom: Atom, sql: str, type_: DataType) -> Kind:
     what = f"{where(nfa, atom)}: the condition {repr(atom.condition)!r}: {sql!r}"
-    if isinstance(type_, DecimalType):
-        return Kind.DECIMAL if type_.precision <= _MOST_EXACT_DIGITS else Kind.WIDE_DECIMAL
-    if isinstance(type_, StringType) and type_.collation != "UTF8_BINARY":
+    kind = kind_of(type_)
+    if kind is not None:
+        return kind
+    if isinstance(type_, StringType):
         raise InputError(
             f"{what} is {type_.simpleString()}, and strings are compared byte by byte here",
             f"use lower({sql}), or cast({sql} as string)",
         )
-    for spark_type, kind in _KINDS.items():
-        if isinstance(type_, spark_type):
-            return kind
     raise InputError(
         f"{what} is {type_.simpleString()}",
         "take a number, boolean, string, date, timestamp or day-time interval of it",
     )
 
 
+def kind_of(type_: DataType) -> Kind | None:
+    """Return what values of a type are in match expressions; None if they cannot be there."""
+    if isinstance(type_, DecimalType):
+        return Kind.DECIMAL if type_.precision <= _MOST_EXACT_DIGITS else Kind.WIDE_DECIMAL
+    if isinstance(type_, StringType) and type_.collation != "UTF8_BINARY":
+        return None
+    return next((kind for known, kind in _KINDS.items() if isinstance(type_, known)), None)
+
+
 def value_columns(values: MatchValues | None) -> dict[str, Column]:
     """Return the columns of the fields, by name."""
-    columns = {}
-    for name, field in zip(value_names(values), values.fields if values else (), strict=True):
-        column = F.expr(field.sql)
-        cast = _CASTS.get(field.kind)
-        columns[name] = column if cast is None else column.cast(cast)
-    return columns
+    fields = values.fields if values else ()
+    return {
+        name: machine_column(field.sql, field.kind)
+        for name, field in zip(value_names(values), fields, strict=True)
+    }
+
+
+def machine_column(sql: str, kind: Kind) -> Column:
+    """Return the column of an expression as the machine of match expressions takes it."""
+    column, cast = F.expr(sql), _CASTS.get(kind)
+    return column if cast is None else column.cast(cast)

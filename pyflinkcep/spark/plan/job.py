@@ -10,10 +10,11 @@ from pyspark.sql import Column, DataFrame
 
 from pyflinkcep.expressions.program import MatchValues
 from pyflinkcep.nfa import NFA
-from pyflinkcep.operator import Comparator, PartialMatchLimit
+from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.columns import BITS
 from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.plan.conditions import bits_column, check_conditions
 from pyflinkcep.spark.plan.expressions import match_values, value_columns
 from pyflinkcep.spark.plan.interpreter import check_workers
@@ -58,7 +59,7 @@ class Job:
         The events.
     values : MatchValues or None
         The fields of the events that match expressions use.
-    comparator : callable or None
+    comparator : callable, OrderColumns or None
         Orders events of equal time, which otherwise keep their order in the source.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
@@ -68,7 +69,7 @@ class Job:
     nfa: NFA
     source: EventSource
     values: MatchValues | None
-    comparator: Comparator | None
+    comparator: TieOrder | None
     limit: PartialMatchLimit | None
 
     @classmethod
@@ -77,7 +78,7 @@ class Job:
         pattern: Pattern,
         nfa: NFA,
         source: EventSource,
-        comparator: Comparator | None,
+        comparator: TieOrder | None,
         limit: PartialMatchLimit | None,
     ) -> Job:
         """

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     IntegralType,
     LongType,
+    StructType,
     TimestampNTZType,
     TimestampType,
 )
@@ -61,6 +62,8 @@ class EventSource:
         Units of the time column in a millisecond, None when it is bigint milliseconds.
     key_expressions : dict of str to Column
         What must be computed for keys besides the events' own columns.
+    kept : tuple of str or None
+        The events' own columns that go to the workers, all of them if None.
     """
 
     dataframe: DataFrame
@@ -69,6 +72,7 @@ class EventSource:
     time_column: str | None
     time_unit: int | None
     key_expressions: dict[str, Column]
+    kept: tuple[str, ...] | None = None
 
     @classmethod
     def of(
@@ -106,8 +110,8 @@ class EventSource:
 
     @property
     def event_columns(self) -> list[str]:
-        """The names of the events' columns."""
-        return list(self.dataframe.columns)
+        """The names of the events' columns that go to the workers."""
+        return list(self.dataframe.columns if self.kept is None else self.kept)
 
     @property
     def payload_columns(self) -> list[str]:
@@ -153,7 +157,7 @@ class EventSource:
             signature.insert(0, HASH)
         return Layout(
             pattern=self.pattern,
-            schema=self.dataframe.schema,
+            schema=StructType([self.dataframe.schema[name] for name in self.event_columns]),
             payload=(*self.payload_columns, *value_names(values)),
             key_names=tuple(key.name for key in self.keys),
             key_columns=tuple(key.column for key in self.keys),

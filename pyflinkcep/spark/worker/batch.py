@@ -10,7 +10,7 @@ import attrs
 import pyarrow as pa
 
 from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.operator import CepOperator, Comparator, PartialMatchLimit, comparator_key
+from pyflinkcep.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.layout import KeyText, Layout
@@ -18,6 +18,7 @@ from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.choice import make_matcher
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.matcher import MOST_RESULTS
+from pyflinkcep.spark.matching.order import TieOrder, as_order
 from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.matching.stretches import Stretches
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
@@ -50,7 +51,7 @@ class BatchTask:
 
     pattern: Pattern
     layout: Layout
-    comparator: Comparator | None
+    comparator: TieOrder | None
     consumer: Consumer
     limit: PartialMatchLimit | None = None
     sort_bytes: int = BUDGET_BYTES
@@ -73,7 +74,7 @@ class _Partition:
     def __init__(self, task: BatchTask, nfa: NFA) -> None:
         self._layout = task.layout
         self._consumer = task.consumer
-        self._order = comparator_key(task.comparator)
+        self._order = as_order(task.comparator)
         self._reader = RowReader(task.layout.schema)
         self._rules = CepOperator(nfa)
         self._matcher = make_matcher(

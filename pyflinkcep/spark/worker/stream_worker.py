@@ -10,12 +10,13 @@ import pyarrow as pa
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.operator import CepOperator, Comparator, PartialMatchLimit, comparator_key
+from pyflinkcep.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.choice import make_matcher
+from pyflinkcep.spark.matching.order import TieOrder, as_order
 from pyflinkcep.spark.state.bucket_state import StateShape
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.time import MIN_WATERMARK
@@ -64,7 +65,7 @@ class StreamPlan:
     layout: Layout
     schema: pa.Schema
     key_groups: KeyGroups
-    comparator: Comparator | None
+    comparator: TieOrder | None
     processing_time: bool
     wants_timeouts: bool
     fingerprint: dict[str, str]
@@ -104,7 +105,7 @@ class StreamTask:
         self.dropped = plan.dropped
         self.is_downstream = plan.is_downstream
         self._delay_ms = plan.delay_ms
-        self.order = comparator_key(plan.comparator)
+        self.order = as_order(plan.comparator)
         self.nfa: NFA = NFACompiler.compile(plan.pattern, plan.wants_timeouts)
         self._open = ExitStack()
         try:

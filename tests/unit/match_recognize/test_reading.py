@@ -170,7 +170,7 @@ def test_errors_say_where_and_what_to_write(text: str, message: str, hint: str) 
     assert hint in (raised.value.hint or "")
 
 
-_NEED_TYPES = ("order-by-other", "unknown-column", "condition-not-boolean", "count-variable-star")
+_NEED_TYPES = ("order-by-other", "unknown-column", "condition-not-boolean")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MEASURES on Spark: arguments before matching, values in the workers, the rest after it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import attrs
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DecimalType,
+    LongType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from pyflinkcep.errors import CepError, InputError
+from pyflinkcep.match_recognize.expressions import Expression
+from pyflinkcep.match_recognize.leaves import LABEL, LEAF, Leaf, labelled
+from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.spark.arrow.columns import quoted
+from pyflinkcep.spark.plan.analysis import first_line
+
+__all__ = ["Arguments", "Value", "measured", "types_of", "values_of"]
+
+_LEAF = re.compile(rf"\b{LEAF}(\d+)\b")
+_NAME = re.compile(r"`(?:[^`]|``)+`|\w+")
+
+
+@attrs.frozen
+class Value:
+    """
+    What a worker takes of a match for a leaf.
+
+    Attributes
+    ----------
+    leaf : Leaf
+        The leaf, never an ``avg``.
+    type : DataType
+        What it gives.
+    """
+
+    leaf: Leaf
+    type: DataType
+
+
+class Arguments:
+    """
+    The columns of an event that measures need: the events' own, or computed of one event.
+
+    Parameters
+    ----------
+    dataframe : DataFrame
+        The events.
+    """
+
+    def __init__(self, dataframe: DataFrame) -> None:
+        self._own = {name.lower(): name for name in dataframe.columns}
+        self.computed: dict[str, Column] = {}
+        self._names: dict[str, str] = {}
+
+    def column(self, sql: str, cast: DataType | None = None) -> str:
+        """Return the name of the column that an expression over one event is."""
+        key = f"{sql} as {cast.simpleString()}" if cast is not None else sql
+        if key not in self._names:
+            self._names[key] = self._added(sql, cast)
+        return self._names[key]
+
+    def _added(self, sql: str, cast: DataType | None) -> str:
+        if cast is None and _NAME.fullmatch(sql):
+            name = sql[1:-1].replace("``", "`") if sql[0] == "`" else sql
+            if name.lower() in self._own:
+                return self._own[name.lower()]
+        name = f"argument {len(self.computed)}"
+        while name in self._own:
+            name += "_"
+        column = F.expr(sql)
+        self.computed[name] = column if cast is None else column.cast(cast)
+        return name
+
+
+def types_of(
+    dataframe: DataFrame, arguments: Mapping[str, Callable[[str, str], CepError]]
+) -> dict[str, DataType]:
+    """
+    Return the types of expressions over the events.
+
+    Parameters
+    ----------
+    dataframe : DataFrame
+        The events.
+    arguments : mapping of str to callable
+        The expressions as SQL; for each what makes its error of a message and a hint.
+
+    Raises
+    ------
+    CepError
+        If Spark cannot compute one of them.
+    """
+    structs = [F.struct(F.expr(sql)) for sql in arguments]
+    try:
+        # Beside events, so that none aggregates; each in a struct, so that it is one value.
+        fields = dataframe.select("*", *structs).schema.fields[len(dataframe.columns) :]
+    except Exception as cause:
+        if len(arguments) > 1:  # find the one at fault
+            found = {}
+            for sql, error in arguments.items():
+                found.update(types_of(dataframe, {sql: error}))
+            return found
+        (make,) = arguments.values()
+        raise make(
+            f"Spark cannot compute it: {first_line(cause)}", f"the columns are {dataframe.columns}"
+        ) from cause
+    types = [
+        field.dataType.fields[0].dataType
+        for field in fields
+        if isinstance(field.dataType, StructType)
+    ]
+    return dict(zip(arguments, types, strict=True))
+
+
+def values_of(
+    measures: Mapping[str, Expression], names: Names, dataframe: DataFrame, time: DataType
+) -> dict[Leaf, Value]:
+    """
+    Return what workers take of a match; an ``avg`` becomes a ``sum`` and a ``count``.
+
+    Parameters
+    ----------
+    measures : mapping of str to Expression
+        MEASURES.
+    names : Names
+        What names mean.
+    dataframe : DataFrame
+        The events.
+    time : DataType
+        The type of MATCH_ROWTIME().
+
+    Raises
+    ------
+    CepError
+        If Spark cannot compute an argument, or cannot sum it.
+    """
+    arguments: dict[str, Callable[[str, str], CepError]] = {}
+    errors: dict[Leaf, Callable[[str, str], CepError]] = {}
+    for name, expression in measures.items():
+        error = _error_of(names, name, expression)
+        for leaf in expression.leaves:
+            errors.setdefault(leaf, error)
+            for sql in _arguments(leaf, names.variables):
+                arguments.setdefault(sql, error)
+    types = types_of(dataframe, arguments)
+    values: dict[Leaf, Value] = {}
+    for leaf, error in errors.items():
+        asked = _arguments(leaf, names.variables)
+        type_ = types[asked[0]] if asked else None
+        for part in _parts(leaf):
+            values[part] = Value(part, _type(part, type_, time, dataframe, error))
+    return values
+
+
+def measured(
+    result: DataFrame,
+    keys: Sequence[Column],
+    measures: Mapping[str, Expression],
+    values: Mapping[Leaf, tuple[str, DataType]],
+    names: Names,
+    finish: Callable[[str, Expression, Column], Column],
+    rest: Sequence[Column] = (),
+) -> DataFrame:
+    """
+    Compute the measures of what workers took of the matches.
+
+    Parameters
+    ----------
+    result : DataFrame
+        The key's columns and the values.
+    keys, rest : sequence of Column
+        What stands before and after the measures.
+    measures : mapping of str to Expression
+        MEASURES.
+    values : mapping of Leaf to (str, DataType)
+        The column of each value, and its type.
+    names : Names
+        What names mean.
+    finish : callable
+        Makes the column of a measure's name, expression and value.
+
+    Raises
+    ------
+    CepError
+        If Spark cannot compute a measure.
+    """
+    columns = []
+    for name, expression in measures.items():
+        sql = _over_columns(expression, values)
+        types_of(result, {sql: _error_of(names, name, expression)})
+        columns.append(finish(name, expression, F.expr(sql)).alias(name))
+    return result.select(*keys, *columns, *rest)
+
+
+def _over_columns(expression: Expression, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
+    """Return a measure as SQL over the columns of values."""
+    return _LEAF.sub(
+        lambda found: _in_column(expression.leaves[int(found[1])], values), expression.sql
+    )
+
+
+def _in_column(leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
+    """Return a leaf as SQL over the columns of values."""
+    if leaf.function != "avg":
+        return quoted(values[leaf][0])
+    total, count = (values[part] for part in _parts(leaf))
+    quotient = f"({quoted(total[0])} / {quoted(count[0])})"
+    if not isinstance(total[1], DecimalType):
+        return quotient
+    precision = min(total[1].precision - 10 + 4, 38) if total[1].precision > 10 else 38
+    scale = min(total[1].scale + 4, precision)
+    return f"cast({quotient} as decimal({precision},{scale}))"
+
+
+def _parts(leaf: Leaf) -> tuple[Leaf, ...]:
+    """Return the leaves that a worker takes for one."""
+    if leaf.function != "avg":
+        return (leaf,)
+    return attrs.evolve(leaf, function="sum"), attrs.evolve(leaf, function="count")
+
+
+def _arguments(leaf: Leaf, variables: Iterable[str]) -> list[str]:
+    """Return the SQL over one event that a leaf needs."""
+    if leaf.argument is None or leaf.argument == LABEL:
+        return []
+    if not leaf.has_label:
+        return [leaf.argument]
+    return [labelled(leaf.argument, variable) for variable in variables]
+
+
+def _error_of(names: Names, name: str, expression: Expression) -> Callable[[str, str], CepError]:
+    def error(message: str, hint: str) -> CepError:
+        return names.source.error(f"measure {name}: {message}", hint, *expression.span, InputError)
+
+    return error
+
+
+def _type(
+    leaf: Leaf,
+    argument: DataType | None,
+    time: DataType,
+    dataframe: DataFrame,
+    error: Callable[[str, str], CepError],
+) -> DataType:
+    if leaf.function == "rowtime":
+        return time
+    if leaf.function in ("count", "match_number"):
+        return LongType()
+    given = StringType() if argument is None else argument
+    if leaf.function == "array_agg":
+        return ArrayType(given)
+    if leaf.function != "sum":
+        return given
+    if not isinstance(given, NumericType):
+        raise error(f"SUM of {leaf.argument}, which is {given.simpleString()}", "sum numbers")
+    # Spark's own type for it, whatever that is.
+    one = dataframe.sparkSession.createDataFrame([], StructType([StructField("v", given)]))
+    return one.select(F.sum("v")).schema.fields[0].dataType

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL with MATCH_RECOGNIZE: each clause becomes a view, the statement around them Spark's own."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import attrs
+from pyspark.sql import DataFrame, SparkSession
+
+from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.match_recognize.checks import check_clause
+from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.parser import parse_clause
+from pyflinkcep.match_recognize.statement import VIEW, Statement, Use
+from pyflinkcep.match_recognize.tokens import Source, tokenize
+from pyflinkcep.match_recognize.tree import Clause
+from pyflinkcep.operator import PartialMatchLimit
+from pyflinkcep.spark.arrow.columns import quoted
+from pyflinkcep.spark.cep_dataframe import CepDataFrame
+from pyflinkcep.spark.explain import explanation
+from pyflinkcep.spark.plan.analysis import first_line
+from pyflinkcep.spark.plan.flink_clause import flink_clause
+from pyflinkcep.spark.plan.matched import Matched
+from pyflinkcep.spark.plan.prefilter import why_unfiltered
+from pyflinkcep.spark.plan.standard_clause import standard_clause
+from pyflinkcep.spark.plan.stream import StreamSettings
+from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.worker.consumers import MAIN
+
+__all__ = ["SqlOptions", "matchRecognize", "run_clause", "run_statement"]
+
+
+@attrs.frozen
+class SqlOptions:
+    """
+    What a user may say of a clause; see :meth:`pyflinkcep.CEP.sql`.
+
+    Attributes
+    ----------
+    dialect : {"flink", "standard"}
+        Whose meaning the clause has.
+    settings : StreamSettings
+        What is for streams.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
+    """
+
+    dialect: str
+    settings: StreamSettings
+    limit: PartialMatchLimit | None
+
+    def __attrs_post_init__(self) -> None:
+        if self.dialect not in ("flink", "standard"):
+            raise InvalidArgumentError(
+                f"dialect={self.dialect!r}", 'give "flink", or "standard" for SQL:2016'
+            )
+
+
+    @classmethod
+    def of(
+        cls, dialect: str, key_groups: int, on_pattern_change: str, most: int | None, policy: str
+    ) -> SqlOptions:
+        """Check what was given for a clause."""
+        if on_pattern_change not in ("fail", "restart"):
+            raise InvalidArgumentError(
+                f"onPatternChange: expected 'fail' or 'restart', got {on_pattern_change!r}",
+                'write onPatternChange="fail" or "restart"',
+            )
+        KeyGroups(key_groups)
+        limit = None if most is None else PartialMatchLimit(most, policy)
+        return cls(dialect, StreamSettings(key_groups, on_pattern_change), limit)
+
+
+def matchRecognize(
+    df: DataFrame,
+    clause: str,
+    dialect: str = "flink",
+    keyGroups: int = 128,
+    onPatternChange: str = "fail",
+    maxPartialMatches: int | None = None,
+    onTooManyPartialMatches: str = "fail",
+) -> CepDataFrame:
+    """
+    Apply the clause MATCH_RECOGNIZE to a DataFrame.
+
+    Parameters
+    ----------
+    df : DataFrame
+        The rows, bounded or a stream with a watermark.
+    clause : str
+        What stands between the parentheses of MATCH_RECOGNIZE.
+    dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
+        See :meth:`CEP.sql`.
+
+    Returns
+    -------
+    CepDataFrame
+        The clause's output.
+
+    Raises
+    ------
+    CepError
+        If the clause is wrong or refused; names line and column.
+    """
+    if not isinstance(df, DataFrame):
+        raise InvalidArgumentError(
+            f"expected a DataFrame, got {type(df).__name__}",
+            "for the rows of a table write matchRecognize(spark.table('events'), clause)",
+        )
+    options = SqlOptions.of(
+        dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
+    )
+    plain = df.toDF() if isinstance(df, CepDataFrame) else df
+    return run_clause(plain, clause, options)
+
+
+def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDataFrame:
+    """
+    Plan a statement.
+
+    Raises
+    ------
+    CepError
+        If it cannot be read, or means nothing.
+    """
+    statement = Statement(text)
+    views: dict[str, Matched] = {}
+    with _views(spark) as create:
+        while (use := statement.next_use()) is not None:
+            frame = _queried(spark, use.query, statement.source, use)
+            matched = _matched(frame, use.clause, statement.source, use.alias, options)
+            if views and (frame.isStreaming or any(_is_streaming(m) for m in views.values())):
+                raise statement.source.error(
+                    "a second MATCH_RECOGNIZE in a statement over a stream",
+                    "write the first one's output to a table, and match that in a query of its own",
+                    *use.span,
+                    NotSupportedError,
+                )
+            view = f"{VIEW}{uuid.uuid4().hex}"
+            create(view, matched.frame)
+            views[view] = matched
+            statement.replaced(use, view)
+        if not views:
+            raise statement.source.error(
+                "no MATCH_RECOGNIZE ( in the statement", "for other statements use spark.sql",
+                0, len(text),
+            )  # fmt: skip
+        main = _queried(spark, statement.text, statement.source, None)
+    (view, matched), *_ = views.items()
+
+    def around(frame: DataFrame) -> DataFrame:
+        with _views(spark) as create:
+            create(view, frame)
+            return _queried(spark, statement.text, statement.source, None)
+
+    return _result(main, matched, around, statement.source.text)
+
+
+def run_clause(dataframe: DataFrame, text: str, options: SqlOptions) -> CepDataFrame:
+    """
+    Plan a clause on a DataFrame.
+
+    Raises
+    ------
+    CepError
+        If it cannot be read, or means nothing.
+    """
+    source = Source(text)
+    clause = parse_clause(tokenize(source), source, len(text))
+    matched = _matched(dataframe, clause, source, None, options)
+    return _result(matched.frame, matched, lambda frame: frame, text)
+
+
+def _matched(
+    frame: DataFrame, clause: Clause, source: Source, alias: str | None, options: SqlOptions
+) -> Matched:
+    standard = options.dialect == "standard"
+    names = Names.of(clause, source, frame.columns, alias, standard)
+    sensitive = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    check_clause(clause, names, sensitive)
+    if standard:
+        return standard_clause(frame, clause, names)
+    return flink_clause(frame, clause, names, options.settings, options.limit)
+
+
+def _is_streaming(matched: Matched) -> bool:
+    return bool(matched.frame.isStreaming)
+
+
+def _result(
+    main: DataFrame, matched: Matched, around: Callable[[DataFrame], DataFrame], text: str
+) -> CepDataFrame:
+    flush = None
+
+    def explained() -> str:
+        if matched.pattern is None or matched.events is None:
+            return f"{matched.description}\n  matched by the standard's rules, in Python\n{text}"
+        keys, time = matched.keys, matched.time
+        unfiltered = why_unfiltered(False, False, False) if matched.events.isStreaming else ""
+        return explanation(matched.pattern, matched.events, keys, time, unfiltered)
+
+    if matched.flush is not None:
+        rest = matched.flush
+
+        def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
+            frame = around(rest(checkpoint, operator_id))
+            return CepDataFrame(frame, {MAIN: frame.schema}, matched.description)
+
+    return CepDataFrame(
+        main, {MAIN: main.schema}, matched.description, flush, explanation=explained
+    )
+
+
+def _queried(spark: SparkSession, text: str, source: Source, use: Use | None) -> DataFrame:
+    """Return the DataFrame of a query; name the place in the statement if Spark refuses it."""
+    try:
+        frame = spark.sql(text)
+        frame.schema  # noqa: B018 - analysed now, while the views are there
+        return frame
+    except CepError:
+        raise
+    except Exception as cause:
+        start, end = use.span if use is not None else (0, len(source.text))
+        what = "what stands before MATCH_RECOGNIZE" if use is not None else "the statement"
+        raise source.error(
+            f"Spark refuses {what}: {first_line(cause)}",
+            "try it with a table in place of MATCH_RECOGNIZE ( … )",
+            start,
+            end,
+            InputError,
+        ) from cause
+
+
+@contextmanager
+def _views(spark: SparkSession) -> Iterator[Callable[[str, DataFrame], None]]:
+    """Let views be made that are gone afterwards; what was analysed by then has them inside."""
+    made: list[str] = []
+
+    def create(name: str, frame: DataFrame) -> None:
+        frame.createOrReplaceTempView(quoted(name))
+        made.append(name)
+
+    try:
+        yield create
+    finally:
+        for name in made:
+            spark.catalog.dropTempView(name)

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From matches to the values that measures take of them: picked or accumulated, no Row made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import StructType
+
+from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.results import Found
+from pyflinkcep.spark.worker.consumers import MAIN, Outputs
+from pyflinkcep.time import MAX_WATERMARK
+
+__all__ = ["LeafColumn", "ValueConsumer"]
+
+_MOST = 1 << 63
+
+
+@attrs.frozen
+class LeafColumn:
+    """
+    A column of values, one of each match.
+
+    Attributes
+    ----------
+    function : str
+        ``first`` or ``last`` to pick, ``count``, ``sum``, ``min``, ``max`` to accumulate,
+        ``rowtime`` for the time at which the match came out.
+    stage : str or None
+        The stage whose events are meant, None for all events of the match.
+    column : str or None
+        The column of an event; None to count the events themselves, and for ``rowtime``.
+    offset : int
+        For ``first`` and ``last``: how many events to pass over.
+    """
+
+    function: str
+    stage: str | None
+    column: str | None
+    offset: int = 0
+
+
+@attrs.define(eq=False)
+class ValueConsumer:
+    """
+    Gives the values that measures need of each match, after the key.
+
+    Attributes
+    ----------
+    schema : StructType
+        The key's columns, then one column for each of `leaves`.
+    key_columns : sequence of str
+        The key's columns among the events' columns.
+    leaves : sequence of LeafColumn
+        The values.
+    time_unit : int or None
+        Units of the time column in a millisecond; None when it is in milliseconds as bigint.
+    ansi : bool
+        Whether a sum out of range is an error.
+    """
+
+    schema: StructType
+    key_columns: Sequence[str]
+    leaves: Sequence[LeafColumn]
+    time_unit: int | None
+    ansi: bool
+    schemas: dict[str, StructType] = attrs.field(init=False)
+    wants_timeouts: bool = attrs.field(init=False, default=False)
+    shows_time: bool = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.schemas = {MAIN: self.schema}
+        self.shows_time = any(leaf.function == "rowtime" for leaf in self.leaves)
+
+    def open(self, context: RuntimeContext) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def consume(self, found: Found, events: EventStore) -> Outputs:
+        """Make the rows."""
+        schema = arrow_schema(self.schema)
+        if not len(found):
+            return {MAIN: schema.empty_table()}
+        columns: list[Any] = []
+        if self.key_columns:
+            first = events.take(found.handles[found.firsts], self.key_columns)
+            columns += [first.column(name) for name in self.key_columns]
+        stages = {leaf.stage: _Stage.of(found, leaf.stage) for leaf in self.leaves}
+        picked = self._picked(stages, events)
+        for number, leaf in enumerate(self.leaves):
+            if number in picked:
+                columns.append(picked[number])
+            elif leaf.function == "rowtime":
+                columns.append(self._times(found.times))
+            else:
+                columns.append(self._accumulated(leaf, stages[leaf.stage], events))
+        cast = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
+        return {MAIN: pa.table(cast, schema=schema)}
+
+    def _times(self, times: Ints) -> pa.Array:
+        # The end of input is no moment that a timestamp can tell.
+        at_the_end = times == MAX_WATERMARK
+        unit = self.time_unit or 1
+        return pa.array(np.where(at_the_end, 0, times) * unit, mask=at_the_end)
+
+    def _picked(self, stages: dict[str | None, _Stage], events: EventStore) -> dict[int, Any]:
+        """Return the columns that are picked; all values at the same events taken at once."""
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for number, leaf in enumerate(self.leaves):
+            if leaf.function in ("first", "last"):
+                groups.setdefault((leaf.stage, leaf.function, leaf.offset), []).append(number)
+        picked = {}
+        for (stage, function, offset), numbers in groups.items():
+            handles, found = stages[stage].at(function, offset)
+            names = list(dict.fromkeys(str(self.leaves[number].column) for number in numbers))
+            table = events.take(handles, names)
+            if not found.all():
+                places = np.cumsum(found) - 1
+                table = table.take(pa.array(np.where(found, places, 0), mask=~found))
+            for number in numbers:
+                picked[number] = table.column(str(self.leaves[number].column))
+        return picked
+
+    # --- aggregates
+
+    def _accumulated(self, leaf: LeafColumn, stage: _Stage, events: EventStore) -> pa.Array:
+        if leaf.column is None:
+            return pa.array(stage.counts)
+        column = events.take(stage.handles, [leaf.column]).column(0).combine_chunks()
+        if isinstance(column, pa.ChunkedArray):
+            column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+        valid = np.asarray(column.is_valid())
+        counts = stage.sums(valid)
+        if leaf.function == "count":
+            return pa.array(counts)
+        if leaf.function == "sum":
+            return self._summed(leaf, stage, column, counts)
+        best = stage.best(column, valid, leaf.function == "max")
+        return column.take(pa.array(best, mask=counts == 0))
+
+    def _summed(self, leaf: LeafColumn, stage: _Stage, column: pa.Array, counts: Ints) -> pa.Array:
+        if pa.types.is_decimal(column.type):
+            values = column.to_pylist()
+            sums = [
+                sum((v for v in values[start:end] if v is not None), start=0) if count else None
+                for start, end, count in zip(stage.begins, stage.begins[1:], counts, strict=False)
+            ]
+            return pa.array(sums)
+        plain = column.fill_null(0).to_numpy(zero_copy_only=False)
+        if self.ansi and plain.dtype.kind == "i":
+            about = stage.sums(plain.astype(np.float64))
+            if (np.abs(about) >= _MOST).any():
+                raise CepRuntimeError(
+                    f"SUM of {leaf.column} overflows bigint",
+                    "sum a decimal or a double, or set spark.sql.ansi.enabled to false",
+                )
+        return pa.array(stage.sums(plain), mask=counts == 0)
+
+
+@attrs.frozen(eq=False)
+class _Stage:
+    """The events of a stage: where each match's begin and, last, where they end; their handles."""
+
+    begins: Ints
+    handles: Ints
+
+    @classmethod
+    def of(cls, found: Found, stage: str | None) -> _Stage:
+        if stage is None:
+            return cls(np.r_[0, found.ends], found.handles)
+        return cls(*found.of_stage(stage))
+
+    @property
+    def counts(self) -> Ints:
+        """How many events each match has."""
+        counts: Ints = np.diff(self.begins)
+        return counts
+
+    def at(self, function: str, offset: int) -> tuple[Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
+        """Return the handles of the events at an offset, and which matches have one there."""
+        found = self.counts > offset
+        firsts, ends = self.begins[:-1], self.begins[1:]
+        places = firsts + offset if function == "first" else ends - 1 - offset
+        return self.handles[places[found]], found
+
+    def sums(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return the sum of each match's values, 0 where there are none."""
+        kind = np.float64 if values.dtype.kind == "f" else np.int64
+        sums: np.ndarray[Any, Any] = np.zeros(len(self.begins) - 1, kind)
+        filled = np.flatnonzero(self.counts)
+        if len(filled):
+            sums[filled] = np.add.reduceat(values.astype(kind), self.begins[filled])
+        return sums
+
+    def best(self, column: pa.Array, valid: np.ndarray[Any, Any], greatest: bool) -> Ints:
+        """Return for each match where its least or greatest value is; anywhere if it has none."""
+        size = len(column)
+        ranks = np.empty(size, np.int64)
+        ranks[pc.sort_indices(column).to_numpy()] = np.arange(size)  # NaN is after all numbers
+        ranks[~valid] = -1 if greatest else size
+        best: Ints = np.zeros(len(self.begins) - 1, np.int64)
+        filled = np.flatnonzero(self.counts)
+        if len(filled):
+            places = ranks * (size + 1) + np.arange(size)
+            reduce = np.maximum if greatest else np.minimum
+            best[filled] = reduce.reduceat(places, self.begins[filled]) % (size + 1)
+        return np.minimum(best, max(size - 1, 0))

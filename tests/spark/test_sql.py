@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MATCH_RECOGNIZE on Spark: recorded answers, bounded and as streams, and the statement around."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from pyflinkcep import CEP, matchRecognize
+from pyflinkcep.errors import CepError
+from tests.conformance.cases import Case
+from tests.conformance.sql_cases import flink_cases, problem, problem_with_error, standard_cases
+from tests.spark.streams import FileSource
+
+pytestmark = pytest.mark.spark
+
+_TYPES = {"TIMESTAMP(3)": "timestamp", "DECIMAL(10, 2)": "decimal(10,2)"}
+_NAMED = (
+    "itcase-star-offsets.batch", "itcase-aggregates-nulls.batch", "decimal-sum.batch",
+    "order-by-desc-nulls.batch", "match-of-matches.batch", "two-in-one-query.batch",
+    "select-list-and-where.batch", "unknown-column.batch", "condition-not-boolean.batch",
+    "order-by-other-column.batch", "held-back-window-end-plain.batch", "null-key.batch",
+    "skip A{2}|TO FIRST A.batch",
+)  # fmt: skip
+
+
+def _type(flink: str) -> str:
+    return _TYPES.get(flink, flink.lower())
+
+
+def _python(flink: str, value: Any) -> Any:
+    if value is None:
+        return None
+    if flink.startswith("TIMESTAMP"):
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=value)
+    if flink == "DATE":
+        return date(1970, 1, 1) + timedelta(days=value)
+    if flink.startswith("DECIMAL"):
+        return Decimal(str(value))
+    return float(value) if flink == "DOUBLE" else value
+
+
+def _rows(case: Case) -> list[tuple[Any, ...]]:
+    types = [type_ for _, type_ in case["columns"]]
+    return [tuple(map(_python, types, item)) for item in case["items"] if isinstance(item, list)]
+
+
+def _frame(spark: SparkSession, case: Case) -> DataFrame:
+    schema = ", ".join(f"`{name}` {_type(type_)}" for name, type_ in case["columns"])
+    return spark.createDataFrame(_rows(case), schema).coalesce(1)
+
+
+_BOUNDED = [
+    case
+    for at, case in enumerate([*flink_cases(), *standard_cases()])
+    if case["id"] in _NAMED or (case["mode"] == "batch" and at % 90 == 0)
+]
+
+
+@pytest.mark.parametrize("case", _BOUNDED, ids=lambda case: case["id"])
+def test_recorded_answers(spark: SparkSession, case: Case) -> None:
+    """A bounded statement gives the recorded rows, or the recorded error."""
+    _frame(spark, case).createOrReplaceTempView("events")
+    try:
+        result = CEP.sql(spark, case["sql"], dialect=case.get("dialect", "flink"))
+        found = problem(case, result.columns, [list(row) for row in result.collect()])
+    except Exception as raised:
+        found = problem_with_error(case, raised)
+
+    assert found is None
+
+
+_LOGINS = "user string, ts bigint, result string"
+_CLAUSE = """
+    PARTITION BY user ORDER BY time
+    MEASURES COUNT(F.ts) AS fails, O.ts AS at, MATCH_ROWTIME() AS mrt
+    AFTER MATCH SKIP PAST LAST ROW
+    PATTERN (F{2,} O) WITHIN INTERVAL '1' MINUTE
+    DEFINE F AS result = 'fail', O AS result = 'ok'
+"""
+
+
+def _logins(folder: Path) -> FileSource:
+    source = FileSource(folder / "in", _LOGINS)
+    source.add(
+        [("u", 1000, "fail"), ("v", 1500, "fail"), ("u", 2000, "fail")],
+        [("u", 3000, "ok"), ("v", 4000, "ok"), (None, 4500, "fail"), (None, 4600, "fail")],
+        [("v", 9000, "fail"), (None, 9500, "ok"), ("v", 10_000, "fail"), ("v", 11_000, "ok")],
+    )
+    return source
+
+
+def _collected(frame: Any, folder: Path) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = []
+    query = frame.writeStream.foreachBatch(lambda df, _: found.extend(map(tuple, df.collect())))
+    query = query.option("checkpointLocation", str(folder / "checkpoint"))
+    query.trigger(availableNow=True).start().awaitTermination()
+    return found
+
+
+def test_a_stream_and_its_flush_give_the_bounded_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """A statement over a stream, and what flush adds, are the rows of the same bounded input."""
+    source = _logins(tmp_path)
+    text = (
+        f"SELECT *, fails * 2 AS twice FROM logins MATCH_RECOGNIZE ({_CLAUSE}) AS m WHERE fails > 1"
+    )
+    source.bounded(spark).createOrReplaceTempView("logins")
+    expected = sorted(map(tuple, CEP.sql(spark, text).collect()), key=repr)
+    source.stream(spark).createOrReplaceTempView("logins")
+    result = CEP.sql(spark, text)
+
+    found = _collected(result, tmp_path)
+    rest = [tuple(row) for row in result.flush(str(tmp_path / "checkpoint")).collect()]
+
+    assert sorted(found + rest, key=repr) == expected
+    assert len(expected) == 3
+    assert found
+    assert rest
+
+
+def test_a_windowed_count_of_alerts_uses_the_rowtime(spark: SparkSession, tmp_path: Path) -> None:
+    """MATCH_ROWTIME() carries the watermark: windows over it close in append mode."""
+    matches = matchRecognize(_logins(tmp_path).stream(spark), _CLAUSE)
+    matches.createOrReplaceTempView("alerts")
+    counts = spark.sql(
+        "SELECT window(mrt, '2 seconds').start AS s, count(*) AS n FROM alerts GROUP BY window(mrt, '2 seconds')"
+    )
+
+    found = _collected(counts, tmp_path)
+
+    assert [n for _, n in found] == [1, 1]
+
+
+def test_order_columns_break_ties_on_a_stream(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows of one time are in the order of the further columns, in whatever order they came."""
+    source = FileSource(tmp_path / "in", "ts bigint, id int")
+    source.add([(1000, 3), (1000, 1)], [(1000, 2), (5000, 9)])
+    clause = "ORDER BY time, id DESC MEASURES A.id AS a, B.id AS b PATTERN (A B) DEFINE A AS id > 0"
+    result = matchRecognize(source.stream(spark, delay_ms=1000), clause)
+
+    found = _collected(result, tmp_path)
+    found += map(tuple, result.flush(str(tmp_path / "checkpoint")).collect())
+
+    assert sorted(found) == [(1, 9), (2, 1), (3, 2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SELECT 1", "no MATCH_RECOGNIZE ( in the statement"),
+        ("SELECT * FROM nothing MATCH_RECOGNIZE (CLAUSE)", "Spark refuses what stands before"),
+        ("SELECT nothing FROM logins MATCH_RECOGNIZE (CLAUSE)", "Spark refuses the statement"),
+        (
+            "SELECT * FROM logins MATCH_RECOGNIZE (ORDER BY time MEASURES stddev(A.ts) AS s "
+            "PATTERN (A) DEFINE A AS ts > 1)",
+            "measure s: Spark cannot compute it",
+        ),
+    ],
+)
+def test_refusals_come_before_a_job(
+    spark: SparkSession, tmp_path: Path, text: str, message: str
+) -> None:
+    """What Spark cannot do with a statement is refused when it is planned, with its place."""
+    _logins(tmp_path).bounded(spark).createOrReplaceTempView("logins")
+
+    with pytest.raises(CepError) as raised:
+        CEP.sql(spark, text.replace("CLAUSE", _CLAUSE))
+
+    assert message in raised.value.message
+    assert "line 1, column" in raised.value.message
+
+
+def test_views_do_not_stay(spark: SparkSession, tmp_path: Path) -> None:
+    """Planning a statement leaves no view behind."""
+    _logins(tmp_path).bounded(spark).createOrReplaceTempView("logins")
+    before = {table.name for table in spark.catalog.listTables()}
+
+    CEP.sql(spark, f"SELECT * FROM logins MATCH_RECOGNIZE ({_CLAUSE}) AS m")
+
+    assert {table.name for table in spark.catalog.listTables()} == before

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What measures take of matches: picked and accumulated values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import DoubleType, LongType, StringType, StructType
+
+from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.spark.arrow.rows import RowReader
+from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.results import Found
+from pyflinkcep.spark.worker.consumers import MAIN
+from pyflinkcep.spark.worker.values import LeafColumn, ValueConsumer
+from pyflinkcep.time import MAX_WATERMARK
+
+_TABLE = pa.table(
+    {
+        "k": ["x", "x", "x", "x", "y"],
+        "n": pa.array([4, None, 2, 7, 1], pa.int64()),
+        "f": [1.5, math.nan, None, 0.5, None],
+        "s": ["b", "a", None, "c", None],
+    }
+)
+_TYPES = {"bigint": LongType(), "double": DoubleType(), "string": StringType()}
+_EVENT = StructType()
+for _name, _type in zip("knfs", ("string", "bigint", "double", "string"), strict=True):
+    _EVENT.add(_name, _TYPES[_type])
+_FOUND = Found(
+    ["A", "B"],
+    np.asarray([1, 1], np.uint8),
+    np.asarray([5, MAX_WATERMARK]),
+    np.asarray([4, 5]),
+    np.asarray([0, 0, 0, 1, 0], np.int32),
+    np.asarray([0, 1, 2, 3, 4]),
+)
+"""Two matches: A has the first three events and B the fourth; A has the fifth and B none."""
+
+
+def _column(leaf: LeafColumn, type_: str, ansi: bool = False) -> list[Any]:
+    schema = StructType().add("k", StringType()).add("v", _TYPES[type_])
+    store = EventStore(RowReader(_EVENT), _TABLE.schema)
+    store.add(_TABLE)
+    table = ValueConsumer(schema, ["k"], [leaf], None, ansi).consume(_FOUND, store)[MAIN]
+    assert table.column("k").to_pylist() == ["x", "y"]
+    return table.column("v").to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("leaf", "type_", "values"),
+    [
+        (("first", "A", "n"), "bigint", [4, 1]),
+        (("first", "A", "n", 2), "bigint", [2, None]),
+        (("last", "A", "s", 1), "string", ["a", None]),
+        (("last", None, "n"), "bigint", [7, 1]),
+        (("last", "B", "s"), "string", ["c", None]),
+        (("count", "A", None), "bigint", [3, 1]),
+        (("count", "B", None), "bigint", [1, 0]),
+        (("count", None, "s"), "bigint", [3, 0]),
+        (("sum", "A", "n"), "bigint", [6, 1]),
+        (("sum", "B", "n"), "bigint", [7, None]),
+        (("sum", "B", "f"), "double", [0.5, None]),
+        (("min", None, "n"), "bigint", [2, 1]),
+        (("max", None, "n"), "bigint", [7, 1]),
+        (("min", None, "f"), "double", [0.5, None]),
+        (("max", None, "s"), "string", ["c", None]),
+        (("min", "A", "s"), "string", ["a", None]),
+        (("rowtime", None, None), "bigint", [5, None]),
+    ],
+)
+def test_values_of_matches(leaf: tuple[Any, ...], type_: str, values: list[Any]) -> None:
+    """Values are those of SQL: NULL passed over by aggregates, NULL where there is no event."""
+    assert _column(LeafColumn(*leaf), type_) == values
+
+
+def test_the_greatest_number_is_nan() -> None:
+    """NaN is greater than every number, as in Spark."""
+    greatest = _column(LeafColumn("max", "A", "f"), "double")
+
+    assert math.isnan(greatest[0])
+    assert greatest[1] is None
+
+
+def test_a_sum_that_overflows_is_an_error_in_ansi_mode_only() -> None:
+    """A sum out of range wraps around, or is an error that says what to do."""
+    most = (1 << 63) - 1
+    table = _TABLE.set_column(1, "n", pa.array([most, 1, None, 7, 1], pa.int64()))
+    store = EventStore(RowReader(_EVENT), table.schema)
+    store.add(table)
+    schema = StructType().add("v", LongType())
+    leaves = [LeafColumn("sum", "A", "n")]
+
+    wrapped = ValueConsumer(schema, [], leaves, None, False).consume(_FOUND, store)[MAIN]
+    assert wrapped.column(0).to_pylist() == [-most - 1, 1]
+    with pytest.raises(CepRuntimeError, match="overflows bigint"):
+        ValueConsumer(schema, [], leaves, None, True).consume(_FOUND, store)
