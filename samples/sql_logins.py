@@ -70,7 +70,9 @@ def write(folder: Path) -> None:
 def show(where: str, alerts: Any) -> None:
     """Print alerts in a fixed order."""
     for alert in sorted(alerts.collect(), key=lambda alert: alert.in_at):
-        print(f"{where}: {alert.user} got in at {alert.in_at:%H:%M:%S} after {alert.fails} failures")
+        print(
+            f"{where}: {alert.user} got in at {alert.in_at:%H:%M:%S} after {alert.fails} failures"
+        )
 
 
 def main(spark: Any) -> None:
@@ -86,7 +88,7 @@ def main(spark: Any) -> None:
         files.withWatermark("at", "10 seconds").createOrReplaceTempView("logins")
         alerts = CEP.sql(spark, ALERTS)
         query = (
-            alerts.writeStream.foreachBatch(lambda batch, number: show("stream", batch))
+            alerts.writeStream.foreachBatch(lambda batch, _: show("stream", batch))
             .option("checkpointLocation", checkpoint)
             .trigger(availableNow=True)
             .start()

@@ -58,7 +58,6 @@ class SqlOptions:
                 f"dialect={self.dialect!r}", 'give "flink", or "standard" for SQL:2016'
             )
 
-
     @classmethod
     def of(
         cls, dialect: str, key_groups: int, on_pattern_change: str, most: int | None, policy: str
