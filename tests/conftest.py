@@ -29,7 +29,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     """Use two processes if the whole suite runs: half of a Spark test's time is one thread's."""
     option = config.option
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    if whole and not option.usepdb and getattr(option, "numprocesses", 0) is None:
+    is_worker = hasattr(config, "workerinput")  # which must not start workers of its own
+    if whole and not is_worker and not option.usepdb and option.numprocesses is None:
         option.numprocesses, option.dist = 2, "loadgroup"
 
 
