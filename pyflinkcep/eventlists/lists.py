@@ -45,16 +45,21 @@ class Ranks:
     def of(cls, query: Query, table: EventTable) -> Ranks:
         """Return the ranks of a table's events."""
         times = np.asarray(table.times, np.int64)
-        size = len(times)
-        moments, rank = times, np.arange(size, dtype=np.int64)
-        if query.form is Form.LIST:
-            moments, rank = np.unique(times, return_inverse=True)
+        size, groups = len(times), _groups(query, table)
+        moments, rank = np.unique(times, return_inverse=True)
         if query.window is None:
             until, since = np.full(size, size, np.int64), np.zeros(size, np.int64)
         else:
             until = np.searchsorted(moments, times + query.window, "right")
             since = np.searchsorted(moments, times - query.window, "left")
-        return cls(rank, _groups(query, table), until, since)
+        if query.form is Form.LIST:
+            return cls(rank, groups, until, since)
+        # Places in place of times, which begin anew with each key.
+        keys = np.zeros(size, np.int64) if table.keys is None else np.asarray(table.keys, np.int64)
+        base = keys * (size + 1)
+        places = base + rank
+        until, since = (np.searchsorted(places, base + moment) for moment in (until, since))
+        return cls(np.arange(size, dtype=np.int64), groups, until, since)
 
     @property
     def size(self) -> int:

@@ -10,15 +10,18 @@ from collections import Counter
 from functools import cache
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep import CepError
+from pyflinkcep.evaluation import query_matches
 from pyflinkcep.evaluation.sequences import Sequences
 from pyflinkcep.eventlists.matching import list_matches
 from pyflinkcep.eventlists.verify import start_cep
 from pyflinkcep.sase import SaseQuery, parse
+from pyflinkcep.sase.evaluation import EVENT_LISTS, chosen
 from pyflinkcep.sase.model import Form
 from pyflinkcep.sase.table import attributes_asked
 from pyflinkcep.testing import matchSase
@@ -45,6 +48,24 @@ def queries(draw: Any, form: Form) -> SaseQuery:
             return parse(draw(st.sampled_from(own)))
         except CepError:
             pass  # a recorded error
+
+
+@cache
+def chains() -> tuple[SaseQuery, ...]:
+    """The recorded SEQ queries in a window that every evaluation answers, without [attr]."""
+    own = []
+    for text in texts():
+        try:
+            query = parse(text)
+            chosen(query, EVENT_LISTS)
+        except CepError:
+            continue
+        plain = (
+            query.form is Form.SEQ and not query.equal and not query.columns and not query.having
+        )
+        if plain and query.window and has_their_attributes(query):
+            own.append(query)
+    return tuple(own)
 
 
 def events(seed: int, size: int) -> list[dict[str, Any]]:
@@ -129,6 +150,31 @@ def test_merging_and_searching_change_no_match(query: SaseQuery, seed: int) -> N
     assert sequences.totals([])[0] == sum(merged.values())
     for output in ("onePerStart", "nonOverlapping"):
         assert found(sequences.searched(output)) <= merged
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.deferred(lambda: st.sampled_from(chains())), st.integers(0, 10**6))
+def test_keys_of_one_table_never_mix(query: SaseQuery, seed: int) -> None:
+    """The keys of a table have the matches that each has alone, in whatever times they lie."""
+    alone, keys, rows = Counter[str](), [], []
+    for number in range(3):
+        own = [
+            {**row, "id": (number, row["id"]), "ts": row["ts"] + number % 2}
+            for row in events(seed + number, 12)
+        ]
+        alone += found(ids(matchSase(query, own, "ts", "kind", "backtracking")))
+        rows += own
+        keys += [number] * len(own)
+    table = EventObjects.of(rows, None, "kind", query).table
+    together = attrs.evolve(table, times=[row["ts"] for row in rows], keys=keys)
+    for evaluation in (EVENT_LISTS, "backtracking"):
+        positions = query_matches(query, together, evaluation, "all")
+        matches = ({v: [rows[at] for at in own] for v, own in m.items()} for m in positions)
+        assert found(ids(matches)) == alone
+
+
+def ids(matches: Any) -> Any:
+    return ({v: [e["id"] for e in own] for v, own in match.items()} for match in matches)
 
 
 @pytest.mark.parametrize("size", [40, 1000])
