@@ -30,7 +30,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     option = config.option
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     is_worker = hasattr(config, "workerinput")  # which must not start workers of its own
-    if whole and not is_worker and not option.usepdb and option.numprocesses is None:
+    unset = getattr(option, "numprocesses", 0) is None
+    if whole and unset and not is_worker and not option.usepdb:
         option.numprocesses, option.dist = 2, "loadgroup"
 
 
