@@ -5,7 +5,8 @@ Rack monitoring: a pattern over the matches of a pattern, the best-known demo of
 The racks of a data centre send their temperature and their power, one reading after another. Two
 hot temperatures of a rack directly one after another, within 10 seconds, make a warning with their
 average. Two warnings of a rack directly one after another, within 20 seconds, make an alert if the
-average rises.
+average rises. The same functions find the same alerts in a DataFrame and on a stream, which brings
+the readings in files and ends with one that moves the watermark past them.
 
 Run it with::
 
@@ -22,9 +23,14 @@ Expected output::
     warning: rack 3 at 08:00:34, 109.0 degrees
     alert: rack 1 at 08:00:06, up by 3.0 degrees
     alert: rack 1 at 08:00:20, up by 2.0 degrees
+    the stream has the same alerts
 """
 
+import json
+import os
 from datetime import datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from pyflinkcep import CEP, Pattern, keyBy
@@ -120,14 +126,47 @@ def alerts(found: Any) -> Any:
     return rising.select(alert, ALERT)
 
 
+def write(folder: Path) -> None:
+    """Write the stream's files, each with the readings of ten seconds, and a last reading."""
+    folder.mkdir()
+    parts = [[e for e in EVENTS if e.time.second // 10 == part] for part in range(4)]
+    parts.append([Reading(9, "power", 0.0, datetime(2024, 5, 6, 9))])
+    for number, part in enumerate(parts):
+        rows = (json.dumps({**e._asdict(), "time": str(e.time)}) for e in part)
+        file = folder / f"{number}.json"
+        file.write_text("\n".join(rows), encoding="utf-8")
+        os.utime(file, (number, number))  # Spark takes them by age
+
+
+def streamed(spark: Any) -> list[Any]:
+    """Return the alerts of a stream of the same readings."""
+    rows: list[Any] = []
+    with TemporaryDirectory() as folder:
+        write(Path(folder) / "readings")
+        files = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+        readings = files.json(str(Path(folder) / "readings")).withWatermark("time", "2 seconds")
+        query = (
+            alerts(warnings(readings))
+            .writeStream.foreachBatch(lambda batch, _: rows.extend(batch.collect()))
+            .option("checkpointLocation", str(Path(folder) / "checkpoint"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+    return rows
+
+
 def main(spark: Any) -> None:
-    """Find warnings and alerts, and print them."""
+    """Find warnings and alerts, print them, and compare the alerts with those of a stream."""
     readings = spark.createDataFrame(EVENTS, SCHEMA)
     found = warnings(readings)
     for row in found.orderBy("rack", "time").collect():
         print(f"warning: rack {row.rack} at {row.time:%H:%M:%S}, {row.average:.1f} degrees")
-    for row in alerts(found).orderBy("rack", "time").collect():
+    bounded = alerts(found).orderBy("rack", "time").collect()
+    for row in bounded:
         print(f"alert: rack {row.rack} at {row.time:%H:%M:%S}, up by {row.rise:.1f} degrees")
+    same = sorted(streamed(spark)) == sorted(bounded)
+    print(f"the stream has {'the same' if same else 'other'} alerts")
 
 
 if __name__ == "__main__":
