@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import overload
 
 import attrs
@@ -14,7 +15,9 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
+from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.pattern_stream import PatternStream
+from pyflinkcep.spark.plan.order import order_columns
 from pyflinkcep.spark.plan.source import KeyedDataFrame
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.query_stream import QueryStream
@@ -75,6 +78,8 @@ class CEP:
         onPatternChange: str = "fail",
         maxPartialMatches: int | None = None,
         onTooManyPartialMatches: str = "fail",
+        *,
+        orderBy: Sequence[str] | None = None,
     ) -> PatternStream: ...
 
     @overload
@@ -100,6 +105,7 @@ class CEP:
         type: str = "type",
         evaluation: str = "auto",
         output: str = "all",
+        orderBy: Sequence[str] | None = None,
     ) -> PatternStream | QueryStream:
         """
         Apply a pattern to events.
@@ -135,6 +141,9 @@ class CEP:
             For queries: how to find the matches; they are the same.
         output : {"all", "onePerStart", "nonOverlapping"}
             For queries: all matches, the first of each start, or matches one after another.
+        orderBy : list of str, optional
+            In place of a comparator: the columns that order events of equal time, such as
+            ``["seq", "price DESC NULLS LAST"]``. They are compared as Spark does, without a Row.
 
         Returns
         -------
@@ -172,11 +181,18 @@ class CEP:
         if maxPartialMatches is not None:
             limit = PartialMatchLimit(maxPartialMatches, onTooManyPartialMatches)
         keyed = _keyed(input)
+        if orderBy is not None and comparator is not None:
+            raise InvalidArgumentError(
+                "both a comparator and orderBy", "pass one of them: orderBy is the faster"
+            )
+        order: TieOrder | None = comparator
+        if orderBy:
+            order = order_columns(keyed.dataframe, orderBy, pattern.describe())
         return PatternStream(
             dataframe=keyed.dataframe,
             keys=keyed.columns,
             pattern=pattern,
-            comparator=comparator,
+            comparator=order,
             limit=limit,
             settings=StreamSettings(keyGroups, onPatternChange),
         )

@@ -13,10 +13,11 @@ from pyflinkcep.adapters import as_process_function, flat_select_adapter, select
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.operator import Comparator, PartialMatchLimit
+from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.explain import explanation
+from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.plan.batch import run_batch
 from pyflinkcep.spark.plan.calls import (
     FlatSelect,
@@ -58,7 +59,7 @@ class PatternStream:
     _dataframe: DataFrame
     _keys: tuple[str | Column, ...]
     _pattern: Pattern
-    _comparator: Comparator | None = None
+    _comparator: TieOrder | None = None
     _time_column: str | None = None
     _processing_time: bool = False
     _late_tag: OutputTag | None = None

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pyflinkcep import CEP, matchRecognize
+from pyflinkcep import CEP, Pattern, matchRecognize
 from pyflinkcep.errors import CepError
 from tests.conformance.cases import Case
 from tests.conformance.sql_cases import flink_cases, problem, problem_with_error, standard_cases
@@ -183,3 +183,37 @@ def test_views_do_not_stay(spark: SparkSession, tmp_path: Path) -> None:
     CEP.sql(spark, f"SELECT * FROM logins MATCH_RECOGNIZE ({_CLAUSE}) AS m")
 
     assert {table.name for table in spark.catalog.listTables()} == before
+
+
+def test_columns_order_events_of_equal_time_for_the_fluent_api(spark: SparkSession) -> None:
+    """orderBy takes the place of a comparator: the same order, by columns."""
+    events = spark.createDataFrame([(1, 2), (1, 3), (1, 1), (2, 9)], "ts bigint, id int").coalesce(
+        1
+    )
+    pattern = Pattern.begin("a").where("id > 0").next("b").where("id > 0")
+
+    def pairs(**order: Any) -> list[tuple[int, int]]:
+        found = CEP.pattern(events, pattern, **order).inEventTime("ts").toDF()
+        return sorted((row.a[0].id, row.b[0].id) for row in found.collect())
+
+    assert pairs(orderBy=["ID desc"]) == [(1, 9), (2, 1), (3, 2)]
+    assert pairs(orderBy=["ID desc"]) == pairs(comparator=lambda row: -row.id)
+    with pytest.raises(CepError, match="both a comparator and orderBy"):
+        pairs(orderBy=["id"], comparator=lambda row: row.id)
+    with pytest.raises(CepError, match="order column 'price' is not among"):
+        pairs(orderBy=["price"])
+
+
+def test_explain_tells_how_the_pattern_runs(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """explain() of a clause's result prints states and conditions, and with arguments a plan."""
+    result = matchRecognize(_logins(tmp_path).bounded(spark), _CLAUSE)
+
+    result.explain()
+    shown = capsys.readouterr().out
+    result.explain("simple")
+
+    assert "CEP: F{2,} ⇒ O" in shown
+    assert "result = 'fail'" in shown
+    assert "Physical Plan" in capsys.readouterr().out

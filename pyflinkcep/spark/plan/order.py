@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The order of events of equal time, as a user names its columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.spark.matching.order import OrderColumns
+from pyflinkcep.spark.plan.keys import check_exists
+
+__all__ = ["order_columns"]
+
+_COLUMN = re.compile(r"(.+?)(?:\s+(ASC|DESC))?(?:\s+NULLS\s+(FIRST|LAST))?", re.IGNORECASE)
+
+
+def order_columns(dataframe: DataFrame, columns: Sequence[str], pattern: str) -> OrderColumns:
+    """
+    Read the columns that order events of equal time.
+
+    Parameters
+    ----------
+    dataframe : DataFrame
+        The events.
+    columns : sequence of str
+        Names, each with ``ASC`` or ``DESC`` and ``NULLS FIRST`` or ``NULLS LAST`` behind it if
+        wanted.
+    pattern : str
+        The pattern in one line, for errors.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If they are not a list of strings.
+    InputError
+        If the events have no such column.
+    """
+    if isinstance(columns, str) or not all(isinstance(column, str) for column in columns):
+        raise InvalidArgumentError(
+            f"orderBy: expected a list of column names, got {columns!r}",
+            "write orderBy=['seq', 'price DESC']",
+        )
+    chosen = []
+    for column in columns:
+        found = _COLUMN.fullmatch(column.strip())
+        name = column if found is None else found[1].strip("`")
+        check_exists(dataframe, name, "order", pattern)
+        own = next(c for c in dataframe.columns if c.lower() == name.lower())
+        nulls = None if found is None or found[3] is None else found[3].upper() == "FIRST"
+        descending = found is not None and (found[2] or "").upper() == "DESC"
+        chosen.append((own, descending, nulls))
+    return OrderColumns.of(chosen)
