@@ -115,14 +115,13 @@ class LeafReader:
                 continue
             inner = node.operands[0].bare() if node.operands else node
             shown = self._text[inner.start : inner.end]
-            if node.value in ("prev", "next"):
+            if node.value in ("prev", "next", "last") and self._is_row(node):
+                is_last = inner.form is Form.CALL and inner.value == "last"
+                argument = inner.operands[0] if is_last else inner
+                shown = f"({self._shown(argument)})"
+            elif node.value in ("prev", "next"):
                 is_leaf = inner.form is Form.CALL and inner.value in ("first", "last")
                 shown = shown if is_leaf else f"LAST({shown})"
-            elif node.value == "last" and self._variable is not None:
-                leaf = self.read(node)
-                if leaf is None or not self.is_row_at_hand(leaf):
-                    continue
-                shown = f"({shown})"
             elif node.value in ("sum", "avg") and is_decimal(self.row_sql(inner, _NONE)):
                 shown = f"{node.value}(cast({shown} as double))"
             else:
@@ -130,6 +129,11 @@ class LeafReader:
             pieces += [self._text[at : node.start], shown]
             at = node.end
         return "".join(pieces) + self._text[at:]
+
+    def _is_row(self, node: Syntax) -> bool:
+        """Whether a navigation gives a value of the row that a condition is asked of."""
+        leaf = self.read(node)
+        return self._variable is not None and leaf is not None and self.is_row_at_hand(leaf)
 
     def _time(self, node: Syntax) -> Leaf:
         if node.value == "match_proctime":
