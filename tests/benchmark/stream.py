@@ -92,10 +92,10 @@ def measure_latency(
     micro_batch: int,
 ) -> Measurement:
     """
-    Measure, in small micro-batches, from the watermark's passing to the alert in the sink.
+    Measure, in small micro-batches, from the trigger to the alert in the sink.
 
-    Spark moves the watermark when a micro-batch begins, to what the one before has seen. So the
-    time is from the start of a micro-batch's trigger until its alerts are in the driver's hands.
+    A micro-batch gives what its own latest event releases. So the time is from the start of the
+    trigger of the micro-batch that brings that event until its alerts are in the driver's hands.
     """
     events = _read(spark, write_events(source, cache, micro_batch), 1)
     result = _matches(events, workload, variant)
