@@ -134,3 +134,18 @@ def test_a_pattern_over_a_pattern(
     assert len(late) == (depth + 1) * len(finished.progress)
     assert not any(late)
     assert finished.state_rows == 0
+
+
+def test_a_second_watermark_on_plain_matches(
+    spark: SparkSession, source: FileSource, tmp_path: Path
+) -> None:
+    """A watermark that only matches move holds Spark's back, and not the pattern."""
+    source.add(*events())
+    shown = ["user", F.unix_millis("matchTimestamp").alias("at"), F.col("b")[0]["id"]]
+    matches = a_to_b(source.stream(spark, delay_ms=5)).toDF().select("*")
+    finished = run(matches.withWatermark("matchTimestamp", "1 hour").select(*shown), tmp_path / "c")
+    bounded = a_to_b(source.bounded(spark)).inEventTime("time").toDF().select(*shown)
+
+    assert sorted(finished.rows) == sorted(bounded.collect())
+    assert len(finished.rows) > 10
+    assert max(finished.watermarks) < 0

@@ -148,6 +148,28 @@ def test_events_that_change_nothing_write_no_page() -> None:
     assert bucket.storage.pages_written == []
 
 
+def test_state_does_not_grow_with_the_events_of_a_batch() -> None:
+    """What a batch reads and writes is partial matches and events within the delay, no others."""
+
+    def per_batch(events: int) -> tuple[int, int]:
+        bucket = Bucket(a_to_b(window_ms=50), delay_ms=100)
+        sizes = []
+        for start in range(0, 5 * events, events):
+            storage = bucket.storage
+            storage.read = storage.written = 0
+            bucket.batch(
+                [event(f"k{at % 7}", 10 + at, "abc"[at % 3]) for at in range(start, start + events)]
+            )
+            sizes.append((storage.read, storage.written))
+        return sizes[-1]
+
+    once, four_times, sixteen_times = per_batch(200), per_batch(800), per_batch(3200)
+
+    assert min(once) > 1000
+    for more in (four_times, sixteen_times):
+        assert all(0.8 < now / before < 1.25 for now, before in zip(more, once, strict=True))
+
+
 # --- cleaning
 
 
