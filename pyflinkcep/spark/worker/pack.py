@@ -9,7 +9,6 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from pyflinkcep.errors import InputError
@@ -18,6 +17,7 @@ from pyflinkcep.spark.arrow.columns import HASH, Ints
 from pyflinkcep.spark.arrow.ipc import write_table
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.worker.runtime import partition_number
 from pyflinkcep.time import MIN_WATERMARK
 
 __all__ = [
@@ -106,8 +106,7 @@ class PackTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack Arrow batches, some at a time, into one row for each bucket with events."""
-        partition = TaskContext.get()
-        number = partition.partitionId() if partition else 0
+        number = partition_number()
         ids = np.asarray(self.key_groups.bucket_ids(), np.int32)
         position = size = 0
         latest = MIN_WATERMARK

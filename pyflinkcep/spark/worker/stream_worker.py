@@ -8,7 +8,6 @@ from contextlib import ExitStack
 import attrs
 import pyarrow as pa
 
-from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.pattern import Pattern
@@ -19,6 +18,7 @@ from pyflinkcep.spark.matching.choice import make_matcher
 from pyflinkcep.spark.matching.order import TieOrder, as_order
 from pyflinkcep.spark.state.bucket_state import StateShape
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.worker.runtime import errors_in
 from pyflinkcep.time import MIN_WATERMARK
 
 __all__ = ["StreamPlan", "StreamTask"]
@@ -108,10 +108,8 @@ class StreamTask:
         self.order = as_order(plan.comparator)
         self.nfa: NFA = NFACompiler.compile(plan.pattern, plan.wants_timeouts)
         self._open = ExitStack()
-        try:
+        with errors_in(plan.layout.pattern):
             self._open.enter_context(opened(self.nfa, context, "a condition"))
-        except CepRuntimeError as error:
-            raise error.in_pattern(plan.layout.pattern) from error.__cause__
         self.rules = CepOperator(self.nfa, None, plan.processing_time, plan.limit)
         self.matcher = make_matcher(
             self.nfa,

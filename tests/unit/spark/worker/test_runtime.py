@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers collect no garbage among modules."""
+"""What every task begins and ends with."""
 
 from __future__ import annotations
 
 import gc
+from contextlib import suppress
 
-from pyflinkcep.spark.worker.runtime import prepare_worker
+import pytest
+
+from pyflinkcep.errors import CepRuntimeError, ConditionError
+from pyflinkcep.spark.worker.runtime import (
+    errors_in,
+    fewer_collections,
+    partition_number,
+    prepare_worker,
+    running,
+)
 
 
 def test_what_is_loaded_is_left_alone_once() -> None:
@@ -24,3 +34,49 @@ def test_what_is_loaded_is_left_alone_once() -> None:
         assert any(found is later for found in gc.get_objects())
     finally:
         gc.unfreeze()
+
+
+def test_garbage_is_looked_for_as_before_afterwards() -> None:
+    """The thresholds of Python's collector are back after a task, even after one that failed."""
+    before = gc.get_threshold()
+    with suppress(OSError), fewer_collections():
+        during = gc.get_threshold()
+        raise OSError("disk full")
+
+    assert during != before
+    assert gc.get_threshold() == before
+
+
+def test_errors_name_the_pattern() -> None:
+    """An error of users' code gets the pattern, and keeps its class and cause."""
+    cause = ValueError("odd")
+    message = r"failed \(pattern a → b, stage 'b'\)"
+    with pytest.raises(ConditionError, match=message) as caught, errors_in("a → b"):
+        raise ConditionError("failed", stage="b") from cause
+
+    assert caught.value.__cause__ is cause
+
+
+@pytest.mark.parametrize("leaves", [SystemExit(3), KeyboardInterrupt()])
+def test_leaving_is_an_error(leaves: BaseException) -> None:
+    """Code that exits fails its task, in place of ending the worker without a word."""
+    message = f"{type(leaves).__name__}.*pattern a"
+    with pytest.raises(CepRuntimeError, match=message) as caught, errors_in("a"):
+        raise leaves
+
+    assert caught.value.__cause__ is leaves
+
+
+def test_other_errors_stay() -> None:
+    """What is not of users' code goes through as it is: Spark shows its traceback."""
+    with pytest.raises(ZeroDivisionError), errors_in("a"):
+        raise ZeroDivisionError
+
+
+def test_a_task_has_a_context() -> None:
+    """Rich functions learn the pattern and the partition, which is 0 outside of Spark."""
+    with running("a") as context:
+        told = (context.getTaskName(), context.getIndexOfThisSubtask())
+
+    assert told == ("CEP: a", 0)
+    assert partition_number() == 0
