@@ -18,9 +18,12 @@ from pyflinkcep.conditions import (
     RichOrCondition,
     SimpleCondition,
 )
-from pyflinkcep.expressions.tree import MatchExpression
+from pyflinkcep.expressions.tree import EventPart, MatchExpression
 
 __all__ = ["Atom", "Atoms", "known_bits"]
+
+_MOST_ANSWERED = 62
+"""As many conditions an engine answers with the bits of one number."""
 
 
 @attrs.frozen(eq=False)
@@ -83,9 +86,7 @@ class Atoms:
         elif not isinstance(condition, BooleanConditions):
             key = _identity(condition)
             if key not in self._by_identity:
-                simple = isinstance(condition, SimpleCondition)
-                bit = 1 << len(self._by_identity) if simple else 0
-                self._by_identity[key] = Atom(condition, stage, bit)
+                self._by_identity[key] = _atom(condition, stage, len(self._by_identity))
 
     def inside(self, condition: IterativeCondition) -> Iterator[Atom]:
         """Yield the atoms of the conditions inside one registered before."""
@@ -98,6 +99,22 @@ class Atoms:
     def of(self, condition: IterativeCondition) -> Atom:
         """Return the atom of a condition registered before."""
         return self._by_identity[_identity(condition)]
+
+
+def _atom(condition: IterativeCondition, stage: str, place: int) -> Atom:
+    """
+    Make the atom at a place.
+
+    SQL beyond the bits that an engine can answer with becomes a match expression, which reads
+    the answer as a field of the event.
+    """
+    if not isinstance(condition, SimpleCondition):
+        return Atom(condition, stage, 0)
+    if place >= _MOST_ANSWERED and isinstance(condition, ExpressionCondition):
+        text = condition.expression
+        if isinstance(text, str):
+            return Atom(MatchExpression(text, EventPart(text)), stage, 0)
+    return Atom(condition, stage, 1 << place)
 
 
 def _identity(condition: IterativeCondition) -> object:

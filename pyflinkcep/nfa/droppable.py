@@ -271,9 +271,10 @@ class _Analysis:
         for _, answers in self._steps([table], {}):
             for atom in answers:
                 if not atom.bit & self._known:
+                    how = "in Python" if atom.expression is None else "evaluated while matching"
                     return (
                         f"the condition {atom.condition!r} of stage {atom.stage!r} "
-                        "is in Python, any event may fulfil it"
+                        f"is {how}, any event may fulfil it"
                     )
         return f"{_at(table)} depends on conditions that only Python can evaluate"
 
