@@ -285,12 +285,13 @@ class EventEvaluation:
 
     def _edge(self, node: SharedBufferNode, version: DeweyNumber) -> SharedBufferEdge:
         """Return the step by which a run came to a node."""
-        edges = node.edges_of(version)
-        if len(edges) > 1:
-            edges = [edge for edge in edges if version.is_compatible_with(edge.version)]
-        if len(edges) != 1:
-            raise ambiguous(len(edges), node.node_id, self._timestamp)
-        return edges[0]
+        edges = node.edges
+        if len(edges) == 1:
+            return edges[0]
+        ways = [e for e in node.edges_of(version) if version.is_compatible_with(e.version)]
+        if len(ways) != 1:
+            raise ambiguous(len(ways), node.node_id, self._timestamp)
+        return ways[0]
 
     def timestamp(self) -> int:
         """Return the time of the event under test, epoch milliseconds."""

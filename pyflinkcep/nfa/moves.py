@@ -12,8 +12,9 @@ from typing import Any
 import attrs
 
 from pyflinkcep.nfa.emission import FoundMatch
-from pyflinkcep.nfa.nfa_state import NEVER, ComputationState
+from pyflinkcep.nfa.nfa_state import NEVER, ComputationState, NFAState
 from pyflinkcep.nfa.steps import Move, StateTable, Step
+from pyflinkcep.nfa.windows import Windows
 from pyflinkcep.sharedbuffer import DeweyNumber, EventId, LockableEvent, SharedBufferAccessor
 
 __all__ = ["Successors", "begin", "branch", "move_on", "release"]
@@ -37,18 +38,19 @@ class Successors:
         The matches otherwise.
     """
 
-    following: list[ComputationState] = attrs.field(factory=list)
-    completed: list[ComputationState] = attrs.field(factory=list)
-    found: list[FoundMatch] = attrs.field(factory=list)
+    following: list[ComputationState]
+    completed: list[ComputationState]
+    found: list[FoundMatch]
 
 
 def begin(
     step: Step,
     accessor: SharedBufferAccessor,
-    partials: list[ComputationState],
+    state: NFAState,
+    windows: Windows,
     event: Any,
     timestamp: int,
-) -> list[ComputationState]:
+) -> None:
     """
     Begin partial matches with an event; the others stay as they are.
 
@@ -58,21 +60,18 @@ def begin(
         The start state's step.
     accessor : SharedBufferAccessor
         The key's buffer.
-    partials : list of ComputationState
-        The key's partial matches, the start state last; changed in place.
+    state : NFAState
+        The key's state; changed in place.
+    windows : Windows
+        When the new partial matches time out.
     event : object
         What the buffer is to hold for the event.
     timestamp : int, epoch milliseconds
         The event's time.
-
-    Returns
-    -------
-    list of ComputationState
-        The new partial matches.
     """
+    partials = state.partial_matches
     start = partials.pop()
     entry = accessor.register_event(event, timestamp)
-    begun = []
     for move in step.moves:
         version = start.version.increase(move.increase)
         if move.stays:
@@ -83,9 +82,13 @@ def begin(
         node = accessor.extend(move.stage, entry, None, version, following)
         partial = ComputationState(move.target, following, entry.event_id, node)
         partials.append(partial)
-        begun.append(partial)
+        deadline = windows.deadline(partial)
+        if deadline < state.deadline:
+            state.deadline = deadline
     accessor.release_event(entry)
-    return begun
+    state.state_changed = True
+    if timestamp > 0:
+        state.is_new_start_partial_match = True
 
 
 def move_on(

@@ -276,18 +276,13 @@ class NFA:
         Ports ``NFA.doProcess`` (Flink 2.3.0).
         """
         if reaction.begins is not None:
-            begun = begin(reaction.begins, accessor, state.partial_matches, event, timestamp)
-            for partial in begun:
-                state.deadline = min(state.deadline, self.windows.deadline(partial))
-            state.state_changed = True
-            if timestamp > 0:
-                state.is_new_start_partial_match = True
+            begin(reaction.begins, accessor, state, self.windows, event, timestamp)
             state.state_set = reaction.following
             return []
         steps, start, skips = reaction.steps, self.start, self.skips
+        following: list[ComputationState] = []
+        successors: Successors | None = None
         final = self.final if skips else None
-        successors = Successors()
-        following = successors.following
         entry: LockableEvent | None = None
         changed = False
         for partial in state.partial_matches:
@@ -307,22 +302,29 @@ class NFA:
                 continue
             if partial.table is start and timestamp > 0:
                 state.is_new_start_partial_match = True
+            if successors is None:
+                successors = Successors(following, [], [])
             branch(accessor, partial, step, entry, event, final, successors)
         if not changed:
             return []
         state.state_changed = True
         state.partial_matches = following
         state.state_set = reaction.following
-        matches = self._emit(accessor, state, successors)
+        matches: list[EventMatch] = []
+        if successors is not None or state.completed_matches:
+            matches = self._emit(accessor, state, successors)
         state.deadline = self.windows.first_deadline(state.partial_matches)
         if entry is not None:
             accessor.release_event(entry)
         return matches
 
     def _emit(
-        self, accessor: SharedBufferAccessor, state: NFAState, successors: Successors
+        self, accessor: SharedBufferAccessor, state: NFAState, successors: Successors | None
     ) -> list[EventMatch]:
         """Emit the matches that an event completed, and those that it lets go."""
-        if successors.completed or state.completed_matches:
-            return emit(self.skip_strategy, accessor, state, successors.completed)
-        return emit_at_once(successors.found) if successors.found else []
+        completed = [] if successors is None else successors.completed
+        if completed or state.completed_matches:
+            return emit(self.skip_strategy, accessor, state, completed)
+        if successors is None or not successors.found:
+            return []
+        return emit_at_once(successors.found)

@@ -16,6 +16,7 @@ from pyflinkcep.sharedbuffer.dewey import DeweyNumber
 from pyflinkcep.sharedbuffer.elements import (
     EventId,
     LockableEvent,
+    ManyEdges,
     SharedBufferEdge,
     SharedBufferNode,
 )
@@ -201,7 +202,8 @@ class SharedBufferAccessor:
         if not node.alive:
             return
         node.ref_counter += 1
-        for edge in node.edges_of(version):
+        edges = node.edges
+        for edge in edges if edges.__class__ is list else node.edges_of(version):
             if version.is_compatible_with(edge.version):
                 edge.ref_counter += 1
 
@@ -239,15 +241,17 @@ class SharedBufferAccessor:
             node, version = work.pop()
             if not node.alive:
                 break
-            gone = [
-                edge
-                for edge in node.edges_of(version)
-                if version.is_compatible_with(edge.version) and edge.release()
-            ]
-            for edge in gone:
-                node.edges.remove(edge)
-                if edge.target is not None:
-                    work.append((edge.target, edge.version))
+            edges, kept = node.edges, []
+            for edge in edges if edges.__class__ is list else node.edges_of(version):
+                if version.is_compatible_with(edge.version) and edge.release():
+                    if edge.target is not None:
+                        work.append((edge.target, edge.version))
+                    if isinstance(edges, ManyEdges):
+                        edges.remove(edge)
+                else:
+                    kept.append(edge)
+            if edges.__class__ is list:
+                node.edges = kept
             self._release_one(node)
 
     def _release_one(self, node: SharedBufferNode) -> None:
