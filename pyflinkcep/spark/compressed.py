@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -19,11 +20,10 @@ from pyspark.sql.types import (
 
 from pyflinkcep.compact.matches import Measured, read_measure
 from pyflinkcep.errors import InputError, InvalidArgumentError
-from pyflinkcep.spark.plan.arrow_map import map_in_arrow
-from pyflinkcep.spark.plan.match_rows import match_rows
+from pyflinkcep.spark.plan.compressed_pattern import CompressedPattern
+from pyflinkcep.spark.plan.compressed_query import CompressedQuery
 from pyflinkcep.spark.plan.outputs import match_schema
-from pyflinkcep.spark.plan.query_job import QueryJob
-from pyflinkcep.spark.worker.count_task import COUNT_TEXT, CountTask
+from pyflinkcep.spark.worker.count_task import COUNT_TEXT
 
 __all__ = ["CompressedStream"]
 
@@ -31,12 +31,12 @@ __all__ = ["CompressedStream"]
 @attrs.frozen(eq=False)
 class CompressedStream:
     """
-    All matches of a query on a bounded DataFrame, however many there are.
+    All matches of a query or a pattern on a bounded DataFrame, however many there are.
 
     Made by ``CEP.pattern(events, query).inEventTime(…).compressed()``.
     """
 
-    _job: QueryJob
+    _matches: CompressedQuery | CompressedPattern
 
     def count(self) -> int:
         """Return the number of matches, exactly, however large."""
@@ -67,7 +67,7 @@ class CompressedStream:
         InputError
             If an attribute is not a column.
         """
-        variables = [part.variable for part in self._job.query.positive]
+        variables = self._matches.variables
         return self._totals([read_measure(text, variables) for text in texts]).drop(COUNT_TEXT)
 
     def unpack(self, limit: int | None = None) -> DataFrame:
@@ -81,31 +81,23 @@ class CompressedStream:
         """
         if limit is not None and limit < 0:
             raise InvalidArgumentError(f"unpack(limit={limit})", "give 0 or more, or no limit")
-        listed = match_rows(self._job, limit)
+        listed = self._matches.rows(limit)
         return listed if limit is None else listed.limit(limit)
 
-    def _totals(self, measured: Any) -> DataFrame:
-        job = self._job
-        events, layout = job.prepared()
-        fields = [*match_schema(job.source, [], "matchTimestamp").fields]
-        fields += [
+    def _totals(self, measured: Sequence[Measured]) -> DataFrame:
+        fields = [
+            *match_schema(self._matches.source, [], "matchTimestamp").fields,
             StructField("count", DecimalType(38, 0)),
             StructField("count_log10", DoubleType(), False),
             StructField(COUNT_TEXT, StringType(), False),
             *(StructField(m.name, self._type(m)) for m in measured),
         ]
-        schema = StructType(fields)
-        keys = [key.column for key in job.source.keys]
-        task = CountTask(
-            job.query, layout, job.type_column, job.kinds, tuple(measured), tuple(keys), schema,
-            job.source.time_unit,
-        )  # fmt: skip
-        return map_in_arrow(events, task.run, schema, f"CEP: {layout.pattern}")
+        return self._matches.totals(measured, StructType(fields))
 
     def _type(self, measured: Measured) -> Any:
         if measured.function == "count":
             return DecimalType(38, 0)
-        columns = self._job.source.dataframe.schema
+        columns = self._matches.source.dataframe.schema
         if measured.attribute not in columns.fieldNames():
             raise InputError(
                 f"the attribute {measured.attribute!r} is not a column",

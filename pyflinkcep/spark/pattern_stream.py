@@ -16,6 +16,7 @@ from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
+from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.explain import explanation
 from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.plan.batch import run_batch
@@ -28,6 +29,7 @@ from pyflinkcep.spark.plan.calls import (
     SelectCall,
     Timeout,
 )
+from pyflinkcep.spark.plan.compressed_pattern import CompressedPattern
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import (
     add_output,
@@ -276,6 +278,21 @@ class PatternStream:
         time = f", ordered by {self._time_column}" if self._time_column is not None else ""
         time = ", in processing time" if self._processing_time else time
         return f"PatternStream({self._pattern.describe()} on {self._dataframe!r}{key}{time})"
+
+    def compressed(self) -> CompressedStream:
+        """
+        Return all matches without listing them: to count, aggregate and unpack.
+
+        For patterns without a skip strategy whose conditions look at one event or are SQL over
+        stages, on bounded DataFrames. Duplicates count as they do in ``toDF()``.
+
+        Raises
+        ------
+        NotSupportedError
+            If the pattern has a skip strategy or a condition that is a function of the context,
+            or the DataFrame is a stream.
+        """
+        return CompressedStream(CompressedPattern.of(self._job(False)))
 
     # --- helpers
 

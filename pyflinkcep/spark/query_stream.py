@@ -19,6 +19,7 @@ from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
+from pyflinkcep.spark.plan.compressed_query import CompressedQuery
 from pyflinkcep.spark.plan.match_rows import match_rows
 from pyflinkcep.spark.plan.outputs import parsed_schema
 from pyflinkcep.spark.plan.query_explanation import query_explanation
@@ -144,7 +145,7 @@ class QueryStream:
                 'leave HAVING out, say output="all", and filter what unpack() returns',
             )
         name = NFA if self._query.form is Form.SEQ else EVENT_LISTS
-        return CompressedStream(self._job(chosen(self._query, name)))
+        return CompressedStream(CompressedQuery(self._job(chosen(self._query, name))))
 
     # --- helpers
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pyflinkcep import CEP
+from pyflinkcep import CEP, AfterMatchSkipStrategy, Pattern, keyBy
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.sase import parse
 from pyflinkcep.spark.plan import query_job
@@ -137,6 +138,39 @@ def test_counts_beyond_38_digits(spark: SparkSession) -> None:
     assert row["count"] is None
     assert row["count(*)"] is None
     assert row.count_log10 == pytest.approx(60.2059991)
+
+
+@pytest.mark.spark
+def test_compressed_matches_of_patterns(spark: SparkSession) -> None:
+    """As many, and the same, as toDF() has: keys, windows, loops, SQL over stages, NOT at the end."""
+    frame = spark.createDataFrame(
+        [(n, n % 2, "ab"[n % 3 == 2], (n * 7) % 10) for n in range(40)],
+        "id bigint, user bigint, name string, price bigint",
+    ).selectExpr("*", "id AS ts")
+    looping = (
+        Pattern.begin("a").where("name = 'a'").oneOrMore().allowCombinations()
+        .where("price > coalesce(avg(a.price), -1)")
+        .followedByAny("b").where("name = 'b'").within(timedelta(milliseconds=14))
+    )  # fmt: skip
+    waiting = (
+        Pattern.begin("a").where(lambda event: event.name == "a")
+        .notFollowedBy("b").where("price > 7").within(timedelta(milliseconds=4))
+    )  # fmt: skip
+    for pattern in (looping, waiting):
+        stream = CEP.pattern(keyBy(frame, "user"), pattern).inEventTime("ts")
+        names = [name for name in ("a", "b") if name in stream.toDF().columns]
+        listed = found(stream.toDF().collect(), names)
+        compressed = stream.compressed()
+        assert sum(listed.values()) > 5
+        assert compressed.count() == sum(listed.values())
+        assert found(compressed.unpack().collect(), names) == listed
+        assert compressed.unpack(3).count() == 3
+        total = sum(sum(e.price for e in row.a) for row in stream.toDF().collect())
+        rows = compressed.aggregate("sum(a.price) AS total").collect()
+        assert sum(int(row.total) for row in rows) == total
+    skipping = Pattern.begin("a", AfterMatchSkipStrategy.skipToNext()).where("name = 'a'")
+    with pytest.raises(NotSupportedError, match="skip strategy"):
+        CEP.pattern(frame, skipping).inEventTime("ts").compressed()
 
 
 @pytest.mark.spark

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -24,7 +24,7 @@ from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.worker.query_task import KeyedTables
 from pyflinkcep.spark.worker.runtime import running
 
-__all__ = ["COUNT_TEXT", "CountTask"]
+__all__ = ["COUNT_TEXT", "CountTask", "count_batch", "count_row", "event_values"]
 
 COUNT_TEXT = f"{PREFIX}count"
 """The column with the count as text, exact to any size."""
@@ -70,46 +70,56 @@ class CountTask:
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Count the matches of a partition; yield a row for each event that completes some."""
         tables = KeyedTables(self.layout, self.type_column, self.kinds)
-        schema = arrow_schema(self.schema)
         with running(self.layout.pattern):
             for events, table in tables.of(batches):
                 rows = list(self._rows(events, table))
                 if rows:
-                    columns = [list(column) for column in zip(*rows, strict=True)]
-                    arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
-                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+                    yield count_batch(rows, self.schema)
 
     def _rows(self, events: pa.Table, table: EventTable) -> Iterator[tuple[Any, ...]]:
         found = compressed_matches(self.query, table)
         asked = [m for m in self.measured if m.variable is not None]
-        measures = [(str(m.variable), _values(events, m.attribute)) for m in asked]
+        measures = [(str(m.variable), event_values(events, m.attribute)) for m in asked]
         for at, count, totals in found.totals_by_event(measures):
-            own = iter(totals)
-            values = [
-                m.result(count, _NOTHING if m.variable is None else next(own))
-                for m in self.measured
-            ]
-            keys = (events.column(name)[at].as_py() for name in self.key_columns)
+            keys = [events.column(name)[at].as_py() for name in self.key_columns]
             time = table.times[at] * (self.time_unit or 1)
-            whole = (_decimal(v, f) for v, f in zip(values, self._types, strict=True))
-            log = _log10(count)
-            shown = Decimal(count) if count < _MOST else None
-            yield *keys, time, shown, log, str(count), *whole
-
-    @property
-    def _types(self) -> Sequence[str]:
-        size = len(self.schema.fields) - len(self.measured)
-        return [field.dataType.typeName() for field in self.schema.fields[size:]]
+            yield count_row(self.schema, self.measured, keys, time, count, totals)
 
 
-def _values(events: pa.Table, attribute: str | None) -> Sequence[Any] | None:
+def count_row(
+    schema: StructType,
+    measured: Sequence[Measured],
+    keys: Sequence[Any],
+    time: int | None,
+    count: int,
+    totals: Iterable[Total],
+) -> tuple[Any, ...]:
+    """Return a row of the counts and aggregates of the matches that end with an event."""
+    own = iter(totals)
+    values = [m.result(count, _NOTHING if m.variable is None else next(own)) for m in measured]
+    fields = schema.fields[len(schema.fields) - len(measured) :]
+    shown = (_as(v, f.dataType.typeName()) for v, f in zip(values, fields, strict=True))
+    exact = Decimal(count) if count < _MOST else None
+    return *keys, time, exact, _log10(count), str(count), *shown
+
+
+def count_batch(rows: Sequence[Sequence[Any]], schema: StructType) -> pa.RecordBatch:
+    """Return rows of counts as a batch."""
+    wanted = arrow_schema(schema)
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    arrays = [pa.array(c, f.type) for c, f in zip(columns, wanted, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)
+
+
+def event_values(events: pa.Table, attribute: str | None) -> Sequence[Any] | None:
+    """Return an attribute of all events; None to count events."""
     if attribute is None:
         return None
     values: Sequence[Any] = events.column(attribute).to_pylist()
     return values
 
 
-def _decimal(value: Any, type_name: str) -> Any:
+def _as(value: Any, type_name: str) -> Any:
     if value is None or type_name == "string":
         return value
     if type_name == "decimal":

@@ -29,13 +29,31 @@ from pyflinkcep.spark.worker.consumers import Consumer, to_batches
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks
 
-__all__ = ["OWN", "SLICE", "KeyedTables", "QueryTask"]
+__all__ = ["OWN", "SLICE", "KeyedTables", "QueryTask", "whole_keys"]
 
 SLICE = f"{PREFIX}slice"
 """The column with the number of the slice of time that an event is in."""
 
 OWN = f"{PREFIX}own"
 """The column that says whether a match of the slice may begin with the event."""
+
+
+def whole_keys(
+    batches: Iterator[pa.RecordBatch], layout: Layout, sort_bytes: int = BUDGET_BYTES
+) -> Iterator[pa.Table]:
+    """Yield the events of a partition in tables of whole keys, sorted by key, time and place."""
+    rest: list[pa.Table] = []
+    with closing(sorted_chunks(batches, layout, sort_bytes)) as chunks:
+        for chunk in chunks:
+            rest.append(chunk)
+            both = pa.concat_tables(rest[-2:])
+            changes = layout.key_changes(both)
+            if len(changes):
+                cut = int(changes[-1])
+                yield pa.concat_tables([*rest[:-2], both.slice(0, cut)])
+                rest = [both.slice(cut)]
+    if sum(table.num_rows for table in rest):
+        yield pa.concat_tables(rest)
 
 
 @attrs.frozen(eq=False)
@@ -62,21 +80,8 @@ class KeyedTables:
 
     def of(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, EventTable]]:
         """Yield tables of whole keys, sorted by key, time and place in the source."""
-        rest: list[pa.Table] = []
-        with closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks:
-            for chunk in chunks:
-                rest.append(chunk)
-                both = pa.concat_tables(rest[-2:] if len(rest) > 1 else rest)
-                changes = self.layout.key_changes(both)
-                before = both.num_rows - chunk.num_rows
-                if len(changes):
-                    cut = int(changes[-1])
-                    yield self._table(pa.concat_tables([*rest[:-2], both.slice(0, cut)]))
-                    rest = [both.slice(cut)]
-                elif before:
-                    rest = [*rest[:-2], both]
-        if rest and sum(table.num_rows for table in rest):
-            yield self._table(pa.concat_tables(rest))
+        for events in whole_keys(batches, self.layout, self.sort_bytes):
+            yield self._table(events)
 
     def _table(self, events: pa.Table) -> tuple[pa.Table, EventTable]:
         events = events.combine_chunks()
