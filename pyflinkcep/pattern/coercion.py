@@ -17,6 +17,7 @@ from pyflinkcep.conditions import (
 )
 from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
 from pyflinkcep.expressions.parser import sql_condition
+from pyflinkcep.runtime import function_name
 
 __all__ = ["Condition", "SparkColumn", "as_condition", "as_count"]
 
@@ -83,7 +84,7 @@ def as_condition(condition: Condition, null_message: str, stage: str = "") -> It
         case count:
             raise InvalidArgumentError(
                 f"{_at(stage)}expected a function of one or two arguments, "
-                f"got {condition!r} with {count}",
+                f"got {function_name(function)} with {count}",
                 "a condition is a function of (event) or of (event, ctx)",
             )
 

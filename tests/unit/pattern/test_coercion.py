@@ -109,7 +109,7 @@ def test_functions_with_a_context_are_iterative() -> None:
         (int, "got <class 'int'>"),
         (Above, "expected a condition, got <class"),
         (lambda: True, "expected a function of one or two arguments"),
-        (lambda a, b, c: True, "with 3"),
+        (lambda a, b, c: True, "got lambda at test_coercion.py:"),
     ],
 )
 def test_what_is_no_condition(written: Any, message: str) -> None:
