@@ -28,6 +28,7 @@ def main(arguments: list[str]) -> int:
         chosen["DAMAGED_STATES"] = "500" if quick else "20000"
         pytest = [sys.executable, "-m", "pytest", "-q", "-p", "tests.sanitized.plugin"]
         pytest += ["-p", "no:cacheprovider", "-k", "not test_sanitized"]
+        pytest += ["--capture=sys"]  # or else a report is lost with the process that it ends
         return subprocess.run(
             [*pytest, *(others or [*_OWN, *_SHARED])], cwd=ROOT, env=chosen
         ).returncode
