@@ -210,7 +210,10 @@ def test_streams(spark: SparkSession, capsys: Any) -> None:
     CEP.pattern(stream, Pattern.begin("a").where("value = 1")).explain()
     lines = capsys.readouterr().out.splitlines()
 
-    assert lines[1] == "  input: unbounded, no key, ordered by timestamp"
+    assert lines[1:3] == [
+        "  input: unbounded, no key, ordered by timestamp",
+        "  watermark: 1000 ms behind the latest event, in the micro-batch that brings it",
+    ]
     CEP.pattern(stream, Pattern.begin("a")).inProcessingTime().explain()
     assert "ordered by processing time" in capsys.readouterr().out
 

@@ -122,7 +122,8 @@ class StreamJob:
         """
         choose_state_store(self.events.sparkSession)
         plan, name = self.plan, self.job.name
-        task = PackTask(plan.layout, plan.schema, plan.key_groups, plan.dropped)
+        is_own = plan.delay_ms is not None
+        task = PackTask(plan.layout, plan.schema, plan.key_groups, plan.dropped, is_own)
         results = (
             map_in_arrow(self.events, task.run, PACKED, f"{name} (pack)")
             .groupBy(BUCKET)

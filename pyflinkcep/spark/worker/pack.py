@@ -43,9 +43,9 @@ PACKED = StructType(
 )
 """The schema of packed rows: events of a bucket, and where in the source they came from.
 
-With any of them go the times of events that were dropped, for late ones have to be counted. Each
-partition's last rows go to every bucket, with the latest event time of the partition, so that
-each bucket knows that of the whole micro-batch.
+With any of them go the times of events that were dropped, for late ones have to be counted. Where
+the watermark moves within the micro-batch, each partition's last rows go to every bucket, with the
+latest event time of the partition, so that each bucket knows that of the whole micro-batch.
 """
 
 _PACKED_BYTES = 8 << 20
@@ -97,12 +97,15 @@ class PackTask:
         Which bucket a key belongs to.
     dropped : frozenset of int
         Events to drop, by the bits of the conditions that Spark evaluated.
+    tells_latest : bool
+        Whether every bucket is to know the latest event time, with events or without.
     """
 
     layout: Layout
     schema: pa.Schema
     key_groups: KeyGroups
     dropped: frozenset[int] = frozenset()
+    tells_latest: bool = True
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack Arrow batches, some at a time, into one row for each bucket with events."""
@@ -124,7 +127,8 @@ class PackTask:
             size += table.nbytes + times.nbytes
             latest = max(latest, newest)
         if kept:
-            yield self._pack(kept, dropped, ids, (number, position), latest)
+            known = latest if self.tells_latest else None
+            yield self._pack(kept, dropped, ids, (number, position), known)
 
     def _divide(self, table: pa.Table) -> tuple[pa.Table, Ints, int]:
         """Return the events to keep, the times of the others, and the latest time of all."""

@@ -134,10 +134,12 @@ def test_near_times_are_small() -> None:
     assert len(write_times(np.arange(1_700_000_000_000, 1_700_000_050_000, 1000))) == 16 + 50 * 2
 
 
-def packed(bucket: Bucket, rows: Rows, size: int) -> list[dict[str, Any]]:
+def packed(
+    bucket: Bucket, rows: Rows, size: int, tells_latest: bool = True
+) -> list[dict[str, Any]]:
     """Give the packed rows of events that come in Arrow batches of a size."""
     task = bucket.task
-    pack = PackTask(task.layout, task.schema, task.key_groups, task.dropped)
+    pack = PackTask(task.layout, task.schema, task.key_groups, task.dropped, tells_latest)
     batches = bucket.events(rows).to_batches(size)
     return [row for batch in pack.run(iter(batches)) for row in batch.to_pylist()]
 
@@ -145,6 +147,18 @@ def packed(bucket: Bucket, rows: Rows, size: int) -> list[dict[str, Any]]:
 def ids(data: bytes | None) -> list[int]:
     """Give the ids of packed events."""
     return [] if data is None else read_table(data).column("id").to_pylist()
+
+
+def test_every_bucket_is_told_the_latest_time() -> None:
+    """Buckets without events get a row too, but only where the watermark moves by it."""
+    bucket = Bucket(A_TO_B, key_groups=64)
+    rows = [event(10 * n, "abx"[n % 3]) for n in range(12)]
+    told, untold = (packed(bucket, rows, 5, tells) for tells in (True, False))
+
+    assert sorted(row["bucket"] for row in told) == sorted(bucket.task.key_groups.bucket_ids())
+    assert {row["latest"] for row in told} == {110}
+    assert [row["data"] for row in told if row["data"]] == [row["data"] for row in untold]
+    assert len(untold) < len(told)
 
 
 def test_small_batches_are_packed_together() -> None:
