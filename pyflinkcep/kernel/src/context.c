@@ -7,6 +7,15 @@
 
 static const Py_ssize_t MOST_KEPT_EVENTS = 1000000;
 
+/* Return the event of a handle as users' conditions see it. */
+PyObject *view_of(Kernel *kernel, int64_t handle) {
+    PyObject *number = PyLong_FromLongLong(handle);
+    if (number == NULL) return NULL;
+    PyObject *event = call_with(kernel->view, number);
+    Py_DECREF(number);
+    return event;
+}
+
 /* Return a copy of a way: stage to list of events. */
 static PyObject *copied(PyObject *path) {
     PyObject *copy = PyDict_New(), *stage, *events;

@@ -63,15 +63,6 @@ static int truth(Kernel *kernel, int32_t atom, PyObject *answer) {
     return checked == Py_True;
 }
 
-/* Return the event of a handle as users' conditions see it. */
-PyObject *view_of(Kernel *kernel, int64_t handle) {
-    PyObject *number = PyLong_FromLongLong(handle);
-    if (number == NULL) return NULL;
-    PyObject *event = call_with(kernel->view, number);
-    Py_DECREF(number);
-    return event;
-}
-
 static int ask(Kernel *kernel, int32_t number) {
     Evaluation *asked = &kernel->asked;
     const Atom *atom = &kernel->pattern.atoms[number];

@@ -78,7 +78,6 @@ static inline PyObject *call_with(PyObject *function, PyObject *argument) {
 }
 
 /* evaluation.c */
-PyObject *view_of(Kernel *kernel, int64_t handle);
 int evaluation_make(Evaluation *asked, PyObject *known);
 void evaluation_free(Evaluation *asked);
 void evaluation_begin_more(Evaluation *asked, const int64_t *bits, Py_ssize_t words);
@@ -102,6 +101,7 @@ static inline void evaluation_end(Evaluation *asked) { Py_CLEAR(asked->row); }
 extern PyType_Spec context_spec;
 PyObject *context_new(Kernel *kernel, PyTypeObject *type);
 void context_forget(Kernel *kernel);
+PyObject *view_of(Kernel *kernel, int64_t handle);
 int context_path(Kernel *kernel, Node *node, Version *version);
 int context_ambiguous(Kernel *kernel, const Node *node, Py_ssize_t ways);
 
