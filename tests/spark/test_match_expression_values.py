@@ -147,3 +147,28 @@ def test_other_types(spark: SparkSession) -> None:
     )
 
     assert found == {text: ["a=1 a2=2"] for text in holds}
+
+
+def test_days_are_those_of_the_session(spark: SparkSession) -> None:
+    """Where clocks change, Spark counts local days and hours; so do conditions over stages."""
+    rules = [
+        "t - {a} = interval '1' day", "timestampdiff(HOUR, {a}, t) = 24", "{a} + interval 1 day = t",
+        "{a} + interval 23 hours = t", "timestampadd(DAY, 1, {a}) = t", "datediff(t, {a}) = 1",
+        "coalesce({a}, t) + interval '82800' second = t",
+    ]  # fmt: skip
+    with settings(spark, {"spark.sql.session.timeZone": "Europe/Berlin"}):
+        times = spark.sql("select timestamp'2026-03-28 12:00' a, timestamp'2026-03-29 12:00' t")
+        (row,) = times.selectExpr(*(rule.format(a="a") for rule in rules)).collect()
+        frame = times.selectExpr("stack(2, 1L, a, 2L, t) as (ts, t)")
+        found = in_one_job(
+            {
+                rule: on(
+                    frame,
+                    Pattern.begin("a").where("ts = 1").next("b").where(rule.format(a="last(a.t)")),
+                ).select(ids, "text string")
+                for rule in rules
+            }
+        )
+
+    expected = {rule: ["a=1 b=2"] * bool(holds) for rule, holds in zip(rules, row, strict=True)}
+    assert (found, sum(map(bool, row))) == (expected, 7)
