@@ -12,7 +12,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pyflinkcep import InputError
-from tests.spark.support import a_then_b, events, on
+from tests.spark.support import a_then_b, on
+
+_EVENTS = "SELECT * FROM VALUES (1L, 'u', 'a', 0D), (2L, 'u', 'b', 0D) AS t(ts, user, name, price)"
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +39,7 @@ def test_workers_run_the_drivers_python(
 ) -> None:
     """If nobody chose a Python for the workers of a local master, it is the driver's."""
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    result = on(events(workers, "u:a u:b"), a_then_b()).toDF()
+    result = on(workers.sql(_EVENTS), a_then_b()).toDF()
 
     assert workers.sparkContext.pythonExec == sys.executable
     assert result.count() == 1
@@ -54,6 +56,6 @@ def test_a_chosen_python_without_the_package(
     monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.chdir("/")
     with pytest.raises(InputError, match=f"PYSPARK_PYTHON is {chosen}, which cannot import") as no:
-        on(events(workers, "u:a u:b"), a_then_b()).toDF()
+        on(workers.sql(_EVENTS), a_then_b()).toDF()
 
     assert f"set PYSPARK_PYTHON={sys.executable}" in (no.value.hint or "")
