@@ -2,7 +2,6 @@
 # `make help` lists the targets. They use the active virtual environment; `make setup` makes one.
 
 PYTHON ?= python3
-C_FILES = $(wildcard pyflinkcep/kernel/src/*.c pyflinkcep/kernel/src/*.h)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup kernel kernel-sanitized check test format bench docs matrix dist
@@ -30,10 +29,10 @@ check: ## format, lint, types, import contracts and the tests without Java: unde
 test: ## everything
 	pytest
 
-format: ## format Python, and C if clang-format is installed
+format: ## format Python, and the changed lines of C if clang-format is installed
 	ruff check --fix .
 	ruff format .
-	@if command -v clang-format >/dev/null; then clang-format -i $(C_FILES); fi
+	@if command -v clang-format >/dev/null; then git clang-format --quiet; fi
 
 bench: ## measure throughput; results go to tests/benchmark/results
 	$(PYTHON) -m tests.benchmark
