@@ -46,17 +46,18 @@ class Ranks:
         """Return the ranks of a table's events."""
         times = np.asarray(table.times, np.int64)
         size, groups = len(times), _groups(query, table)
-        moments, rank = np.unique(times, return_inverse=True)
+        moments, rank = times, np.arange(size, dtype=np.int64)
+        if query.form is Form.LIST or table.keys is not None:
+            moments, rank = np.unique(times, return_inverse=True)
         if query.window is None:
             until, since = np.full(size, size, np.int64), np.zeros(size, np.int64)
         else:
             until = np.searchsorted(moments, times + query.window, "right")
             since = np.searchsorted(moments, times - query.window, "left")
-        if query.form is Form.LIST:
+        if query.form is Form.LIST or table.keys is None:
             return cls(rank, groups, until, since)
         # Places in place of times, which begin anew with each key.
-        keys = np.zeros(size, np.int64) if table.keys is None else np.asarray(table.keys, np.int64)
-        base = keys * (size + 1)
+        base = np.asarray(table.keys, np.int64) * (size + 1)
         places = base + rank
         until, since = (np.searchsorted(places, base + moment) for moment in (until, since))
         return cls(np.arange(size, dtype=np.int64), groups, until, since)
@@ -73,7 +74,12 @@ def _groups(query: Query, table: EventTable) -> Ints:
     number = 0
     for positions, is_null in table.partitions(query):
         if not is_null:
-            groups[positions] = number
+            own = (
+                slice(positions.start, positions.stop)
+                if isinstance(positions, range)
+                else positions
+            )
+            groups[own] = number
             number += 1
         elif query.form is Form.SEQ:
             groups[positions] = np.arange(number, number + len(positions))
