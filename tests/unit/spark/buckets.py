@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from typing import Any
 
 import attrs
@@ -265,3 +266,19 @@ class Bucket:
             (self.matches if is_match else self.timeouts).append((key, timestamp, match_ids(match)))
         if output.late is not None:
             self.late += [(row["key"], row["id"]) for row in output.late.to_pylist()]
+
+
+def named(name: str) -> Any:
+    """Give a Python condition for the name of an event."""
+    return lambda event: event.name == name
+
+
+def a_to_b(condition: Any = name_is, window_ms: int | None = 20) -> Pattern:
+    """Give the pattern: a, some time after it b."""
+    pattern = Pattern.begin("a").where(condition("a")).followedBy("b").where(condition("b"))
+    return pattern if window_ms is None else pattern.within(timedelta(milliseconds=window_ms))
+
+
+def event(key: str, ts: int, name: str, id: int | None = None) -> dict[str, Any]:
+    """Give an event; its id is its time unless given."""
+    return {"key": key, "ts": ts, "name": name, "id": ts if id is None else id}

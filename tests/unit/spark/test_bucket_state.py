@@ -5,36 +5,19 @@ from __future__ import annotations
 
 import random
 import struct
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from pyflinkcep import AfterMatchSkipStrategy, Pattern
-from pyflinkcep.errors import CepRuntimeError, PatternChangedError, StateFormatError
+from pyflinkcep import Pattern
+from pyflinkcep.errors import CepRuntimeError, StateFormatError
 from pyflinkcep.spark.state import bucket_state
 from pyflinkcep.spark.state.sealed import seal, unseal
 from pyflinkcep.testing import OperatorTestHarness
 from tests.conformance.cases import by_key, make_event, match_ids
-from tests.unit.spark.buckets import Bucket, SpyStorage, name_is
+from tests.unit.spark.buckets import Bucket, a_to_b, event, name_is, named
 
 pytestmark = pytest.mark.usefixtures("each_path")
-
-
-def named(name: str) -> Any:
-    """Give a Python condition for the name of an event."""
-    return lambda event: event.name == name
-
-
-def a_to_b(condition: Any = name_is, window_ms: int | None = 20) -> Pattern:
-    """Give the pattern: a, some time after it b."""
-    pattern = Pattern.begin("a").where(condition("a")).followedBy("b").where(condition("b"))
-    return pattern if window_ms is None else pattern.within(timedelta(milliseconds=window_ms))
-
-
-def event(key: str, ts: int, name: str, id: int | None = None) -> dict[str, Any]:
-    """Give an event; its id is its time unless given."""
-    return {"key": key, "ts": ts, "name": name, "id": ts if id is None else id}
 
 
 def random_events(seed: int, keys: int, size: int) -> list[dict[str, Any]]:
@@ -216,128 +199,6 @@ def test_an_unknown_format_version_is_refused() -> None:
     bucket.storage.write_index(newer_state)
     with pytest.raises(StateFormatError, match="state format 99, this release reads format 1"):
         bucket.batch([event("k", 20, "b")], 5)
-
-
-def filled(pattern: Pattern, **more: Any) -> SpyStorage:
-    """Give the state that a pattern leaves: a partial match at 10 and queued events."""
-    bucket = Bucket(pattern, **more)
-    bucket.batch([event("k", 10, "a")], 5)
-    bucket.batch([event("k", 20, "a"), event("k", 30, "b")], 10)
-    assert bucket.pages()
-    assert bucket.index().segments
-    return bucket.storage
-
-
-CHANGES = {
-    "another stage": (a_to_b().followedBy("c").where(name_is("c")), "pattern: 'a → b' is now"),
-    "another window": (a_to_b(window_ms=30), "window: '20 ms' is now '30 ms'"),
-    "another condition": (
-        Pattern.begin("a").where(name_is("a")).followedBy("b").where(name_is("c")).within(timedelta(milliseconds=20)),
-        r"condition \d \(stage b\): '.*\"b\".*' is now '.*\"c\".*'",
-    ),
-    "another skip strategy": (
-        Pattern.begin("a", AfterMatchSkipStrategy.skipPastLastEvent()).where(name_is("a")).followedBy("b").where(name_is("b")).within(timedelta(milliseconds=20)),
-        "skip strategy: .*is now .*",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("changed", "said"), CHANGES.values(), ids=CHANGES)
-def test_a_changed_pattern_is_refused(changed: Pattern, said: str) -> None:
-    """State of another pattern is refused with an error that says what changed."""
-    storage = filled(a_to_b())
-    bucket = Bucket(changed, storage=storage)
-
-    with pytest.raises(PatternChangedError, match=said):
-        bucket.batch([event("k", 40, "b")], 30)
-
-
-def test_a_changed_function_is_taken() -> None:
-    """The code of a condition may change while partial matches wait, as in Flink."""
-    storage = filled(a_to_b(named))
-    bucket = Bucket(
-        Pattern.begin("a").where(lambda e: False).followedBy("b").where(lambda e: e.ts == 30)
-        .within(timedelta(milliseconds=30 - 10)),
-        storage=storage, watermark=10,
-    )  # fmt: skip
-    bucket.batch([], 100)
-    bucket.close()
-
-    assert (bucket.matches, bucket.timeouts) == ([], [("k", 30, [["a", 10]])])
-
-
-def test_restart_drops_partial_matches_and_keeps_the_queue() -> None:
-    """With onPatternChange="restart" events that still wait are matched, the rest is forgotten."""
-    storage = filled(a_to_b(named))
-    bucket = Bucket(
-        a_to_b(named, window_ms=30), storage=storage, on_change="restart", timer=20, watermark=10
-    )
-    bucket.batch([], 100)
-
-    assert bucket.matches == [("k", 30, [["a", 20], ["b", 30]])]
-    assert bucket.timeouts == []
-    assert storage.is_empty
-
-
-def test_restart_happens_once() -> None:
-    """After a restart the state is the new pattern's, and is kept from batch to batch."""
-    storage = filled(a_to_b(named))
-    bucket = Bucket(
-        a_to_b(named, window_ms=30), storage=storage, on_change="restart", timer=20, watermark=10
-    )
-    bucket.batch([], 25)
-    bucket.batch([], 100)
-
-    assert bucket.matches == [("k", 30, [["a", 20], ["b", 30]])]
-
-
-@pytest.mark.parametrize("on_change", ["fail", "restart"])
-def test_other_key_groups_are_refused(on_change: str) -> None:
-    """The number of key groups is part of the checkpoint, whatever onPatternChange says."""
-    bucket = Bucket(a_to_b(), storage=filled(a_to_b()), key_groups=4, on_change=on_change)
-
-    with pytest.raises(PatternChangedError, match="key groups: '8' is now '4'"):
-        bucket.batch([event("k", 40, "b")], 30)
-
-
-@pytest.mark.parametrize("on_change", ["fail", "restart"])
-def test_another_key_is_refused(on_change: str) -> None:
-    """Queued events are divided by the key, so that it cannot change, with or without restart."""
-    bucket = Bucket(a_to_b(), storage=filled(a_to_b()), keyed=False, on_change=on_change)
-
-    with pytest.raises(PatternChangedError, match="key: "):
-        bucket.batch([event("k", 40, "b")], 30)
-
-
-def test_restart_asks_queued_events_the_new_conditions() -> None:
-    """Answers that Spark gave to the old SQL conditions are never taken for the new ones'."""
-    storage = filled(a_to_b())
-    swapped = Pattern.begin("x").where(name_is("b")).followedBy("y").where(name_is("a"))
-    bucket = Bucket(swapped, storage=storage, on_change="restart", timer=20, watermark=10)
-    bucket.batch([event("k", 40, "a")])
-    bucket.batch([], 100)
-
-    assert bucket.matches == [("k", 40, [["x", 30], ["y", 40]])]
-
-
-def test_restart_refuses_sql_that_queued_events_were_not_asked() -> None:
-    """An SQL condition that is new cannot be asked of queued events: refused, nothing is lost."""
-    storage = filled(a_to_b())
-    changed = Pattern.begin("a").where(name_is("a")).followedBy("c").where(name_is("c"))
-    bucket = Bucket(changed, storage=storage, on_change="restart", timer=20, watermark=10)
-
-    with pytest.raises(PatternChangedError, match="2 events wait"):
-        bucket.batch([], 100)
-    assert storage.segments_kept == 1
-
-
-def test_restart_drops_partial_matches_of_sql() -> None:
-    """A pattern that changes from SQL to functions takes the queue, whatever Spark answered."""
-    storage = filled(a_to_b())
-    bucket = Bucket(a_to_b(named), storage=storage, on_change="restart", timer=20, watermark=10)
-    bucket.batch([], 100)
-
-    assert bucket.matches == [("k", 30, [["a", 20], ["b", 30]])]
 
 
 # --- order
