@@ -57,7 +57,7 @@ def each_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """Give the one Spark session of a test run; core tests never import pyspark."""
+    """Yield the one Spark session of a test run; core tests never import pyspark."""
     from pyspark.sql import SparkSession
 
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

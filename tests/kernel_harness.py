@@ -69,7 +69,7 @@ class KernelRun:
         return found
 
     def written(self, key: Any) -> tuple[list[int], list[Any]]:
-        """Give a key's state: its numbers, and the events beside them."""
+        """Return a key's state: its numbers, and the events beside them."""
         numbers, handles = (np.frombuffer(data, "i8") for data in self.kernel.write(key))
         return numbers.tolist(), [self.events[handle] for handle in handles.tolist()]
 

@@ -65,12 +65,12 @@ class Named(SimpleCondition):
 
 
 def ms(milliseconds: int) -> timedelta:
-    """Give a duration."""
+    """Return a duration."""
     return timedelta(milliseconds=milliseconds)
 
 
 def parse(text: str, skip: AfterMatchSkipStrategy | None = None) -> Pattern:
-    """Give the pattern of a line."""
+    """Return the pattern of a line."""
     tokens = list(_tokenize(text))
     pattern = _sequence(tokens, skip)
     assert not tokens, f"{text!r}: {tokens} left over"
@@ -144,7 +144,7 @@ class Run:
 
 
 def events(text: str) -> Iterator[tuple[str, int]]:
-    """Give (event, time) of a line; the event is empty where only time passes."""
+    """Return (event, time) of a line; the event is empty where only time passes."""
     for position, word in enumerate(text.split(), 1):
         label, _, time = word.partition("@")
         yield label, int(time) if time else position
@@ -172,10 +172,10 @@ def run(
 
 
 def matches(pattern: Pattern | str, text: str, skip: AfterMatchSkipStrategy | None = None) -> str:
-    """Give the matches of an input in Flink's order, as one line."""
+    """Return the matches of an input in Flink's order, as one line."""
     return " ".join(run(pattern, text, skip).matches)
 
 
 def braces(match: Any) -> str:
-    """Give a match as ``{a1 b1 c}``, stage by stage."""
+    """Return a match as ``{a1 b1 c}``, stage by stage."""
     return "{" + " ".join(event for stage in match.values() for event in stage) + "}"

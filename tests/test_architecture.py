@@ -35,7 +35,7 @@ def _names(paths: list[Path]) -> list[str]:
 
 
 def _core_modules() -> Iterator[ModuleType]:
-    """Give every module that works without an engine."""
+    """Return every module that works without an engine."""
     yield pyflinkcep
     for info in pkgutil.walk_packages([str(PACKAGE)], "pyflinkcep."):
         if not info.name.startswith("pyflinkcep.spark") and _is_engine_free(info.name):

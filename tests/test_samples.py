@@ -19,7 +19,7 @@ NAMES = sorted(path.stem for path in SAMPLES.glob("[!_]*.py"))
 
 
 def load(name):
-    """Give a sample as a module; not in sys.modules, so that Spark sends its functions whole."""
+    """Return a sample as a module; not in sys.modules, so that Spark sends its functions whole."""
     spec = importlib.util.spec_from_file_location(name, SAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -27,7 +27,7 @@ def load(name):
 
 
 def expected_output(module):
-    """Give the output that a sample's docstring promises."""
+    """Return the output that a sample's docstring promises."""
     return dedent(module.__doc__.split("Expected output::", 1)[1]).strip()
 
 

@@ -25,7 +25,7 @@ Job = Callable[[DataFrame], DataFrame]
 
 
 def job(workload: Workload, variant: str) -> Job:
-    """Give the job of a workload in this library."""
+    """Return the job of a workload in this library."""
 
     def run(events: DataFrame) -> DataFrame:
         pattern = workload.pattern(variant)
@@ -36,7 +36,7 @@ def job(workload: Workload, variant: str) -> Job:
 
 
 def naive_job(workload: str) -> Job:
-    """Give the job of a workload with a function per key."""
+    """Return the job of a workload with a function per key."""
 
     def run(events: DataFrame) -> DataFrame:
         matches = events.groupBy("key").applyInPandas(NAIVE[workload], "times bigint")
@@ -47,7 +47,7 @@ def naive_job(workload: str) -> Job:
 
 
 def read(spark: SparkSession, source: EventSource, cache: Path) -> DataFrame:
-    """Give a stream's events as a bounded DataFrame."""
+    """Return a stream's events as a bounded DataFrame."""
     return spark.read.schema(SCHEMA).parquet(str(write_events(source, cache, PER_FILE)))
 
 

@@ -64,7 +64,7 @@ def of_type(number: int) -> Callable[[Any], bool]:
 
 
 def pattern(workload: str, conditions: dict[str, Any]) -> Pattern:
-    """Give the pattern of a workload; `conditions` has the one of each stage."""
+    """Return the pattern of a workload; `conditions` has the one of each stage."""
     begin = Pattern.begin("a").where(conditions["a"])
     if workload == "absence":
         return begin.notFollowedBy("b").where(conditions["b"]).within(timedelta(seconds=5))
@@ -95,7 +95,7 @@ class Stream(NamedTuple):
         return Stream(*(column[wanted] for column in self))
 
     def runs(self) -> Iterator[Run]:
-        """Give each key with the bounds of its events."""
+        """Return each key with the bounds of its events."""
         starts = np.flatnonzero(np.diff(self.key, prepend=-1))
         bounds = [*starts.tolist(), len(self.key)]
         yield from zip(self.key[starts].tolist(), bounds, bounds[1:], strict=False)

@@ -41,7 +41,7 @@ class EventSource(Protocol):
 
     @property
     def name(self) -> str:
-        """Give a name for its folder that says everything about it."""
+        """Return a name for its folder that says everything about it."""
 
     def part(self, start: int, end: int) -> pa.Table:
         """Make the events with these numbers."""

@@ -57,17 +57,17 @@ class Measurement:
 
     @property
     def rate(self) -> float:
-        """Give events a second."""
+        """Return events a second."""
         return self.events / self.seconds
 
     @property
     def question(self) -> tuple[str, str]:
-        """Give what the answer depends on."""
+        """Return what the answer depends on."""
         return self.workload, self.source
 
     @property
     def answer(self) -> tuple[int | None, int | None]:
-        """Give what must be the same for the same question."""
+        """Return what must be the same for the same question."""
         return self.matches, self.checksum
 
     def __str__(self) -> str:
@@ -80,7 +80,7 @@ class Measurement:
 
 
 def disagreements(measurements: Iterable[Measurement]) -> list[str]:
-    """Say which runs differ in their answer from an earlier one, Flink's first."""
+    """Return which runs differ in their answer from an earlier one, Flink's first."""
     answered = [m for m in measurements if m.matches is not None]
     expected: dict[tuple[str, str], Measurement] = {}
     for m in sorted(answered, key=lambda m: m.engine != "flink"):
@@ -94,7 +94,7 @@ def disagreements(measurements: Iterable[Measurement]) -> list[str]:
 
 
 def machine() -> dict[str, Any]:
-    """Give what figures depend on: the machine's kind, versions, the date."""
+    """Return what figures depend on: the machine's kind, versions, the date."""
     return {
         "date": date.today().isoformat(),
         "cores": os.cpu_count(),

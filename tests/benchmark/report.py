@@ -45,7 +45,7 @@ def markdown(document: dict[str, Any], measurements: Sequence[Measurement]) -> s
 
 
 def _fastest(measurements: Iterable[Measurement]) -> list[Measurement]:
-    """Give the fastest of the runs of the same thing."""
+    """Return the fastest of the runs of the same thing."""
     best: dict[Any, Measurement] = {}
     for m in measurements:
         what = (m.engine, m.variant, *m.question, m.details.get("grows"))

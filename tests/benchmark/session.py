@@ -15,7 +15,7 @@ _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProv
 
 @contextmanager
 def spark_session(cores: int, memory: str) -> Iterator[SparkSession]:
-    """Give a local session of so many cores, and stop it at the end."""
+    """Return a local session of so many cores, and stop it at the end."""
     spark = (
         SparkSession.builder.master(f"local[{cores}]")
         .appName("pyflinkcep benchmark")
@@ -38,7 +38,7 @@ def spark_session(cores: int, memory: str) -> Iterator[SparkSession]:
 
 
 def answer_columns(matches: DataFrame) -> Sequence[Column]:
-    """Give the aggregates that matches as of ``toDF()`` are reduced to: matches and checksum."""
+    """Return the aggregates that matches as of ``toDF()`` are reduced to: matches and checksum."""
     stages = [f.name for f in matches.schema.fields if isinstance(f.dataType, ArrayType)]
     sums = (
         F.aggregate(stage, F.lit(0).cast("bigint"), lambda total, e: total + F.unix_millis(e["ts"]))

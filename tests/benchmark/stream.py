@@ -144,7 +144,7 @@ def _read(spark: SparkSession, folder: Path, files: int) -> DataFrame:
 
 
 def _matches(events: DataFrame, workload: Workload, variant: str) -> Any:
-    """Give the matches, as a result that can be flushed; no event is late here."""
+    """Return the matches, as a result that can be flushed; no event is late here."""
     return CEP.pattern(keyBy(events, "key"), workload.pattern(variant)).toDF()
 
 
@@ -157,7 +157,7 @@ def _seconds(progress: dict[str, Any]) -> float:
 
 
 def _steady(progress: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Give means over the micro-batches that match events and bring new ones."""
+    """Return means over the micro-batches that match events and bring new ones."""
     steady = [p for p in progress[1:] if p["numInputRows"]]
     if not steady:
         return {}

@@ -74,7 +74,7 @@ class Settings:
     cache: Path
 
     def source(self, keys: int, events: int | None = None) -> RandomEvents:
-        """Give the stream with so many keys."""
+        """Return the stream with so many keys."""
         return RandomEvents(events or self.events, keys, self.types, self.seed)
 
 
@@ -149,7 +149,7 @@ class Suites:
             )
 
     def parts(self) -> Iterator[Measurement]:
-        """Say where the time of the bounded jobs goes."""
+        """Print where the time of the bounded jobs goes."""
         for keys in self._settings.keys:
             source = self._settings.source(keys)
             events = self._read(source)

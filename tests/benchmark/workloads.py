@@ -55,13 +55,13 @@ class Workload:
     build: Callable[[Conditions], Pattern]
 
     def pattern(self, variant: str) -> Pattern:
-        """Give the pattern of a variant."""
+        """Return the pattern of a variant."""
         position = VARIANTS.index(variant)
         return self.build({stage: both[position] for stage, both in self.conditions.items()})
 
 
 def of_type(number: int) -> tuple[str, Callable[[Any], bool]]:
-    """Give the condition that an event is of a type, in each variant."""
+    """Return the condition that an event is of a type, in each variant."""
     return f"type = {number}", lambda e: e.type == number
 
 
@@ -133,12 +133,12 @@ PENDING = Workload(
 
 
 def any_within(window_s: float) -> Workload:
-    """Give the workload ``any`` with another window."""
+    """Return the workload ``any`` with another window."""
     return Workload(f"any, {window_s:g} s", _ABC, lambda c: _any(c, window_s))
 
 
 def chain(length: int) -> Workload:
-    """Give a relaxed pattern of so many stages, each with a type of event."""
+    """Return a relaxed pattern of so many stages, each with a type of event."""
     stages = {f"s{number}": of_type(number) for number in range(length)}
 
     def build(c: Conditions) -> Pattern:

@@ -39,13 +39,13 @@ OPERATOR_FILES = ("operator_cases",)
 
 @cache
 def load(file: str) -> tuple[Case, ...]:
-    """Give the cases of a data file, named without its suffix."""
+    """Return the cases of a data file, named without its suffix."""
     with gzip.open(DATA / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
         return tuple(json.loads(line) for line in lines)
 
 
 def chunks(files: Iterable[str], size: int) -> list[tuple[str, tuple[Case, ...]]]:
-    """Give (label, cases), so many cases at a time: one test each, and not thousands."""
+    """Return (label, cases), so many cases at a time: one test each, and not thousands."""
     found = []
     for file in files:
         cases = load(file)
@@ -73,7 +73,7 @@ class SubEvent(Event):
 
 
 def make_event(row: dict[str, Any]) -> Event:
-    """Give the event of an input row."""
+    """Return the event of an input row."""
     kind = SubEvent if row.get("sub") else Event
     return kind(row["id"], row["name"], row.get("price", 0))
 
@@ -101,7 +101,7 @@ _CONNECTIVES: dict[str, Callable[[Iterable[bool]], bool]] = {
 
 
 def is_iterative(spec: Spec) -> bool:
-    """Say whether a condition looks at the partial match."""
+    """Whether a condition looks at the partial match."""
     if spec[0] in _CONNECTIVES:
         return any(is_iterative(part) for part in spec[1:])
     return spec[0] in _EARLIER_EVENTS
@@ -131,7 +131,7 @@ class SpecCondition(IterativeCondition):
 
 
 def python_condition(spec: Spec) -> Any:
-    """Give a plain function where one event is enough, an IterativeCondition elsewhere."""
+    """Return a plain function where one event is enough, an IterativeCondition elsewhere."""
     return SpecCondition(spec) if is_iterative(spec) else lambda event: holds(spec, event)
 
 
@@ -139,7 +139,7 @@ def python_condition(spec: Spec) -> Any:
 
 
 def build_pattern(case: Case, condition: ConditionFactory = python_condition) -> Pattern:
-    """Give the pattern of a case; `condition` makes whatever ``where`` is to be given."""
+    """Return the pattern of a case; `condition` makes whatever ``where`` is to be given."""
     return _build(case["pattern"], condition, _skip_strategy(case["skip"]))
 
 
@@ -193,7 +193,7 @@ def _ms(milliseconds: int) -> timedelta:
 
 
 def match_ids(match: Any) -> list[list[Any]]:
-    """Give a match as the data files write it: ``[[stage, id, id], ...]``."""
+    """Return a match as the data files write it: ``[[stage, id, id], ...]``."""
     return [[stage, *(event.id for event in events)] for stage, events in match.items()]
 
 
@@ -206,7 +206,7 @@ def by_key(rows: Iterable[Sequence[Any]]) -> dict[Any, list[Any]]:
 
 
 def expected_rows(case: Case, kind: str) -> dict[Any, list[Any]]:
-    """Give an operator case's ``match`` or ``timeout`` as (ts, ids), or ``late`` as (id), by key."""
+    """Return an operator case's ``match`` or ``timeout`` as (ts, ids), or ``late`` as (id), by key."""
     rows = [row for row in case["expect"]["out"] if row["kind"] == kind]
     keyed = case["keyed"]
     return by_key([row["key"] if keyed else None, *_payload(row)] for row in rows)
@@ -225,7 +225,7 @@ _ERRORS = {
 
 
 def error_difference(raised: BaseException | None, expected: dict[str, str] | None) -> str | None:
-    """Say how an error differs from Flink's in type or message; None when it does not."""
+    """Return how an error differs from Flink's in type or message; None when it does not."""
     if expected is None:
         return None if raised is None else f"raised {type(raised).__name__}: {raised}"
     if raised is None:
@@ -240,5 +240,5 @@ def error_difference(raised: BaseException | None, expected: dict[str, str] | No
 
 
 def difference(name: str, actual: Any, expected: Any) -> str | None:
-    """Say how two answers differ; None when they are equal."""
+    """Return how two answers differ; None when they are equal."""
     return None if actual == expected else f"{name} {actual!r}, expected {expected!r}"

@@ -22,13 +22,13 @@ Check = Callable[[Case], str | None]
 
 
 def disagreements(cases: Iterable[Case], check: Check) -> dict[str, str]:
-    """Give case id → difference, for the cases that differ."""
+    """Return case id → difference, for the cases that differ."""
     answers = {case["id"]: check(case) for case in cases}
     return {name: problem for name, problem in answers.items() if problem is not None}
 
 
 def check_nfa(case: Case, make: Callable[..., Any] = NFATestHarness) -> str | None:
-    """Say how the automaton's answer to a case differs from Flink's; None when it does not."""
+    """Return how the automaton's answer to a case differs from Flink's; None when it does not."""
     matches: list[Any] = []
     timeouts: list[Any] = []
     harness = None
@@ -58,7 +58,7 @@ def check_nfa(case: Case, make: Callable[..., Any] = NFATestHarness) -> str | No
 
 
 def check_operator(case: Case, make: Callable[..., Any] = OperatorTestHarness) -> str | None:
-    """Say how the operator's answer differs, with a snapshot and restore after every event."""
+    """Return how the operator's answer differs, with a snapshot and restore after every event."""
     harness = None
     error: Exception | None = None
     try:

@@ -28,17 +28,17 @@ REFUSED = ("anchor-", "subset", "alias-before-used", "define-with-table-name", "
 
 
 def flink_cases() -> tuple[Case, ...]:
-    """Give Flink's answers."""
+    """Return Flink's answers."""
     return load("sql/sql_cases")
 
 
 def standard_cases() -> tuple[Case, ...]:
-    """Give the standard's answers."""
+    """Return the standard's answers."""
     return load("sql/sql_standard_cases")
 
 
 def problem(case: Case, columns: list[str], rows: list[Any]) -> str | None:
-    """Say how an answer differs from the recorded one, None if it does not."""
+    """Return how an answer differs from the recorded one, None if it does not."""
     want = case["expect"]
     if "error" in want:
         return f"no error, want {want['error']['message'][:160]}"
@@ -61,7 +61,7 @@ def problem(case: Case, columns: list[str], rows: list[Any]) -> str | None:
 
 
 def problem_with_error(case: Case, raised: Exception) -> str | None:
-    """Say how an error differs from the recorded answer, None if it is the one wanted."""
+    """Return how an error differs from the recorded answer, None if it is the one wanted."""
     if "error" not in case["expect"]:
         if case["id"].startswith(REFUSED) and isinstance(raised, CepError):
             return None

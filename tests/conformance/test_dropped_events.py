@@ -13,7 +13,7 @@ from tests.conformance.cases import Case, build_pattern, load, make_event, match
 
 
 def rows_to_keep(case: Case) -> list[tuple[int, Any]] | None:
-    """Give the rows of a case that are needed, numbered; None where all are."""
+    """Return the rows of a case that are needed, numbered; None where all are."""
     try:
         nfa = NFACompiler.compile(build_pattern(case), case["timeouts"])
     except CepError:
@@ -32,7 +32,7 @@ def rows_to_keep(case: Case) -> list[tuple[int, Any]] | None:
 
 
 def answer(case: Case, rows: list[tuple[int, Any]]) -> Any:
-    """Give the matches by the number of their last row, and the timeouts."""
+    """Return the matches by the number of their last row, and the timeouts."""
     harness = NFATestHarness(build_pattern(case), case["timeouts"])
     matches, timeouts = [], []
     for at, row in rows:

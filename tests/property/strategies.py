@@ -61,7 +61,7 @@ class StageSpec:
 
     @property
     def is_not(self) -> bool:
-        """Say whether the stage is about an absent event."""
+        """Whether the stage is about an absent event."""
         return self.op.startswith("not")
 
 
@@ -75,14 +75,14 @@ class PatternSpec:
 
     @property
     def ends_with_not(self) -> bool:
-        """Say whether the last stage, groups opened, is about an absent event."""
+        """Whether the last stage, groups opened, is about an absent event."""
         last = self.stages[-1]
         while last.group:
             last = last.group[-1]
         return last.is_not
 
     def conditions(self) -> dict[str, frozenset[str]]:
-        """Give the names each stage takes, by stage."""
+        """Return the names each stage takes, by stage."""
         return dict(_conditions(self.stages, ""))
 
     def build(self, condition: Callable[[frozenset[str]], Any] = NameIn) -> Pattern:
@@ -191,7 +191,7 @@ _WINDOWS = st.one_of(
 
 
 def is_buildable(spec: PatternSpec) -> bool:
-    """Say whether Flink would build the pattern, and not hang on it."""
+    """Whether Flink would build the pattern, and not hang on it."""
     try:
         nfa = NFACompiler.compile(spec.build())
     except CepError:
@@ -200,7 +200,7 @@ def is_buildable(spec: PatternSpec) -> bool:
 
 
 def _reaches_itself(state: State) -> bool:
-    """Say whether PROCEED edges lead in a circle, on which Flink hangs."""
+    """Whether PROCEED edges lead in a circle, on which Flink hangs."""
     reached: list[State] = []
     found = [state]
     for at in found:
@@ -211,13 +211,13 @@ def _reaches_itself(state: State) -> bool:
 
 
 def patterns(windows: st.SearchStrategy[Any] = _WINDOWS) -> st.SearchStrategy[PatternSpec]:
-    """Give patterns of every kind that can be built and compiled and do not hang Flink."""
+    """Return patterns of every kind that can be built and compiled and do not hang Flink."""
     return st.builds(PatternSpec, _stages(), _SKIPS, windows).filter(is_buildable)
 
 
 @st.composite
 def timed_events(draw: st.DrawFn, most: int = 12) -> list[tuple[Event, int]]:
-    """Give events with times that never fall; several may have the same time."""
+    """Return events with times that never fall; several may have the same time."""
     time, events = 1, []
     rows = st.tuples(st.sampled_from(NAMES), st.integers(1, 4), st.sampled_from([0, 1, 1, 3]))
     for number, (name, price, step) in enumerate(draw(st.lists(rows, max_size=most))):
@@ -228,7 +228,7 @@ def timed_events(draw: st.DrawFn, most: int = 12) -> list[tuple[Event, int]]:
 
 @st.composite
 def plain_patterns(draw: st.DrawFn) -> PatternSpec:
-    """Give patterns of single mandatory stages: no NOT, loop, group, window or skip strategy."""
+    """Return patterns of single mandatory stages: no NOT, loop, group, window or skip strategy."""
     stages = [
         StageSpec("begin" if number == 0 else draw(_AFTER_NOTHING), draw(_NAME_SETS))
         for number in range(draw(st.integers(1, 4)))

@@ -24,7 +24,7 @@ _WORDS = [
 
 
 def mutated(sql: str, rng: random.Random) -> str:
-    """Give a statement with some tokens dropped, doubled, swapped or replaced."""
+    """Return a statement with some tokens dropped, doubled, swapped or replaced."""
     tokens = _TOKEN.findall(sql)
     for _ in range(rng.choice([1, 1, 2, 3])):
         at, other = rng.randrange(len(tokens)), rng.randrange(len(tokens))

@@ -26,7 +26,7 @@ Timed = list[tuple[Event, int]]
 
 
 def feed(harness: NFATestHarness, events: Timed) -> list[Any]:
-    """Give all matches, those released by time among them."""
+    """Return all matches, those released by time among them."""
     found = []
     for event, time in events:
         found += harness.advanceTime(time)[0]
@@ -35,7 +35,7 @@ def feed(harness: NFATestHarness, events: Timed) -> list[Any]:
 
 
 def output(harness: OperatorTestHarness) -> tuple[Any, ...]:
-    """Give all that an operator has said."""
+    """Return all that an operator has said."""
     return (
         harness.matches,
         harness.timeouts,

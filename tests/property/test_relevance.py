@@ -34,11 +34,11 @@ class Trial:
         return Relevance.of(nfa, self.known(nfa), self.shows_time)
 
     def known(self, nfa: NFA) -> int:
-        """Give the conditions that are known: all simple ones, or all but some."""
+        """Return the conditions that are known: all simple ones, or all but some."""
         return sum(atom.bit for atom in nfa.atoms) & ~self.unknown
 
     def run(self, events: Timed, watermarks: list[int]) -> OperatorTestHarness:
-        """Give what Flink's operator gives for some of the events, and all watermarks."""
+        """Return what Flink's operator gives for some of the events, and all watermarks."""
         harness = OperatorTestHarness(self.spec.build(), self.wants_timeouts)
         at = 0
         for watermark in watermarks:
@@ -52,7 +52,7 @@ class Trial:
         return harness
 
     def result(self, harness: OperatorTestHarness, nfa: NFA) -> tuple[Any, Any]:
-        """Give what can be seen: where time is hidden, a trailing NOT's matches have no order."""
+        """Return what can be seen: where time is hidden, a trailing NOT's matches have no order."""
         matches = [(ts if self.shows_time else 0, match) for _, ts, match in harness.matches]
         if any(table.is_pending for table in nfa.tables.values()):
             matches.sort(key=repr)
@@ -60,7 +60,7 @@ class Trial:
 
 
 def trials(spec: st.SearchStrategy[PatternSpec]) -> st.SearchStrategy[Trial]:
-    """Give trials; half of the events fulfil no condition."""
+    """Return trials; half of the events fulfil no condition."""
     return st.builds(
         Trial,
         spec,
@@ -83,7 +83,7 @@ def _events(draw: st.DrawFn) -> Timed:
 
 
 def bits(nfa: NFA, event: Event) -> int:
-    """Give the bits of the simple conditions that an event fulfils."""
+    """Return the bits of the simple conditions that an event fulfils."""
     return sum(atom.bit for atom in nfa.atoms if atom.bit and atom.function(event))
 
 
@@ -102,7 +102,7 @@ def check(trial: Trial) -> None:
 
 
 def _without_strictness(stage: StageSpec) -> StageSpec:
-    """Give a stage as it would be were there neither strict contiguity nor notNext."""
+    """Return a stage as it would be were there neither strict contiguity nor notNext."""
     relaxed = {"next": "followedBy", "notNext": "notFollowedBy"}
     calls = [("allowCombinations", ()) if c == ("consecutive", ()) else c for c in stage.calls]
     group = tuple(map(_without_strictness, stage.group))
@@ -110,7 +110,7 @@ def _without_strictness(stage: StageSpec) -> StageSpec:
 
 
 def relaxed_patterns() -> st.SearchStrategy[PatternSpec]:
-    """Give patterns most of which let events pass by."""
+    """Return patterns most of which let events pass by."""
     windows = st.one_of(st.none(), st.tuples(st.integers(2, 9), st.just("FIRST_AND_LAST")))
 
     def relax(spec: PatternSpec) -> PatternSpec:

@@ -26,7 +26,7 @@ WINDOW = timedelta(milliseconds=90)
 
 
 def pattern(slow_ms: int = 0) -> Pattern:
-    """Give the pattern; `slow_ms` is how long its second condition thinks."""
+    """Return the pattern; `slow_ms` is how long its second condition thinks."""
 
     def is_b(event: Any) -> bool:
         time.sleep(slow_ms / 1000)
@@ -36,7 +36,7 @@ def pattern(slow_ms: int = 0) -> Pattern:
 
 
 def session(master: str) -> SparkSession:
-    """Give a session that starts soon."""
+    """Return a session that starts soon."""
     python_path = str(Path(__file__).parents[2])
     return (
         SparkSession.builder.master(master)
@@ -80,7 +80,7 @@ def main(master: str, folder: str, modes: str, files: str, slow_ms: str = "0") -
 
 
 def matches(table: DataFrame, slow_ms: int) -> Any:
-    """Give each match as a row."""
+    """Return each match as a row."""
     stream = CEP.pattern(keyBy(table, "user"), pattern(slow_ms), keyGroups=16)
     return stream.inEventTime("ts").process(_collect, PAIR)
 

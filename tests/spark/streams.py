@@ -54,25 +54,25 @@ class FileSource:
             self.written += 1
 
     def replace(self, number: int, rows: Sequence[Sequence[Any]]) -> None:
-        """Give a file other rows, its name and age as before."""
+        """Return a file other rows, its name and age as before."""
         before, self.written = self.written, number
         self.add(rows)
         self.written = before
 
     def raw(self, spark: SparkSession, files_per_trigger: int = 1) -> DataFrame:
-        """Give the stream without a watermark."""
+        """Return the stream without a watermark."""
         reader = spark.readStream.schema(self.schema)
         return reader.option("maxFilesPerTrigger", files_per_trigger).json(str(self.folder))
 
     def stream(
         self, spark: SparkSession, delay_ms: int = 5, files_per_trigger: int = 1
     ) -> DataFrame:
-        """Give the stream, with ``time`` as its watermarked time of milliseconds ``ts``."""
+        """Return the stream, with ``time`` as its watermarked time of milliseconds ``ts``."""
         timed = self.raw(spark, files_per_trigger).withColumn("time", F.timestamp_millis("ts"))
         return timed.withWatermark("time", f"{delay_ms} milliseconds")
 
     def bounded(self, spark: SparkSession) -> DataFrame:
-        """Give the same events as a bounded DataFrame."""
+        """Return the same events as a bounded DataFrame."""
         table = spark.read.schema(self.schema).json(str(self.folder))
         return table.withColumn("time", F.timestamp_millis("ts"))
 
@@ -109,7 +109,7 @@ class Finished:
         return sum(operator.numRowsTotal for operator in self.progress[-1].stateOperators)
 
     def metrics(self, name: str) -> list[int]:
-        """Give an observed metric of the only pattern, for each micro-batch."""
+        """Return an observed metric of the only pattern, for each micro-batch."""
         return [next(iter(progress.observedMetrics.values()))[name] for progress in self.progress]
 
 

@@ -46,7 +46,7 @@ def columns(frame: DataFrame, **added: str) -> DataFrame:
 
 
 def a_then_b(a: Any = "name = 'a'", b: Any = "name = 'b'") -> Pattern:
-    """Give the pattern: a, directly after it b."""
+    """Return the pattern: a, directly after it b."""
     return Pattern.begin("a").where(a).next("b").where(b)
 
 
@@ -71,7 +71,7 @@ def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Non
 
 
 def ids(match: Mapping[str, Any]) -> str:
-    """Give a match as one text, ``a=1 b=2,3``, by the events' ids or else times."""
+    """Return a match as one text, ``a=1 b=2,3``, by the events' ids or else times."""
     return " ".join(
         f"{stage}=" + ",".join(str(getattr(e, "id", None) or e.ts) for e in found)
         for stage, found in match.items()
@@ -93,7 +93,7 @@ def in_one_job(results: Mapping[str, DataFrame]) -> dict[str, list[str]]:
 
 
 def failure(frame: Any) -> str:
-    """Give the message of the error that a job fails with, without the traceback around it."""
+    """Return the message of the error that a job fails with, without the traceback around it."""
     with pytest.raises(PythonException) as caught:
         frame.collect()
     lines = str(caught.value)

@@ -50,11 +50,11 @@ class Everything(PatternProcessFunction, TimedOutPartialMatchHandler):
     outputTags = (TIMEOUTS,)
 
     def processMatch(self, match: Any, ctx: Any, out: Any) -> None:
-        """Give the match."""
+        """Return the match."""
         out.collect(self._row(match, ctx))
 
     def processTimedOutMatch(self, match: Any, ctx: Any) -> None:
-        """Give the timeout."""
+        """Return the timeout."""
         ctx.output(TIMEOUTS, self._row(match, ctx))
 
     def _row(self, match: Any, ctx: Any) -> tuple[Any, ...]:
@@ -73,7 +73,7 @@ class Job:
 
 
 def run_as_one_job(spark: SparkSession, jobs: list[Job]) -> dict[str, dict[str, Any]]:
-    """Give the matches and timeouts of each job by key, all of them from one Spark job."""
+    """Return the matches and timeouts of each job by key, all of them from one Spark job."""
     table = spark.createDataFrame([row for job in jobs for row in job.rows], COLUMNS)
     outputs = []
     for job in jobs:
@@ -96,7 +96,7 @@ def run_as_one_job(spark: SparkSession, jobs: list[Job]) -> dict[str, dict[str, 
 
 
 def sql_condition(spec: Spec) -> Any:
-    """Give a condition as SQL where it can be one, so that a pattern mixes SQL and Python."""
+    """Return a condition as SQL where it can be one, so that a pattern mixes SQL and Python."""
     return python_condition(spec) if is_iterative(spec) else _sql(spec)
 
 
@@ -118,12 +118,12 @@ def _sql(spec: Spec) -> str:
 
 
 def runs_on_spark(case: Case) -> bool:
-    """Say whether a case ends without an error and does without Java's subclasses."""
+    """Whether a case ends without an error and does without Java's subclasses."""
     return "error" not in case["expect"] and '"subtype"' not in json.dumps(case["pattern"])
 
 
 def job_of(case: Case, rows: list[Case]) -> Job:
-    """Give the job of a recorded case."""
+    """Return the job of a recorded case."""
     keyed = case.get("keyed", False)
     return Job(
         case["id"],
@@ -138,7 +138,7 @@ def job_of(case: Case, rows: list[Case]) -> Job:
 
 
 def nfa_cases() -> Iterator[Case]:
-    """Give recorded cases of one key whose answer does not depend on how time passes."""
+    """Return recorded cases of one key whose answer does not depend on how time passes."""
     for case in (*load("flink_itcases")[::8], *load("nfa_cases")[::20]):
         only_events = all("id" in row for row in case["events"])
         in_order = [row["ts"] for row in case["events"]] == sorted(
@@ -189,7 +189,7 @@ def _at_the_end_of_input(case: Case, rows: list[Case]) -> dict[str, Any]:
 
 
 def _in_time(case: Case) -> list[Case]:
-    """Give the events of a case that are not late, in order of arrival."""
+    """Return the events of a case that are not late, in order of arrival."""
     watermark, rows = MIN_WATERMARK, []
     for row in case["items"]:
         watermark = max(watermark, row.get("wm", watermark))
@@ -199,7 +199,7 @@ def _in_time(case: Case) -> list[Case]:
 
 
 def _has_windows(case: Case) -> bool:
-    """Say whether time itself changes the answer, and so the recorded watermarks do."""
+    """Whether time itself changes the answer, and so the recorded watermarks do."""
     return "within" in str(case["pattern"])
 
 
@@ -207,7 +207,7 @@ def _has_windows(case: Case) -> bool:
 
 
 def random_examples(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
-    """Give examples of a strategy, so that one job can do for all of them."""
+    """Return examples of a strategy, so that one job can do for all of them."""
     found: list[Any] = []
 
     @settings(
@@ -226,7 +226,7 @@ def random_examples(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
 
 @st.composite
 def keyed_inputs(draw: st.DrawFn) -> tuple[PatternSpec, list[tuple[str, Event, int]]]:
-    """Give a pattern, and (key, event, time) of a few keys in any order."""
+    """Return a pattern, and (key, event, time) of a few keys in any order."""
     spec = draw(patterns())
     inputs = draw(st.lists(timed_events(), min_size=1, max_size=3))
     rows = [(f"k{number}", *row) for number, timed in enumerate(inputs) for row in timed]

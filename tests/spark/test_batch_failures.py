@@ -23,7 +23,7 @@ from tests.spark.support import a_then_b, columns, events, failure, ids, on
 
 @pytest.fixture(scope="module")
 def frame(spark: SparkSession) -> DataFrame:
-    """Give events of one user, a match among them."""
+    """Return events of one user, a match among them."""
     return events(spark, "u:a u:b")
 
 
@@ -66,14 +66,14 @@ class Unclosed(RichPatternSelectFunction):
 
 
 def strict_skip() -> Pattern:
-    """Give a pattern that throws where its skip target is missing."""
+    """Return a pattern that throws where its skip target is missing."""
     skip = AfterMatchSkipStrategy.skipToFirst("b").throwExceptionOnMiss()
     pattern = Pattern.begin("a", skip).where("name = 'a'").next("b").where("price > 9").optional()
     return pattern.next("c").where("name = 'b'")
 
 
 def never_ending() -> Pattern:
-    """Give a pattern whose second stage takes no event."""
+    """Return a pattern whose second stage takes no event."""
     return Pattern.begin("a").where("name = 'a'").followedBy("b").where("false")
 
 

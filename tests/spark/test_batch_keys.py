@@ -67,13 +67,13 @@ KEYS: dict[str, tuple[str, ...]] = {
 
 
 def with_key(spark: SparkSession, first: str, second: str, third: str) -> DataFrame:
-    """Give two rounds of one event for each of three keys: ``a`` at 1, 2, 3 and ``b`` at 4, 5, 6."""
+    """Return two rounds of one event for each of three keys: ``a`` at 1, 2, 3 and ``b`` at 4, 5, 6."""
     key = f"CASE ts % 3 WHEN 1 THEN {first} WHEN 2 THEN {second} ELSE {third} END"
     return events(spark, INPUT).withColumn("k", F.expr(key))
 
 
 def matched(frame: DataFrame, *keys: Any) -> DataFrame:
-    """Give the times of each match of (a, b)."""
+    """Return the times of each match of (a, b)."""
     return on(frame, a_then_b(), *keys).select(ids, "text string").toDF()
 
 

@@ -18,7 +18,7 @@ MEGABYTE = 1024  # of ru_maxrss, in kilobytes
 
 
 def peak_at(event: Any) -> bool:
-    """Say whether a spike is over; look at few events in Python."""
+    """Whether a spike is over; look at few events in Python."""
     return bool(event.value == 0)
 
 

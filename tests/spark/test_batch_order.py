@@ -18,18 +18,18 @@ from tests.spark.support import configured, events, ids, in_one_job, on
 
 
 def all_in_order() -> Pattern:
-    """Give a pattern that takes every event, as far as the event at 99."""
+    """Return a pattern that takes every event, as far as the event at 99."""
     pattern = Pattern.begin("all").where("ts < 99").oneOrMore().greedy().consecutive()
     return pattern.next("end").where(lambda e: e.ts == 99)
 
 
 def order(matches: Any) -> Any:
-    """Give the names of the longest match's events, which are the events in order."""
+    """Return the names of the longest match's events, which are the events in order."""
     return "".join(event.name for event in matches["all"])
 
 
 def longest(texts: list[str]) -> str:
-    """Give the longest of the texts."""
+    """Return the longest of the texts."""
     return max(texts, key=len)
 
 
@@ -68,7 +68,7 @@ def test_time_is_told_to_the_microsecond(spark: SparkSession) -> None:
 
 
 def ids_and_files(match: Any) -> tuple[int, int, int]:
-    """Give a match, and how many files the sorts of these workers have at the moment."""
+    """Return a match, and how many files the sorts of these workers have at the moment."""
     folders = os.environ["SPARK_LOCAL_DIRS"].split(",")
     files = [file for folder in folders for file in Path(folder).glob("pyflinkcep-*/*")]
     return match["a"][0].id, match["b"][0].id, len(files)

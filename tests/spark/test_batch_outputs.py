@@ -31,12 +31,12 @@ TIMEOUTS = OutputTag("timeouts", "text string, at bigint")
 
 @pytest.fixture
 def frame(spark: SparkSession) -> DataFrame:
-    """Give the events of most tests here."""
+    """Return the events of most tests here."""
     return events(spark, INPUT)
 
 
 def windowed() -> Pattern:
-    """Give a then b within 10 ms; two matches of u, and timeouts of v and of the last a."""
+    """Return a then b within 10 ms; two matches of u, and timeouts of v and of the last a."""
     return a_then_b().within(timedelta(milliseconds=10))
 
 

@@ -28,7 +28,7 @@ from tests.spark.support import a_then_b, columns, configured, events, ids, on
 
 @pytest.fixture(scope="module")
 def frame(spark: SparkSession) -> DataFrame:
-    """Give events of one user, a match among them."""
+    """Return events of one user, a match among them."""
     return events(spark, "u:a u:b")
 
 

@@ -32,7 +32,7 @@ NULLS = (None,) * len(FULL)
 
 
 def wide(spark: SparkSession) -> Any:
-    """Give an event with a value of every type, and one with nulls."""
+    """Return an event with a value of every type, and one with nulls."""
     rows = [(1, "u", "a", *FULL), (2, "u", "b", *NULLS), (3, "u", "a", *FULL), (4, "u", "b", *FULL)]
     return spark.createDataFrame(rows, WIDE)
 

@@ -79,7 +79,7 @@ def layout(pattern: str = "p", keyed: bool = True) -> Layout:
 
 
 def table(rows: list[tuple[Any, ...]]) -> pa.Table:
-    """Give rows as an Arrow table."""
+    """Return rows as an Arrow table."""
     columns = list(zip(*rows, strict=True)) or [()] * len(ARROW)
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, ARROW, strict=True)], ARROW)
 
@@ -87,7 +87,7 @@ def table(rows: list[tuple[Any, ...]]) -> pa.Table:
 def batches(
     rows: list[tuple[Any, ...]], size: int, order: list[int] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Give rows as Arrow batches of a size, with their positions, in an order of arrival."""
+    """Return rows as Arrow batches of a size, with their positions, in an order of arrival."""
     events = table(rows).append_column(POSITION, pa.array(range(len(rows)), pa.int64()))
     return iter(
         (events if order is None else events.take(pa.array(order, pa.int64()))).to_batches(size)
@@ -175,7 +175,7 @@ class Watched(EventStore):
 
 
 def many_rows(count: int) -> list[tuple[Any, ...]]:
-    """Give events of one key: an ``a`` every hundredth, else ``c``."""
+    """Return events of one key: an ``a`` every hundredth, else ``c``."""
     return [(1, at, "a" if at % 100 == 0 else "c", at, 0) for at in range(count)]
 
 

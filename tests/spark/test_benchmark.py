@@ -33,7 +33,7 @@ FLINK = {
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder of generated events."""
+    """Return the folder of generated events."""
     return tmp_path_factory.mktemp("events")
 
 

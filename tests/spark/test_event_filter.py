@@ -21,26 +21,26 @@ INPUT = "u:x u:a1 v:a2 u:x u:b3 v:y v:b4 v:b5 u:a6 u:a7 u:y u:b8"
 
 
 def plan(frame: DataFrame) -> list[str]:
-    """Give the operators of the physical plan, the last one first."""
+    """Return the operators of the physical plan, the last one first."""
     lines = frame._jdf.queryExecution().executedPlan().toString().splitlines()  # type: ignore[operator]
     return [line.strip(" +-:*()0123456789") for line in lines]
 
 
 def filtered(frame: DataFrame) -> bool:
-    """Say whether events are filtered before they are shuffled."""
+    """Whether events are filtered before they are shuffled."""
     names = [line.split(" ")[0] for line in plan(frame)]
     exchange = names.index("Exchange")
     return any(name == "Filter" for name in names[exchange:])
 
 
 def answer(frame: DataFrame, pattern: Pattern) -> list[str]:
-    """Give the matches in the order of time."""
+    """Return the matches in the order of time."""
     return [str(row) for row in on(frame, pattern, "user").toDF().sort("matchTimestamp").collect()]
 
 
 @pytest.fixture
 def unfiltered(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Give a switch that turns the filter off."""
+    """Return a switch that turns the filter off."""
     nothing = Relevance(frozenset(), "turned off")
     return lambda: monkeypatch.setattr(prefilter, "relevance_of", lambda nfa, shows: nothing)
 

@@ -37,7 +37,7 @@ class Rising(IterativeCondition):
 
 
 def cheap(event: Any) -> bool:
-    """Say whether an event is cheap."""
+    """Whether an event is cheap."""
     return event.price < 1
 
 
@@ -52,13 +52,13 @@ def with_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def not_zero() -> object:
-    """Give what stands for the compiled module unless that is switched off."""
+    """Return what stands for the compiled module unless that is switched off."""
     return None if os.environ.get("PYFLINKCEP_KERNEL") == "0" else object()
 
 
 @pytest.fixture
 def explained(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Give what explain() prints for a pattern, as sections of lines."""
+    """Return what explain() prints for a pattern, as sections of lines."""
     frame = spark.createDataFrame([], SCHEMA)
 
     def explain(pattern: Pattern, *keys: Any) -> dict[str, list[str]]:

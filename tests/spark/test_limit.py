@@ -23,7 +23,7 @@ def source(folder: Path) -> FileSource:
 
 
 def job(events: Any, most: int, policy: str) -> Any:
-    """Give the pattern with a bound on the events."""
+    """Return the pattern with a bound on the events."""
     pattern = Pattern.begin("a").where("name = 'a'").followedBy("b").where("name = 'b'")
     stream = CEP.pattern(
         keyBy(events, "user"), pattern, maxPartialMatches=most, onTooManyPartialMatches=policy

@@ -15,7 +15,7 @@ STAGES = 100
 
 
 def chain(condition: Any) -> Pattern:
-    """Give a pattern of stages that follow each other, each with a condition of its own."""
+    """Return a pattern of stages that follow each other, each with a condition of its own."""
     pattern: Any = Pattern.begin("s0").where(condition(0))
     for number in range(1, STAGES):
         pattern = pattern.followedBy(f"s{number}").where(condition(number))

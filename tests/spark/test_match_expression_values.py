@@ -53,7 +53,7 @@ RULES = (
 
 @pytest.fixture(scope="module")
 def taken(spark: SparkSession) -> DataFrame:
-    """Give a start, what is taken and the event that is tested, for each case."""
+    """Return a start, what is taken and the event that is tested, for each case."""
     rows = []
     for key, (before, tested) in TAKEN.items():
         whole = [("s", None, None, None, None), *(("a", v, n, None, None) for v, n in before)]
@@ -64,7 +64,7 @@ def taken(spark: SparkSession) -> DataFrame:
 
 
 def after_all(condition: str) -> Pattern:
-    """Give the pattern: a start, everything that is taken, and the event that is tested."""
+    """Return the pattern: a start, everything that is taken, and the event that is tested."""
     a = Pattern.begin("s").where("kind = 's'").next("a").where(A).oneOrMore().consecutive()
     return a.optional().next("b").where(B).where(condition)
 

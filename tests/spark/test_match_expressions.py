@@ -35,12 +35,12 @@ Stages = Callable[[str], list[Event]]
 
 
 def prices(events: list[Event]) -> list[float]:
-    """Give the prices that are not null."""
+    """Return the prices that are not null."""
     return [e.price for e in events if e.price is not None]
 
 
 def amounts(events: list[Event]) -> list[int]:
-    """Give the quantities that are not null."""
+    """Return the quantities that are not null."""
     return [e.qty for e in events if e.qty is not None]
 
 
@@ -50,12 +50,12 @@ def above(value: float | None, other: float | None) -> bool:
 
 
 def mean(values: list[float]) -> float | None:
-    """Give the average, null of none."""
+    """Return the average, null of none."""
     return sum(values) / len(values) if values else None
 
 
 def most(values: list[float]) -> float | None:
-    """Give the maximum, null of none."""
+    """Return the maximum, null of none."""
     return max(values, default=None)
 
 
@@ -99,7 +99,7 @@ CONDITIONS: Mapping[str, Callable[[Event, Stages], bool]] = {
 
 
 def python(sql: str) -> Any:
-    """Give the Python condition that means the same."""
+    """Return the Python condition that means the same."""
     function = CONDITIONS[sql]
     return lambda e, ctx: bool(function(e, lambda stage: list(ctx.getEventsForPattern(stage))))
 
@@ -118,13 +118,13 @@ Skip = AfterMatchSkipStrategy
 
 
 def rise(c: Written, skip: AfterMatchSkipStrategy | None = None) -> Pattern:
-    """Give the pattern of prices above the average so far, then a drop of the quantity."""
+    """Return the pattern of prices above the average so far, then a drop of the quantity."""
     up = Pattern.begin("a", skip).where(c(A)).followedBy("up").where(c(RISE)).oneOrMore()
     return up.followedBy("b").where(c(DROP)).within(ms(30))
 
 
 def branching(c: Written) -> Pattern:
-    """Give a pattern in which every event may be taken or left."""
+    """Return a pattern in which every event may be taken or left."""
     b = Pattern.begin("a").where(c(A)).followedByAny("b")
     b = b.where(c("kind = 'b' and price > max(a.price)"))
     return (
@@ -133,28 +133,28 @@ def branching(c: Written) -> Pattern:
 
 
 def optional(c: Written) -> Pattern:
-    """Give a pattern with stages that may be empty."""
+    """Return a pattern with stages that may be empty."""
     a = Pattern.begin("a").where(c(A)).times(1, 3)
     b = a.followedBy("b").where(c("kind <> 'a' and coalesce(sum(a.qty), 0) > 3")).optional()
     return b.next("c").where(c("count(b) = 0 or price > last(b.price)")).within(ms(15))
 
 
 def loops(c: Written) -> Pattern:
-    """Give a loop that looks at itself and combines, with an end that looks at it too."""
+    """Return a loop that looks at itself and combines, with an end that looks at it too."""
     a = Pattern.begin("a").where(c("kind = 'a' and price > coalesce(avg(a.price), 0)"))
     a = a.oneOrMore().allowCombinations().until(c("sum(a.qty) > 4 or kind = 'c'"))
     return a.followedBy("b").where(c(B)).within(ms(15))
 
 
 def alternatives(c: Written) -> Pattern:
-    """Give a pattern with or_, and one of the stages after a NOT stage that looks back."""
+    """Return a pattern with or_, and one of the stages after a NOT stage that looks back."""
     a = Pattern.begin("a").where(c(A)).oneOrMore().consecutive()
     n = a.notFollowedBy("n").where(c("not price > avg(a.price * a.qty)"))
     return n.followedBy("b").where(c("qty = 1")).or_(c("price > last(a.price)")).within(ms(20))
 
 
 def group(c: Written) -> Pattern:
-    """Give a pattern in which a group repeats."""
+    """Return a pattern in which a group repeats."""
     inner = Pattern.begin("a").where(c(A)).followedBy("b").where(c("price > last(a.price)"))
     outer = Pattern.begin(inner).times(2)
     return (
@@ -163,7 +163,7 @@ def group(c: Written) -> Pattern:
 
 
 def quoted(c: Written) -> Pattern:
-    """Give a pattern with a stage whose name is no identifier."""
+    """Return a pattern with a stage whose name is no identifier."""
     n = Pattern.begin("n 1").where(c(B)).oneOrMore()
     return n.next("c").where(c("last(`n 1`.qty) is null")).within(ms(10))
 
@@ -183,7 +183,7 @@ PATTERNS: Mapping[str, Callable[[Written], Pattern]] = {
 
 
 def random_events(seed: int, users: int, each: int) -> list[Event]:
-    """Give events of some users, nulls among them."""
+    """Return events of some users, nulls among them."""
     rng = random.Random(seed)
     return [
         Event(

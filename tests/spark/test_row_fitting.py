@@ -107,7 +107,7 @@ REFUSED: list[tuple[DataType, Any]] = [
 
 
 def writer(type_: DataType, nullable: bool = True) -> RowWriter:
-    """Give a writer for two columns, the second of this type."""
+    """Return a writer for two columns, the second of this type."""
     return RowWriter(
         StructType([StructField("n", IntegerType()), StructField("value", type_, nullable)]), "f"
     )

@@ -27,7 +27,7 @@ KILLS = 10
 
 
 def events() -> list[tuple[str, int, str, int]]:
-    """Give events of some users, up to 20 ms out of order, none of them late."""
+    """Return events of some users, up to 20 ms out of order, none of them late."""
     choose = random.Random(5)
     times = sorted(
         range(1000, 1000 + 10 * FILES * 12, 10), key=lambda ts: ts + choose.randrange(20)
@@ -39,7 +39,7 @@ def events() -> list[tuple[str, int, str, int]]:
 
 
 def expected() -> list[tuple[Any, ...]]:
-    """Give all matches of the events."""
+    """Return all matches of the events."""
     from pyflinkcep import Pattern
 
     pattern = Pattern.begin("a").where(lambda e: e.name == "a").followedBy("b")
@@ -51,7 +51,7 @@ def expected() -> list[tuple[Any, ...]]:
 
 
 def written(spark: SparkSession, folder: Path, *modes: str) -> list[tuple[Any, ...]]:
-    """Give what jobs wrote, as Spark reads it: only files that their logs know."""
+    """Return what jobs wrote, as Spark reads it: only files that their logs know."""
     found: list[tuple[Any, ...]] = []
     for mode in modes:
         table = spark.read.schema("user string, a int, b int, at bigint").json(str(folder / mode))
@@ -98,13 +98,13 @@ def finish(job: Any) -> None:
 
 
 def commits(folder: Path) -> int:
-    """Give the number of micro-batches that are committed."""
+    """Return the number of micro-batches that are committed."""
     return len(list((folder / "checkpoint" / "commits").glob("[0-9]*")))
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give a folder with the events in files."""
+    """Return a folder with the events in files."""
     source, rows = FileSource(tmp_path / "source", SCHEMA), events()
     source.add(*(rows[at : at + 12] for at in range(0, len(rows), 12)))
     return tmp_path
@@ -150,7 +150,7 @@ def test_killed_python_worker(spark: SparkSession, folder: Path) -> None:
 
 
 def _busy_worker(pid: int) -> psutil.Process | None:
-    """Give a Python worker of a job's JVM that is doing something."""
+    """Return a Python worker of a job's JVM that is doing something."""
     for process in psutil.Process(pid).children(recursive=True):
         try:
             parent = process.parent()

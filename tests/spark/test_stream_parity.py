@@ -38,7 +38,7 @@ def everything(table: DataFrame, name: str, pattern: Pattern, keyed: bool = True
 
 
 def in_one(results: dict[str, Any]) -> DataFrame:
-    """Give all outputs of many results as one DataFrame of (case, tag, row, late)."""
+    """Return all outputs of many results as one DataFrame of (case, tag, row, late)."""
     parts = [
         result.tagged().select(
             F.lit(name).alias("case"), "tag", F.coalesce("main", "timeouts").alias("row"), "late"
@@ -49,7 +49,7 @@ def in_one(results: dict[str, Any]) -> DataFrame:
 
 
 def answers(rows: list[Any], keyed: dict[str, bool]) -> dict[str, Answer]:
-    """Give rows of :func:`in_one` as kind → key → results in order, by case."""
+    """Return rows of :func:`in_one` as kind → key → results in order, by case."""
     found: dict[str, Any] = {name: {"main": [], "timeouts": [], "late": []} for name in keyed}
     for case, tag, row, late in rows:
         if tag == "late":
@@ -65,7 +65,7 @@ def answers(rows: list[Any], keyed: dict[str, bool]) -> dict[str, Answer]:
 def harness_answer(
     pattern: Pattern, keyed: bool, batches: list[list[dict[str, Any]]], watermarks: list[int]
 ) -> Answer:
-    """Give what the operator gives for micro-batches, each under its watermark."""
+    """Return what the operator gives for micro-batches, each under its watermark."""
     harness = OperatorTestHarness(pattern, timeoutHandling=True, lateDataOutput=True)
     for number, watermark in enumerate(watermarks):
         harness.processWatermark(watermark)
@@ -86,7 +86,7 @@ def _collected(harness: OperatorTestHarness) -> Answer:
 
 
 def chosen_cases(count: int) -> list[Case]:
-    """Give recorded cases whose patterns have different names in Spark's metrics."""
+    """Return recorded cases whose patterns have different names in Spark's metrics."""
     cases = {
         build_pattern(case).describe(): case
         for case in reversed(load("operator_cases"))
@@ -158,7 +158,7 @@ def test_recorded_cases_in_two_queries(spark: SparkSession, tmp_path: Path) -> N
 
 
 def patterns() -> dict[str, Pattern]:
-    """Give three patterns that use most of what there is, SQL and Python conditions."""
+    """Return three patterns that use most of what there is, SQL and Python conditions."""
     skip = AfterMatchSkipStrategy.skipPastLastEvent()
     return {
         "loop": Pattern.begin("a", skip).where("name = 'a'").followedBy("b").where(lambda e: e.name == "b")
@@ -172,7 +172,7 @@ def patterns() -> dict[str, Pattern]:
 
 
 def disordered(seed: int, case: str, size: int) -> list[tuple[Any, ...]]:
-    """Give events of three keys in random disorder of up to 12 ms, all times different."""
+    """Return events of three keys in random disorder of up to 12 ms, all times different."""
     choose = random.Random(f"{seed} {case}")
     times = sorted(range(100, 100 + 3 * size, 3), key=lambda ts: ts + choose.randrange(12))
     return [

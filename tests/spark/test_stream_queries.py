@@ -22,7 +22,7 @@ PAIR = "user string, a int, b int"
 
 @pytest.fixture
 def source(tmp_path: Path) -> FileSource:
-    """Give an empty source."""
+    """Return an empty source."""
     return FileSource(tmp_path / "source")
 
 
@@ -34,7 +34,7 @@ def one_task(spark: SparkSession) -> Any:
 
 
 def a_to_b(window_ms: int | None = 20, condition_of_b: Any = "name = 'b'") -> Pattern:
-    """Give the pattern: a, some time after it b."""
+    """Return the pattern: a, some time after it b."""
     pattern = Pattern.begin("a").where("name = 'a'").followedBy("b").where(condition_of_b)
     return pattern if window_ms is None else pattern.within(timedelta(milliseconds=window_ms))
 
@@ -45,12 +45,12 @@ def on(table: DataFrame, pattern: Pattern, **more: Any) -> Any:
 
 
 def pairs(stream: Any) -> Any:
-    """Give each match as (user, id of a, id of b)."""
+    """Return each match as (user, id of a, id of b)."""
     return stream.select(lambda m: (m["a"][0].user, m["a"][0].id, m["b"][0].id), PAIR)
 
 
 def plain(rows: list[Any]) -> Rows:
-    """Give rows as tuples."""
+    """Return rows as tuples."""
     return [tuple(row) for row in rows]
 
 

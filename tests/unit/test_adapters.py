@@ -40,11 +40,11 @@ class Context:
         self.side: list[tuple[str, Any]] = []
 
     def timestamp(self) -> int:
-        """Give the time of the match."""
+        """Return the time of the match."""
         return 77
 
     def currentProcessingTime(self) -> int:
-        """Give the clock."""
+        """Return the clock."""
         return 0
 
     def output(self, outputTag: OutputTag, value: Any) -> None:
@@ -56,7 +56,7 @@ class Sum(PatternSelectFunction):
     """Adds up."""
 
     def select(self, pattern: Any) -> Any:
-        """Give one row."""
+        """Return one row."""
         return (sum(pattern["a"]),)
 
 
@@ -64,7 +64,7 @@ class Each(PatternFlatSelectFunction):
     """Gives a row for each event."""
 
     def flatSelect(self, pattern: Any, out: Any) -> None:
-        """Give rows."""
+        """Return rows."""
         for number in pattern["a"]:
             out.collect((number,))
 
@@ -73,7 +73,7 @@ class Late(PatternTimeoutFunction):
     """Gives the time of the timeout."""
 
     def timeout(self, pattern: Any, timeoutTimestamp: int) -> Any:
-        """Give one row."""
+        """Return one row."""
         return (len(pattern["a"]), timeoutTimestamp)
 
 
@@ -189,7 +189,7 @@ class Rich(RichPatternSelectFunction):
         self._note("close")
 
     def select(self, pattern: Any) -> Any:
-        """Give the task's name."""
+        """Return the task's name."""
         return self.getRuntimeContext().getTaskName()
 
 

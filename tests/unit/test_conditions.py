@@ -26,7 +26,7 @@ from pyflinkcep.runtime import RuntimeContext
 
 
 def is_positive(event: int) -> bool:
-    """Say whether a number is positive."""
+    """Whether a number is positive."""
     return event > 0
 
 
@@ -34,7 +34,7 @@ class Context:
     """A context with events of one stage."""
 
     def getEventsForPattern(self, name: str) -> list[int]:
-        """Give 1 for stage ``up``."""
+        """Return 1 for stage ``up``."""
         return [1] if name == "up" else []
 
 

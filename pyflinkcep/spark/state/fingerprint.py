@@ -19,7 +19,7 @@ LASTING = ("key", "time column", "columns", "key groups")
 
 def fingerprint(nfa: NFA, layout: Layout, key_groups: int) -> dict[str, str]:
     """
-    Give what must stay the same for stored state to be used again.
+    Return what must stay the same for stored state to be used again.
 
     Parameters
     ----------
@@ -60,20 +60,20 @@ def fingerprint(nfa: NFA, layout: Layout, key_groups: int) -> dict[str, str]:
 
 
 def answers(stored: Mapping[str, str]) -> dict[str, int]:
-    """Give the bit of each SQL condition, by its text, of the pattern of a fingerprint."""
+    """Return the bit of each SQL condition, by its text, of the pattern of a fingerprint."""
     words = ((what.split(), text) for what, text in stored.items())
     return {text: 1 << int(what[1]) for what, text in words if what[0] == "condition"}
 
 
 def values(stored: Mapping[str, str]) -> dict[str, int]:
-    """Give the number of each field of match expressions, by its SQL, of a fingerprint."""
+    """Return the number of each field of match expressions, by its SQL, of a fingerprint."""
     words = ((what.split(), text) for what, text in stored.items())
     return {text: int(what[1]) for what, text in words if what[0] == "value"}
 
 
 def changes(stored: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:
     """
-    Say what differs between two fingerprints.
+    Return what differs between two fingerprints.
 
     Examples
     --------

@@ -48,20 +48,20 @@ class KeyGroups:
         return 1 << (wanted.bit_length() - 1)
 
     def groups(self, hashes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Give the key group of each key hash."""
+        """Return the key group of each key hash."""
         return (hashes.view(np.uint64) % np.uint64(self.count)).astype(np.int64)
 
     def pages(self, hashes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Give what is left of each key hash, to divide a key group further."""
+        """Return what is left of each key hash, to divide a key group further."""
         return (hashes.view(np.uint64) // np.uint64(self.count)).astype(np.int64)
 
     def buckets(self, groups: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Give the bucket number of each key group."""
+        """Return the bucket number of each key group."""
         return groups % self.bucket_count
 
     def bucket_ids(self) -> list[int]:
         """
-        Give the value that Spark groups by for each bucket number.
+        Return the value that Spark groups by for each bucket number.
 
         They are chosen so that Spark's hash puts one into each of as many shuffle partitions as
         there are buckets, and equally many into each of any smaller power of two.

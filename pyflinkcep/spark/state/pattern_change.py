@@ -25,7 +25,7 @@ def requeued(
     expressions: MatchValues | None = None,
 ) -> pa.Table:
     """
-    Give queued events as another pattern needs them.
+    Return queued events as another pattern needs them.
 
     Parameters
     ----------
@@ -53,19 +53,19 @@ def requeued(
     known = values(fingerprint)
     for number, field in enumerate(expressions.fields if expressions is not None else ()):
         if field.sql not in known:
-            raise _not_asked(table, f"{field.sql!r}, which a condition needs,")
+            raise _not_asked(table, f"{field.sql!r}, which a condition needs")
         column = table.column(f"{VALUE}{known[field.sql]}")
         new = new.append_column(f"{VALUE}{number}", column)
     return new.select(schema.names)
 
 
 def _bits(table: pa.Table, known: Mapping[str, int], nfa: NFA) -> pa.Array:
-    """Give the answers to the conditions of the pattern at work."""
+    """Return the answers to the conditions of the pattern at work."""
     bits = np.zeros(table.num_rows, np.int64)
     for atom in spark_atoms(nfa):
         text = atom.condition.text  # type: ignore[attr-defined]
         if text not in known:
-            raise _not_asked(table, f"the condition {text!r} (stage {atom.stage!r})")
+            raise _not_asked(table, f"the new condition {text!r} (stage {atom.stage!r})")
         held = table.column(BITS).to_numpy() & known[text] != 0
         bits |= np.where(held, np.int64(atom.bit), 0)
     return pa.array(bits)
@@ -73,9 +73,9 @@ def _bits(table: pa.Table, known: Mapping[str, int], nfa: NFA) -> pa.Array:
 
 def _not_asked(table: pa.Table, what: str) -> PatternChangedError:
     return PatternChangedError(
-        f"{table.num_rows} events wait that Spark was not asked {what} of",
-        "write the new condition as a Python function, which can still be asked of them, "
-        "or begin a new checkpoint",
+        f"{table.num_rows} buffered events were never evaluated against {what}",
+        "write the new condition as a Python function, which can still be evaluated, "
+        "or start from a new checkpoint",
     )
 
 
@@ -83,7 +83,7 @@ def still_droppable(
     dropped: Iterable[int], fingerprint: Mapping[str, str], nfa: NFA, droppable: frozenset[int]
 ) -> list[int]:
     """
-    Give the bits of events that were dropped, as another pattern counts conditions.
+    Return the bits of events that were dropped, as another pattern counts conditions.
 
     Parameters
     ----------
@@ -106,9 +106,8 @@ def still_droppable(
     counted = {sum(new for new, old in atoms if bits & old) for bits in dropped}
     if not counted <= droppable:
         raise PatternChangedError(
-            "events wait that came without those that the old pattern had no use for, "
-            "and the new one has",
-            "let the old pattern run with sideOutputLateData(), which keeps every event, until "
-            "the watermark has passed those that wait; or begin a new checkpoint",
+            "events that the new pattern needs were dropped while others were buffered",
+            "run the old pattern with sideOutputLateData(), which keeps every event, until the "
+            "watermark has passed the buffered ones; or start from a new checkpoint",
         )
     return sorted(counted)

@@ -53,7 +53,7 @@ _PACKED_BYTES = 8 << 20
 
 
 def write_times(times: Ints) -> bytes:
-    """Give times as bytes: the earliest, then each one's distance from it in as few bytes as do."""
+    """Return times as bytes: the earliest, and the distances from it in as few bytes as do."""
     earliest = times.min()
     # Without a sign the distance cannot overflow.
     distances = times.view(np.uint64) - earliest.view(np.uint64)

@@ -70,7 +70,7 @@ class UnpackTask:
 
 def pack_results(found: Found, events: EventStore) -> tuple[bytes, bytes]:
     """
-    Give results and their events as bytes.
+    Return results and their events as bytes.
 
     Parameters
     ----------

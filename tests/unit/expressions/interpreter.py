@@ -134,7 +134,7 @@ def binary(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
 
 
 def passing(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
-    """Give the other value where one is NULL."""
+    """Return the other value where one is NULL."""
     if a is None or b is None:
         return b if a is None else a
     if op is Op.ADD_PASSING:

@@ -36,7 +36,7 @@ def values_of(text: str, ansi: bool = True) -> MatchValues:
 
 
 def program(text: str) -> str:
-    """Give a program as text."""
+    """Return a program as text."""
     (code,) = values_of(text).programs.values()
     return " ".join(op.name if arg is None else f"{op.name}:{_said(arg)}" for op, arg in code)
 
@@ -159,7 +159,7 @@ EVENTS = st.fixed_dictionaries(
 
 @st.composite
 def numbers(draw: Any, depth: int = 2) -> str:
-    """Give an expression that is a number."""
+    """Return an expression that is a number."""
     kinds = ["aggregate", "aggregate", "column", "literal", "offset"]
     match draw(st.sampled_from(kinds + ["operator"] * 3 * (depth > 0))):
         case "aggregate":
@@ -183,7 +183,7 @@ def numbers(draw: Any, depth: int = 2) -> str:
 
 @st.composite
 def truths(draw: Any, depth: int = 2) -> str:
-    """Give an expression that is a boolean."""
+    """Return an expression that is a boolean."""
     if depth and draw(st.booleans()):
         left, right = draw(truths(depth - 1)), draw(truths(depth - 1))
         return str(draw(st.sampled_from([f"({left} and {right})", f"({left} or {right})",
@@ -197,7 +197,7 @@ def truths(draw: Any, depth: int = 2) -> str:
 
 @st.composite
 def compiled_expressions(draw: Any) -> tuple[MatchValues, list[str]]:
-    """Give a compiled expression whose parts about one event are plain columns."""
+    """Return a compiled expression whose parts about one event are plain columns."""
     text = f"coalesce(max(a.n), 0) >= 0 and last(c.m) is null or {draw(truths())}"
     expression: Any = sql_condition(text)
     parts = [part for part in expression.event_parts() if part not in KINDS]
@@ -250,7 +250,7 @@ def test_generated_functions_do_what_the_programs_say(
 
 
 def outcome(function: Any) -> object:
-    """Give the result, or that there is an error."""
+    """Return the result, or that there is an error."""
     try:
         return function()
     except (ArithmeticError, Failed):
@@ -262,7 +262,7 @@ SCOPE = Scope({"a", "c", "end"}, own="a")
 
 @st.composite
 def aggregates(draw: Any) -> str:
-    """Give an aggregate of MATCH_RECOGNIZE, in which the event at hand may count."""
+    """Return an aggregate of MATCH_RECOGNIZE, in which the event at hand may count."""
     where = draw(st.sampled_from(["a.", "c.", ""])) + draw(st.sampled_from("nmxy"))
     function = draw(st.sampled_from(["first", "last", "count", "sum", "min", "max", "avg"]))
     offset = f", {draw(st.integers(0, 3))}" if function in ("first", "last") else ""
@@ -319,7 +319,7 @@ class Counted:
 def matches(
     pattern: Pattern, values: MatchValues, events: list[Any], fields: Any
 ) -> list[dict[str, list[Any]]]:
-    """Give the matches of a pattern over numbers."""
+    """Return the matches of a pattern over numbers."""
     expressions = Expressions(generated(values), fields)
     rules = CepOperator(NFACompiler.compile(pattern), expressions=expressions)
     results, state = Results(rules.nfa.stages, False), rules.new_key()
@@ -329,7 +329,7 @@ def matches(
 
 
 def loop_then(last: str) -> Pattern:
-    """Give the pattern: 0, ones directly after it, then a 2 of which an expression holds."""
+    """Return the pattern: 0, ones directly after it, then a 2 of which an expression holds."""
     ones = Pattern.begin("s").where(lambda n: n == 0).next("up").where(lambda n: n == 1)
     return ones.oneOrMore().consecutive().next("b").where(lambda n: n == 2).where(last)
 

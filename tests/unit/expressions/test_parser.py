@@ -16,7 +16,7 @@ from pyflinkcep.nfa import NFACompiler
 
 
 def taken_apart(text: str) -> tuple[str, str, list[str], list[str]]:
-    """Give (what Spark answers, the match expression, its parts about one event, its stages)."""
+    """Return (what Spark answers, the match expression, its parts about one event, its stages)."""
     condition: Any = sql_condition(text)
     answered = ""
     if isinstance(condition, RichAndCondition):

@@ -37,7 +37,7 @@ Taken = list[tuple[str, dict[str, Any]]]
 
 
 def expression_of(values: MatchValues) -> MatchExpression:
-    """Give the expression that was compiled."""
+    """Return the expression that was compiled."""
     (text,) = values.programs
     expression = sql_condition(text)
     assert isinstance(expression, MatchExpression)
@@ -45,7 +45,7 @@ def expression_of(values: MatchValues) -> MatchExpression:
 
 
 def chain(taken: Taken, last: IterativeCondition) -> Pattern:
-    """Give a pattern that takes so many events for each stage, and one that a condition decides."""
+    """Return a pattern that takes so many events for each stage, and one that a condition decides."""
     pattern: Any = Pattern
     for stage in "acz":
         count = sum(other == stage for other, _ in taken)
@@ -60,7 +60,7 @@ def chain(taken: Taken, last: IterativeCondition) -> Pattern:
 
 
 def field_array(kind: Kind, column: list[Any]) -> tuple[Any, ...]:
-    """Give a field of all events as the kernel takes it."""
+    """Return a field of all events as the kernel takes it."""
     if kind is Kind.STRING:
         return column, None, False
     is_float = kind is Kind.DOUBLE
@@ -70,7 +70,7 @@ def field_array(kind: Kind, column: list[Any]) -> tuple[Any, ...]:
 
 
 def kernel_answer(values: MatchValues, taken: Taken, rows: list[list[Any]]) -> bool:
-    """Say whether the expression holds for the last event, once the others are taken."""
+    """Whether the expression holds for the last event, once the others are taken."""
     nfa = NFACompiler.compile(chain(taken, expression_of(values)))
     kernel = make_kernel(nfa, values=values)
     assert kernel is not None

@@ -66,12 +66,12 @@ class Both:
         self.run.kernel.advance(self.key, time)
 
     def found(self) -> tuple[list[Found], list[Found]]:
-        """Give the results of the plain path and of the kernel since this was last asked."""
+        """Return the results of the plain path and of the kernel since this was last asked."""
         plain, self.output.found = self.output.found, []
         return plain, self.run.results()
 
     def states(self) -> tuple[tuple[list[int], list[Any]], tuple[list[int], list[Any]]]:
-        """Give the state as the plain path and the kernel write it."""
+        """Return the state as the plain path and the kernel write it."""
         writer = StateWriter(self.nfa)
         writer.write(self.state)
         return (writer.numbers, writer.events), self.run.written(self.key)

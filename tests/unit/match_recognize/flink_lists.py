@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 
 def can_answer(case: dict[str, Any]) -> bool:
-    """Say whether a case is one clause over the plain table, with all of its output."""
+    """Whether a case is one clause over the plain table, with all of its output."""
     head = "SELECT * FROM events MATCH_RECOGNIZE"
     plain = case["sql"].startswith(head) and case["sql"].endswith(") AS T")
     times = [type_ for name, type_ in case["columns"] if name == case["rowtime"]]
@@ -34,7 +34,7 @@ def can_answer(case: dict[str, Any]) -> bool:
 
 
 def answer(_spark: Any, case: dict[str, Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Give columns and rows of a recorded case."""
+    """Return columns and rows of a recorded case."""
     statement = Statement(case["sql"])
     use = statement.next_use()
     assert use is not None

@@ -24,7 +24,7 @@ _BINARY = {
 
 
 def computed(sql: str, row: Mapping[str, Any]) -> Any:
-    """Give the value of an expression over a row, columns by their names in small letters."""
+    """Return the value of an expression over a row, columns by their names in small letters."""
     return _value(parsed(sql), row)
 
 

@@ -21,7 +21,7 @@ _KINDS = {"INT": Kind.BIGINT, "STRING": Kind.STRING, "DOUBLE": Kind.DOUBLE}
 
 
 def answer(_spark: Any, case: dict[str, Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Give columns and rows of a recorded case whose select list is of plain columns."""
+    """Return columns and rows of a recorded case whose select list is of plain columns."""
     statement = Statement(case["sql"])
     use = statement.next_use()
     assert use is not None
@@ -38,7 +38,7 @@ def answer(_spark: Any, case: dict[str, Any]) -> tuple[list[str], list[tuple[Any
 
 
 def parsed_select(text: str) -> list[str]:
-    """Give the names of a select list."""
+    """Return the names of a select list."""
     head = text.partition("SELECT")[2].partition("FROM")[0]
     return [name.strip().rpartition(".")[2].strip("`") for name in head.split(",")]
 

@@ -14,7 +14,7 @@ from pyflinkcep.match_recognize.statement import Statement
 
 
 def plans(sql: str, columns: Sequence[str], dialect: str) -> list[FlinkClause | StandardClause]:
-    """Give the plan of each clause of a statement."""
+    """Return the plan of each clause of a statement."""
     statement, found = Statement(sql), []
     while (use := statement.next_use()) is not None:
         standard = dialect == "standard"

@@ -17,7 +17,7 @@ _CLAUSE = "(ORDER BY ts MEASURES A.x AS x PATTERN (A) DEFINE A AS x > 1)"
 
 
 def _uses(text: str) -> tuple[list[tuple[str, str | None]], str]:
-    """Give query and alias of each clause, and what remains of the statement."""
+    """Return query and alias of each clause, and what remains of the statement."""
     statement, found = Statement(text.replace("MR", f"MATCH_RECOGNIZE {_CLAUSE}")), []
     while (use := statement.next_use()) is not None:
         found.append((use.query, use.alias))

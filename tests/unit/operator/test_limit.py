@@ -18,7 +18,7 @@ def harness(most: int | None, policy: str = "fail") -> OperatorTestHarness:
 
 
 def feed(into: OperatorTestHarness, names: str) -> None:
-    """Give one key events a millisecond apart, and a watermark after them."""
+    """Return one key events a millisecond apart, and a watermark after them."""
     for time, name in enumerate(names.split()):
         into.processElement(name, time, key="k")
     into.processWatermark(99)

@@ -27,7 +27,7 @@ def feed(harness: OperatorTestHarness, line: str, key: Any = None) -> None:
 
 
 def results(rows: list[tuple[Any, int, Any]]) -> list[str]:
-    """Give matches or timeouts as ``5:{a b}``."""
+    """Return matches or timeouts as ``5:{a b}``."""
     return [f"{timestamp}:{braces(match)}" for _, timestamp, match in rows]
 
 

@@ -64,13 +64,13 @@ def operator_for(text: str, skip: Skip | None = None) -> KeyedCepOperator:
 
 
 def results(operator: KeyedCepOperator) -> list[str]:
-    """Give what was collected."""
+    """Return what was collected."""
     assert isinstance(operator.output, Collect)
     return operator.output.results
 
 
 def save(operator: KeyedCepOperator) -> bytes:
-    """Give the state as bytes."""
+    """Return the state as bytes."""
     return snapshot(operator, Json(), Json())
 
 

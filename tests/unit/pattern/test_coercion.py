@@ -21,7 +21,7 @@ class Context:
     """A context with events of one stage."""
 
     def getEventsForPattern(self, name: str) -> list[int]:
-        """Give 1 for stage ``up``."""
+        """Return 1 for stage ``up``."""
         return [1] if name == "up" else []
 
 

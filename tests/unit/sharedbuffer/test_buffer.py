@@ -45,12 +45,12 @@ class Fixture:
         self.accessor.release_node(self.nodes[node], dewey(version))
 
     def forget_events(self) -> None:
-        """Give back what registering took."""
+        """Return back what registering took."""
         for entry in self.events.values():
             self.accessor.release_event(entry)
 
     def paths(self, node: str, version: str) -> list[dict[str, list[Any]]]:
-        """Give the ways of a run, by event."""
+        """Return the ways of a run, by event."""
         paths = self.accessor.extract_patterns(self.nodes[node], dewey(version))
         return [{stage: [e.event for e in path[stage]] for stage in path} for path in paths]
 

@@ -60,12 +60,12 @@ Found = tuple[str | None, int, list[list[Any]]]
 
 
 def pushed_down(spec: Spec) -> Any:
-    """Give a condition as a text, in place of SQL, where one event is enough."""
+    """Return a condition as a text, in place of SQL, where one event is enough."""
     return python_condition(spec) if is_iterative(spec) else json.dumps(spec)
 
 
 def name_is(name: str) -> str:
-    """Give the condition, as a text, that an event has a name."""
+    """Return the condition, as a text, that an event has a name."""
     return json.dumps(["name", name])
 
 
@@ -78,7 +78,7 @@ class SpyStorage(MemoryStorage):
         self.pages_written: list[PageId] = []
 
     def read_page(self, page: PageId) -> bytes:
-        """Give a page."""
+        """Return a page."""
         self.pages_read.append(page)
         return super().read_page(page)
 
@@ -198,7 +198,7 @@ class Bucket:
         self.task = StreamTask(plan, RuntimeContext("test", 0))
 
     def events(self, rows: Iterable[dict[str, Any]]) -> pa.Table:
-        """Give rows of ``key, ts, id, name, price`` as packed events."""
+        """Return rows of ``key, ts, id, name, price`` as packed events."""
         atoms = spark_atoms(self.task.nfa)
         table: dict[str, list[Any]] = {field.name: [] for field in self.task.schema}
         for row in rows:
@@ -232,12 +232,12 @@ class Bucket:
         return Arrivals(tables, max(row["latest"] for row in rows), dropped)
 
     def close(self) -> None:
-        """Give the final watermark, as a flush does."""
+        """Return the final watermark, as a flush does."""
         self.watermark = MAX_WATERMARK
         self._run(Arrivals())
 
     def index(self) -> BucketIndex:
-        """Give the table of contents of the state."""
+        """Return the table of contents of the state."""
         return BucketWork(self.task, self.storage).index
 
     def pages(self) -> dict[PageId, Page]:
@@ -269,16 +269,16 @@ class Bucket:
 
 
 def named(name: str) -> Any:
-    """Give a Python condition for the name of an event."""
+    """Return a Python condition for the name of an event."""
     return lambda event: event.name == name
 
 
 def a_to_b(condition: Any = name_is, window_ms: int | None = 20) -> Pattern:
-    """Give the pattern: a, some time after it b."""
+    """Return the pattern: a, some time after it b."""
     pattern = Pattern.begin("a").where(condition("a")).followedBy("b").where(condition("b"))
     return pattern if window_ms is None else pattern.within(timedelta(milliseconds=window_ms))
 
 
 def event(key: str, ts: int, name: str, id: int | None = None) -> dict[str, Any]:
-    """Give an event; its id is its time unless given."""
+    """Return an event; its id is its time unless given."""
     return {"key": key, "ts": ts, "name": name, "id": ts if id is None else id}

@@ -28,7 +28,7 @@ _CASES = chunks(OPERATOR_FILES, 50)
 
 
 def rows_for_subtypes(case: Case) -> Case:
-    """Give a case whose ``subtype`` stages look at a column, since Rows have no subclasses."""
+    """Return a case whose ``subtype`` stages look at a column, since Rows have no subclasses."""
     case = copy.deepcopy(case)
     stages = list(case["pattern"])
     for stage in stages:
@@ -40,12 +40,12 @@ def rows_for_subtypes(case: Case) -> Case:
 
 
 def condition(spec: Any) -> Any:
-    """Give a condition; those of one event are answered before the bucket, as Spark does."""
+    """Return a condition; those of one event are answered before the bucket, as Spark does."""
     return (lambda event: event.sub) if spec == ["sub"] else pushed_down(spec)
 
 
 def check_bucket(case: Case, filtered: bool = False) -> str | None:
-    """Say how a bucket's answer differs from Flink's; None when it does not."""
+    """Return how a bucket's answer differs from Flink's; None when it does not."""
     bucket: Any = None
     error: Exception | None = None
     keyed = case["keyed"]

@@ -22,7 +22,7 @@ Batch = tuple[list[tuple[str, Event, int]], int]
 
 @st.composite
 def micro_batches(draw: st.DrawFn) -> list[Batch]:
-    """Give micro-batches of some keys' events in any order, each with its watermark."""
+    """Return micro-batches of some keys' events in any order, each with its watermark."""
     arrivals = [
         (f"k{key}", event, ts)
         for key in range(draw(st.integers(1, 3)))

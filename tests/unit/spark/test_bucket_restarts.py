@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("each_path")
 
 
 def filled(pattern: Pattern, **more: Any) -> SpyStorage:
-    """Give the state that a pattern leaves: a partial match at 10 and queued events."""
+    """Return the state that a pattern leaves: a partial match at 10 and queued events."""
     bucket = Bucket(pattern, **more)
     bucket.batch([event("k", 10, "a")], 5)
     bucket.batch([event("k", 20, "a"), event("k", 30, "b")], 10)
@@ -123,7 +123,7 @@ def test_restart_refuses_sql_that_queued_events_were_not_asked() -> None:
     changed = Pattern.begin("a").where(name_is("a")).followedBy("c").where(name_is("c"))
     bucket = Bucket(changed, storage=storage, on_change="restart", timer=20, watermark=10)
 
-    with pytest.raises(PatternChangedError, match="2 events wait"):
+    with pytest.raises(PatternChangedError, match="2 buffered events were never evaluated"):
         bucket.batch([], 100)
     assert storage.segments_kept == 1
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("each_path")
 
 
 def random_events(seed: int, keys: int, size: int) -> list[dict[str, Any]]:
-    """Give events of many keys, up to 5 ms out of order."""
+    """Return events of many keys, up to 5 ms out of order."""
     choose = random.Random(seed)
     return [
         event(
@@ -35,7 +35,7 @@ def random_events(seed: int, keys: int, size: int) -> list[dict[str, Any]]:
 
 
 def batches_of(rows: list[dict[str, Any]], size: int) -> list[tuple[list[dict[str, Any]], int]]:
-    """Give micro-batches, each with the watermark that the rows before it make."""
+    """Return micro-batches, each with the watermark that the rows before it make."""
     found, watermark = [], 0
     for at in range(0, len(rows), size):
         part = rows[at : at + size]
@@ -47,7 +47,7 @@ def batches_of(rows: list[dict[str, Any]], size: int) -> list[tuple[list[dict[st
 def harness_answer(
     pattern: Pattern, batches: list[tuple[list[dict[str, Any]], int]]
 ) -> tuple[Any, Any, Any]:
-    """Give matches, timeouts and late events by key, of the same events and watermarks."""
+    """Return matches, timeouts and late events by key, of the same events and watermarks."""
     harness = OperatorTestHarness(pattern, timeoutHandling=True, lateDataOutput=True)
     for rows, watermark in batches:
         harness.processWatermark(watermark)
@@ -62,7 +62,7 @@ def harness_answer(
 
 
 def answer(bucket: Bucket) -> tuple[Any, Any, Any]:
-    """Give what a bucket gave, by key."""
+    """Return what a bucket gave, by key."""
     return by_key(bucket.matches), by_key(bucket.timeouts), by_key(bucket.late)
 
 

@@ -18,7 +18,7 @@ NFA = NFACompiler.compile(Pattern.begin("a"))
 
 
 def expressions(*texts: str) -> MatchValues:
-    """Give match expressions that need these fields."""
+    """Return match expressions that need these fields."""
     return MatchValues(tuple(Field(text, Kind.BIGINT) for text in texts), (), {}, True)
 
 
@@ -36,5 +36,7 @@ def test_fields_that_were_not_computed_are_refused() -> None:
     """Nothing can be made up for events that Spark was not asked about."""
     schema = pa.schema([("id", pa.int64()), ("__cep_value0", pa.int64())])
 
-    with pytest.raises(PatternChangedError, match=r"2 events wait .* 'qty', which a condition"):
+    with pytest.raises(
+        PatternChangedError, match=r"2 buffered events were never evaluated against 'qty', which a"
+    ):
         requeued(QUEUED, schema, FINGERPRINT, NFA, expressions("qty"))

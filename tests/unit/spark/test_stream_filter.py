@@ -31,18 +31,18 @@ A_TO_B = Pattern.begin("a").where(name_is("a")).followedBy("b").where(name_is("b
 
 
 def event(ts: int, name: str, key: str = "k") -> dict[str, Any]:
-    """Give an event that is told by its time."""
+    """Return an event that is told by its time."""
     return {"key": key, "ts": ts, "id": ts, "name": name}
 
 
 def names_are(names: frozenset[str]) -> str:
-    """Give the condition, as a text, that an event has one of some names."""
+    """Return the condition, as a text, that an event has one of some names."""
     return json.dumps(["or", *(["name", name] for name in sorted(names))])
 
 
 @st.composite
 def micro_batches(draw: st.DrawFn) -> list[tuple[Rows, int]]:
-    """Give micro-batches of two keys' events in any order, each with its watermark."""
+    """Return micro-batches of two keys' events in any order, each with its watermark."""
     names = st.sampled_from("abcxyz")  # no stage takes x, y or z
     events = draw(st.lists(st.tuples(names, st.integers(1, 4), st.integers(0, 12)), max_size=24))
     found, watermark, at = [], 0, 0
@@ -59,7 +59,7 @@ def micro_batches(draw: st.DrawFn) -> list[tuple[Rows, int]]:
 
 
 def seen(bucket: Bucket) -> tuple[Any, ...]:
-    """Give what can be seen: where time is hidden, a trailing NOT's matches have no order."""
+    """Return what can be seen: where time is hidden, a trailing NOT's matches have no order."""
     matches = [(key, ts if bucket.shows_time else 0, m) for key, ts, m in bucket.matches]
     if any(table.is_pending for table in bucket.task.nfa.tables.values()):
         matches.sort(key=repr)
@@ -137,7 +137,7 @@ def test_near_times_are_small() -> None:
 def packed(
     bucket: Bucket, rows: Rows, size: int, tells_latest: bool = True
 ) -> list[dict[str, Any]]:
-    """Give the packed rows of events that come in Arrow batches of a size."""
+    """Return the packed rows of events that come in Arrow batches of a size."""
     task = bucket.task
     pack = PackTask(task.layout, task.schema, task.key_groups, task.dropped, tells_latest)
     batches = bucket.events(rows).to_batches(size)
@@ -145,7 +145,7 @@ def packed(
 
 
 def ids(data: bytes | None) -> list[int]:
-    """Give the ids of packed events."""
+    """Return the ids of packed events."""
     return [] if data is None else read_table(data).column("id").to_pylist()
 
 
@@ -208,14 +208,14 @@ def test_dropped_events_are_checked() -> None:
 
 
 def waiting(pattern: Pattern = A_TO_B, filtered: bool = True) -> Bucket:
-    """Give a bucket where an a and a b wait, and a c came between them."""
+    """Return a bucket where an a and a b wait, and a c came between them."""
     bucket = Bucket(pattern, filtered=filtered)
     bucket.batch([event(10, "a"), event(11, "c"), event(12, "b")], 5)
     return bucket
 
 
 def changed(before: Bucket, pattern: Pattern, filtered: bool = True) -> Bucket:
-    """Give the bucket as another pattern finds it."""
+    """Return the bucket as another pattern finds it."""
     return Bucket(
         pattern,
         storage=before.storage,
@@ -237,7 +237,7 @@ def test_a_pattern_that_needs_what_was_dropped_is_refused(pattern: Pattern) -> N
     before = waiting()
     bucket = changed(before, pattern)
 
-    with pytest.raises(PatternChangedError, match="came without those"):
+    with pytest.raises(PatternChangedError, match="the new pattern needs were dropped"):
         bucket.batch([], 100)
     assert before.storage.segments_kept == 1
 
@@ -251,12 +251,12 @@ def test_a_pattern_that_needs_no_more_goes_on() -> None:
 
     assert first.matches == [("k", 12, [["a", 10], ["b", 12]])]
     assert second.matches == [("k", 15, [["a", 13], ["b", 15]])]
-    with pytest.raises(PatternChangedError, match="came without those"):
+    with pytest.raises(PatternChangedError, match="the new pattern needs were dropped"):
         changed(changed_once(), STRICT).batch([], 100)
 
 
 def changed_once() -> Bucket:
-    """Give a bucket whose queue an older pattern filtered, and which has been restarted since."""
+    """Return a bucket whose queue an older pattern filtered, and which has been restarted since."""
     bucket = changed(waiting(), A_TO_B.within(ms(5)))
     bucket.batch([], 6)
     return bucket

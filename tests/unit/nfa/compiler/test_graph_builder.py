@@ -298,7 +298,7 @@ WINDOWS = [
 
 
 def condition_text(condition: Any) -> str:
-    """Give a condition in the notation of the table."""
+    """Return a condition in the notation of the table."""
     if condition is None:
         return "true"
     if isinstance(condition, RichAndCondition):
@@ -309,7 +309,7 @@ def condition_text(condition: Any) -> str:
 
 
 def graph(text: str) -> list[str]:
-    """Give the compiled states of a pattern, a line each, without the final one."""
+    """Return the compiled states of a pattern, a line each, without the final one."""
     lines = []
     for table in NFACompiler.compile(parse(text)).tables.values():
         state = table.state

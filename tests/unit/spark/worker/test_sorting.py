@@ -49,20 +49,20 @@ def layout(signature: tuple[str, ...], time_unit: int | None = 1000) -> Layout:
 
 
 def events(keys: dict[str, pa.Array], times: pa.Array) -> pa.Table:
-    """Give events with their positions, and something that tells them apart."""
+    """Return events with their positions, and something that tells them apart."""
     number = pa.array(range(len(times)), pa.int64())
     return pa.table({**keys, "at": times, "number": number, POSITION: number})
 
 
 def arriving(table: pa.Table, random: Random, size: int) -> Iterator[pa.RecordBatch]:
-    """Give events as they may come from a shuffle: in any order, in batches of a size."""
+    """Return events as they may come from a shuffle: in any order, in batches of a size."""
     order = random.sample(range(table.num_rows), table.num_rows)
     return iter(table.take(pa.array(order, pa.int64())).to_batches(size))
 
 
 @st.composite
 def keyed_events(draw: Any) -> tuple[pa.Table, tuple[str, ...]]:
-    """Give events with a key of some types, nulls among them, and hashes that are often equal."""
+    """Return events with a key of some types, nulls among them, and hashes that are often equal."""
     kinds = draw(st.lists(st.sampled_from(sorted(KEYS)), max_size=3))
     size = draw(st.integers(0, 60))
     columns, ids = {}, np.zeros(size, np.int64)
@@ -90,7 +90,7 @@ def _array(values: list[Any], type_: pa.DataType) -> pa.Array:
 
 
 def keys_of(table: pa.Table, signature: tuple[str, ...]) -> list[tuple[Any, ...]]:
-    """Give each event's key as Python values; dates and times as numbers."""
+    """Return each event's key as Python values; dates and times as numbers."""
     columns = []
     for name in signature:
         column = table.column(name).combine_chunks()
@@ -103,7 +103,7 @@ def keys_of(table: pa.Table, signature: tuple[str, ...]) -> list[tuple[Any, ...]
 
 
 def by_definition(table: pa.Table, signature: tuple[str, ...]) -> dict[tuple[Any, ...], list[int]]:
-    """Give each key's events in order of time and position, the simple way."""
+    """Return each key's events in order of time and position, the simple way."""
     times = table.column("at").cast(pa.int64()).to_pylist()
     found: dict[tuple[Any, ...], list[int]] = {}
     keys = keys_of(table, signature)
@@ -113,7 +113,7 @@ def by_definition(table: pa.Table, signature: tuple[str, ...]) -> dict[tuple[Any
 
 
 def by_key(chunks: list[pa.Table], signature: tuple[str, ...]) -> dict[tuple[Any, ...], list[int]]:
-    """Give each key's events as they came; a key that comes twice is an error."""
+    """Return each key's events as they came; a key that comes twice is an error."""
     found: dict[tuple[Any, ...], list[int]] = {}
     last: Any = None
     for chunk in chunks:
@@ -149,7 +149,7 @@ def test_each_key_comes_once_and_in_order(
 
 
 def many(count: int, keys: int = 1) -> pa.Table:
-    """Give events of whole-number keys, five of each key at a time."""
+    """Return events of whole-number keys, five of each key at a time."""
     at = np.arange(count)
     key = pa.array(at % keys)
     return events({"key": key}, pa.array(at // keys // 5 * 1000, pa.timestamp("us")))
@@ -261,7 +261,7 @@ def test_files_are_gone_in_the_end(tmp_path: Path, end: str) -> None:
 
 
 def failing(batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give batches, then fail."""
+    """Return batches, then fail."""
     yield from batches
     raise OSError("the shuffle is lost")
 
@@ -295,7 +295,7 @@ def test_files_are_in_a_local_directory_of_spark(
 
 
 def made(count: int, keys: int) -> Iterator[pa.RecordBatch]:
-    """Give batches that are made when they are asked for, in Arrow's memory."""
+    """Return batches that are made when they are asked for, in Arrow's memory."""
     for start in range(0, count, 10_000):
         at = np.arange(start, start + 10_000) * 7919 % count
         table = events({"key": pa.array(at % keys)}, pa.array(at, pa.timestamp("us")))
@@ -306,7 +306,7 @@ def made(count: int, keys: int) -> Iterator[pa.RecordBatch]:
 
 @pytest.fixture
 def pool() -> Iterator[pa.MemoryPool]:
-    """Give a fresh account of Arrow's memory."""
+    """Return a fresh account of Arrow's memory."""
     usual = pa.default_memory_pool()
     fresh = pa.proxy_memory_pool(usual)
     pa.set_memory_pool(fresh)
