@@ -15,10 +15,10 @@ Run it with::
 
 Expected output::
 
-    micro-batch 3: gave up: ben at 09:03, the 5 minutes were over at 09:06
-    micro-batch 3: alert: anna got in at 09:03 after failures from 09:00 on
+    micro-batch 2: gave up: ben at 09:03, the 5 minutes were over at 09:06
+    micro-batch 2: alert: anna got in at 09:03 after failures from 09:00 on
     micro-batch 3: too late: ben success 09:06
-    micro-batch 6: alert: dave got in at 09:15 after failures from 09:13 on
+    micro-batch 5: alert: dave got in at 09:15 after failures from 09:13 on
     flush: gave up: cara at 09:17, the 5 minutes were over at 09:21
 """
 

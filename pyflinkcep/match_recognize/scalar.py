@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -12,15 +12,26 @@ import attrs
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import compiled
+from pyflinkcep.expressions.literals import interval_us
 from pyflinkcep.expressions.parser import Scope, match_part
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.expressions.tree import Aggregate, EventPart, MatchExpression, Operation, Part
+from pyflinkcep.expressions.tree import (
+    Aggregate,
+    Constant,
+    EventPart,
+    Interval,
+    MatchExpression,
+    Operation,
+    Part,
+)
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 
 __all__ = ["condition_function"]
 
+_BEFORE = "compute it in a subquery before"
 _NO_STAGES = Scope(frozenset(), has_event=False)
+_SHIFTED = re.compile(rf"\(({LEAF}\d+)\) ([+-]) INTERVAL\b(.*)", re.IGNORECASE | re.DOTALL)
 _FIELD = re.compile(rf"(?:cast\()?{LEAF}(\d+)(?: as (\w+)\))?", re.IGNORECASE)
 
 
@@ -53,15 +64,14 @@ def condition_function(
     """
     part = _leaves_as_fields(match_part(expression.sql, "", _NO_STAGES))
     of_names = {f"{LEAF}{n}": kinds[leaf] for n, leaf in enumerate(expression.leaves)}
+    _check_fields(part, of_names)
     values = compiled([("DEFINE", MatchExpression(expression.text, part))], of_names, ansi)
     (function,) = generated(values).conditions.values()
     wanted, casts = [], []
     for field in values.fields:
         found = _FIELD.fullmatch(field.sql)
         if found is None or found[2] not in (None, "double"):
-            raise InputError(
-                f"{field.sql!r} beside values of the match", "compute it in a subquery before"
-            )
+            raise InputError(f"{field.sql!r} beside values of the match", _BEFORE)
         wanted.append(expression.leaves[int(found[1])])
         casts.append(found[2] is not None)
     return tuple(wanted), _Function(function, casts) if any(casts) else _Plain(function)
@@ -93,8 +103,23 @@ class _Function:
 
 
 def _leaves_as_fields(part: Part) -> Part:
+    """Return a part whose leaves are fields; times moved by intervals are moved here, not there."""
     if isinstance(part, Aggregate):
-        return EventPart(part.argument or "")
+        argument = part.argument or ""
+        shifted = _SHIFTED.fullmatch(argument)
+        length = None if shifted is None else interval_us(shifted[3].strip())
+        if shifted is None or length is None:
+            return EventPart(argument)
+        by = Constant(Interval(length), f"INTERVAL{shifted[3]}")
+        return Operation(shifted[2], (EventPart(shifted[1]), by), part.text)
     if isinstance(part, Operation):
         return attrs.evolve(part, operands=tuple(map(_leaves_as_fields, part.operands)))
     return part
+
+
+def _check_fields(part: Part, known: Collection[str]) -> None:
+    """Refuse what only Spark could compute of a leaf, which it does not see."""
+    if isinstance(part, EventPart) and part.text not in known:
+        raise InputError(f"{part.text!r} beside values of the match", _BEFORE)
+    for operand in part.operands if isinstance(part, Operation) else ():
+        _check_fields(operand, known)

@@ -81,6 +81,13 @@ def test_sql_over_stages_needs_examples() -> None:
     assert "examples=" in str(caught.value.hint)
 
 
+@pytest.fixture
+def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide a session that other tests of the process may have started."""
+    monkeypatch.setattr("pyflinkcep.testing.sql._running_session", lambda: None)
+
+
+@pytest.mark.usefixtures("no_session")
 @pytest.mark.parametrize("text", ["soundex(kind) = 'A000'", "price IN (SELECT 3)"])
 def test_what_only_spark_can_evaluate(text: str) -> None:
     """Without a session what needs Spark is refused, and the error says what to do."""
@@ -90,6 +97,7 @@ def test_what_only_spark_can_evaluate(text: str) -> None:
     assert "SparkSession" in str(caught.value.hint)
 
 
+@pytest.mark.usefixtures("no_session")
 def test_a_column_needs_spark() -> None:
     """A Column is Spark's own, and refused without a session."""
     column = type("Column", (), {"__module__": "pyspark.sql.x", "__str__": lambda _: "(a > 1)"})()
