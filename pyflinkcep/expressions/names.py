@@ -115,9 +115,36 @@ class Names:
             yield from self.owners(operand)
 
     def event_sql(self, part: Syntax) -> str:
-        """Return a part about the event as Spark reads it: without the name of its stage."""
-        columns = [] if self._scope is None else list(_columns(part, frozenset()))
-        return self._without_stages(part, [c for c in columns if self._stage_of(c) is not None])
+        """
+        Return a part about the event as Spark reads it.
+
+        That is without the names of stages, and with last(own.x) as x: Spark's last is another.
+        """
+        if self._scope is None:
+            return self.written(part)
+        pieces, at = [], part.start
+        for node in self._event_values(part, frozenset()):
+            pieces.append(self._text[at : node.start])
+            if node.form is Form.CALL:
+                value = node.operands[0].bare()
+                inner = self.event_sql(value)
+                pieces.append(inner if value.form is Form.COLUMN else f"({inner})")
+                at = node.end
+            else:
+                at = node.inner
+        return "".join(pieces) + self._text[at : part.end]
+
+    def _event_values(self, part: Syntax, bound: frozenset[str]) -> Iterator[Syntax]:
+        """Yield the aggregates, and the columns with a stage's name, in the order of the text."""
+        if part.form is Form.CALL and part.value in AGGREGATES:
+            yield part
+            return
+        if part.form is Form.COLUMN and part.value[0] not in bound and self._stage_of(part):
+            yield part
+        if part.form is Form.LAMBDA:
+            bound |= frozenset(part.value)
+        for operand in part.operands:
+            yield from self._event_values(operand, bound)
 
     def _without_stages(self, part: Syntax, columns: list[Syntax]) -> str:
         pieces, at = [], part.start

@@ -106,8 +106,8 @@ class LeafReader:
         """
         Return the text in the language of conditions over stages.
 
-        PREV and NEXT at offset 0 give what is inside, and so does LAST for the row at hand.
-        Decimals are summed as doubles; `is_decimal` tells them by their SQL over one row.
+        PREV and NEXT at offset 0 give what is inside. Decimals are summed as doubles;
+        `is_decimal` tells them by their SQL over one row.
         """
         pieces, at = [], 0
         for node in tree.walk():
@@ -115,11 +115,7 @@ class LeafReader:
                 continue
             inner = node.operands[0].bare() if node.operands else node
             shown = self._text[inner.start : inner.end]
-            if node.value in ("prev", "next", "last") and self._is_row(node):
-                is_last = inner.form is Form.CALL and inner.value == "last"
-                argument = inner.operands[0] if is_last else inner
-                shown = f"({self._shown(argument)})"
-            elif node.value in ("prev", "next"):
+            if node.value in ("prev", "next"):
                 is_leaf = inner.form is Form.CALL and inner.value in ("first", "last")
                 shown = shown if is_leaf else f"LAST({shown})"
             elif node.value in ("sum", "avg") and is_decimal(self.row_sql(inner, _NONE)):
@@ -129,11 +125,6 @@ class LeafReader:
             pieces += [self._text[at : node.start], shown]
             at = node.end
         return "".join(pieces) + self._text[at:]
-
-    def _is_row(self, node: Syntax) -> bool:
-        """Whether a navigation gives a value of the row that a condition is asked of."""
-        leaf = self.read(node)
-        return self._variable is not None and leaf is not None and self.is_row_at_hand(leaf)
 
     def _time(self, node: Syntax) -> Leaf:
         if node.value == "match_proctime":

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from pyflinkcep.conditions import RichAndCondition
+from pyflinkcep.conditions import ExpressionCondition, RichAndCondition
 from pyflinkcep.errors import ConditionError, InputError
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import compiled
@@ -300,6 +300,22 @@ def test_the_event_at_hand_counts(
 
     wanted = run(expected, [], accumulated(plain, after), False)
     assert (holds(fields(values, event), tuple(slots)), wanted) == (wanted, wanted)
+
+
+@pytest.mark.parametrize(
+    ("text", "sql"),
+    [
+        ("last(a.n) > 3", "n > 3"),
+        ("LAST(a.n + 1, 0) * 2 = last(m)", "(n + 1) * 2 = m"),
+        ("exists(last(a.items), a -> a.n > last(a.n))", "exists(items, a -> a.n > n)"),
+    ],
+)
+def test_the_last_event_that_counts_is_the_one_at_hand(text: str, sql: str) -> None:
+    """last(own.x) reaches Spark as x: Spark's own last would be an aggregate over all events."""
+    condition = sql_condition(text, "a", SCOPE)
+
+    assert isinstance(condition, ExpressionCondition)
+    assert condition.text == sql
 
 
 # --- in the automaton
