@@ -4,7 +4,8 @@ A program of its own that runs a pattern on a folder of files; tests start, kill
 
 ``python -m tests.spark.stream_job MASTER FOLDER MODES FILES [SLOW_MS]`` reads FOLDER/source,
 on streams FILES a micro-batch, and writes FOLDER/batch, FOLDER/stream and FOLDER/flush as JSON;
-MODES says which of them, such as ``stream,flush``. It begins when it reads a line.
+MODES says which of them, such as ``stream,flush``; ``sql`` and ``sqlflush`` are the same pattern
+written as MATCH_RECOGNIZE. It begins when it reads a line.
 """
 
 from __future__ import annotations
@@ -23,6 +24,13 @@ from pyflinkcep import CEP, Pattern, keyBy
 SCHEMA = "user string, ts bigint, name string, id int"
 PAIR = "user string, a int, b int, at bigint"
 WINDOW = timedelta(milliseconds=90)
+SQL = """
+    SELECT user, a, b, at FROM events MATCH_RECOGNIZE (
+      PARTITION BY user ORDER BY time
+      MEASURES A.id AS a, B.id AS b, B.ts AS at
+      PATTERN (A X*? B) WITHIN INTERVAL '0.09' SECOND
+      DEFINE A AS name = 'a', X AS name <> 'b', B AS name = 'b') AS m
+"""
 
 
 def pattern(slow_ms: int = 0) -> Pattern:
@@ -67,16 +75,23 @@ def main(master: str, folder: str, modes: str, files: str, slow_ms: str = "0") -
             continue
         reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files)
         table = reader.json(f"{folder}/source").withColumn("time", F.timestamp_millis("ts"))
-        result = matches(table.withWatermark("time", "30 milliseconds"), int(slow_ms))
-        if mode == "flush":
-            result.flush(f"{folder}/checkpoint").write.json(f"{folder}/flush")
+        table = table.withWatermark("time", "30 milliseconds")
+        result = alerts(table) if mode.startswith("sql") else matches(table, int(slow_ms))
+        if mode.endswith("flush"):
+            result.flush(f"{folder}/checkpoint").write.json(f"{folder}/{mode}")
             continue
-        writer = result.writeStream.format("json").option("path", f"{folder}/stream")
+        writer = result.writeStream.format("json").option("path", f"{folder}/{mode}")
         writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
         query = writer.trigger(availableNow=True).start()
         print("started", flush=True)
         query.awaitTermination()
     spark.stop()
+
+
+def alerts(table: DataFrame) -> Any:
+    """Return each match of the clause as a row."""
+    table.createOrReplaceTempView("events")
+    return CEP.sql(table.sparkSession, SQL, keyGroups=16)
 
 
 def matches(table: DataFrame, slow_ms: int) -> Any:

@@ -95,60 +95,6 @@ def _logins(folder: Path) -> FileSource:
     return source
 
 
-def _collected(frame: Any, folder: Path) -> list[tuple[Any, ...]]:
-    found: list[tuple[Any, ...]] = []
-    query = frame.writeStream.foreachBatch(lambda df, _: found.extend(map(tuple, df.collect())))
-    query = query.option("checkpointLocation", str(folder / "checkpoint"))
-    query.trigger(availableNow=True).start().awaitTermination()
-    return found
-
-
-def test_a_stream_and_its_flush_give_the_bounded_rows(spark: SparkSession, tmp_path: Path) -> None:
-    """A statement over a stream, and what flush adds, are the rows of the same bounded input."""
-    source = _logins(tmp_path)
-    text = (
-        f"SELECT *, fails * 2 AS twice FROM logins MATCH_RECOGNIZE ({_CLAUSE}) AS m WHERE fails > 1"
-    )
-    source.bounded(spark).createOrReplaceTempView("logins")
-    expected = sorted(map(tuple, CEP.sql(spark, text).collect()), key=repr)
-    source.stream(spark).createOrReplaceTempView("logins")
-    result = CEP.sql(spark, text)
-
-    found = _collected(result, tmp_path)
-    rest = [tuple(row) for row in result.flush(str(tmp_path / "checkpoint")).collect()]
-
-    assert sorted(found + rest, key=repr) == expected
-    assert len(expected) == 3
-    assert found
-    assert rest
-
-
-def test_a_windowed_count_of_alerts_uses_the_rowtime(spark: SparkSession, tmp_path: Path) -> None:
-    """MATCH_ROWTIME() carries the watermark: windows over it close in append mode."""
-    matches = matchRecognize(_logins(tmp_path).stream(spark), _CLAUSE)
-    matches.createOrReplaceTempView("alerts")
-    counts = spark.sql(
-        "SELECT window(mrt, '2 seconds').start AS s, count(*) AS n FROM alerts GROUP BY window(mrt, '2 seconds')"
-    )
-
-    found = _collected(counts, tmp_path)
-
-    assert [n for _, n in found] == [1, 1]
-
-
-def test_order_columns_break_ties_on_a_stream(spark: SparkSession, tmp_path: Path) -> None:
-    """Rows of one time are in the order of the further columns, in whatever order they came."""
-    source = FileSource(tmp_path / "in", "ts bigint, id int")
-    source.add([(1000, 3), (1000, 1)], [(1000, 2), (5000, 9)])
-    clause = "ORDER BY time, id DESC MEASURES A.id AS a, B.id AS b PATTERN (A B) DEFINE A AS id > 0"
-    result = matchRecognize(source.stream(spark, delay_ms=1000), clause)
-
-    found = _collected(result, tmp_path)
-    found += map(tuple, result.flush(str(tmp_path / "checkpoint")).collect())
-
-    assert sorted(found) == [(1, 9), (2, 1), (3, 2)]
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

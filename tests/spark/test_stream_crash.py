@@ -131,6 +131,20 @@ def test_killed_ten_times(spark: SparkSession, folder: Path) -> None:
     assert len(found) > 50
 
 
+def test_killed_match_recognize(spark: SparkSession, folder: Path) -> None:
+    """MATCH_RECOGNIZE killed in the middle gives every match once after restart and flush."""
+    job = begin(start(folder, "sql"))
+    assert "started\n" in iter(job.stdout.readline, ""), "the query did not start"
+    while commits(folder) < 3 and job.poll() is None:
+        time.sleep(0.05)
+    kill(job)
+    seen = commits(folder)
+    finish(begin(start(folder, "sql,sqlflush", files=10)))
+
+    assert 3 <= seen < FILES
+    assert written(spark, folder, "sql", "sqlflush") == expected()
+
+
 def test_killed_python_worker(spark: SparkSession, folder: Path) -> None:
     """A Python worker killed in the middle of a batch: the task is done again, nothing else."""
     job = begin(start(folder, "stream,flush", files=4, slow_ms=10))

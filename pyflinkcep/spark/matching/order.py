@@ -45,6 +45,13 @@ class OrderColumns:
         """The names of the columns."""
         return [name for name, _, _ in self.columns]
 
+    def __str__(self) -> str:
+        """Return it as SQL."""
+        return ", ".join(
+            f"{name} {'DESC' if descending else 'ASC'} NULLS {'FIRST' if nulls_first else 'LAST'}"
+            for name, descending, nulls_first in self.columns
+        )
+
     def ranked(self, groups: Ints, table: pa.Table) -> Ints:
         """
         Return the order of events.

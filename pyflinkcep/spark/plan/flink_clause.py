@@ -11,14 +11,8 @@ import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    BooleanType,
-    ByteType,
-    DataType,
     DecimalType,
-    IntegerType,
     LongType,
-    ShortType,
-    StringType,
     StructField,
     StructType,
     TimestampNTZType,
@@ -38,6 +32,7 @@ from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.batch import run_batch
+from pyflinkcep.spark.plan.clause_input import own_name, partition_keys
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.matched import Matched
 from pyflinkcep.spark.plan.measures import Arguments, Value, measured, values_of
@@ -46,16 +41,6 @@ from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
 from pyflinkcep.spark.worker.values import LeafColumn, ValueConsumer
 
 __all__ = ["flink_clause"]
-
-_DEFAULTS: dict[type[DataType], Callable[[], Column]] = {
-    StringType: lambda: F.lit(""),
-    ByteType: lambda: F.lit(0).cast("tinyint"),
-    ShortType: lambda: F.lit(0).cast("smallint"),
-    IntegerType: lambda: F.lit(0),
-    LongType: lambda: F.lit(0).cast("bigint"),
-    BooleanType: lambda: F.lit(False),
-}
-"""What stands for NULL in a key beside the flag that it is NULL; a struct for other types."""
 
 _STAGE = re.compile(r"stage '([^']+)'")
 
@@ -91,9 +76,9 @@ def flink_clause(
     time = _time_column(dataframe, clause, names)
     within = window_ms(clause, names.source)
     read = read_flink_clause(clause, names, within, partial(_is_decimal, dataframe))
-    keys = [_own(dataframe, key.text) for key in clause.partition]
+    keys = [own_name(dataframe, key.text) for key in clause.partition]
     order = [
-        (_own(dataframe, column.name.text), column.descending, column.nulls_first)
+        (own_name(dataframe, column.name.text), column.descending, column.nulls_first)
         for column in clause.order[1:]
     ]
     time_type = dataframe.schema[time].dataType
@@ -111,7 +96,7 @@ def flink_clause(
     own = [leaf.column for leaf in leaves if leaf.column and leaf.column in dataframe.columns]
     kept = dict.fromkeys([*keys, time, *(name for name, _, _ in order), *own])
     events = dataframe.select("*", *(c.alias(n) for n, c in arguments.computed.items()))
-    by = _partition(dataframe, keys)
+    by = partition_keys(dataframe, keys)
     job = _job(read, events, by, time, order, limit, (*kept, *arguments.computed))
     fields = [StructField(key, dataframe.schema[key].dataType) for key in keys]
     columns = {leaf: (f"{LEAF}{number}", v.type) for number, (leaf, v) in enumerate(values.items())}
@@ -130,7 +115,7 @@ def flink_clause(
         return Matched(
             rest(run_batch(job, consumer)), job.name, read.pattern, events, tuple(keys), time
         )
-    stream = StreamJob.of(job, consumer, settings, None)
+    stream = StreamJob.of(job, consumer, settings, None, arguments.sql)
     return Matched(
         rest(stream.run()),
         job.name,
@@ -207,29 +192,6 @@ def _is_decimal(dataframe: DataFrame, sql: str) -> bool:
         return False  # refused later, where its place is known
 
 
-def _own(dataframe: DataFrame, name: str) -> str:
-    """Return a column's name as the input spells it."""
-    if name in dataframe.columns:
-        return name
-    return next(column for column in dataframe.columns if column.lower() == name.lower())
-
-
-def _partition(dataframe: DataFrame, keys: list[str]) -> list[str | Column]:
-    """Return the key: of a stream, whose keys must not be null, with whether each is NULL."""
-    if not dataframe.isStreaming:
-        return list(keys)
-    by: list[str | Column] = []
-    for key in keys:
-        field, column = dataframe.schema[key], F.col(quoted(key))
-        if field.nullable:
-            default = _DEFAULTS.get(type(field.dataType))
-            filled = F.struct(column) if default is None else F.coalesce(column, default())
-            by += [filled.alias(key), column.isNull().alias(f"{key} IS NULL")]
-        else:
-            by.append(key)
-    return by
-
-
 def _time_column(dataframe: DataFrame, clause: Clause, names: Names) -> str:
     """Return the column of ORDER BY that is the time; refuse what Flink refuses."""
     streaming = dataframe.isStreaming
@@ -241,7 +203,7 @@ def _time_column(dataframe: DataFrame, clause: Clause, names: Names) -> str:
             *clause.pattern_span, InputError,
         )  # fmt: skip
     first = clause.order[0]
-    name = _own(dataframe, first.name.text)
+    name = own_name(dataframe, first.name.text)
     type_ = dataframe.schema[name].dataType
     is_time = isinstance(type_, TimestampType | TimestampNTZType | LongType)
     if not is_time:

@@ -58,11 +58,19 @@ class Arguments:
     ----------
     dataframe : DataFrame
         The events.
+
+    Attributes
+    ----------
+    computed : dict of str to Column
+        The columns to add, by their names.
+    sql : dict of str to str
+        What they are made of.
     """
 
     def __init__(self, dataframe: DataFrame) -> None:
         self._own = {name.lower(): name for name in dataframe.columns}
         self.computed: dict[str, Column] = {}
+        self.sql: dict[str, str] = {}
         self._names: dict[str, str] = {}
 
     def column(self, sql: str, cast: DataType | None = None) -> str:
@@ -82,6 +90,7 @@ class Arguments:
             name += "_"
         column = F.expr(sql)
         self.computed[name] = column if cast is None else column.cast(cast)
+        self.sql[name] = sql
         return name
 
 

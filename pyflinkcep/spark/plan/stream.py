@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import count
 
 import attrs
@@ -13,6 +14,7 @@ from pyspark.sql import functions as F
 from pyflinkcep.errors import InputError
 from pyflinkcep.spark.arrow.columns import BITS, HASH, quoted
 from pyflinkcep.spark.arrow.internals import analysed_plan, arrow_schema
+from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.flush import stored_state
 from pyflinkcep.spark.plan.job import Job
@@ -78,9 +80,19 @@ class StreamJob:
 
     @classmethod
     def of(
-        cls, job: Job, consumer: Consumer, settings: StreamSettings, late_output: str | None
+        cls,
+        job: Job,
+        consumer: Consumer,
+        settings: StreamSettings,
+        late_output: str | None,
+        computed: Mapping[str, str] | None = None,
     ) -> StreamJob:
-        """Prepare the events of a job, and the settings of the operator."""
+        """
+        Prepare the events of a job, and the settings of the operator.
+
+        `computed` has the SQL of columns that were added to the user's own, which stored events
+        hold too.
+        """
         prepared = job.prepare(job.source, {}, always_hash=True)
         layout = prepared.layout
         columns = list(dict.fromkeys([*layout.payload, *layout.key_signature, HASH]))
@@ -88,6 +100,7 @@ class StreamJob:
             columns.append(BITS)
         packed = prepared.events.select(*map(quoted, columns)).schema
         droppable = droppable_events(job, consumer.shows_time)
+        order = str(job.comparator) if isinstance(job.comparator, OrderColumns) else ""
         watermark = StreamWatermark(None, False, "")
         if job.source.time_column is not None:
             watermark = StreamWatermark.of(job.source.dataframe, job.source.time_column)
@@ -99,7 +112,7 @@ class StreamJob:
             comparator=job.comparator,
             processing_time=job.source.time_column is None,
             wants_timeouts=consumer.wants_timeouts,
-            fingerprint=fingerprint(job.nfa, layout, settings.key_groups),
+            fingerprint=fingerprint(job.nfa, layout, settings.key_groups, order, computed),
             on_pattern_change=settings.on_pattern_change,
             limit=job.limit,
             droppable=droppable,

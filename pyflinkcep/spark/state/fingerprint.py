@@ -13,11 +13,17 @@ from pyflinkcep.spark.arrow.layout import Layout
 
 __all__ = ["LASTING", "answers", "changes", "fingerprint", "values"]
 
-LASTING = ("key", "time column", "columns", "key groups")
+LASTING = ("key", "time column", "columns", "computed columns", "key groups")
 """What queued events depend on, so that no restart can change it."""
 
 
-def fingerprint(nfa: NFA, layout: Layout, key_groups: int) -> dict[str, str]:
+def fingerprint(
+    nfa: NFA,
+    layout: Layout,
+    key_groups: int,
+    order: str = "",
+    computed: Mapping[str, str] | None = None,
+) -> dict[str, str]:
     """
     Return what must stay the same for stored state to be used again.
 
@@ -29,6 +35,10 @@ def fingerprint(nfa: NFA, layout: Layout, key_groups: int) -> dict[str, str]:
         The events' columns, key and time.
     key_groups : int
         The number of key groups.
+    order : str, optional
+        The columns that order events of equal time, as SQL.
+    computed : mapping of str to str, optional
+        The SQL of the events' columns that were computed for the job, by their names.
 
     Returns
     -------
@@ -46,6 +56,10 @@ def fingerprint(nfa: NFA, layout: Layout, key_groups: int) -> dict[str, str]:
         "columns": layout.schema.simpleString(),
         "key groups": str(key_groups),
     }
+    if order:
+        facts["order"] = order
+    if computed:
+        facts["computed columns"] = json.dumps(dict(computed))
     for name, table in nfa.tables.items():
         edges = [f"{t.action.value} {t.target.name}" for t in table.state.transitions]
         facts[f"state {name}"] = f"{table.state.kind.value}: {', '.join(edges)}"

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The input of a clause: its columns as they are spelled, its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DataType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+)
+
+from pyflinkcep.spark.arrow.columns import quoted
+
+__all__ = ["own_name", "partition_keys"]
+
+_DEFAULTS: dict[type[DataType], Callable[[], Column]] = {
+    StringType: lambda: F.lit(""),
+    ByteType: lambda: F.lit(0).cast("tinyint"),
+    ShortType: lambda: F.lit(0).cast("smallint"),
+    IntegerType: lambda: F.lit(0),
+    LongType: lambda: F.lit(0).cast("bigint"),
+    BooleanType: lambda: F.lit(False),
+}
+"""What stands for NULL in a key beside the flag that it is NULL; a struct for other types."""
+
+
+def own_name(dataframe: DataFrame, name: str) -> str:
+    """Return a column's name as the input spells it."""
+    if name in dataframe.columns:
+        return name
+    return next(column for column in dataframe.columns if column.lower() == name.lower())
+
+
+def partition_keys(dataframe: DataFrame, keys: list[str]) -> list[str | Column]:
+    """Return the key: of a stream, whose keys must not be null, with whether each is NULL."""
+    if not dataframe.isStreaming:
+        return list(keys)
+    by: list[str | Column] = []
+    for key in keys:
+        field, column = dataframe.schema[key], F.col(quoted(key))
+        if field.nullable:
+            default = _DEFAULTS.get(type(field.dataType))
+            filled = F.struct(column) if default is None else F.coalesce(column, default())
+            by += [filled.alias(key), column.isNull().alias(f"{key} IS NULL")]
+        else:
+            by.append(key)
+    return by

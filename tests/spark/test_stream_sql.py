@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MATCH_RECOGNIZE on streams: late rows, watermarks, restarts, changed clauses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pyflinkcep import CEP, matchRecognize
+from tests.spark.streams import FileSource, failure, run, settings
+
+SCHEMA = "user string, ts bigint, result string"
+CLAUSE = """
+    PARTITION BY user ORDER BY time
+    MEASURES COUNT(F.ts) AS fails, O.ts AS at, MATCH_ROWTIME() AS mrt
+    AFTER MATCH SKIP PAST LAST ROW
+    PATTERN (F{2,} O) WITHIN INTERVAL '1' MINUTE
+    DEFINE F AS result = 'fail', O AS result = 'ok'
+"""
+TEXT = f"SELECT *, fails * 2 AS twice FROM logins MATCH_RECOGNIZE ({CLAUSE}) AS m WHERE fails > 1"
+
+
+@pytest.fixture(autouse=True)
+def one_task(spark: SparkSession) -> Any:
+    """Let each micro-batch be one task after the shuffle."""
+    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+        yield
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> FileSource:
+    """Return some logins; a null user is a user."""
+    source = FileSource(tmp_path / "in", SCHEMA)
+    source.add(
+        [("u", 1000, "fail"), ("v", 1500, "fail"), ("u", 2000, "fail")],
+        [("u", 3000, "ok"), ("v", 4000, "ok"), (None, 4500, "fail"), (None, 4600, "fail")],
+        [("v", 9000, "fail"), (None, 9500, "ok"), ("v", 10_000, "fail"), ("v", 11_000, "ok")],
+    )
+    return source
+
+
+def plain(rows: Any) -> list[tuple[Any, ...]]:
+    """Return rows as tuples, sorted."""
+    return sorted(map(tuple, rows), key=repr)
+
+
+def test_a_restarted_stream_and_its_flush_give_the_bounded_rows(
+    spark: SparkSession, source: FileSource, tmp_path: Path
+) -> None:
+    """Two runs from one checkpoint, then flush: the bounded rows, but for a late row, counted."""
+    checkpoint = tmp_path / "checkpoint"
+    source.stream(spark).createOrReplaceTempView("logins")
+    first = run(CEP.sql(spark, TEXT), checkpoint)
+    source.add([("v", 12_000, "fail"), ("v", 12_500, "fail")], [("v", 13_000, "ok")])
+    source.bounded(spark).createOrReplaceTempView("logins")
+    expected = plain(CEP.sql(spark, TEXT).collect())
+    source.add([("u", 2500, "fail"), ("v", 14_000, "fail")])
+
+    source.stream(spark).createOrReplaceTempView("logins")
+    result = CEP.sql(spark, TEXT)
+    second = run(result, checkpoint)
+    rest = result.flush(str(checkpoint)).collect()
+
+    assert plain([*first.rows, *second.rows, *rest]) == expected
+    assert len(expected) == 4
+    assert first.rows
+    assert second.rows
+    assert sum(second.metrics("numLateRecordsDropped")) == 1
+
+
+def test_a_windowed_count_of_alerts_uses_the_rowtime(
+    spark: SparkSession, source: FileSource, tmp_path: Path
+) -> None:
+    """MATCH_ROWTIME() carries the watermark: windows over it close in append mode."""
+    matches = matchRecognize(source.stream(spark), CLAUSE)
+    matches.createOrReplaceTempView("alerts")
+    counts = spark.sql(
+        "SELECT window(mrt, '2 seconds').start AS s, count(*) AS n FROM alerts "
+        "GROUP BY window(mrt, '2 seconds')"
+    )
+
+    found = run(counts, tmp_path / "checkpoint")
+
+    assert [row.n for row in found.rows] == [1, 1]
+
+
+def test_a_changed_clause_is_refused_or_restarts(spark: SparkSession, tmp_path: Path) -> None:
+    """What stored rows depend on is named; another order restarts, other measures may not."""
+    source, checkpoint = FileSource(tmp_path / "in", "ts bigint, id int"), tmp_path / "checkpoint"
+    source.add([(1000, 3), (1000, 1)], [(1000, 2), (5000, 9)])
+
+    def result(order: str = "id DESC", a: str = "FIRST(A.id * 2)", **more: Any) -> Any:
+        clause = f"""ORDER BY time, {order} MEASURES {a} AS a, B.id AS b
+            PATTERN (A B) DEFINE A AS id > 0"""
+        return matchRecognize(source.stream(spark, delay_ms=1000), clause, **more)
+
+    first = run(result(), checkpoint)
+    source.add([(5000, 8), (5000, 7), (6000, 6)])
+    refused = [
+        failure(result("id"), checkpoint),
+        failure(result(a="FIRST(A.id * 3)"), checkpoint),
+        failure(result(a="FIRST(A.id * 3)", onPatternChange="restart"), checkpoint),
+    ]
+    again = result("id", "FIRST(A.id * 2) + 0 * B.id", onPatternChange="restart")
+    second = run(again, checkpoint)
+    rest = again.flush(str(checkpoint)).collect()
+
+    assert plain(first.rows) == [(4, 1), (6, 2)]
+    assert all(text.startswith("PatternChangedError: the checkpoint holds ") for text in refused)
+    assert [said in text for said, text in zip(
+        ["order: 'id DESC NULLS LAST' is now 'id ASC NULLS FIRST'", "computed columns:", "computed columns:"],
+        refused, strict=True,
+    )] == [True] * 3  # fmt: skip
+    assert plain([*second.rows, *rest]) == [(14, 8), (16, 9), (18, 6)]
+
+
+def test_explain_of_a_stream(
+    spark: SparkSession, source: FileSource, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """explain() of a clause on a stream says which watermark it follows."""
+    matchRecognize(source.stream(spark), CLAUSE).explain()
+
+    shown = capsys.readouterr().out
+    assert "CEP: F{2,} ⇒ O" in shown
+    assert "5 ms behind the latest event" in shown
