@@ -28,6 +28,7 @@ COMMANDS = {
     "parts": Suites.parts,
     "scaling": Suites.scaling,
     "pending": Suites.pending,
+    "sql": Suites.sql,
 }
 
 
@@ -116,7 +117,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--repeat", type=int, default=1, help="runs of each; the report shows the fastest")
     add("--partials", type=int, nargs="+", default=[100, 1_000, 5_000], help="for pending")
     add("--flink", metavar="COMMAND", help="runs Flink; see tests/benchmark/README.md")
-    add("--flink-jars", metavar="FOLDER", type=Path, help="Flink's jars, for pending")
+    add("--flink-jars", metavar="FOLDER", type=Path, help="Flink's jars, for pending and sql")
     add("--cache", type=Path, default=cache, help="folder for generated events")
     add("--json", type=Path, default=Path("benchmark.json"), help="file for the results")
 

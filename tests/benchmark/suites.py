@@ -10,7 +10,8 @@ from pathlib import Path
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.benchmark import batch, parts, peers, stream
+from tests.benchmark import batch, clauses, parts, peers, stream
+from tests.benchmark.clauses import CLAUSES, HARD, LOOP, Clause
 from tests.benchmark.events import EventSource, PendingEvents, RandomEvents
 from tests.benchmark.measurement import Measurement
 from tests.benchmark.naive import NAIVE
@@ -22,6 +23,8 @@ _WINDOWS_S = (5, 20, 80)
 _LENGTHS = (2, 4, 8)
 _LATENCY_BATCHES = 50
 _OTHERS_PER_PARTIAL = 5
+_LOOPS = (10_000, 100_000, 1_000_000)
+_HARD_ROWS = (250_000, 1_000_000)
 
 
 @attrs.frozen
@@ -184,6 +187,40 @@ class Suites:
             for variant in self._settings.variants:
                 self._warm_up_batch(PENDING, variant)
                 yield batch.measure_batch(self._read(source), source, 1, PENDING, variant)
+
+    def sql(self) -> Iterator[Measurement]:
+        """Run MATCH_RECOGNIZE beside the same patterns in the fluent API, and Flink SQL."""
+        settings = self._settings
+        for keys in settings.keys:
+            source = settings.source(keys)
+            for clause in CLAUSES:
+                yield from self._flink_sql(clause, source)
+                for measure in (clauses.measure_clause, clauses.measure_pattern):
+                    self._warm_up(functools.partial(measure, clause=clause))
+                events = self._read(source)
+                for _ in range(settings.repeat):  # in turns, so that both meet the same machine
+                    yield clauses.measure_clause(events, source, keys, clause)
+                    yield clauses.measure_pattern(events, source, keys, clause)
+        for rows in _LOOPS:
+            loop = PendingEvents(1, rows)
+            if rows == _LOOPS[0]:
+                yield from self._flink_sql(LOOP, loop)
+            yield from self._clause(LOOP, loop)
+        for clause in HARD:
+            for rows in _HARD_ROWS:
+                yield from self._clause(clause, settings.source(1, rows))
+
+    def _clause(self, clause: Clause, source: EventSource) -> Iterator[Measurement]:
+        self._warm_up(functools.partial(clauses.measure_clause, clause=clause))
+        for _ in range(self._settings.repeat):
+            yield clauses.measure_clause(self._read(source), source, 1, clause)
+
+    def _flink_sql(
+        self, clause: Clause, source: RandomEvents | PendingEvents
+    ) -> Iterator[Measurement]:
+        jars = self._settings.flink_jars
+        if jars is not None:
+            yield peers.measure_flink_sql(jars, source, clause, self._settings.cores)
 
     # --- helpers
 
