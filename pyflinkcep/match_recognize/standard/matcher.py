@@ -13,11 +13,13 @@ from pyflinkcep.errors import SkipError
 from pyflinkcep.match_recognize.standard.program import Op, Program
 from pyflinkcep.match_recognize.tree import Skip, SkipTo
 
-__all__ = ["Conditions", "Match", "find_matches"]
+__all__ = ["Conditions", "Match", "Place", "find_matches"]
 
 _MOST_REMEMBERED = 500_000
 _MOST_BYTES = 1 << 28
-_UNKNOWN, _HOLDS = 2, 1
+_UNKNOWN = 2
+_OPEN = -1
+"""In place of where a match ends: rows that have not come yet decide."""
 
 
 @attrs.frozen(eq=False)
@@ -46,6 +48,35 @@ class Match:
     def end(self) -> int:
         """The row after its last one."""
         return self.start + len(self.labels)
+
+
+@attrs.define(eq=False)
+class Place:
+    """
+    How far the search in a partition has come, rows counted from the first that is there.
+
+    Attributes
+    ----------
+    start : int
+        The row with which the next match may begin.
+    number : int
+        How many matches were found.
+    settled : int
+        The row before which all are in a match that was found, or in none.
+    before : int
+        How many rows of the partition came before the first that is there.
+    """
+
+    start: int = 0
+    number: int = 0
+    settled: int = 0
+    before: int = 0
+
+    def forget(self, rows: int) -> None:
+        """Count rows from a later one on."""
+        self.start -= rows
+        self.settled -= rows
+        self.before += rows
 
 
 class Conditions(Protocol):
@@ -82,6 +113,9 @@ class Conditions(Protocol):
     def limit(self, start: int, size: int) -> int:
         """Return the first row that is too late for a match that begins with a row."""
 
+    def is_open(self, start: int) -> bool:
+        """Whether a match that begins with a row may have rows that have not come yet."""
+
 
 def find_matches(
     program: Program,
@@ -89,9 +123,10 @@ def find_matches(
     size: int,
     skip: Skip,
     subsets: dict[str, tuple[str, ...]],
+    place: Place | None = None,
 ) -> Iterator[Match]:
     """
-    Find the matches of a partition.
+    Find the matches of a partition, up to where rows that have not come yet decide.
 
     Parameters
     ----------
@@ -105,6 +140,8 @@ def find_matches(
         Where to look for the next match.
     subsets : dict of str to tuple of str
         The variables of each union, for `skip`.
+    place : Place, optional
+        Where to begin; it is moved on to where the search has come.
 
     Yields
     ------
@@ -118,24 +155,29 @@ def find_matches(
 
     Notes
     -----
+    Ways are tried in the order of preference. So what is found before a way asks for a row that
+    has not come yet is the preferred match whatever comes, and at that row nothing is decided.
+
     Cost: if conditions look at positions only, a place in the program that failed at a row is
     never tried there again: rows times program. Else it is not tried again in one search with
     the same things known of the match.
     """
-    search = _Search(program, conditions, size)
+    place = Place() if place is None else place
+    search = _Search(program, conditions, size, place.before)
     target = None
     if skip.variable is not None:
         names = subsets.get(skip.variable, (skip.variable,))
         target = frozenset(program.variables.index(name) for name in names)
-    start = number = 0
-    while start < size:
-        found = search.run(start, number + 1)
+    while place.start < size:
+        found = search.run(place.start, place.number + 1)
+        if search.is_open:
+            return
         if found is None:
-            start += 1
+            place.start += 1
             continue
-        number += 1
+        place.number += 1
         yield found
-        start = _next_start(found, skip, target)
+        place.start = _next_start(found, skip, target)
 
 
 def _next_start(match: Match, skip: Skip, target: frozenset[int] | None) -> int:
@@ -169,7 +211,9 @@ class _Search:
     the place of its SPLIT, made negative, which is remembered as failed when it comes up.
     """
 
-    def __init__(self, program: Program, conditions: Conditions, size: int) -> None:
+    def __init__(self, program: Program, conditions: Conditions, size: int, before: int) -> None:
+        self.is_open = False
+        self._first = 0 if before == 0 else _OPEN
         self._program = program
         self._code = [(int(op), first, second) for op, first, second in program.code]
         self._conditions = conditions
@@ -193,7 +237,8 @@ class _Search:
         self._failed.clear()
         self._conditions.begin(start, number, self._labels)
         end = self._find(start, self._conditions.limit(start, self._size))
-        if end is None:
+        self.is_open = end == _OPEN
+        if end is None or self.is_open:
             return None
         size = end - start
         return Match(start, bytes(self._labels[:size]), bytes(self._hidden[:size]), number)
@@ -207,6 +252,7 @@ class _Search:
         labels, hidden, all_answers = self._labels, self._hidden, self._answers
         numbers, failed, flags = self._numbers, self._failed, self._flags
         has_flags, remembers = self._has_flags, conditions.remembers
+        is_open, first_row = conditions.is_open(start), self._first
         stack = array("q")
         states: list[tuple[Any, ...]] = []
         pc, row, mask, state = 0, start, 0, conditions.initial
@@ -232,6 +278,8 @@ class _Search:
                         mask, state = every, taken
                         pc += 1
                         continue
+                elif is_open and row == size:
+                    return _OPEN
             elif op == 1:  # SPLIT
                 place = ((numbers[pc] << loops) | mask) * width + row
                 if not (flags[place] if has_flags else (place, state) in failed):
@@ -245,7 +293,7 @@ class _Search:
                 pc = first
                 continue
             elif op == 3 or op == 4:  # START, END
-                if row == (0 if op == 3 else size):
+                if row == (first_row if op == 3 else size):
                     pc += 1
                     continue
             elif op == 5:  # MARK

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
-from pyflinkcep.match_recognize.standard.matcher import Match
+from pyflinkcep.match_recognize.standard.matcher import Match, Place
 from pyflinkcep.match_recognize.tree import Rows
 
 __all__ = ["NONE", "OutputRows", "is_picked", "output_rows"]
@@ -59,6 +59,7 @@ def output_rows(
     members: Mapping[str, tuple[str, ...]],
     columns: Callable[[str], Sequence[Any]],
     size: int,
+    place: Place,
 ) -> Iterator[OutputRows]:
     """
     Make the output rows of a partition.
@@ -79,6 +80,8 @@ def output_rows(
         Gives an argument's values for the rows of the partition, for what is not picked.
     size : int
         The number of rows of the partition.
+    place : Place
+        How far the search for matches has come; what rows are settled is noted in it.
 
     Yields
     ------
@@ -87,12 +90,11 @@ def output_rows(
     """
     getters = [_Leaf(leaf, variables, members, columns, size) for leaf in leaves]
     out = OutputRows.empty(leaves)
-    checked = 0  # rows before it are covered by a match, or given as unmatched
     unmatched = rows is Rows.WITH_UNMATCHED
     for match in matches:
-        if unmatched and checked < match.start:
-            _add_unmatched(out, leaves, checked, match.start)
-        checked = max(checked, match.end if match.labels else match.start + 1)
+        if unmatched and place.settled < match.start:
+            _add_unmatched(out, leaves, place.settled, match.start)
+        place.settled = max(place.settled, match.end if match.labels else match.start + 1)
         shown = _shown(match, rows)
         if shown:
             out.rows.extend(match.start + max(at, 0) for at in shown)
@@ -102,8 +104,9 @@ def output_rows(
         if len(out.rows) >= _MOST_ROWS:
             yield out
             out = OutputRows.empty(leaves)
-    if unmatched:
-        _add_unmatched(out, leaves, checked, size)
+    if unmatched and place.settled < place.start:
+        _add_unmatched(out, leaves, place.settled, place.start)
+    place.settled = max(place.settled, place.start)
     yield out
 
 

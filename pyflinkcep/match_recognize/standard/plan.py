@@ -14,9 +14,9 @@ from pyflinkcep.match_recognize.expressions import Expression, read_expression
 from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.scalar import condition_function
-from pyflinkcep.match_recognize.standard.matcher import find_matches
+from pyflinkcep.match_recognize.standard.matcher import Place, find_matches
 from pyflinkcep.match_recognize.standard.output import OutputRows, is_picked, output_rows
-from pyflinkcep.match_recognize.standard.program import Program, compile_pattern
+from pyflinkcep.match_recognize.standard.program import Op, Program, compile_pattern
 from pyflinkcep.match_recognize.standard.values import Condition, PartitionConditions
 from pyflinkcep.match_recognize.tree import Clause, Rows, Skip, SkipTo
 
@@ -182,6 +182,8 @@ class StandardPlan:
         columns: Mapping[str, Sequence[Any]],
         measured: Callable[[str], Sequence[Any]],
         times: Sequence[int] | None = None,
+        place: Place | None = None,
+        watermark: int | None = None,
     ) -> Iterator[OutputRows]:
         """
         Match the rows of a partition.
@@ -198,6 +200,11 @@ class StandardPlan:
             Gives a measure's argument, row by row.
         times : sequence of int, optional
             The rows' times in epoch milliseconds, if there is a window.
+        place : Place, optional
+            Where to begin; it is moved on to where the search has come.
+        watermark : int, optional
+            The time after which all rows are that have not come yet; none are to come if not
+            given.
 
         Yields
         ------
@@ -207,12 +214,35 @@ class StandardPlan:
         variables = self.program.variables
         about = PartitionConditions(
             variables, conditions, self.subsets, size, columns, self.ansi,
-            times if self.within else None, self.within,
+            times if self.within else None, self.within, watermark,
         )  # fmt: skip
-        matches = find_matches(self.program, about, size, self.skip, self.subsets)
+        place = Place() if place is None else place
+        matches = find_matches(self.program, about, size, self.skip, self.subsets, place)
         yield from output_rows(
-            matches, self.rows, self.leaves, variables, self.subsets, measured, size
+            matches, self.rows, self.leaves, variables, self.subsets, measured, size, place
         )
+
+    @property
+    def looks_back(self) -> int:
+        """How many rows before the first of a match are looked at."""
+        return max((-leaf.shift for leaf in self._all_leaves()), default=0)
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether rows after the last of a match may be looked at."""
+        anchors = any(op is Op.END for op, _, _ in self.program.code)
+        return anchors or any(leaf.shift > 0 for leaf in self._all_leaves())
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether it matters how many rows or matches a partition has had."""
+        anchors = any(op is Op.START for op, _, _ in self.program.code)
+        return anchors or any(leaf.function == "match_number" for leaf in self._all_leaves())
+
+    def _all_leaves(self) -> Iterator[Leaf]:
+        for expression in self.conditions.values():
+            yield from expression.leaves
+        yield from self.leaves
 
     @property
     def computed_arguments(self) -> list[str]:

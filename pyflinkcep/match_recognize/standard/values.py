@@ -69,6 +69,8 @@ class PartitionConditions:
         Whether overflow is an error.
     times, within : sequence of int or None, int
         The rows' times and the length of the window, None for no window.
+    watermark : int, optional
+        The time after which all rows are that have not come yet; none are to come if not given.
     """
 
     def __init__(
@@ -81,7 +83,9 @@ class PartitionConditions:
         ansi: bool,
         times: Sequence[int] | None = None,
         within: int = 0,
+        watermark: int | None = None,
     ) -> None:
+        self._watermark = watermark
         self._variables = variables
         self._members = members
         self._columns = columns
@@ -131,6 +135,12 @@ class PartitionConditions:
         if self._times is None:
             return size
         return bisect_left(self._times, self._times[start] + self._within, start)
+
+    def is_open(self, start: int) -> bool:
+        """Whether a match that begins with a row may have rows that have not come yet."""
+        if self._watermark is None:
+            return False
+        return self._times is None or self._watermark < self._times[start] + self._within - 1
 
     # --- leaves
 

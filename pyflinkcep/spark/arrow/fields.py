@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["FieldArray", "field_array", "field_rows"]
+__all__ = ["FieldArray", "field_array", "field_columns", "field_rows"]
 
 FieldArray = tuple[np.ndarray[Any, Any] | list[str | None], np.ndarray[Any, Any] | None, bool]
 """
@@ -20,6 +20,11 @@ are a list.
 def field_rows(table: pa.Table) -> list[tuple[Any, ...]]:
     """Return the fields of each event of a table that has nothing but their columns."""
     return list(zip(*map(_plain, table.columns), strict=True))
+
+
+def field_columns(table: pa.Table) -> dict[str, list[Any]]:
+    """Return the fields in columns, by their names, of a table that has nothing but fields."""
+    return {name: _plain(table.column(name)) for name in table.column_names}
 
 
 def field_array(column: pa.ChunkedArray) -> FieldArray:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task with the standard's meaning: takes sorted rows, matches one key after another."""
+"""Tasks with the standard's meaning: sorted rows in, one key matched after another."""
 
 from __future__ import annotations
 
@@ -12,27 +12,26 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import CepRuntimeError, InputError
+from pyflinkcep.match_recognize.standard.matcher import Place
 from pyflinkcep.match_recognize.standard.output import OutputRows, is_picked
 from pyflinkcep.match_recognize.standard.plan import StandardPlan
 from pyflinkcep.match_recognize.standard.values import Condition
-from pyflinkcep.spark.arrow.fields import field_rows
+from pyflinkcep.spark.arrow.fields import field_columns
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.layout import KeyText, Layout
 
-__all__ = ["StandardTask"]
+__all__ = ["StandardRows", "StandardTask"]
 
 
 @attrs.frozen(eq=False)
-class StandardTask:
+class StandardRows:
     """
-    The work on one partition.
+    How rows of a key become output.
 
     Attributes
     ----------
     plan : StandardPlan
         The clause.
-    layout : Layout
-        Where the key is.
     schema : StructType
         The output: `shown`, then ``matched`` if there are unmatched rows, then the values.
     shown : sequence of str
@@ -48,7 +47,6 @@ class StandardTask:
     """
 
     plan: StandardPlan
-    layout: Layout
     schema: StructType
     shown: Sequence[str]
     conditions: dict[str, str]
@@ -56,47 +54,29 @@ class StandardTask:
     time_column: str | None
     time_unit: int
 
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Match the rows of a partition, which are sorted by key; yield its output."""
-        conditions = self.plan.compiled()
-        for rows in self._keys(batches):
-            key = KeyText(self.layout, rows, 0) if self.layout.key_columns else None
-            try:
-                yield from self._matched(rows, conditions)
-            except CepRuntimeError as error:
-                placed = error.at_key(key).in_pattern(self.layout.pattern)
-                raise placed from error.__cause__
-
-    def _keys(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-        """Yield the rows of one key after another."""
-        held: list[pa.Table] = []
-        for batch in batches:
-            table = pa.Table.from_batches([batch])
-            if not table.num_rows:
-                continue
-            if held and self._differ(held[-1], table):
-                yield pa.concat_tables(held)
-                held = []
-            start = 0
-            for end in self.layout.key_changes(table).tolist():
-                yield pa.concat_tables([*held, table.slice(start, end - start)])
-                held, start = [], end
-            held.append(table.slice(start))
-        if held:
-            yield pa.concat_tables(held)
-
-    def _differ(self, before: pa.Table, after: pa.Table) -> bool:
-        """Whether another key begins with a table."""
-        both = pa.concat_tables([before.slice(before.num_rows - 1), after.slice(0, 1)])
-        return len(self.layout.key_changes(both)) > 0
-
-    def _matched(
-        self, rows: pa.Table, conditions: dict[str, Condition]
+    def matched(
+        self,
+        rows: pa.Table,
+        conditions: dict[str, Condition],
+        place: Place | None = None,
+        watermark: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        names = list(dict.fromkeys(self.conditions.values()))
-        values = field_rows(rows.select(names)) if names else []
-        by_name = dict(zip(names, zip(*values, strict=True), strict=True)) if names else {}
-        columns = {sql: by_name[name] for sql, name in self.conditions.items()}
+        """
+        Match the rows of a key; yield its output.
+
+        Parameters
+        ----------
+        rows : pyarrow.Table
+            The rows in their order.
+        conditions : dict of str to Condition
+            What ``plan.compiled()`` gave.
+        place : Place, optional
+            Where to begin; it is moved on.
+        watermark : int, optional, epoch milliseconds
+            The time after which later rows come; none come if not given.
+        """
+        fields = field_columns(rows.select(list(dict.fromkeys(self.conditions.values()))))
+        columns = {sql: fields[name] for sql, name in self.conditions.items()}
         measured: dict[str, list[Any]] = {}
 
         def argument(sql: str) -> Sequence[Any]:
@@ -104,13 +84,16 @@ class StandardTask:
                 measured[sql] = rows.column(self.measures[sql]).to_pylist()
             return measured[sql]
 
-        times = self._times(rows)
-        found = self.plan.match(conditions, rows.num_rows, columns, argument, times)
+        times = self.times(rows)
+        found = self.plan.match(
+            conditions, rows.num_rows, columns, argument, times, place, watermark
+        )
         for output in found:
             if output.rows:
                 yield from self._output(rows, output).to_batches()
 
-    def _times(self, rows: pa.Table) -> Sequence[int] | None:
+    def times(self, rows: pa.Table) -> Sequence[int] | None:
+        """Return the times that WITHIN is about, epoch milliseconds; None without it."""
         if self.time_column is None:
             return None
         column = rows.column(self.time_column)
@@ -138,3 +121,54 @@ class StandardTask:
                 columns.append(pa.array(values, field.type))
         cast = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
         return pa.table(cast, schema=schema)
+
+
+@attrs.frozen(eq=False)
+class StandardTask:
+    """
+    The work on one partition of a bounded job.
+
+    Attributes
+    ----------
+    rows : StandardRows
+        How rows of a key become output.
+    layout : Layout
+        Where the key is.
+    """
+
+    rows: StandardRows
+    layout: Layout
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Match the rows of a partition, which are sorted by key; yield its output."""
+        conditions = self.rows.plan.compiled()
+        for rows in self._keys(batches):
+            key = KeyText(self.layout, rows, 0) if self.layout.key_columns else None
+            try:
+                yield from self.rows.matched(rows, conditions)
+            except CepRuntimeError as error:
+                placed = error.at_key(key).in_pattern(self.layout.pattern)
+                raise placed from error.__cause__
+
+    def _keys(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+        """Yield the rows of one key after another."""
+        held: list[pa.Table] = []
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            if not table.num_rows:
+                continue
+            if held and self._differ(held[-1], table):
+                yield pa.concat_tables(held)
+                held = []
+            start = 0
+            for end in self.layout.key_changes(table).tolist():
+                yield pa.concat_tables([*held, table.slice(start, end - start)])
+                held, start = [], end
+            held.append(table.slice(start))
+        if held:
+            yield pa.concat_tables(held)
+
+    def _differ(self, before: pa.Table, after: pa.Table) -> bool:
+        """Whether another key begins with a table."""
+        both = pa.concat_tables([before.slice(before.num_rows - 1), after.slice(0, 1)])
+        return len(self.layout.key_changes(both)) > 0

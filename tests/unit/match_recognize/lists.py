@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 from typing import Any
 
@@ -11,6 +12,7 @@ from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.syntax import Form
 from pyflinkcep.match_recognize.leaves import LEAF
 from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.standard.matcher import Place
 from pyflinkcep.match_recognize.standard.output import is_picked
 from pyflinkcep.match_recognize.standard.plan import StandardClause, read_clause
 from pyflinkcep.match_recognize.statement import Statement
@@ -20,21 +22,42 @@ from tests.unit.match_recognize.interpreter import computed
 _KINDS = {"INT": Kind.BIGINT, "STRING": Kind.STRING, "DOUBLE": Kind.DOUBLE}
 
 
-def answer(_spark: Any, case: dict[str, Any]) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return columns and rows of a recorded case whose select list is of plain columns."""
+def answer(
+    _spark: Any,
+    case: dict[str, Any],
+    portions: Callable[[int], Sequence[int]] = lambda size: [size],
+    within: int = 0,
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    """
+    Return columns and rows of a recorded case whose select list is of plain columns.
+
+    Parameters
+    ----------
+    case : dict
+        The case.
+    portions : callable
+        Makes of the number of rows of a partition where the portions end in which they come.
+    within : int, milliseconds
+        A window, where the first ORDER BY column is the time.
+    """
+    read = reading(case)
+    rows = [item for item in case["items"] if isinstance(item, list)]
+    header, out = _run(read, case["columns"], rows, portions, within)
+    select = parsed_select(Statement(case["sql"]).text)
+    if select != ["*"]:
+        places = [[name.lower() for name in header].index(name.lower()) for name in select]
+        return select, [tuple(row[place] for place in places) for row in out]
+    return header, out
+
+
+def reading(case: dict[str, Any]) -> StandardClause:
+    """Return the clause of a case."""
     statement = Statement(case["sql"])
     use = statement.next_use()
     assert use is not None
     columns = [name for name, _ in case["columns"]]
     names = Names.of(use.clause, statement.source, columns, use.alias, standard=True)
-    read = read_clause(use.clause, names)
-    rows = [item for item in case["items"] if isinstance(item, list)]
-    header, out = _run(read, case["columns"], rows)
-    select = parsed_select(statement.text)
-    if select != ["*"]:
-        places = [[name.lower() for name in header].index(name.lower()) for name in select]
-        return select, [tuple(row[place] for place in places) for row in out]
-    return header, out
+    return read_clause(use.clause, names)
 
 
 def parsed_select(text: str) -> list[str]:
@@ -44,12 +67,16 @@ def parsed_select(text: str) -> list[str]:
 
 
 def _run(
-    read: StandardClause, columns: list[list[str]], rows: list[list[Any]]
+    read: StandardClause,
+    columns: list[list[str]],
+    rows: list[list[Any]],
+    portions: Callable[[int], Sequence[int]],
+    within: int,
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     clause = read.clause
     place = {name.lower(): at for at, (name, _) in enumerate(columns)}
     kinds = {sql: _kind(sql, columns) for sql in read.condition_arguments()}
-    plan = read.plan(kinds, ansi=False)
+    plan = read.plan(kinds, ansi=False, within=within)
     conditions = plan.compiled()
     keys = [place[key.text.lower()] for key in clause.partition]
     order = [(place[o.name.text.lower()], o.descending) for o in clause.order]
@@ -71,8 +98,24 @@ def _run(
             for sql in read.condition_arguments()
         }
         measured = {sql: [computed(sql, row) for row in named] for sql in read.measure_arguments()}
-        for found in plan.match(conditions, len(part), values, measured.__getitem__):
-            out += _shown(read, plan.leaves, found, measured, part, first, rest)
+        times = [row[order[0][0]] for row in part] if within else None
+        come = Place()
+        for end in portions(len(part)):
+            there = slice(come.before, end)
+            known = {sql: column[there] for sql, column in values.items()}
+            arguments = {sql: column[there] for sql, column in measured.items()}
+            watermark = None if end == len(part) else times[end - 1] if times else 0
+            for found in plan.match(
+                conditions,
+                end - come.before,
+                known,
+                arguments.__getitem__,
+                times[there] if times else None,
+                come,
+                watermark,
+            ):
+                out += _shown(read, plan.leaves, found, arguments, part[there], first, rest)
+            come.forget(max(come.start - plan.looks_back, 0))
     return header, out
 
 

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A clause with the standard's meaning on a DataFrame, analysed: for bounded and unbounded jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    LongType,
+    NullType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from pyflinkcep.errors import CepError, InputError
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.match_recognize.expressions import Expression
+from pyflinkcep.match_recognize.interval import window_ms
+from pyflinkcep.match_recognize.leaves import LEAF, Leaf
+from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.standard.plan import StandardClause, StandardPlan, read_clause
+from pyflinkcep.match_recognize.tree import Clause, Rows
+from pyflinkcep.spark.arrow.columns import VALUE, quoted
+from pyflinkcep.spark.plan.clause_input import own_name
+from pyflinkcep.spark.plan.expressions import kind_of, machine_column
+from pyflinkcep.spark.plan.measures import Arguments, Value, measured, types_of, values_of
+from pyflinkcep.spark.worker.standard import StandardRows
+
+__all__ = ["StandardJob"]
+
+_MATCHED = "matched"
+
+
+@attrs.frozen(eq=False)
+class StandardJob:
+    """
+    A clause on a DataFrame, analysed.
+
+    Attributes
+    ----------
+    dataframe : DataFrame
+        The input.
+    read : StandardClause
+        The clause.
+    plan : StandardPlan
+        What workers match by.
+    arguments : Arguments
+        The columns that measures take values from.
+    kinds : dict of str to Kind
+        What conditions look at of a row, as SQL.
+    shown, rest : list of str
+        The input's columns in the output, before and after the measures.
+    rows : StandardRows
+        How rows of a key become output.
+    values : dict of Leaf to (str, DataType)
+        The columns of what workers take of matches.
+    """
+
+    dataframe: DataFrame
+    read: StandardClause
+    plan: StandardPlan
+    arguments: Arguments
+    kinds: dict[str, Kind]
+    shown: list[str]
+    rest: list[str]
+    rows: StandardRows
+    values: dict[Leaf, tuple[str, DataType]]
+
+    @classmethod
+    def analyse(cls, dataframe: DataFrame, clause: Clause, names: Names) -> StandardJob:
+        """
+        Check a clause against its input.
+
+        Raises
+        ------
+        CepError
+            If the clause means nothing, or Spark cannot compute something.
+        """
+        read = read_clause(clause, names)
+        within = window_ms(clause, names.source)
+        time, unit = _time(dataframe, clause, names) if within else (None, 1)
+        kinds = _kinds(dataframe, read, names)
+        ansi = dataframe.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
+        values = values_of(read.measures, names, dataframe, NullType())
+        plan = read.plan(kinds, ansi, within, tuple(values))
+        _check(read, plan)
+        arguments = Arguments(dataframe)
+        measures = {sql: arguments.column(sql) for sql in read.measure_arguments()}
+        conditions = {sql: f"{VALUE}{number}" for number, sql in enumerate(kinds)}
+        shown, rest = _shown(dataframe, clause)
+        schema, columns = _schema(dataframe, clause, [*shown, *rest], plan, values)
+        rows = StandardRows(plan, schema, [*shown, *rest], conditions, measures, time, unit)
+        return cls(dataframe, read, plan, arguments, kinds, shown, rest, rows, columns)
+
+    @property
+    def name(self) -> str:
+        """What Spark's UI calls the job."""
+        return f"MATCH_RECOGNIZE: {self.read.clause.pattern}"
+
+    def condition_columns(self) -> dict[str, Column]:
+        """Return the columns to add to the input for conditions."""
+        return {
+            self.rows.conditions[sql]: machine_column(sql, kind) for sql, kind in self.kinds.items()
+        }
+
+    def output(self, result: DataFrame) -> DataFrame:
+        """Return the clause's output of that of the workers."""
+        return measured(
+            result,
+            [F.col(quoted(name)) for name in self.shown],
+            self.read.measures,
+            self.values,
+            self.read.names,
+            self._finish,
+            [F.col(quoted(name)) for name in self.rest],
+        )
+
+    def _finish(self, _name: str, _expression: Expression, column: Column) -> Column:
+        if self.plan.rows is not Rows.WITH_UNMATCHED:
+            return column
+        return F.when(F.col(_MATCHED), column)
+
+
+# --- types
+
+
+def _kinds(dataframe: DataFrame, read: StandardClause, names: Names) -> dict[str, Kind]:
+    """Return what the conditions' arguments give."""
+    errors: dict[str, Callable[[str, str], CepError]] = {}
+    for variable, expression in read.conditions.items():
+        for sql in read.arguments_of(expression.leaves):
+            errors.setdefault(sql, _error_of(names, variable, expression))
+    kinds = {}
+    for sql, type_ in types_of(dataframe, errors).items():
+        kind = Kind.STRING if isinstance(type_, NullType) else kind_of(type_)
+        if kind is None:
+            raise errors[sql](
+                f"{sql} is {type_.simpleString()}",
+                "take a number, boolean, string, date, timestamp or day-time interval of it",
+            )
+        kinds[sql] = kind
+    return kinds
+
+
+def _check(read: StandardClause, plan: StandardPlan) -> None:
+    """Compile the conditions, one after another to name the one at fault."""
+    for variable in read.conditions:
+        try:
+            plan.compiled([variable])
+        except CepError as refused:
+            what = refused.message.rpartition("': ")[2]
+            raise _error_of(read.names, variable, read.conditions[variable])(
+                f"not a condition: {what}", refused.hint or "compare it with something"
+            ) from refused
+
+
+def _error_of(
+    names: Names, variable: str, expression: Expression
+) -> Callable[[str, str], CepError]:
+    def error(message: str, hint: str) -> CepError:
+        return names.source.error(
+            f"DEFINE {variable}: {message}", hint, *expression.span, InputError
+        )
+
+    return error
+
+
+def _schema(
+    dataframe: DataFrame,
+    clause: Clause,
+    shown: list[str],
+    plan: StandardPlan,
+    values: dict[Leaf, Value],
+) -> tuple[StructType, dict[Leaf, tuple[str, DataType]]]:
+    """Return the schema of the task's output, and in it the columns of the values."""
+    fields = [StructField(name, dataframe.schema[name].dataType) for name in shown]
+    if clause.rows is Rows.WITH_UNMATCHED:
+        fields.append(StructField(_MATCHED, BooleanType()))
+    columns = {}
+    for number, leaf in enumerate(plan.leaves):
+        columns[leaf] = (f"{LEAF}{number}", values[leaf].type)
+        fields.append(StructField(*columns[leaf]))
+    return StructType(fields), columns
+
+
+# --- the input
+
+
+def _shown(dataframe: DataFrame, clause: Clause) -> tuple[list[str], list[str]]:
+    """Return the input's columns in the output, before and after the measures."""
+    first = [own_name(dataframe, key.text) for key in clause.partition]
+    if clause.rows is Rows.ONE:
+        return first, []
+    first += [own_name(dataframe, column.name.text) for column in clause.order]
+    first = list(dict.fromkeys(first))
+    return first, [name for name in dataframe.columns if name not in first]
+
+
+def _time(dataframe: DataFrame, clause: Clause, names: Names) -> tuple[str, int]:
+    """Return the column that WITHIN is about, and its units in a millisecond."""
+    hint = "write ORDER BY ts first, a timestamp or epoch milliseconds as bigint, ascending"
+    if not clause.order or clause.order[0].descending:
+        raise names.source.error("WITHIN without a time", hint, *clause.pattern_span, InputError)
+    name = own_name(dataframe, clause.order[0].name.text)
+    type_ = dataframe.schema[name].dataType
+    if isinstance(type_, TimestampType | TimestampNTZType):
+        return name, 1000
+    if isinstance(type_, LongType):
+        return name, 1
+    raise names.source.error(
+        f"WITHIN over {name}, which is {type_.simpleString()}",
+        hint,
+        *clause.order[0].name.span,
+        InputError,
+    )
