@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A query on a table of events, by any evaluation: matches as positions."""
 
-from pyflinkcep.evaluation.queries import MatchPositions, compressed_matches, query_matches
+from pyflinkcep.evaluation.queries import (
+    MatchPositions,
+    compressed_matches,
+    list_frames,
+    query_matches,
+)
 
-__all__ = ["MatchPositions", "compressed_matches", "query_matches"]
+__all__ = ["MatchPositions", "compressed_matches", "list_frames", "query_matches"]

@@ -10,12 +10,14 @@ import attrs
 
 from pyflinkcep.compact.counting import Total, combined
 from pyflinkcep.evaluation.sequences import MatchPositions, Sequences, added
-from pyflinkcep.eventlists.matching import list_matches
+from pyflinkcep.eventlists.frame import Frame
+from pyflinkcep.eventlists.matching import EventLists, list_matches
+from pyflinkcep.kernel.joining import joined_frames, kernel_split
 from pyflinkcep.sase.evaluation import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.sase.table import EventTable
 
-__all__ = ["Compressed", "MatchPositions", "compressed_matches", "query_matches"]
+__all__ = ["Compressed", "MatchPositions", "compressed_matches", "list_frames", "query_matches"]
 
 
 class Compressed(Protocol):
@@ -57,11 +59,22 @@ def query_matches(
         Which matches to yield.
     """
     if evaluation == EVENT_LISTS:
-        return list_matches(query, table, output)
+        return _list_matches(query, table, output)
     sequences = Sequences(query, table)
     if evaluation == BACKTRACKING or output != "all":
         return sequences.searched(output)
     return sequences.run()
+
+
+def list_frames(query: Query, table: EventTable) -> Iterator[Frame]:
+    """Yield the matches that eventLists finds, many at a time, as columns of positions."""
+    lists = EventLists.of(query, table, kernel_split())
+    return lists.frames(joined_frames(lists))
+
+
+def _list_matches(query: Query, table: EventTable, output: str) -> Iterator[MatchPositions]:
+    lists = EventLists.of(query, table, kernel_split())
+    return list_matches(lists, lists.frames(joined_frames(lists)), output)
 
 
 def compressed_matches(query: Query, table: EventTable) -> Compressed:
@@ -81,7 +94,7 @@ class _Listed:
         return [part.variable for part in self.query.positive]
 
     def matches(self) -> Iterator[MatchPositions]:
-        return list_matches(self.query, self.table, "all")
+        return _list_matches(self.query, self.table, "all")
 
     def totals(
         self, measures: Sequence[tuple[str, Sequence[Any] | None]]

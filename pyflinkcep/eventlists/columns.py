@@ -23,14 +23,32 @@ from pyflinkcep.sase.tree import (
     Reference,
 )
 
-__all__ = ["Columns", "Values", "holding", "literals"]
+__all__ = ["Columns", "Values", "computed", "holding", "literals"]
 
 Array = np.ndarray[Any, Any]
 
-_COMPARED: dict[str, Callable[[Any, Any], Array]] = {
-    "=": np.equal, "<>": np.not_equal, "<": np.less, "<=": np.less_equal,
-    ">": np.greater, ">=": np.greater_equal,
-}  # fmt: skip
+
+def _less(a: Any, b: Any) -> Any:
+    """Return where a is less than b, NaN being greater than all other numbers."""
+    if np.result_type(a, b).kind != "f":
+        return np.less(a, b)
+    return np.less(a, b) | (np.isnan(b) & ~np.isnan(a))
+
+
+def _equal(a: Any, b: Any) -> Any:
+    if np.result_type(a, b).kind != "f":
+        return np.equal(a, b)
+    return np.equal(a, b) | (np.isnan(a) & np.isnan(b))
+
+
+_COMPARED: dict[str, Callable[[Any, Any], Any]] = {
+    "=": _equal,
+    "<>": lambda a, b: ~_equal(a, b),
+    "<": _less,
+    "<=": lambda a, b: ~_less(b, a),
+    ">": lambda a, b: _less(b, a),
+    ">=": lambda a, b: ~_less(a, b),
+}
 _COMPUTED: dict[str, Callable[[Any, Any], Array]] = {
     "+": np.add, "-": np.subtract, "*": np.multiply,
 }  # fmt: skip
@@ -63,10 +81,11 @@ class Columns:
 
     Attributes
     ----------
-    table : EventTable
-        The events.
+    kinds : mapping of str to Kind
+        What the attributes hold.
     """
 
+    kinds: Mapping[str, Kind]
     _columns: Mapping[str, Values]
     _ranks: Mapping[str, int]
 
@@ -85,7 +104,7 @@ class Columns:
             if kind.type == Type.TEXT:
                 values = [None if value is None else ranks[value] for value in values]
             columns[name] = _column(values, kind)
-        return cls(columns, ranks)
+        return cls(table.kinds, columns, ranks)
 
     def taken(self, name: str, positions: Array) -> Values:
         """Return an attribute of events by their positions."""
@@ -149,21 +168,22 @@ def holding(
     columns : Columns
         What literals stand for.
     """
-    found = _value(clause, value_of, columns)
+    found = computed(clause, value_of, columns)
     true = np.logical_and(found.data, np.logical_not(found.nulls))
     return np.broadcast_to(true, size)
 
 
-def _value(
+def computed(
     tree: Expression, value_of: Callable[[Reference | Function], Values], columns: Columns
 ) -> Values:
+    """Return what a value or a condition without NOT is in each row; see :func:`holding`."""
     if isinstance(tree, Literal):
         return columns.literal(tree.value)
     if isinstance(tree, Reference | Function):
         return value_of(tree)
 
     def value(part: Expression) -> Values:
-        return _value(part, value_of, columns)
+        return computed(part, value_of, columns)
 
     if isinstance(tree, NullTest):
         nulls = np.asarray(value(tree.value).nulls)
@@ -194,6 +214,11 @@ def _joined(word: str, parts: Sequence[Values]) -> Values:
 
 
 def _computed(operator: str, parts: Sequence[Values]) -> Values:
+    with np.errstate(all="ignore"):  # infinities, NaN and numbers that wrap around are values
+        return _arithmetic(operator, parts)
+
+
+def _arithmetic(operator: str, parts: Sequence[Values]) -> Values:
     if len(parts) == 1:
         return Values(np.negative(parts[0].data), parts[0].nulls)
     left, right = parts

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import attrs
@@ -12,40 +14,68 @@ import numpy as np
 from pyflinkcep.eventlists.clauses import Clauses
 from pyflinkcep.eventlists.columns import Columns, Values, holding
 from pyflinkcep.sase.model import Component, Form, Query
-from pyflinkcep.sase.table import EventTable, constants_hold
+from pyflinkcep.sase.table import Coded, EventTable, constants_hold
 from pyflinkcep.sase.tree import Expression, Function, Reference
 
-__all__ = ["ElementList", "Ranks"]
+__all__ = ["ElementList", "Ranks", "Split", "positions_by_type"]
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Ranks:
     """
-    The order of a table's events, as numbers that grow with it.
+    The order of a table's events, as numbers that grow with it; worked out when asked for.
 
-    Attributes
+    Parameters
     ----------
-    rank : array of int
-        For each event its place: equal for equal times in the form with ``;``.
-    group : array of int
-        For each event the number of its partition; -1 if it is in none.
-    until, since : array of int
-        For each event the first rank that is too late for its window, and the first that is not
-        too early.
+    query : Query
+        The query.
+    table : EventTable
+        The events.
     """
 
-    rank: Ints
-    group: Ints
-    until: Ints
-    since: Ints
+    _query: Query
+    _table: EventTable
 
-    @classmethod
-    def of(cls, query: Query, table: EventTable) -> Ranks:
-        """Return the ranks of a table's events."""
-        times = np.asarray(table.times, np.int64)
-        size, groups = len(times), _groups(query, table)
+    @property
+    def is_one_group(self) -> bool:
+        """Whether all events are in one partition."""
+        return self._table.keys is None and (self._query.is_global or not self._query.equal)
+
+    @property
+    def size(self) -> int:
+        """The number of events."""
+        return len(self.times)
+
+    @cached_property
+    def times(self) -> Ints:
+        """The times of the events."""
+        return np.asarray(self._table.times, np.int64)
+
+    @cached_property
+    def group(self) -> Ints:
+        """For each event the number of its partition; -1 if it is in none."""
+        return _groups(self._query, self._table)
+
+    @property
+    def rank(self) -> Ints:
+        """For each event its place: equal for equal times in the form with ``;``."""
+        return self._places[0]
+
+    @property
+    def until(self) -> Ints:
+        """For each event the first rank that is too late for its window."""
+        return self._places[1]
+
+    @property
+    def since(self) -> Ints:
+        """For each event the first rank that is not too early for its window."""
+        return self._places[2]
+
+    @cached_property
+    def _places(self) -> tuple[Ints, Ints, Ints]:
+        query, table, times, size = self._query, self._table, self.times, self.size
         moments, rank = times, np.arange(size, dtype=np.int64)
         if query.form is Form.LIST or table.keys is not None:
             moments, rank = np.unique(times, return_inverse=True)
@@ -55,17 +85,12 @@ class Ranks:
             until = np.searchsorted(moments, times + query.window, "right")
             since = np.searchsorted(moments, times - query.window, "left")
         if query.form is Form.LIST or table.keys is None:
-            return cls(rank, groups, until, since)
+            return rank, until, since
         # Places in place of times, which begin anew with each key.
         base = np.asarray(table.keys, np.int64) * (size + 1)
         places = base + rank
         until, since = (np.searchsorted(places, base + moment) for moment in (until, since))
-        return cls(np.arange(size, dtype=np.int64), groups, until, since)
-
-    @property
-    def size(self) -> int:
-        """The number of events."""
-        return len(self.rank)
+        return np.arange(size, dtype=np.int64), until, since
 
 
 def _groups(query: Query, table: EventTable) -> Ints:
@@ -87,7 +112,7 @@ def _groups(query: Query, table: EventTable) -> Ints:
     return groups
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class ElementList:
     """
     The events that may be an element, by partition and order.
@@ -96,38 +121,87 @@ class ElementList:
     ----------
     positions : array of int
         Their positions in the table.
+    groups : array of int or None
+        Their partitions; None if all events are in one.
     keys : array of int
         What they are sorted by: partition and rank in one number.
     """
 
     positions: Ints
-    keys: Ints
+    groups: Ints | None
     _ranks: Ranks
 
     @classmethod
     def of(
-        cls, part: Component, table: EventTable, ranks: Ranks, clauses: Clauses, columns: Columns
+        cls,
+        part: Component,
+        own: Ints,
+        table: EventTable,
+        ranks: Ranks,
+        clauses: Clauses,
+        columns: Columns,
     ) -> ElementList:
-        """Return the list of an element; its constant constraints are the filter."""
-        types = np.asarray(table.types, object)
-        own = np.flatnonzero(types == part.type)
+        """Return the list of an element; its constant constraints filter the events of its type."""
+        positions = own
         if clauses.constants:
-            held = [constants_hold(clauses.query, table, at) for at in own.tolist()]
-            own = own[np.asarray(held, bool)]
-        positions = np.asarray(own, np.int64)
-        positions = positions[ranks.group[positions] >= 0]
+            held = [constants_hold(clauses.query, table, at) for at in positions.tolist()]
+            positions = positions[np.asarray(held, bool)]
+        if ranks.is_one_group:
+            groups = None
+        else:
+            positions = positions[ranks.group[positions] >= 0]
         for clause in clauses.constant.get(part.variable, ()):
             positions = positions[_holding(clause, positions, columns)]
-        keys = ranks.group[positions] * (ranks.size + 1) + ranks.rank[positions]
-        order = np.argsort(keys, kind="stable")
-        return cls(positions[order], keys[order], ranks)
+        if not ranks.is_one_group:
+            groups = ranks.group[positions]
+            order = np.argsort(groups, kind="stable")
+            positions, groups = positions[order], groups[order]
+        return cls(positions, groups, ranks)
 
     def __len__(self) -> int:
         return len(self.positions)
 
+    @cached_property
+    def times(self) -> Ints:
+        """Their times."""
+        return self._ranks.times[self.positions]
+
+    @cached_property
+    def keys(self) -> Ints:
+        """What the events are sorted by: partition and rank in one number."""
+        groups = 0 if self.groups is None else self.groups
+        keys: Ints = groups * (self._ranks.size + 1) + self._ranks.rank[self.positions]
+        return keys
+
     def first_from(self, groups: Ints, ranks: Ints) -> Ints:
         """Return for each partition and rank where the events from that rank on begin."""
         return np.searchsorted(self.keys, groups * (self._ranks.size + 1) + ranks)
+
+
+Split = Callable[[Any, Any, int], Sequence[Ints]]
+"""Of codes, the number of the list that each code belongs to, and how many lists there are, makes
+the positions of each list's events, in order."""
+
+
+def positions_by_type(
+    types: Sequence[Any], wanted: Iterable[str], split: Split | None = None
+) -> dict[str, Ints]:
+    """Return for each of some types the positions of its events; `split` does it faster."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(wanted))}
+    if isinstance(types, Coded):
+        codes = np.asarray(types.codes)
+        lists = np.array([numbers.get(name, -1) for name in types.names], np.int32)
+    else:
+        codes = np.fromiter(map(numbers.get, types, repeat(-1)), np.int32, len(types))
+        lists = np.arange(len(numbers), dtype=np.int32)
+    found = (split or _split)(codes, lists, len(numbers))
+    return dict(zip(numbers, found, strict=True))
+
+
+def _split(codes: Any, lists: Any, count: int) -> list[Ints]:
+    return [
+        np.flatnonzero(np.isin(codes, np.flatnonzero(lists == number))) for number in range(count)
+    ]
 
 
 def _holding(clause: Expression, positions: Ints, columns: Columns) -> Any:

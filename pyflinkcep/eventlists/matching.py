@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from pyflinkcep.eventlists.clauses import Clauses, named
 from pyflinkcep.eventlists.columns import Columns, literals
 from pyflinkcep.eventlists.frame import Conditions, Flags, Frame, Ints, expanded
-from pyflinkcep.eventlists.lists import ElementList, Ranks
+from pyflinkcep.eventlists.lists import ElementList, Ranks, Split, positions_by_type
 from pyflinkcep.eventlists.order import join_order
 from pyflinkcep.sase.model import Component, Query
 from pyflinkcep.sase.table import EventTable
@@ -25,21 +25,22 @@ _MOST_ROWS = 1 << 20
 _FIRST_CHUNK = 1 << 14
 
 
-def list_matches(query: Query, table: EventTable, output: str) -> Iterator[dict[str, list[int]]]:
+def list_matches(
+    lists: EventLists, frames: Iterable[Frame], output: str
+) -> Iterator[dict[str, list[int]]]:
     """
-    Yield the matches of a query, variable to positions.
+    Yield matches, variable to positions.
 
     Parameters
     ----------
-    query : Query
-        A ``;`` query, or a SEQ of single components under skip_till_any_match.
-    table : EventTable
-        The events.
+    lists : EventLists
+        The lists of a ``;`` query, or of a SEQ of single components under skip_till_any_match.
+    frames : iterable of Frame
+        All matches: :meth:`EventLists.frames`.
     output : {"all", "onePerStart", "nonOverlapping"}
         Which matches to yield. The first of several is the least by positions.
     """
-    lists = EventLists.of(query, table)
-    rows = (match for frame in lists.frames() for match in lists.matches(frame))
+    rows = (match for frame in frames for match in lists.matches(frame))
     if output == "all":
         return rows
     return _selected(list(rows), lists.ranks.group, output)
@@ -100,23 +101,46 @@ class EventLists:
     starts: Flags | None = None
 
     @classmethod
-    def of(cls, query: Query, table: EventTable) -> EventLists:
-        """Return the lists of a table's events."""
-        ranks, clauses = Ranks.of(query, table), Clauses.of(query)
+    def of(cls, query: Query, table: EventTable, split: Split | None = None) -> EventLists:
+        """Return the lists of a table's events; `split` is for :func:`positions_by_type`."""
+        ranks, clauses = Ranks(query, table), Clauses.of(query)
         columns = Columns.of(table, literals(query.conditions))
-        lists = {
-            part.variable: ElementList.of(part, table, ranks, clauses, columns)
-            for part in query.components
-        }
+        own = positions_by_type(table.types, [p.type for p in query.components], split)
+        starts = None if table.starts is None else np.asarray(table.starts, bool)
+        lists = {}
+        for part in query.components:
+            positions = own[part.type]
+            if starts is not None and part is query.positive[0] and not part.repeats:
+                positions = positions[starts[positions]]
+            lists[part.variable] = ElementList.of(part, positions, table, ranks, clauses, columns)
         conditions = Conditions(query, columns, lists)
         order = join_order(lists, clauses, conditions)
-        starts = None if table.starts is None else np.asarray(table.starts, bool)
         return cls(query, ranks, clauses, conditions, lists, order, starts)
 
-    def frames(self) -> Iterator[Frame]:
-        """Yield the matches, many at a time."""
+    def frames(self, joined: Iterable[Frame] | None = None) -> Iterator[Frame]:
+        """
+        Yield the matches, many at a time.
+
+        Parameters
+        ----------
+        joined : iterable of Frame, optional
+            The choices of single events that fulfil all conditions on these alone, apart from
+            those in :attr:`at_end`, if something else has joined them.
+        """
         if any(not len(self.lists[part.variable]) for part in self.query.positive):
             return
+        for frame in self._joins() if joined is None else map(self._after_join, joined):
+            frame = self._starting(self._finished(frame))
+            if frame.size:
+                yield frame
+
+    def _after_join(self, frame: Frame) -> Frame:
+        for part in self.at_end:
+            frame = self._allowed(frame, part)
+        return frame
+
+    def _joins(self) -> Iterator[Frame]:
+        """Yield the choices of single events that fulfil all conditions on these alone."""
         start = self.lists[self.order[0]].positions
         for begin in range(0, len(start), _FIRST_CHUNK):
             chunk = start[begin : begin + _FIRST_CHUNK]
@@ -128,9 +152,7 @@ class EventLists:
         if not frame.size:
             return
         if bound == len(self.order):
-            frame = self._starting(self._finished(frame))
-            if frame.size:
-                yield frame
+            yield frame
             return
         name = self.order[bound]
         low, high = self._range(name, frame)
@@ -144,8 +166,8 @@ class EventLists:
         yield from self._joined(self._checked(longer, self.order[: bound + 1]), bound + 1)
 
     def _starting(self, frame: Frame) -> Frame:
-        """Drop the rows whose first event may not begin a match."""
-        if self.starts is None or not frame.size:
+        """Drop the rows whose first event, of a closure, may not begin a match."""
+        if self.starts is None or not frame.size or not self.query.positive[0].repeats:
             return frame
         first = self._spans(frame)[self.query.positive[0].variable][0]
         return frame.rows(self.starts[first])
@@ -209,7 +231,7 @@ class EventLists:
             if not set(named(clause)) <= singles:
                 frame = frame.rows(self.conditions.holding(clause, frame))
         for part in self._negated():
-            if not (self._is_constant(part) and self._neighbours(part) <= singles):
+            if not (self._is_constant(part) and self._is_single(part)):
                 frame = self._allowed(frame, part)
         return frame
 
@@ -226,17 +248,39 @@ class EventLists:
     def _negated(self) -> Iterator[Component]:
         return (part for part in self.query.components if part.negated)
 
+    @property
+    def between(self) -> list[Component]:
+        """The negated elements between two single ones that look at their events alone."""
+        return [
+            part
+            for part in self._negated()
+            if self._is_constant(part) and len(self.bounds(part)) == 2 and self._is_single(part)
+        ]
+
+    @property
+    def at_end(self) -> list[Component]:
+        """The others that look at their events alone and depend on single elements only."""
+        alone = [p for p in self._negated() if self._is_constant(p) and self._is_single(p)]
+        return [part for part in alone if part not in self.between]
+
+    def _is_single(self, part: Component) -> bool:
+        """Whether a negated element depends on single elements only."""
+        return self._neighbours(part) <= {p.variable for p in self.query.positive if not p.repeats}
+
     def _is_constant(self, part: Component) -> bool:
         return part.variable not in self.clauses.absent
 
-    def _neighbours(self, part: Component) -> set[str]:
-        """Return what bounds a negated element: its neighbours, at an end all elements."""
+    def bounds(self, part: Component) -> tuple[str, ...]:
+        """Return the neighbours of a negated element, two or, at an end, one."""
         place = self.query.place(part.variable)
         before = [p.variable for p in self.query.components[:place] if not p.negated]
         after = [p.variable for p in self.query.components[place:] if not p.negated]
-        if before and after:
-            return {before[-1], after[0]}
-        return {*before, *after}
+        return *before[-1:], *after[:1]
+
+    def _neighbours(self, part: Component) -> set[str]:
+        """Return what a negated element depends on: its neighbours, at an end all elements."""
+        bounds = self.bounds(part)
+        return set(bounds) if len(bounds) == 2 else {p.variable for p in self.query.positive}
 
     def _allowed(self, frame: Frame, part: Component) -> Frame:
         """Drop the rows that an event of a negated element forbids."""

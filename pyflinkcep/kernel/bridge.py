@@ -24,7 +24,7 @@ from pyflinkcep.pattern.aftermatch import (
     SkipToNextStrategy,
 )
 
-__all__ = ["Kernel", "make_kernel", "why_plain"]
+__all__ = ["Kernel", "compiled_module", "make_kernel", "why_plain"]
 
 _SWITCH = "PYFLINKCEP_KERNEL"
 _WORD = 63
@@ -181,7 +181,7 @@ class Kernel(Protocol):
         """
 
 
-def _compiled() -> Any:
+def compiled_module() -> Any:
     """Return the compiled module, None if there is none or it is switched off."""
     if os.environ.get(_SWITCH, "1") == "0":
         return None
@@ -193,7 +193,7 @@ def _compiled() -> Any:
 
 def why_plain(nfa: NFA) -> str:
     """Return why a pattern cannot use the kernel; empty if it can."""
-    if _compiled() is None:
+    if compiled_module() is None:
         switched_off = os.environ.get(_SWITCH, "1") == "0"
         return f"{_SWITCH} is 0" if switched_off else "the package was built without a C compiler"
     if type(nfa.skip_strategy) not in _SKIPS:
@@ -233,7 +233,7 @@ def make_kernel(
         None when the plain path must do; see :func:`why_plain`.
     """
     atoms = list(nfa.atoms)
-    module = _compiled()
+    module = compiled_module()
     if module is None or why_plain(nfa):
         return None
     helper = KernelHelper(nfa, limit)

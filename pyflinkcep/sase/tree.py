@@ -24,6 +24,7 @@ __all__ = [
     "NullTest",
     "Reference",
     "functions",
+    "parts_of",
     "plain_references",
     "references",
 ]
@@ -119,7 +120,8 @@ Expression = (
 )
 
 
-def _parts(tree: Expression) -> tuple[Expression, ...]:
+def parts_of(tree: Expression) -> tuple[Expression, ...]:
+    """Return what a tree is made of directly."""
     if isinstance(tree, Arithmetic | Logical):
         return tree.operands
     if isinstance(tree, Comparison):
@@ -135,7 +137,7 @@ def functions(tree: Expression) -> Iterator[Function]:
     """Yield the aggregates of a tree."""
     if isinstance(tree, Function):
         yield tree
-    for part in _parts(tree):
+    for part in parts_of(tree):
         yield from functions(part)
 
 
@@ -143,7 +145,7 @@ def plain_references(tree: Expression) -> Iterator[Reference]:
     """Yield the references outside of aggregates."""
     if isinstance(tree, Reference):
         yield tree
-    for part in _parts(tree):
+    for part in parts_of(tree):
         yield from plain_references(part)
 
 
@@ -153,5 +155,5 @@ def references(tree: Expression) -> Iterator[Reference]:
         yield tree
     elif isinstance(tree, Function):
         yield tree.over
-    for part in _parts(tree):
+    for part in parts_of(tree):
         yield from references(part)

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 
 from pyflinkcep.conditions import ExpressionCondition
-from pyflinkcep.eventlists.matching import EventLists
+from pyflinkcep.evaluation import list_frames
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.kernel import make_kernel
 from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.sase import parse
-from pyflinkcep.sase.table import EventTable
+from pyflinkcep.sase.table import Coded, EventTable
 
 TYPES = "ABCDEFGHIJKLMNOPQRST"
 END = (1 << 63) - 1
@@ -67,11 +67,11 @@ def text(length: int, where: str, seconds: int) -> str:
 
 
 def by_event_lists(query: str, types: np.ndarray, prices: np.ndarray) -> tuple[float, int]:
-    names = np.array(list(TYPES), object)[types]
     times = np.arange(len(types)) * 1000
+    codes = types.astype(np.int32)
     begin = time.process_time()
-    table = EventTable(times, names, {"price": prices}, {"price": Kind.BIGINT})
-    count = sum(frame.size for frame in EventLists.of(parse(query), table).frames())
+    table = EventTable(times, Coded(codes, TYPES), {"price": prices}, {"price": Kind.BIGINT})
+    count = sum(frame.size for frame in list_frames(parse(query), table))
     return time.process_time() - begin, count
 
 

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from pyflinkcep import CepError
 from pyflinkcep.evaluation import query_matches
 from pyflinkcep.evaluation.sequences import Sequences
-from pyflinkcep.eventlists.matching import list_matches
 from pyflinkcep.eventlists.verify import start_cep
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.evaluation import EVENT_LISTS, chosen
@@ -133,7 +132,8 @@ def test_the_join_finds_what_the_papers_algorithms_find(query: SaseQuery, seed: 
     """eventLists and Algorithms 1 and 2 agree."""
     if has_their_attributes(query):
         table = EventObjects.of(events(seed, 18), "ts", "kind", query).table
-        assert found(list_matches(query, table, "all")) == found(start_cep(query, table))
+        joined = query_matches(query, table, EVENT_LISTS, "all")
+        assert found(joined) == found(start_cep(query, table))
 
 
 @settings(max_examples=60, deadline=None)

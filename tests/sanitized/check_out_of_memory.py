@@ -14,9 +14,13 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.errors import CepRuntimeError, ConditionError, OutOfMemoryError
+from pyflinkcep.evaluation import query_matches
+from pyflinkcep.expressions.program import Kind
 from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.sase import parse as query_of
+from pyflinkcep.sase.table import EventTable
 from tests.kernel_harness import KernelRun
 from tests.shorthand import parse
 from tests.unit.expressions.test_match_expressions import values_of
@@ -146,6 +150,34 @@ def test_every_allocation_of_expressions() -> None:
 
     assert failures > 30
     assert kernel_answer(values, taken, rows) == expected
+
+
+def test_every_allocation_of_joins() -> None:
+    """The same for joins of event lists."""
+    query = query_of(
+        "PATTERN SEQ(A a, ~(C c), B b, A d) WHERE b.x > a.x + d.x AND b.y < 2 * d.x + 4"
+    )
+    columns: Any = {"x": [n % 5 for n in range(40)], "y": [None, 1, 3, 5] * 10}
+    kinds = {"x": Kind.BIGINT, "y": Kind.BIGINT}
+    table = EventTable(range(40), ["A", "B", "B", "A", "C"] * 8, columns, kinds)
+
+    def scenario() -> Any:
+        return sorted(map(repr, query_matches(query, table, "eventLists", "all")))
+
+    expected = scenario()
+    gc.collect()
+    before, failures = _module.live(), 0
+
+    for allowed, error in _failing(scenario):
+        assert "out of memory" in str(error)
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+        gc.collect()
+        assert _module.live() == before, allowed
+        failures += 1
+
+    assert expected
+    assert failures > 15
+    assert scenario() == expected
 
 
 def test_other_keys_go_on() -> None:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel as Python sees it; bridge.py makes it, spark/matching/kernel_matcher.py uses it. */
 #include "kernel.h"
+#include "join.h"
 
 #include <stddef.h>
 #include <structmember.h>
@@ -308,6 +309,11 @@ static int module_exec(PyObject *module) {
     if (types->key == NULL) return -1;
     types->context = (PyTypeObject *)PyType_FromModuleAndSpec(module, &context_spec, NULL);
     if (types->context == NULL) return -1;
+    PyObject *join = PyType_FromModuleAndSpec(module, &join_spec, NULL);
+    if (join == NULL) return -1;
+    int added = PyModule_AddObjectRef(module, "Join", join);
+    Py_DECREF(join);
+    if (added < 0) return -1;
     if (PyModule_AddObjectRef(module, "Key", (PyObject *)types->key) < 0) return -1;
     return PyModule_AddObjectRef(module, "Kernel", (PyObject *)types->kernel);
 }
@@ -334,6 +340,8 @@ static PyModuleDef_Slot module_slots[] = {
 };
 
 static PyMethodDef module_methods[] = {
+    {"split", module_split, METH_VARARGS, "split the positions of events by their codes"},
+    {"links", module_links, METH_VARARGS, "link the items of two lists"},
 #ifdef PYFLINKCEP_TEST_ALLOCATIONS
     {"fail_after", memory_fail_after, METH_O, "let so many more allocations succeed"},
     {"live", memory_live, METH_NOARGS, "how many blocks are allocated"},

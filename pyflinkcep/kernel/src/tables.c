@@ -24,42 +24,6 @@ int pattern_read_states(Pattern *pattern, PyObject *states) {
     return 0;
 }
 
-static int read_operand(Value *value, PyObject *operand) {
-    if (operand == Py_None) {
-        *value = (Value){.kind = VALUE_NULL};
-    } else if (PyFloat_Check(operand)) {
-        *value = value_float(PyFloat_AsDouble(operand));
-    } else if (PyLong_Check(operand)) {
-        *value = value_int(PyLong_AsLongLong(operand));
-        if (PyErr_Occurred()) return -1;
-    } else {
-        *value = (Value){{.text = Py_NewRef(operand)}, VALUE_TEXT};
-    }
-    return 0;
-}
-
-static int read_program(Program *program, PyObject *code) {
-    Py_ssize_t size = PyTuple_Size(code);
-    program->code = allocate_zeros(size, sizeof(Instruction));
-    program->stack = allocate_zeros(size + 1, sizeof(Value));
-    if (program->code == NULL || program->stack == NULL) return -1;
-    program->size = size;
-    for (Py_ssize_t i = 0; i < size; i++) {
-        PyObject *operand;
-        Instruction *instruction = &program->code[i];
-        if (!PyArg_ParseTuple(PyTuple_GetItem(code, i), "iO", &instruction->opcode, &operand) ||
-            read_operand(&instruction->operand, operand) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static void program_free(Program *program) {
-    for (Py_ssize_t i = 0; i < program->size; i++) value_drop(program->code[i].operand);
-    release_memory(program->code);
-    release_memory(program->stack);
-}
-
 int pattern_read_atoms(Pattern *pattern, PyObject *atoms) {
     Py_ssize_t count = PyTuple_Size(atoms);
     pattern->atoms = allocate_zeros(count, sizeof(Atom));
@@ -74,7 +38,7 @@ int pattern_read_atoms(Pattern *pattern, PyObject *atoms) {
             return -1;
         atom->bit = bit;
         atom->function = Py_NewRef(function);
-        if (read_program(&atom->program, code) < 0) return -1;
+        if (program_read(&atom->program, code) < 0) return -1;
     }
     return 0;
 }

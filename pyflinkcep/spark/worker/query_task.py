@@ -12,8 +12,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.evaluation import query_matches
-from pyflinkcep.eventlists.matching import EventLists
+from pyflinkcep.evaluation import list_frames, query_matches
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.runtime import opened
 from pyflinkcep.sase.evaluation import EVENT_LISTS
@@ -164,7 +163,7 @@ class QueryTask:
         variables = [part.variable for part in self.query.positive]
         is_plain = self.evaluation == EVENT_LISTS and self.output == "all" and self.limit is None
         if is_plain and not any(part.repeats for part in self.query.positive):
-            for frame in EventLists.of(self.query, table).frames():
+            for frame in list_frames(self.query, table):
                 columns = [frame.singles[name] for name in variables]
                 yield from _of_columns(variables, columns, table.times).parts(MOST_RESULTS)
             return

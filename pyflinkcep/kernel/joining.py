@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Join ordered lists of events in the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+import numpy as np
+
+from pyflinkcep.errors import OutOfMemoryError
+from pyflinkcep.eventlists.clauses import named
+from pyflinkcep.eventlists.columns import Values, computed
+from pyflinkcep.eventlists.frame import Frame, Ints
+from pyflinkcep.eventlists.lists import ElementList, Split
+from pyflinkcep.eventlists.matching import EventLists
+from pyflinkcep.expressions.program import Code, Op, Type
+from pyflinkcep.kernel.bridge import compiled_module
+from pyflinkcep.sase.model import Form
+from pyflinkcep.sase.tree import (
+    Arithmetic,
+    Comparison,
+    Expression,
+    Function,
+    Literal,
+    Logical,
+    NullTest,
+    Reference,
+    parts_of,
+)
+
+__all__ = ["joined_frames", "kernel_split"]
+
+_MOST_ROWS = 1 << 14
+_MOST, _LEAST = (1 << 63) - 1, -(1 << 63)
+_NO_WINDOW = -1
+_COMPARED = {"=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
+_COMPUTED = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV, "%": Op.MOD}
+_JOINED = {"and": Op.AND, "or": Op.OR}
+
+
+def joined_frames(lists: EventLists) -> Iterable[Frame] | None:
+    """
+    Return the choices of single events that fulfil the conditions on these alone.
+
+    Returns
+    -------
+    iterable of Frame or None
+        What :meth:`EventLists.frames` takes; None if the plain path must do.
+    """
+    module = compiled_module()
+    if module is None or not _in_range(lists.query.conditions):
+        return None
+    return _Plan(lists, module).frames()
+
+
+def kernel_split() -> Split | None:
+    """Return what splits events by type for :meth:`EventLists.of`; None on the plain path."""
+    module = compiled_module()
+    if module is None:
+        return None
+
+    def split(codes: Any, lists: Any, count: int) -> list[Ints]:
+        with _naming_memory_errors():
+            found = module.split(np.ascontiguousarray(codes, np.int32), lists, count)
+        return [np.frombuffer(positions, np.int64) for positions in found]
+
+    return split
+
+
+@contextmanager
+def _naming_memory_errors() -> Iterator[None]:
+    try:
+        yield
+    except MemoryError as error:
+        raise OutOfMemoryError("out of memory while lists of events are joined") from error
+
+
+def _in_range(trees: Iterable[Expression]) -> bool:
+    """Whether all numbers fit 64 bits."""
+    return all(
+        _in_range(parts_of(tree))
+        if not isinstance(tree, Literal)
+        else not isinstance(tree.value, int) or _LEAST <= tree.value <= _MOST
+        for tree in trees
+    )
+
+
+@attrs.frozen(eq=False)
+class _Programs:
+    """
+    Conditions as programs over columns; what looks at one element alone is a column of its own.
+
+    Attributes
+    ----------
+    lists : EventLists
+        The lists.
+    columns : dict
+        By element and what is computed of it the number and the values of its column.
+    """
+
+    lists: EventLists
+    columns: dict[tuple[str, Expression], tuple[int, Values]] = attrs.field(factory=dict)
+
+    def condition(self, tree: Expression) -> Code:
+        """Return the program of a condition without NOT."""
+        if isinstance(tree, Logical):
+            first, *rest = map(self.condition, tree.operands)
+            for code in rest:
+                first = *first, *code, (_JOINED[tree.operator], None)
+            return first
+        if isinstance(tree, NullTest):
+            code, _ = self._value(tree.value)
+            return *code, (Op.IS_NULL, None), *([(Op.NOT, None)] if tree.negated else [])
+        assert isinstance(tree, Comparison)
+        return self._operation(_COMPARED[tree.operator], (tree.left, tree.right), False)[0]
+
+    def _value(self, tree: Expression) -> tuple[Code, bool]:
+        """Return the program of a value, and whether that is a float."""
+        names = named(tree)
+        if not names:
+            return _constant(computed(tree, self._none, self.lists.conditions.columns))
+        if len(names) == 1:
+            number, values = self._column(names[0], tree)
+            return ((Op.FIELD, number),), values.data.dtype.kind == "f"
+        assert isinstance(tree, Arithmetic)  # a value of several elements
+        return self._operation(_COMPUTED[tree.operator], tree.operands, tree.operator == "/")
+
+    def _operation(
+        self, op: Op, operands: Sequence[Expression], wants_float: bool
+    ) -> tuple[Code, bool]:
+        parts = list(map(self._value, operands))
+        is_float = wants_float or any(own for _, own in parts)
+        code: Code = ()
+        for own, has_float in parts:
+            code += own if has_float or not is_float else (*own, (Op.INT_TO_FLOAT, None))
+        if len(parts) == 1:
+            op = Op.NEG
+        return (*code, (op, int(Type.FLOAT if is_float else Type.INT))), is_float
+
+    def _column(self, name: str, tree: Expression) -> tuple[int, Values]:
+        found = self.columns.get((name, tree))
+        if found is None:
+            positions, columns = self.lists.lists[name].positions, self.lists.conditions.columns
+
+            def value_of(reference: Reference | Function) -> Values:
+                assert isinstance(reference, Reference)
+                return columns.taken(str(reference.attribute), positions)
+
+            found = len(self.columns), computed(tree, value_of, columns)
+            self.columns[name, tree] = found
+        return found
+
+    @staticmethod
+    def _none(reference: Reference | Function) -> Values:
+        raise NotImplementedError  # asked of what names no element
+
+
+def _constant(values: Values) -> tuple[Code, bool]:
+    if np.any(values.nulls):
+        return ((Op.NULL, None),), False
+    value = np.asarray(values.data)
+    if value.dtype.kind == "f":
+        return ((Op.FLOAT, float(value)),), True
+    return ((Op.INT, int(value)),), False
+
+
+@attrs.frozen(eq=False)
+class _Plan:
+    """A join as the kernel takes it."""
+
+    lists: EventLists
+    module: Any
+
+    def frames(self) -> Iterator[Frame]:
+        """Yield the rows of the join."""
+        names = self.lists.order
+        with _naming_memory_errors():
+            join = self._join()
+        while True:
+            rows = np.empty((_MOST_ROWS, len(names)), np.int64)
+            size = join.rows(rows)
+            if not size:
+                return
+            yield Frame(size, {name: rows[:size, n] for n, name in enumerate(names)})
+
+    def _join(self) -> Any:
+        lists, programs = self.lists, _Programs(self.lists)
+        steps = tuple(self._steps(programs))
+        return self.module.Join(
+            tuple(self._list(lists.lists[name]) for name in lists.order),
+            self._by_time,
+            tuple(self._columns(programs)),
+            steps,
+            _NO_WINDOW if lists.query.window is None else lists.query.window,
+        )
+
+    @property
+    def _by_time(self) -> bool:
+        """Whether events of equal time have no order."""
+        return self.lists.query.form is Form.LIST
+
+    def _list(self, own: ElementList) -> tuple[Ints, Ints, Ints | None]:
+        return own.positions, own.times, own.groups
+
+    def _columns(self, programs: _Programs) -> Iterator[tuple[int, Any, Any]]:
+        for (name, _), (_, values) in programs.columns.items():
+            size = len(self.lists.lists[name])
+            dtype = np.float64 if values.data.dtype.kind == "f" else np.int64
+            valid = None
+            if np.any(values.nulls):
+                valid = np.array(np.broadcast_to(np.logical_not(values.nulls), size))
+            yield self.lists.order.index(name), np.ascontiguousarray(values.data, dtype), valid
+
+    def _steps(self, programs: _Programs) -> Iterator[tuple[Any, ...]]:
+        order = self.lists.order
+        places = {part.variable: n for n, part in enumerate(self.lists.query.positive)}
+        waiting = [t for t in self.lists.clauses.associations if set(named(t)) <= set(order)]
+        for number, name in enumerate(order):
+            known = set(order[: number + 1])
+            ready = [tree for tree in waiting if set(named(tree)) <= known]
+            waiting = [tree for tree in waiting if tree not in ready]
+            codes = tuple(tuple((int(op), v) for op, v in programs.condition(t)) for t in ready)
+            if not number:
+                yield number, -1, -1, True, None, codes
+                continue
+            bound = sorted(order[:number], key=places.__getitem__)
+            is_forward = places[name] > places[bound[-1]]
+            neighbour, far = (bound[-1], bound[0]) if is_forward else (bound[0], bound[-1])
+            barriers = self._barriers(neighbour, name, is_forward)
+            yield number, order.index(neighbour), order.index(far), is_forward, barriers, codes
+
+    def _barriers(self, neighbour: str, name: str, is_forward: bool) -> Ints | None:
+        """Return by item of the neighbour where a negated event stands in the way, if ever."""
+        found: Ints | None = None
+        for part in self.lists.between:
+            if set(self.lists.bounds(part)) == {neighbour, name}:
+                own = self._barrier(part.variable, neighbour, is_forward)
+                nearer = np.minimum if is_forward else np.maximum
+                found = own if found is None else nearer(found, own)
+        return found
+
+    def _barrier(self, negated: str, neighbour: str, is_forward: bool) -> Ints:
+        absent, near = self.lists.lists[negated], self.lists.lists[neighbour]
+        links = self.module.links(self._list(near), self._list(absent), is_forward, self._by_time)
+        places = np.frombuffer(links, np.int64) - (0 if is_forward else 1)
+        inside = np.flatnonzero((places >= 0) & (places < len(absent)))
+        if near.groups is not None and absent.groups is not None:
+            inside = inside[near.groups[inside] == absent.groups[places[inside]]]
+        barriers = np.full(len(near), _MOST if is_forward else _LEAST, np.int64)
+        positions = absent.positions[places[inside]]
+        barriers[inside] = self.lists.ranks.times[positions] if self._by_time else positions
+        return barriers

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The machine for conditions, on as many events at once as a word has bits. What each opcode does
+ * is in expressions/program.py; texts are numbers here, which compare as the texts do. Both sides
+ * of AND and OR are computed, so jumps do nothing: without ANSI nothing that is computed fails.
+ * Mirror: eventlists/columns.py.
+ */
+#include "batch.h"
+
+#include <math.h>
+
+static uint64_t all_of(int count) { return ~(uint64_t)0 >> (BATCH - count); }
+
+static uint64_t valid_of(const uint8_t *valid, int count) {
+    uint64_t known = 0;
+    for (int i = 0; i < count; i++) known |= (uint64_t)(valid[i] != 0) << i;
+    return known;
+}
+
+static void load(Operand *to, const Batch *batch, const Column *column) {
+    bool is_newest = column->element == batch->newest;
+    Py_ssize_t at = is_newest ? batch->base : batch->bound[column->element];
+    to->items = column->items + at;
+    to->stride = is_newest;
+    to->known = ~(uint64_t)0;
+    if (column->valid == NULL) return;
+    if (is_newest)
+        to->known = valid_of(column->valid + at, batch->count);
+    else if (!column->valid[at])
+        to->known = 0;
+}
+
+static void constant(Operand *to, Value value) {
+    if (value.kind == VALUE_FLOAT)
+        to->own[0].f = value.as.f;
+    else
+        to->own[0].i = value.kind == VALUE_INT ? value.as.i : 0;
+    to->items = to->own;
+    to->stride = 0;
+    to->known = value.kind == VALUE_NULL ? 0 : ~(uint64_t)0;
+}
+
+/* --- comparisons */
+
+/* NaN is greater than all other numbers. */
+static inline bool float_less(double a, double b) { return (a < b) | ((b != b) & (a == a)); }
+
+static inline bool float_equal(double a, double b) { return (a == b) | ((a != a) & (b != b)); }
+
+#define EACH(count, expression)                                                                    \
+    for (int i = 0; i < (count); i++) truth |= (uint64_t)(expression) << i
+
+static uint64_t ints_compared(int32_t opcode, const Operand *a, const Operand *b, int count) {
+    const Number *x = a->items, *y = b->items;
+    Py_ssize_t dx = a->stride, dy = b->stride;
+    uint64_t truth = 0;
+    switch (opcode) {
+    case OP_LT:
+    case OP_GE: EACH(count, x[i * dx].i < y[i * dy].i); break;
+    case OP_GT:
+    case OP_LE: EACH(count, x[i * dx].i > y[i * dy].i); break;
+    default: EACH(count, x[i * dx].i == y[i * dy].i);
+    }
+    return truth;
+}
+
+static uint64_t floats_compared(int32_t opcode, const Operand *a, const Operand *b, int count) {
+    const Number *x = a->items, *y = b->items;
+    Py_ssize_t dx = a->stride, dy = b->stride;
+    uint64_t truth = 0;
+    switch (opcode) {
+    case OP_LT:
+    case OP_GE: EACH(count, float_less(x[i * dx].f, y[i * dy].f)); break;
+    case OP_GT:
+    case OP_LE: EACH(count, float_less(y[i * dy].f, x[i * dx].f)); break;
+    default: EACH(count, float_equal(x[i * dx].f, y[i * dy].f));
+    }
+    return truth;
+}
+
+static void compare(Operand *a, const Operand *b, const Instruction *now, int count) {
+    bool is_float = now->operand.as.i == TYPE_FLOAT;
+    uint64_t truth = is_float ? floats_compared(now->opcode, a, b, count)
+                              : ints_compared(now->opcode, a, b, count);
+    bool opposite = now->opcode == OP_LE || now->opcode == OP_GE || now->opcode == OP_NE;
+    a->truth = opposite ? ~truth : truth;
+    a->known &= b->known;
+}
+
+/* --- arithmetic */
+
+static int64_t int_result(int32_t opcode, int64_t a, int64_t b) {
+    int64_t result;
+    switch (opcode) {
+    case OP_ADD: add_overflows(a, b, &result); return result;
+    case OP_SUB: subtract_overflows(a, b, &result); return result;
+    case OP_MUL: multiply_overflows(a, b, &result); return result;
+    default: return b == 0 || b == -1 ? 0 : a % b;
+    }
+}
+
+static double float_result(int32_t opcode, double a, double b) {
+    switch (opcode) {
+    case OP_ADD: return a + b;
+    case OP_SUB: return a - b;
+    case OP_MUL: return a * b;
+    case OP_DIV: return a / b;
+    default: return fmod(a, b);
+    }
+}
+
+/* What is divided by zero is null. */
+static uint64_t without_zeros(const Operand *b, bool is_float, int count) {
+    uint64_t zeros = 0;
+    for (int i = 0; i < count; i++) {
+        Number by = b->items[i * b->stride];
+        zeros |= (uint64_t)(is_float ? by.f == 0 : by.i == 0) << i;
+    }
+    return ~zeros;
+}
+
+static void compute(Operand *a, const Operand *b, const Instruction *now, int count) {
+    bool is_float = now->operand.as.i == TYPE_FLOAT;
+    Py_ssize_t dx = a->stride, dy = b->stride;
+    int results = dx || dy ? count : 1;
+    a->known &= b->known;
+    if (now->opcode == OP_DIV || now->opcode == OP_MOD)
+        a->known &= without_zeros(b, is_float, count);
+    Number one = a->items[0]; /* which the first result may overwrite */
+    const Number *x = dx ? a->items : &one, *y = b->items;
+    if (is_float)
+        for (int i = 0; i < results; i++)
+            a->own[i].f = float_result(now->opcode, x[i * dx].f, y[i * dy].f);
+    else
+        for (int i = 0; i < results; i++)
+            a->own[i].i = int_result(now->opcode, x[i * dx].i, y[i * dy].i);
+    a->items = a->own;
+    a->stride = dx | dy;
+}
+
+static void negate(Operand *a, const Instruction *now, int count) {
+    int results = a->stride ? count : 1;
+    for (int i = 0; i < results; i++) {
+        Number value = a->items[i * a->stride];
+        if (now->operand.as.i == TYPE_FLOAT)
+            a->own[i].f = -value.f;
+        else
+            subtract_overflows(0, value.i, &a->own[i].i);
+    }
+    a->items = a->own;
+}
+
+static void to_floats(Operand *a, int count) {
+    int results = a->stride ? count : 1;
+    for (int i = 0; i < results; i++) a->own[i].f = (double)a->items[i * a->stride].i;
+    a->items = a->own;
+}
+
+/* --- flags */
+
+static void both(Operand *a, const Operand *b) {
+    uint64_t no = (a->known & ~a->truth) | (b->known & ~b->truth);
+    a->truth &= b->truth;
+    a->known = (a->known & b->known) | no;
+}
+
+static void either(Operand *a, const Operand *b) {
+    uint64_t yes = (a->known & a->truth) | (b->known & b->truth);
+    a->known = (a->known & b->known) | yes;
+    a->truth = yes;
+}
+
+/* --- programs */
+
+static Operand *step(Operand *top, const Batch *batch, const Instruction *now) {
+    switch (now->opcode) {
+    case OP_FIELD: load(++top, batch, &batch->columns[now->operand.as.i]); break;
+    case OP_INT:
+    case OP_FLOAT:
+    case OP_NULL: constant(++top, now->operand); break;
+    case OP_JUMP_IF_FALSE:
+    case OP_JUMP_IF_TRUE: break;
+    case OP_INT_TO_FLOAT: to_floats(top, batch->count); break;
+    case OP_NEG: negate(top, now, batch->count); break;
+    case OP_IS_NULL:
+        top->truth = ~top->known;
+        top->known = ~(uint64_t)0;
+        break;
+    case OP_NOT: top->truth = ~top->truth; break;
+    case OP_AND: top--, both(top, top + 1); break;
+    case OP_OR: top--, either(top, top + 1); break;
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MUL:
+    case OP_DIV:
+    case OP_MOD: top--, compute(top, top + 1, now, batch->count); break;
+    default: top--, compare(top, top + 1, now, batch->count);
+    }
+    return top;
+}
+
+/* --- a comparison of two columns, which nearly all conditions are */
+
+static uint64_t below_int(const Number *items, int64_t most, int count) {
+    uint64_t truth = 0;
+    EACH(count, items[i].i < most);
+    return truth;
+}
+
+static uint64_t above_int(const Number *items, int64_t least, int count) {
+    uint64_t truth = 0;
+    EACH(count, items[i].i > least);
+    return truth;
+}
+
+static uint64_t below_float(const Number *items, double most, int count) {
+    uint64_t truth = 0;
+    if (most != most)
+        EACH(count, items[i].f == items[i].f);
+    else
+        EACH(count, items[i].f < most);
+    return truth;
+}
+
+static uint64_t above_float(const Number *items, double least, int count) {
+    uint64_t truth = 0;
+    if (least == least) EACH(count, !(items[i].f <= least));
+    return truth;
+}
+
+/* Whether a program compares a column of the newest element to another's by an inequality. */
+static bool is_bound(const Program *program, const Batch *batch) {
+    const Instruction *code = program->code;
+    if (program->size != 3 || code[0].opcode != OP_FIELD || code[1].opcode != OP_FIELD ||
+        code[2].opcode < OP_LT || code[2].opcode > OP_GE)
+        return false;
+    const Column *a = &batch->columns[code[0].operand.as.i];
+    const Column *b = &batch->columns[code[1].operand.as.i];
+    return a->valid == NULL && b->valid == NULL &&
+           (a->element == batch->newest) != (b->element == batch->newest);
+}
+
+static uint64_t bound_holds(const Program *program, const Batch *batch) {
+    const Column *own = &batch->columns[program->code[0].operand.as.i];
+    const Column *other = &batch->columns[program->code[1].operand.as.i];
+    int32_t opcode = program->code[2].opcode;
+    bool is_below = opcode == OP_LT || opcode == OP_LE, or_equal = opcode == OP_LE || opcode == OP_GE;
+    if (own->element != batch->newest) {
+        const Column *swapped = own;
+        own = other;
+        other = swapped;
+        is_below = !is_below;
+    }
+    /* x <= y is not x > y, as NaN is greater than all and equal to itself. */
+    bool asks_below = is_below != or_equal;
+    const Number *items = own->items + batch->base;
+    Number bound = other->items[batch->bound[other->element]];
+    uint64_t truth;
+    if (program->code[2].operand.as.i == TYPE_FLOAT)
+        truth = asks_below ? below_float(items, bound.f, batch->count)
+                           : above_float(items, bound.f, batch->count);
+    else
+        truth = asks_below ? below_int(items, bound.i, batch->count)
+                           : above_int(items, bound.i, batch->count);
+    return (or_equal ? ~truth : truth) & all_of(batch->count);
+}
+
+/* Return for which of the events a condition is true, the first in the lowest bit. */
+uint64_t batch_holds(const Program *program, const Batch *batch, Operand *stack) {
+    if (is_bound(program, batch)) return bound_holds(program, batch);
+    Operand *top = stack - 1;
+    for (Py_ssize_t at = 0; at < program->size; at++) top = step(top, batch, &program->code[at]);
+    return top->truth & top->known & all_of(batch->count);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Programs asked of many events at once. */
+#ifndef PYFLINKCEP_BATCH_H
+#define PYFLINKCEP_BATCH_H
+
+#include "values.h"
+
+enum { BATCH = 64 }; /* how many events at once: as many as a word has bits */
+
+typedef union {
+    int64_t i;
+    double f;
+} Number;
+
+/* A column of an element's list. */
+typedef struct {
+    const Number *items;
+    const uint8_t *valid; /* a byte for each item, NULL when no value is null */
+    int32_t element;
+} Column;
+
+/* A value on the stack: a number for each event, or one for all, or what is true of which. */
+typedef struct {
+    const Number *items;
+    Py_ssize_t stride; /* 0 for one number */
+    uint64_t known; /* which are not null */
+    uint64_t truth; /* of flags in place of numbers: which are true */
+    Number own[BATCH];
+} Operand;
+
+/* The events that are asked: `count` of the list of `newest`, and one of each other element. */
+typedef struct {
+    const Column *columns;
+    const Py_ssize_t *bound; /* by element the event's place in its list */
+    int32_t newest;
+    Py_ssize_t base;
+    int count;
+} Batch;
+
+uint64_t batch_holds(const Program *program, const Batch *batch, Operand *stack);
+
+/* Return the place of the lowest bit of a word that is not 0. */
+static inline int lowest_bit(uint64_t word) {
+#if defined(__GNUC__)
+    return __builtin_ctzll(word);
+#else
+    int place = 0;
+    for (; !(word & 1); word >>= 1) place++;
+    return place;
+#endif
+}
+
+#endif
