@@ -12,7 +12,7 @@ from pyflinkcep.expressions.program import MatchValues, Op, Slot, Type
 from pyflinkcep.expressions.tree import WHOLE
 from pyflinkcep.kernel.callbacks import KernelHelper
 from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.atoms import Atom
+from pyflinkcep.nfa.atoms import Atom, in_word, words
 from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.pattern.aftermatch import (
     AfterMatchSkipStrategy,
@@ -27,7 +27,6 @@ from pyflinkcep.pattern.aftermatch import (
 __all__ = ["Kernel", "compiled_module", "make_kernel", "why_plain"]
 
 _SWITCH = "PYFLINKCEP_KERNEL"
-_WORD = 63
 _MOST_PARTIALS = 1 << 62
 _SKIPS: dict[type[AfterMatchSkipStrategy], int] = {
     NoSkipStrategy: 0,
@@ -237,7 +236,7 @@ def make_kernel(
     if module is None or why_plain(nfa):
         return None
     helper = KernelHelper(nfa, limit)
-    words = 1 + max((_place(atom.bit)[0] for atom in atoms), default=0)
+    word_count = 1 + max((in_word(atom.bit)[0] for atom in atoms), default=0)
     tables = list(nfa.tables.values())
     stages = {name: number for number, name in enumerate(nfa.stages)}
     kernel: Kernel = module.Kernel(
@@ -252,7 +251,7 @@ def make_kernel(
         handle_timeout=nfa.handle_timeout,
         processing_time=processing_time,
         skip=_skip(nfa.skip_strategy, stages),
-        known=_words(known, words),
+        known=words(known, word_count),
         limit=0 if limit is None else min(limit.most, _MOST_PARTIALS),
         drop_oldest=limit is not None and limit.policy == "dropOldest",
         sets_timers=sets_timers,
@@ -265,23 +264,12 @@ def _atom(atom: Atom, values: MatchValues | None) -> tuple[Any, ...]:
     if atom.expression is not None and values is not None:
         code = tuple(_instruction(op, operand) for op, operand in values.programs[atom.expression])
         return _EXPRESSION, 0, 0, None, code
-    return (_OF_EVENT if atom.bit else _OF_MATCH), *_place(atom.bit), atom.function, ()
+    return (_OF_EVENT if atom.bit else _OF_MATCH), *in_word(atom.bit), atom.function, ()
 
 
 def _instruction(op: Op, operand: Any) -> tuple[int, Any]:
     """Return an instruction as the kernel takes it: a pattern of LIKE as what answers for it."""
     return int(op), like_regex(operand).fullmatch if op is Op.LIKE else operand
-
-
-def _place(bit: int) -> tuple[int, int]:
-    """Return the word that a bit is in, and the bit in the word."""
-    word = max(bit.bit_length() - 1, 0) // _WORD
-    return word, bit >> (word * _WORD)
-
-
-def _words(bits: int, count: int) -> tuple[int, ...]:
-    """Return the words of an integer, lowest first."""
-    return tuple(bits >> (_WORD * word) & ((1 << _WORD) - 1) for word in range(count))
 
 
 def _slot(slot: Slot, stages: dict[str, int]) -> tuple[Any, ...]:

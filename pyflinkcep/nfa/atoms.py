@@ -18,12 +18,12 @@ from pyflinkcep.conditions import (
     RichOrCondition,
     SimpleCondition,
 )
-from pyflinkcep.expressions.tree import EventPart, MatchExpression
+from pyflinkcep.expressions.tree import MatchExpression
 
-__all__ = ["Atom", "Atoms", "known_bits"]
+__all__ = ["WORD", "Atom", "Atoms", "in_word", "known_bits", "words"]
 
-_MOST_ANSWERED = 62
-"""As many conditions an engine answers with the bits of one number."""
+WORD = 63
+"""How many bits are in a word, where integers have a bound."""
 
 
 @attrs.frozen(eq=False)
@@ -86,7 +86,8 @@ class Atoms:
         elif not isinstance(condition, BooleanConditions):
             key = _identity(condition)
             if key not in self._by_identity:
-                self._by_identity[key] = _atom(condition, stage, len(self._by_identity))
+                bit = 1 << len(self._by_identity) if isinstance(condition, SimpleCondition) else 0
+                self._by_identity[key] = Atom(condition, stage, bit)
 
     def inside(self, condition: IterativeCondition) -> Iterator[Atom]:
         """Yield the atoms of the conditions inside one registered before."""
@@ -101,22 +102,6 @@ class Atoms:
         return self._by_identity[_identity(condition)]
 
 
-def _atom(condition: IterativeCondition, stage: str, place: int) -> Atom:
-    """
-    Make the atom at a place.
-
-    SQL beyond the bits that an engine can answer with becomes a match expression, which reads
-    the answer as a field of the event.
-    """
-    if not isinstance(condition, SimpleCondition):
-        return Atom(condition, stage, 0)
-    if place >= _MOST_ANSWERED and isinstance(condition, ExpressionCondition):
-        text = condition.expression
-        if isinstance(text, str):
-            return Atom(MatchExpression(text, EventPart(text)), stage, 0)
-    return Atom(condition, stage, 1 << place)
-
-
 def _identity(condition: IterativeCondition) -> object:
     return id(condition.function if isinstance(condition, FUNCTION_CONDITIONS) else condition)
 
@@ -124,3 +109,28 @@ def _identity(condition: IterativeCondition) -> object:
 def known_bits(atoms: Iterable[Atom]) -> int:
     """Return the bits of the conditions that an engine answers before matching: SQL, Columns."""
     return sum(atom.bit for atom in atoms if isinstance(atom.condition, ExpressionCondition))
+
+
+def in_word(bit: int) -> tuple[int, int]:
+    """
+    Return the number of the word that a bit is in, and the bit in that word.
+
+    Examples
+    --------
+    >>> in_word(4), in_word(1 << 64)
+    ((0, 4), (1, 2))
+    """
+    word = max(bit.bit_length() - 1, 0) // WORD
+    return word, bit >> (word * WORD)
+
+
+def words(bits: int, count: int) -> tuple[int, ...]:
+    """
+    Return the words of an integer, the lowest bits first.
+
+    Examples
+    --------
+    >>> words((1 << 63) + 5, 3)
+    (5, 1, 0)
+    """
+    return tuple(bits >> (WORD * word) & ((1 << WORD) - 1) for word in range(count))

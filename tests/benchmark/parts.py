@@ -61,7 +61,7 @@ def _plans(events: DataFrame) -> dict[str, DataFrame]:
     position = F.monotonically_increasing_id()
     prepared = source.prepare({BITS: F.lit(0).cast("bigint"), POSITION: position})
     shuffled = prepared.repartition("key")
-    sort = _Sort(source.layout(has_bits=True))
+    sort = _Sort(source.layout([BITS]))
     return {
         "read": events,
         "shuffle": shuffled,

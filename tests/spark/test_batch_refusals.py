@@ -210,16 +210,11 @@ def test_names_that_differ_in_case(spark: SparkSession, frame: DataFrame) -> Non
 
 
 def test_refused_patterns(frame: DataFrame) -> None:
-    """Flink's refusals, and too many Columns for a bit mask, come before the job too."""
+    """Flink's refusals come before the job too."""
     endless = Pattern.begin("a").notFollowedBy("n")
-    many: Any = Pattern.begin("s0").where(F.col("ts") == 0)
-    for number in range(1, 63):
-        many = many.next(f"s{number}").where(F.col("ts") == number)
 
     with pytest.raises(MalformedPatternException, match="NotFollowedBy is not supported"):
         on(frame, endless).toDF()
-    with pytest.raises(NotSupportedError, match=r"stage 's.*more than 62 conditions"):
-        on(frame, many).toDF()
     with pytest.raises(NotSupportedError, match="pattern a ⇒ b: processing time on a bounded"):
         CEP.pattern(frame, a_then_b()).inProcessingTime().toDF()
 

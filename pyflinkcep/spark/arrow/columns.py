@@ -32,7 +32,10 @@ PREFIX = "__cep_"
 """What the names of our own columns begin with."""
 
 BITS = f"{PREFIX}bits"
-"""The column with a bit for each condition that Spark evaluated and that holds."""
+"""The column with a bit for each condition that Spark evaluated and that holds.
+
+Further columns, with a number after the name, have the bits that do not fit.
+"""
 
 HASH = f"{PREFIX}hash"
 """The column with a number made of the key."""

@@ -14,7 +14,8 @@ from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import MatchValues
-from pyflinkcep.spark.arrow.columns import BITS, Ints
+from pyflinkcep.spark.arrow.answers import read_bits
+from pyflinkcep.spark.arrow.columns import Ints
 
 __all__ = ["KeyText", "Layout", "key_values"]
 
@@ -38,8 +39,8 @@ class Layout:
         The events' times.
     time_unit : int or None
         Units of the time column in a millisecond, None for bigint milliseconds.
-    has_bits : bool
-        Whether Spark evaluated conditions.
+    bit_columns : tuple of str
+        The answers of the conditions that Spark evaluated, none if there are no such conditions.
     values : MatchValues or None
         The match expressions; the columns of their fields are part of the payload.
     """
@@ -52,7 +53,7 @@ class Layout:
     key_signature: tuple[str, ...]
     time_column: str | None
     time_unit: int | None
-    has_bits: bool
+    bit_columns: tuple[str, ...]
     values: MatchValues | None = None
 
     def times_ms(self, table: pa.Table) -> Ints:
@@ -82,8 +83,8 @@ class Layout:
         return times
 
     def bits(self, table: pa.Table) -> Ints | None:
-        """Return the bits of the conditions that Spark evaluated."""
-        return table.column(BITS).to_numpy() if self.has_bits else None
+        """Return the bits of the conditions that Spark evaluated; see :func:`read_bits`."""
+        return read_bits(table, self.bit_columns)
 
     def key_changes(self, table: pa.Table) -> Ints:
         """Return the positions after the first at which another key begins, in a sorted table."""

@@ -14,6 +14,7 @@ from pyflinkcep.nfa import NFA, Expressions
 from pyflinkcep.operator import CepOperator, KeyState
 from pyflinkcep.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.operator.state_format import refuse_damage
+from pyflinkcep.spark.arrow.answers import as_integers
 from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.matcher import MOST_RESULTS, Items, Written
@@ -120,7 +121,7 @@ class PythonMatcher:
             range(base + start, base + end) if handles is None else handles[start:end].tolist(),
             self._results,
             self._known,
-            None if bits is None else bits[start:end].tolist(),
+            None if bits is None else as_integers(bits[start:end]),
             now,
         )
 

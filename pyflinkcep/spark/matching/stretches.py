@@ -15,6 +15,7 @@ from pyspark.sql import Row
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.nfa.atoms import known_bits
 from pyflinkcep.operator import CepOperator
+from pyflinkcep.spark.arrow.answers import as_integers
 from pyflinkcep.spark.arrow.columns import Flags, Ints
 from pyflinkcep.spark.arrow.layout import KeyText, Layout
 from pyflinkcep.spark.matching.event_store import EventStore
@@ -39,7 +40,8 @@ class Events:
     base : int
         The handle of the first event.
     bits : array of int64 or None
-        The bits of the conditions known beforehand that hold for each event.
+        The bits of the conditions known beforehand that hold for each event: a number, or a row
+        of numbers with 63 bits each.
     """
 
     times: Ints
@@ -125,14 +127,15 @@ def _needed(rules: CepOperator, bits: Ints | None, firsts: Ints) -> Flags:
             may[kind] = rules.may_begin(kind, known)
         answers = may[bits]
     else:
-        kinds, inverse = np.unique(bits, return_inverse=True)
-        answers = np.asarray([rules.may_begin(kind, known) for kind in kinds.tolist()])[inverse]
+        kinds, inverse = np.unique(bits, axis=0, return_inverse=True)
+        may = np.asarray([rules.may_begin(kind, known) for kind in as_integers(kinds)])
+        answers = may[inverse.reshape(-1)]  # some releases of numpy give it a second axis
     begins: Flags = np.logical_or.reduceat(answers, firsts)
     return begins
 
 
 def _is_small(bits: Ints) -> bool:
-    return int(bits.min()) >= 0 and int(bits.max()) < _TABLE
+    return bits.ndim == 1 and int(bits.min()) >= 0 and int(bits.max()) < _TABLE
 
 
 def _in_final_order(

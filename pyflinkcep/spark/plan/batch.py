@@ -35,7 +35,7 @@ def run_batch(job: Job, consumer: Consumer) -> DataFrame:
     wanted = EventFilter.of(job, consumer)
     position = {POSITION: F.monotonically_increasing_id()}
     prepared = job.prepare(wanted.before(), position)
-    events, layout = wanted.after(prepared.events), prepared.layout
+    events, layout = wanted.after(prepared), prepared.layout
     key = [F.col(quoted(name)) for name in layout.key_signature]
     shuffled = events.repartition(key[0]) if key else events.coalesce(1)
     task = BatchTask(job.pattern, layout, job.comparator, consumer, job.limit)

@@ -12,15 +12,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType
 
 from pyflinkcep.conditions import SubtypeCondition
-from pyflinkcep.errors import InputError, NotSupportedError
+from pyflinkcep.errors import InputError
 from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.atoms import Atom
+from pyflinkcep.nfa.atoms import Atom, words
+from pyflinkcep.spark.arrow.answers import bit_names
 from pyflinkcep.spark.arrow.columns import spark_atoms
 from pyflinkcep.spark.plan.analysis import analysed, where
 
-__all__ = ["bits_column", "check_conditions", "condition_column"]
-
-_MOST_BITS = 62
+__all__ = ["bit_columns", "check_conditions", "condition_column"]
 
 
 def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
@@ -32,8 +31,6 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
     InputError
         When an expression names an unknown column or is not boolean; when a subtype is asked
         of Rows.
-    NotSupportedError
-        When the pattern has more expressions than a bit mask has bits.
     """
     for atom in nfa.atoms:
         condition = atom.condition
@@ -52,28 +49,29 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
                 f"expected boolean, got {type_.simpleString()}",
                 "compare it with something",
             )
-        if atom.bit >> _MOST_BITS:
-            raise NotSupportedError(
-                f"{where(nfa, atom)}: more than {_MOST_BITS} conditions in one pattern",
-                "join conditions of a stage into one expression",
-            )
 
 
 def _text(atom: Atom) -> str:
     return repr(repr(atom.condition))  # an expression's text, in quotes
 
 
-def bits_column(nfa: NFA) -> Column | None:
+def bit_columns(nfa: NFA) -> dict[str, Column]:
     """
-    Return the column with a bit for each expression that holds, None without expressions.
+    Return the columns with a bit for each expression that holds, none without expressions.
 
     NULL counts as false, as in ``DataFrame.where``.
     """
-    bits = [
-        F.when(condition_column(atom), F.lit(atom.bit)).otherwise(F.lit(0)).cast("bigint")
-        for atom in spark_atoms(nfa)
-    ]
-    return functools.reduce(operator.add, bits) if bits else None
+    atoms = spark_atoms(nfa)
+    names = bit_names(atoms)
+    parts: list[list[Column]] = [[F.lit(0).cast("bigint")] for _ in names]
+    for atom in atoms:
+        for part, bit in zip(parts, words(atom.bit, len(names)), strict=True):
+            if bit:
+                holds = F.when(condition_column(atom), F.lit(bit)).otherwise(F.lit(0))
+                part.append(holds.cast("bigint"))
+    return {
+        name: functools.reduce(operator.add, part) for name, part in zip(names, parts, strict=True)
+    }
 
 
 def condition_column(atom: Atom) -> Column:

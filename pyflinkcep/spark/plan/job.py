@@ -12,10 +12,9 @@ from pyflinkcep.expressions.program import MatchValues
 from pyflinkcep.nfa import NFA
 from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.spark.arrow.columns import BITS
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.order import TieOrder
-from pyflinkcep.spark.plan.conditions import bits_column, check_conditions
+from pyflinkcep.spark.plan.conditions import bit_columns, check_conditions
 from pyflinkcep.spark.plan.expressions import match_values, value_columns
 from pyflinkcep.spark.plan.interpreter import check_workers
 from pyflinkcep.spark.plan.source import EventSource
@@ -89,8 +88,6 @@ class Job:
         InputError
             When a condition names an unknown column, or has a type that it cannot have; when the
             workers cannot import this package.
-        NotSupportedError
-            When the pattern has more expressions than a bit mask has bits.
         """
         check_workers(source.dataframe.sparkSession)
         values = match_values(nfa, source.dataframe)
@@ -117,9 +114,7 @@ class Job:
         always_hash : bool
             Whether the key's number is needed even if the key is a whole number itself.
         """
-        bits = bits_column(self.nfa)
-        layout = source.layout(bits is not None, always_hash, self.values)
-        added = {**source.key_hash(always_hash), **value_columns(self.values), **more}
-        if bits is not None:
-            added[BITS] = bits
+        bits = bit_columns(self.nfa)
+        layout = source.layout(tuple(bits), always_hash, self.values)
+        added = {**source.key_hash(always_hash), **value_columns(self.values), **more, **bits}
         return Prepared(source.prepare(added), layout)

@@ -12,12 +12,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.atoms import Atom, known_bits
+from pyflinkcep.nfa.atoms import Atom, known_bits, words
 from pyflinkcep.nfa.droppable import Relevance
-from pyflinkcep.spark.arrow.columns import BITS, quoted, spark_atoms
+from pyflinkcep.spark.arrow.columns import quoted, spark_atoms
 from pyflinkcep.spark.arrow.internals import all_repeatable
 from pyflinkcep.spark.plan.conditions import condition_column
-from pyflinkcep.spark.plan.job import Job
+from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import Consumer
 
@@ -65,12 +65,12 @@ class EventFilter:
         column = F.lit(wanted) if isinstance(wanted, bool) else wanted
         return attrs.evolve(source, dataframe=source.dataframe.where(column | _no_time(source)))
 
-    def after(self, prepared: DataFrame) -> DataFrame:
+    def after(self, prepared: Prepared) -> DataFrame:
         """Return the prepared events, filtered by their answers if that is the way."""
         if self.early or not self.droppable:
-            return prepared
-        unwanted = F.col(BITS).isin(sorted(self.droppable))
-        return prepared.where(~unwanted | _no_time(self.source))
+            return prepared.events
+        unwanted = _is_among(prepared.layout.bit_columns, self.droppable)
+        return prepared.events.where(~unwanted | _no_time(self.source))
 
 
 def droppable_events(job: Job, shows_time: bool) -> frozenset[int]:
@@ -128,6 +128,15 @@ def _no_time(source: EventSource) -> Column:
     if not source.dataframe.schema[source.time_column].nullable:
         return F.lit(False)
     return F.col(quoted(source.time_column)).isNull()
+
+
+def _is_among(names: Sequence[str], kinds: frozenset[int]) -> Column:
+    """Whether the bits of an event, in columns of these names, are one of some integers."""
+    if len(names) == 1:
+        return F.col(names[0]).isin(sorted(kinds))
+    rows = [zip(names, words(kind, len(names)), strict=True) for kind in sorted(kinds)]
+    alike = [reduce(operator.and_, (F.col(name) == bits for name, bits in row)) for row in rows]
+    return reduce(operator.or_, alike)
 
 
 def _can_be_asked_twice(dataframe: DataFrame, conditions: Sequence[Column]) -> bool:

@@ -128,7 +128,7 @@ class QueryJob:
         dropped = self.needed()
         if dropped is not None:
             source = attrs.evolve(source, dataframe=source.dataframe.where(dropped))
-        layout = source.layout(False)
+        layout = source.layout(())
         added = {**source.key_hash(), POSITION: F.monotonically_increasing_id()}
         if self.slice_ms is None:
             events = source.prepare(added)

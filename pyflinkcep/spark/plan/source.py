@@ -149,7 +149,10 @@ class EventSource:
         )
 
     def layout(
-        self, has_bits: bool, always_hash: bool = False, values: MatchValues | None = None
+        self,
+        bit_columns: Sequence[str],
+        always_hash: bool = False,
+        values: MatchValues | None = None,
     ) -> Layout:
         """Return where things are in what :meth:`prepare` returns, :meth:`key_hash` among it."""
         signature = [key.signature for key in self.keys]
@@ -164,7 +167,7 @@ class EventSource:
             key_signature=tuple(signature),
             time_column=self.time_column,
             time_unit=self.time_unit,
-            has_bits=has_bits,
+            bit_columns=tuple(bit_columns),
             values=values,
         )
 

@@ -75,7 +75,7 @@ def _layout(dataframe: DataFrame, pattern: str, keys: tuple[KeyColumn, ...]) -> 
         key_signature=(HASH, *(key.signature for key in keys)),
         time_column=None,
         time_unit=None,
-        has_bits=False,
+        bit_columns=(),
     )
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.spark.arrow.columns import BITS, HASH, quoted
+from pyflinkcep.spark.arrow.columns import HASH, quoted
 from pyflinkcep.spark.arrow.internals import analysed_plan, arrow_schema
 from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
@@ -96,8 +96,7 @@ class StreamJob:
         prepared = job.prepare(job.source, {}, always_hash=True)
         layout = prepared.layout
         columns = list(dict.fromkeys([*layout.payload, *layout.key_signature, HASH]))
-        if layout.has_bits:
-            columns.append(BITS)
+        columns += layout.bit_columns
         packed = prepared.events.select(*map(quoted, columns)).schema
         droppable = droppable_events(job, consumer.shows_time)
         order = str(job.comparator) if isinstance(job.comparator, OrderColumns) else ""

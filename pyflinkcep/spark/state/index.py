@@ -123,10 +123,12 @@ class BucketIndex:
         """Check that every number is one, and in its range."""
         numbers = [*self.depths, *self.depths.values(), *self.segments, *self.segments.values()]
         numbers += [number for page in self.pages for number in page] + [*self.pages.values()]
-        numbers += [bits for dropped in self.dropped.values() for bits in dropped]
         numbers += [number for number in (self.timer, self.watermark) if number is not None]
         if any(type(number) is not int or number not in _INT64 for number in numbers):
             raise damaged_state("a number of the index is none")
+        dropped = [bits for kinds in self.dropped.values() for bits in kinds]
+        if any(type(bits) is not int or bits < 0 for bits in dropped):
+            raise damaged_state("the events that did not come")
         if any(depth not in range(MOST_DEPTH + 1) for depth in self.depths.values()):
             raise damaged_state("a key group is divided more often than can be")
         for page in self.pages:

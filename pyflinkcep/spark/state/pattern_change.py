@@ -11,7 +11,9 @@ import pyarrow as pa
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.expressions.program import MatchValues
 from pyflinkcep.nfa import NFA
-from pyflinkcep.spark.arrow.columns import BITS, VALUE, spark_atoms
+from pyflinkcep.nfa.atoms import in_word
+from pyflinkcep.spark.arrow.answers import bit_name, bit_names
+from pyflinkcep.spark.arrow.columns import BITS, VALUE, Ints, spark_atoms
 from pyflinkcep.spark.state.fingerprint import answers, values
 
 __all__ = ["requeued", "still_droppable"]
@@ -45,11 +47,11 @@ def requeued(
     PatternChangedError
         When the pattern at work has an SQL condition that the other had not.
     """
-    asked = [name for name in schema.names if name == BITS or name.startswith(VALUE)]
+    asked = [name for name in schema.names if name.startswith((BITS, VALUE))]
     others = [name for name in schema.names if name not in asked]
     new = table.select(others)
-    if BITS in asked:
-        new = new.append_column(BITS, _bits(table, answers(fingerprint), nfa))
+    for name, bits in _bits(table, answers(fingerprint), nfa).items():
+        new = new.append_column(name, pa.array(bits))
     known = values(fingerprint)
     for number, field in enumerate(expressions.fields if expressions is not None else ()):
         if field.sql not in known:
@@ -59,16 +61,19 @@ def requeued(
     return new.select(schema.names)
 
 
-def _bits(table: pa.Table, known: Mapping[str, int], nfa: NFA) -> pa.Array:
+def _bits(table: pa.Table, known: Mapping[str, int], nfa: NFA) -> dict[str, Ints]:
     """Return the answers to the conditions of the pattern at work."""
-    bits = np.zeros(table.num_rows, np.int64)
-    for atom in spark_atoms(nfa):
+    atoms = spark_atoms(nfa)
+    bits = {name: np.zeros(table.num_rows, np.int64) for name in bit_names(atoms)}
+    for atom in atoms:
         text = atom.condition.text  # type: ignore[attr-defined]
         if text not in known:
             raise _not_asked(table, f"the new condition {text!r} (stage {atom.stage!r})")
-        held = table.column(BITS).to_numpy() & known[text] != 0
-        bits |= np.where(held, np.int64(atom.bit), 0)
-    return pa.array(bits)
+        word, bit = in_word(known[text])
+        held = table.column(bit_name(word)).to_numpy() & bit != 0
+        word, bit = in_word(atom.bit)
+        bits[bit_name(word)] |= np.where(held, np.int64(bit), 0)
+    return bits
 
 
 def _not_asked(table: pa.Table, what: str) -> PatternChangedError:

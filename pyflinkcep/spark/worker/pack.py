@@ -13,6 +13,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.operator import is_late
+from pyflinkcep.spark.arrow.answers import is_among
 from pyflinkcep.spark.arrow.columns import HASH, Ints
 from pyflinkcep.spark.arrow.ipc import write_table
 from pyflinkcep.spark.arrow.layout import Layout
@@ -141,7 +142,7 @@ class PackTask:
         table = table.select(self.schema.names)
         if bits is None:
             return table, times[:0], latest
-        dropped = np.isin(bits, np.asarray(sorted(self.dropped), np.int64))
+        dropped = is_among(bits, self.dropped)
         return table.filter(pa.array(~dropped)), times[dropped], latest
 
     def _pack(

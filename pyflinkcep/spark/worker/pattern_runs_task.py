@@ -9,7 +9,6 @@ from itertools import islice, pairwise
 from typing import Any
 
 import attrs
-import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
@@ -24,6 +23,7 @@ from pyflinkcep.nfa.atoms import known_bits
 from pyflinkcep.nfa.runs import Payloads
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
+from pyflinkcep.spark.arrow.answers import as_integers
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.event_store import EventStore
@@ -67,9 +67,9 @@ class _KeyedRuns:
         known = known_bits(self.nfa.atoms)
         evaluation = EventEvaluation(store.row, known)
         bits = self.layout.bits(events)
-        answers = np.zeros(events.num_rows, np.int64) if bits is None else bits
+        answers = [0] * events.num_rows if bits is None else as_integers(bits)
         at = -1
-        moments = zip(self.layout.times_ms(events).tolist(), answers.tolist(), strict=True)
+        moments = zip(self.layout.times_ms(events).tolist(), answers, strict=True)
         for at, (time, holding) in enumerate(moments):
             yield from ((at, time, payload) for payload in runs.advance(time))
             evaluation.begin(at, time, holding)

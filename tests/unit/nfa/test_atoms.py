@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep import Pattern
-from pyflinkcep.expressions.codegen import generated
-from pyflinkcep.expressions.local_match import local_match_values
-from pyflinkcep.nfa import Expressions, NFACompiler
+from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.nfa.atoms import known_bits
 from pyflinkcep.operator import CepOperator
 from pyflinkcep.spark.matching.results import Results
@@ -36,28 +34,23 @@ def test_conditions_in_python_have_any_number_of_bits() -> None:
     assert known_bits(nfa.atoms) == 0
 
 
-def test_sql_beyond_one_number_of_bits_is_read_from_fields() -> None:
-    """The first 62 answers come as bits, the others as fields of the event, to the same effect."""
+def test_sql_has_any_number_of_bits() -> None:
+    """So have the answers that come with the events."""
     nfa = NFACompiler.compile(chain(lambda number: f"n = {number}"))
-    answered = [atom for atom in nfa.atoms if atom.bit]
-    others: Any = [(atom.stage, atom.condition) for atom in nfa.atoms if not atom.bit]
-    events = [{"n": number} for number in [0, *range(STAGES), 5]]
-    values, fields = local_match_values(others, events)
-    read = Expressions(generated(values), lambda handle: fields(events[handle]))
-    rules = CepOperator(nfa, expressions=read)
+    by_text = {atom.condition.text: atom.bit for atom in nfa.atoms}  # type: ignore[attr-defined]
+    rules = CepOperator(nfa)
     results, state = Results(nfa.stages, False), rules.new_key()
-    texts = {atom.condition.text: atom.bit for atom in answered}  # type: ignore[attr-defined]
-    bits = [texts.get(f"n = {event['n']}", 0) for event in events]
+    numbers = [0, *range(STAGES), 5]
+    bits = [by_text[f"n = {number}"] for number in numbers]
     known = known_bits(nfa.atoms)
 
-    handles = list(range(len(events)))
+    handles = list(range(len(numbers)))
     rules.process_events(None, state, handles, handles, results, known, bits)
     rules.advance_time(None, state, MAX_WATERMARK, results)
 
-    assert (len(answered), known, len(others)) == (62, (1 << 62) - 1, STAGES - 62)
+    assert known == (1 << STAGES) - 1
     ((_, _, match),) = results.take().results()
-    taken = [events[handle]["n"] for handles in match.values() for handle in handles]
-    assert taken == list(range(STAGES))
+    assert [numbers[h] for taken in match.values() for h in taken] == list(range(STAGES))
 
 
 @pytest.mark.parametrize("place", [0, STAGES - 1])

@@ -23,11 +23,12 @@ from pyspark.sql.types import (
 
 from pyflinkcep import Pattern
 from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.nfa.atoms import known_bits
+from pyflinkcep.nfa.atoms import known_bits, words
 from pyflinkcep.nfa.droppable import Relevance
 from pyflinkcep.operator.state_format import unpack
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.arrow.columns import BITS, HASH, spark_atoms
+from pyflinkcep.spark.arrow.answers import bit_names
+from pyflinkcep.spark.arrow.columns import HASH, spark_atoms
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.ipc import read_table
 from pyflinkcep.spark.arrow.layout import Layout
@@ -164,7 +165,7 @@ class Bucket:
 
     def __attrs_post_init__(self) -> None:
         nfa = NFACompiler.compile(self.pattern, self.timeouts_wanted)
-        has_bits = bool(spark_atoms(nfa))
+        bits = bit_names(spark_atoms(nfa))
         layout = Layout(
             pattern=nfa.description,
             schema=SCHEMA,
@@ -174,11 +175,11 @@ class Bucket:
             key_signature=(HASH, "key") if self.keyed else (HASH,),
             time_column=None if self.processing_time else "ts",
             time_unit=None,
-            has_bits=has_bits,
+            bit_columns=bits,
         )
         schema = arrow_schema(SCHEMA).append(pa.field(HASH, pa.int64()))
-        if has_bits:
-            schema = schema.append(pa.field(BITS, pa.int64()))
+        for name in bits:
+            schema = schema.append(pa.field(name, pa.int64()))
         droppable = Relevance.of(nfa, known_bits(nfa.atoms), self.shows_time).droppable
         plan = StreamPlan(
             pattern=self.pattern,
@@ -205,9 +206,11 @@ class Bucket:
             event = {"key": None, "price": 0.0, "sub": False, **row}
             event[HASH] = self.hash_of(event["key"]) if self.keyed else 0
             asked = Row(**event)
-            event[BITS] = sum(
+            bits = sum(
                 atom.bit for atom in atoms if holds(json.loads(atom.condition.expression), asked)
             )
+            names = self.task.layout.bit_columns
+            event |= dict(zip(names, words(bits, len(names)), strict=True))
             for name, values in table.items():
                 values.append(event[name])
         return pa.table(table, self.task.schema)

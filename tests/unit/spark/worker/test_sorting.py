@@ -43,9 +43,7 @@ KEYS: dict[str, tuple[pa.DataType, list[Any]]] = {
 def layout(signature: tuple[str, ...], time_unit: int | None = 1000) -> Layout:
     """Describe events with these columns as their key."""
     payload = (*signature, "at")
-    return Layout(
-        "p", StructType(), payload, signature, signature, signature, "at", time_unit, False
-    )
+    return Layout("p", StructType(), payload, signature, signature, signature, "at", time_unit, ())
 
 
 def events(keys: dict[str, pa.Array], times: pa.Array) -> pa.Table:
