@@ -78,7 +78,7 @@ class FunctionAdapter(PatternProcessFunction):
         self._on_match(match, out)
 
     def __repr__(self) -> str:
-        return function_name(self._functions[0], with_place=True)
+        return function_name(self._functions[0])
 
 
 class TimeoutFunctionAdapter(FunctionAdapter, TimedOutPartialMatchHandler):
@@ -182,7 +182,7 @@ class _CallableProcessFunction(PatternProcessFunction):
         self._function(match, ctx, out)
 
     def __repr__(self) -> str:
-        return function_name(self._function, with_place=True)
+        return function_name(self._function)
 
 
 def _method(function: Any, kind: type, name: str, arguments: str) -> Callable[..., Any]:

@@ -90,6 +90,9 @@ class IterativeCondition(ABC):
             A real bool; anything else is an error at run time.
         """
 
+    def __repr__(self) -> str:
+        return function_name(self)
+
 
 class SimpleCondition(IterativeCondition):
     """

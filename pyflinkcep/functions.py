@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import attrs
 
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.runtime import RichFunction
+from pyflinkcep.runtime import RichFunction, function_name
 
 __all__ = [
     "Collector",
@@ -203,6 +203,9 @@ class PatternProcessFunction(RichFunction, ABC):
     @abstractmethod
     def processMatch(self, match: Match, ctx: ProcessContext, out: Collector) -> None:
         """Handle one match."""
+
+    def __repr__(self) -> str:
+        return function_name(self)
 
 
 class TimedOutPartialMatchHandler(ABC):

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
+from inspect import unwrap
 from pathlib import PurePath
 from typing import Any, Protocol
 
@@ -13,30 +15,33 @@ from pyflinkcep.errors import CepError, CepRuntimeError, NotSupportedError
 __all__ = ["RichFunction", "RuntimeContext", "function_name", "opened"]
 
 
-def function_name(function: Any, with_place: bool = False) -> str:
+def function_name(function: Any) -> str:
     """
-    Return what errors call a function.
-
-    Parameters
-    ----------
-    function : callable
-        The function, or an object of a class.
-    with_place : bool
-        Whether to say where it was written too, as for a lambda, which has no name.
+    Return what errors call a function, or an object with a method: name, file and line.
 
     Examples
     --------
     >>> function_name(len)
     'len'
+    >>> function_name(function_name)
+    'function_name at runtime.py:19'
     """
-    name = str(getattr(function, "__qualname__", type(function).__qualname__))
-    name = name.rsplit("<locals>.", 1)[-1]
-    is_lambda = name.endswith("<lambda>")
-    code = getattr(function, "__code__", None)
-    if code is None or not (is_lambda or with_place):
+    if isinstance(function, partial):
+        return f"partial of {function_name(function.func)}"
+    own = function if hasattr(function, "__qualname__") else type(function)
+    name = str(own.__qualname__).rsplit("<locals>.", 1)[-1]
+    place = _place(own)
+    if not place:
         return name
-    place = f"{PurePath(code.co_filename).name}:{code.co_firstlineno}"
-    return f"{'lambda' if is_lambda else name} at {place}"
+    return f"{'lambda' if name.endswith('<lambda>') else name} at {place}"
+
+
+def _place(function: Any) -> str:
+    """Return the file and line of a function, or of the first method of a class."""
+    members = vars(function).values() if isinstance(function, type) else [function]
+    codes = [getattr(unwrap(member), "__code__", None) for member in members]
+    places = [(c.co_firstlineno, PurePath(c.co_filename).name) for c in codes if c is not None]
+    return "{1}:{0}".format(*min(places)) if places else ""
 
 
 class RuntimeContext:

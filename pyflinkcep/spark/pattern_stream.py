@@ -127,13 +127,13 @@ class PatternStream:
               b:1: T→b[type = 1] I→b:1[not type = 1]
               b:0: T→b[type = 1] I→b:0[not type = 1]
               b: P→c[true] T→b[type = 1] I→b:0[not type = 1]
-              c: T→$endState$[cheap] I→c[not cheap]
+              c: T→$endState$[cheap at my_job.py:9] I→c[not cheap at my_job.py:9]
             Conditions
-              a  type = 0  in Spark, before Python sees the event
-              b  type = 1  in Spark, before Python sees the event
-              c  cheap     in Python, at most once for an event
+              a  type = 0              in Spark, before Python sees the event
+              b  type = 1              in Spark, before Python sees the event
+              c  cheap at my_job.py:9  in Python, at most once for an event
             Dropped before the shuffle
-              no event: the condition cheap of stage 'c' is in Python, any event may fulfil it
+              no event: the condition cheap at my_job.py:9 of stage 'c' is in Python, any event …
             Warnings
               stage 'b' loops, and the events of a partial match have no bound
               each of the stages 'b', 'c' waits for its event, for ever if it does not come

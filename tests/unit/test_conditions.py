@@ -180,7 +180,7 @@ def test_conditions_of_importable_parts_pickle(condition: IterativeCondition) ->
 
 def test_a_function_is_named_in_the_repr() -> None:
     """Errors name a condition by its function."""
-    assert repr(FunctionCondition(is_positive)) == "is_positive"
+    assert repr(FunctionCondition(is_positive)) == "is_positive at test_conditions.py:28"
 
 
 def test_a_lambda_is_named_by_its_place() -> None:
