@@ -78,11 +78,14 @@ class KernelHelper:
         """Return a boolean, NumPy's too, as one; raise for anything else."""
         return as_bool(self._atoms[atom], answer, timestamp)
 
-    def failed(self, atom: int, timestamp: int, cause: Exception) -> None:
-        """Raise the error for a condition that failed."""
+    def failed(self, atom: int, timestamp: int, cause: BaseException) -> None:
+        """Raise the error for a condition that failed, or was interrupted."""
         if isinstance(cause, CepError):
             raise cause
-        raise condition_failed(self._atoms[atom], cause, timestamp) from cause
+        error = condition_failed(self._atoms[atom], cause, timestamp)
+        if isinstance(cause, KeyboardInterrupt):
+            raise cause from error
+        raise error from cause
 
     def expression_failed(self, atom: int, timestamp: int, overflow: int) -> None:
         """Raise the error for a match expression without a value."""

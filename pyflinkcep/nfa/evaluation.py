@@ -188,6 +188,8 @@ class EventEvaluation:
             raise
         except (Exception, SystemExit) as cause:
             raise condition_failed(atom, cause, self._timestamp) from cause
+        except KeyboardInterrupt as stop:  # goes on to whom it is for, and says where it was
+            raise stop from condition_failed(atom, stop, self._timestamp)
         if answer is True or answer is False:
             return answer
         return as_bool(atom, answer, self._timestamp)

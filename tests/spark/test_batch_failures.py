@@ -158,13 +158,18 @@ def test_a_function_that_exits(frame: DataFrame, error: type[BaseException]) -> 
     )
 
 
-def test_a_condition_that_exits(frame: DataFrame) -> None:
-    """The same of a condition: stage, key and time are named."""
+@pytest.mark.parametrize(
+    ("error", "key"), [(SystemExit, "key {'user': 'u'}, "), (KeyboardInterrupt, "")]
+)
+def test_a_condition_that_exits(frame: DataFrame, error: type[BaseException], key: str) -> None:
+    """The same of a condition: stage and time are named, of an exit the key too."""
 
     def leaves(event: Any) -> bool:
-        raise SystemExit(3)
+        raise error(3)
 
     message = failure(on(frame, a_then_b(b=leaves), "user").toDF())
 
-    assert message.startswith("ConditionError: Failure happened in filter function. SystemExit: 3")
-    assert "(pattern a ⇒ b, stage 'b', key {'user': 'u'}, event time 2 ms)" in message
+    start = f"ConditionError: Failure happened in filter function. {error.__name__}: 3"
+    assert message.startswith(start)
+    assert f"(pattern a ⇒ b, stage 'b', {key}event time 2 ms)" in message
+    assert "leaves at test_batch_failures.py:" in message

@@ -46,8 +46,9 @@ static int truth(Kernel *kernel, int32_t atom, PyObject *answer) {
     }
     PyObject *checked;
     if (answer == NULL && !PyErr_ExceptionMatches(PyExc_Exception) &&
-        !PyErr_ExceptionMatches(PyExc_SystemExit))
-        return -1; /* an interrupt */
+        !PyErr_ExceptionMatches(PyExc_SystemExit) &&
+        !PyErr_ExceptionMatches(PyExc_KeyboardInterrupt))
+        return -1; /* a generator that is closed */
     if (answer != NULL) {
         checked = PyObject_CallMethod(
             kernel->helper, "as_bool", "iLO", atom, (long long)kernel->asked.timestamp, answer);

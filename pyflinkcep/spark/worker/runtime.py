@@ -44,10 +44,17 @@ def errors_in(pattern: str) -> Iterator[None]:
     except CepRuntimeError as error:
         raise error.in_pattern(pattern) from error.__cause__
     except (SystemExit, KeyboardInterrupt) as cause:
-        raise CepRuntimeError(
-            f"the task was told to end. {type(cause).__name__}: {cause}",
-            "raise an exception to stop a job: a condition or function must not exit",
-        ).in_pattern(pattern) from cause
+        raise _left(cause).in_pattern(pattern) from cause
+
+
+def _left(cause: BaseException) -> CepRuntimeError:
+    """Return the error of code that exits; a condition's says the stage and the time."""
+    if isinstance(cause.__cause__, CepRuntimeError):
+        return cause.__cause__
+    return CepRuntimeError(
+        f"the task was told to end. {type(cause).__name__}: {cause}",
+        "raise an exception to stop a job: a condition or function must not exit",
+    )
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
-from pyflinkcep.errors import CepError
+from pyflinkcep.errors import CepError, ConditionError
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.operator.state_codec import StateWriter
@@ -246,14 +246,16 @@ def test_a_long_loop_needs_no_stack() -> None:
 
 
 def test_an_interrupt_is_no_failed_condition() -> None:
-    """What is no ordinary exception comes through as it is."""
+    """What is no ordinary exception comes through as it is, and says where it was."""
 
     def interrupted(event: Any) -> bool:
         raise KeyboardInterrupt
 
     for harness in (OperatorTestHarness, KernelOperatorHarness):
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt) as caught:
             feed(harness(parse("a").followedBy("b").where(interrupted)))
+        assert isinstance(where := caught.value.__cause__, ConditionError)
+        assert (where.stage, where.timestamp_ms) == ("b", 1)
 
 
 def test_the_context_can_ask_and_do_nothing_else() -> None:

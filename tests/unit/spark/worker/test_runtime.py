@@ -67,6 +67,17 @@ def test_leaving_is_an_error(leaves: BaseException) -> None:
     assert caught.value.__cause__ is leaves
 
 
+def test_an_interrupted_condition_says_where() -> None:
+    """What the condition was asked of goes into the task's error."""
+    with (
+        pytest.raises(ConditionError, match=r"Failure.*pattern a, stage 'b'") as caught,
+        errors_in("a"),
+    ):
+        raise KeyboardInterrupt from ConditionError("Failure", stage="b", timestamp_ms=7)
+
+    assert isinstance(caught.value.__cause__, KeyboardInterrupt)
+
+
 def test_other_errors_stay() -> None:
     """What is not of users' code goes through as it is: Spark shows its traceback."""
     with pytest.raises(ZeroDivisionError), errors_in("a"):
