@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -13,8 +14,9 @@ import attrs
 from pyflinkcep.backtracking.search import Search
 from pyflinkcep.compact.counting import CountPayloads, Measure, Total, combined
 from pyflinkcep.compact.nodes import NodePayloads, paths
+from pyflinkcep.kernel.counting import KernelCounter
 from pyflinkcep.nfa.merged import MergedRuns
-from pyflinkcep.nfa.sase_compiler import SaseAutomaton, compile_query
+from pyflinkcep.nfa.sase_compiler import compile_query
 from pyflinkcep.nfa.track import Track
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.table import EventTable
@@ -64,6 +66,10 @@ class Sequences:
         self._automaton = compile_query(query, table.kinds)
         self.variables = [part.variable for part in query.positive]
 
+    @cached_property
+    def _counter(self) -> KernelCounter | None:
+        return KernelCounter.of(self._automaton, self._table)
+
     def run(self, merges: bool = True) -> Iterator[MatchPositions]:
         """Yield all matches, by the automaton; `merges` says whether equal runs become one."""
         for part in self._partitions():
@@ -103,12 +109,20 @@ class Sequences:
         measures : sequence of (str, sequence or None)
             For each the variable, and the values of the table's events; None to count events.
         """
+        counter = None if measures else self._counter
+        if counter is not None:
+            return sum(map(counter.count, self._positions())), ()
         return added(self.totals_by_event(measures), len(measures))
 
     def totals_by_event(
         self, measures: Sequence[tuple[str, Sequence[Any] | None]]
     ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
         """Yield for each event that completes matches its position and their totals."""
+        counter = None if measures else self._counter
+        if counter is not None:
+            for positions in self._positions():
+                yield from ((at, count, ()) for at, count in counter.counts(positions))
+            return
         for part in self._partitions():
             measured = [self._measure(measure, part.positions) for measure in measures]
             found = MergedRuns(part.track, CountPayloads(measured)).matches()
@@ -125,21 +139,24 @@ class Sequences:
 
     # --- partitions
 
+    def _positions(self) -> Iterator[Sequence[int]]:
+        """Yield the positions of each partition's events."""
+        for positions, is_null in self._table.partitions(self._query):
+            if not is_null:
+                yield positions
+            elif self._automaton.size == 1:  # nothing equals NULL, so a match has one event
+                yield from ([at] for at in positions)
+
     def _partitions(self) -> Iterator[_Partition]:
         table, automaton = self._table, self._automaton
         columns = [_listed(table.columns[name]) for name in automaton.fields]
-        alone = _of_one_event(automaton)
-        for positions, is_null in self._table.partitions(self._query):
-            if is_null and not alone:
-                continue  # nothing equals NULL, so that no match has two events
-            runs: Iterable[Sequence[int]] = [[at] for at in positions] if is_null else [positions]
-            for own in runs:
-                fields = [tuple([column[at] for column in columns]) for at in own]
-                types = [table.types[at] for at in own]
-                times = [table.times[at] for at in own]
-                starts = None if table.starts is None else [table.starts[at] for at in own]
-                track = Track.of(automaton, types, times, fields, starts)
-                yield _Partition(track, own)
+        for own in self._positions():
+            fields = [tuple([column[at] for column in columns]) for at in own]
+            types = [table.types[at] for at in own]
+            times = [table.times[at] for at in own]
+            starts = None if table.starts is None else [table.starts[at] for at in own]
+            track = Track.of(automaton, types, times, fields, starts)
+            yield _Partition(track, own)
 
     def _match(self, way: Iterable[tuple[int, int]], positions: Sequence[int]) -> MatchPositions:
         match: MatchPositions = {variable: [] for variable in self.variables}
@@ -152,8 +169,3 @@ def _listed(values: Any) -> Sequence[Any]:
     """Return a column as a list: arrays as Python's own numbers, None where they are masked."""
     listed: Sequence[Any] = values.tolist() if hasattr(values, "tolist") else values
     return listed
-
-
-def _of_one_event(automaton: SaseAutomaton) -> bool:
-    """Whether a match may have a single event, which needs no other to equal it."""
-    return automaton.size == 1

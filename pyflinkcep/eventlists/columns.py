@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from pyflinkcep.expressions.local_match import machine_value
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.sase.table import EventTable
 from pyflinkcep.sase.tree import (
@@ -23,9 +24,11 @@ from pyflinkcep.sase.tree import (
     Reference,
 )
 
-__all__ = ["Columns", "Values", "computed", "holding", "literals"]
+__all__ = ["Columns", "Values", "column_of", "computed", "holding", "literals"]
 
 Array = np.ndarray[Any, Any]
+
+_TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE, Kind.INTERVAL)
 
 
 def _less(a: Any, b: Any) -> Any:
@@ -103,7 +106,7 @@ class Columns:
             values = table.columns[name]
             if kind.type == Type.TEXT:
                 values = [None if value is None else ranks[value] for value in values]
-            columns[name] = _column(values, kind)
+            columns[name] = column_of(values, kind)
         return cls(table.kinds, columns, ranks)
 
     def taken(self, name: str, positions: Array) -> Values:
@@ -119,15 +122,18 @@ class Columns:
         return Values(self._ranks[value] if isinstance(value, str) else value)
 
 
-def _column(values: Sequence[Any], kind: Kind) -> Values:
+def column_of(values: Sequence[Any], kind: Kind) -> Values:
+    """Return a column of numbers, or of what stands for numbers: times are microseconds."""
     dtype = np.float64 if kind.type == Type.FLOAT else np.int64
     if isinstance(values, np.ma.MaskedArray):
         return Values(np.asarray(values.data, dtype), np.ma.getmaskarray(values))
     if isinstance(values, np.ndarray):
         return Values(np.asarray(values, dtype))
-    nulls = np.fromiter((value is None for value in values), bool, len(values))
-    if not nulls.any():
+    if kind in _TIMES:
+        values = [machine_value(value, kind) for value in values]
+    if None not in values:
         return Values(np.asarray(values, dtype))
+    nulls = np.fromiter((value is None for value in values), bool, len(values))
     filled = [0 if value is None else value for value in values]
     return Values(np.asarray(filled, dtype), nulls)
 

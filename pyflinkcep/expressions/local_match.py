@@ -54,7 +54,7 @@ def local_match_values(
     fields = [(event_function(field.sql), field.kind) for field in values.fields]
 
     def of_event(event: Any) -> tuple[Any, ...]:
-        return tuple(_machine_value(function(event), kind) for function, kind in fields)
+        return tuple(machine_value(function(event), kind) for function, kind in fields)
 
     return values, of_event
 
@@ -93,7 +93,7 @@ def _kind_of(sql: str, value: Any) -> Kind:
     )
 
 
-def _machine_value(value: Any, kind: Kind) -> Any:
+def machine_value(value: Any, kind: Kind) -> Any:
     """Return a value as programs know it."""
     if value is None:
         return None

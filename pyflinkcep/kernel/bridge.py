@@ -24,7 +24,14 @@ from pyflinkcep.pattern.aftermatch import (
     SkipToNextStrategy,
 )
 
-__all__ = ["Kernel", "compiled_module", "make_kernel", "why_plain"]
+__all__ = [
+    "Kernel",
+    "compiled_module",
+    "instruction",
+    "make_kernel",
+    "slot_spec",
+    "why_plain",
+]
 
 _SWITCH = "PYFLINKCEP_KERNEL"
 _MOST_PARTIALS = 1 << 62
@@ -243,7 +250,7 @@ def make_kernel(
         helper,
         tuple((t.gap_ms, stages[t.state.stage], t.is_pending) for t in tables),
         tuple(_atom(atom, values) for atom in atoms),
-        () if values is None else tuple(_slot(slot, stages) for slot in values.slots),
+        () if values is None else tuple(slot_spec(slot, stages) for slot in values.slots),
         tuple(stages),
         start=tables.index(nfa.start),
         final=tables.index(nfa.final),
@@ -262,17 +269,18 @@ def make_kernel(
 
 def _atom(atom: Atom, values: MatchValues | None) -> tuple[Any, ...]:
     if atom.expression is not None and values is not None:
-        code = tuple(_instruction(op, operand) for op, operand in values.programs[atom.expression])
+        code = tuple(instruction(op, operand) for op, operand in values.programs[atom.expression])
         return _EXPRESSION, 0, 0, None, code
     return (_OF_EVENT if atom.bit else _OF_MATCH), *in_word(atom.bit), atom.function, ()
 
 
-def _instruction(op: Op, operand: Any) -> tuple[int, Any]:
+def instruction(op: Op, operand: Any) -> tuple[int, Any]:
     """Return an instruction as the kernel takes it: a pattern of LIKE as what answers for it."""
     return int(op), like_regex(operand).fullmatch if op is Op.LIKE else operand
 
 
-def _slot(slot: Slot, stages: dict[str, int]) -> tuple[Any, ...]:
+def slot_spec(slot: Slot, stages: dict[str, int]) -> tuple[Any, ...]:
+    """Return a slot as the kernel takes it; `stages` numbers the stages by name."""
     is_float = slot.type is Type.FLOAT
     stage = -1 if slot.stage == WHOLE else stages[slot.stage]
     return int(slot.function), stage, slot.field, slot.source, slot.offset, is_float

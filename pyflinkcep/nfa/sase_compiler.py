@@ -10,7 +10,7 @@ import attrs
 
 from pyflinkcep.expressions.codegen import MatchFunctions, generated
 from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.program import Kind, MatchValues, Op
+from pyflinkcep.expressions.program import Code, Kind, MatchValues, Op
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Constant,
@@ -44,11 +44,14 @@ class Asked:
         What is asked of the event and the run; None if nothing is.
     reads : frozenset of int
         The slots that `joint` reads.
+    codes : (Code, Code)
+        The programs of both; empty if nothing is asked.
     """
 
     alone: Callable[[Fields, Slots], bool] | None = None
     joint: Callable[[Fields, Slots], bool] | None = None
     reads: frozenset[int] = frozenset()
+    codes: tuple[Code, Code] = ((), ())
 
 
 @attrs.frozen(eq=False)
@@ -98,6 +101,8 @@ class SaseAutomaton:
         The negated components.
     fields : tuple of str
         The attributes that :data:`Fields` hold, in order.
+    values : MatchValues
+        The programs, fields and slots.
     functions : MatchFunctions
         The slots' first values and changes.
     updates : tuple of callable or None
@@ -114,6 +119,7 @@ class SaseAutomaton:
     partition: Asked
     negatives: tuple[Negative, ...]
     fields: tuple[str, ...]
+    values: MatchValues
     functions: MatchFunctions
     updates: tuple[Callable[[Slots, Fields], Slots] | None, ...]
 
@@ -183,6 +189,7 @@ class _Compiler:
             asked(partition),
             tuple(self._negative(name, asked(texts)) for name, texts in absent.items()),
             tuple(field.sql.strip("`") for field in values.fields),
+            values,
             functions,
             tuple(functions.updates.get(name, functions.other) for name in self._names),
         )
@@ -257,7 +264,9 @@ class _Handout:
     def __call__(self, texts: tuple[str | None, str | None]) -> Asked:
         alone, joint = (None if text is None else self.functions.conditions[text] for text in texts)
         reads = () if texts[1] is None else self._reads(texts[1])
-        return Asked(alone, joint, frozenset(reads))
+        programs = self.values.programs
+        codes: Any = tuple(() if text is None else programs[text] for text in texts)
+        return Asked(alone, joint, frozenset(reads), codes)
 
     def _reads(self, text: str) -> Iterator[int]:
         for op, operand in self.values.programs[text]:

@@ -14,7 +14,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.errors import CepRuntimeError, ConditionError, OutOfMemoryError
-from pyflinkcep.evaluation import query_matches
+from pyflinkcep.evaluation import compressed_matches, query_matches
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.operator import PartialMatchLimit
@@ -152,18 +152,22 @@ def test_every_allocation_of_expressions() -> None:
     assert kernel_answer(values, taken, rows) == expected
 
 
-def test_every_allocation_of_joins() -> None:
-    """The same for joins of event lists."""
-    query = query_of(
-        "PATTERN SEQ(A a, ~(C c), B b, A d) WHERE b.x > a.x + d.x AND b.y < 2 * d.x + 4"
-    )
-    columns: Any = {"x": [n % 5 for n in range(40)], "y": [None, 1, 3, 5] * 10}
+@pytest.mark.parametrize("what", ["joins", "counts"])
+def test_every_allocation_of_queries(what: str) -> None:
+    """The same for joins of event lists, and for counts that need wider and wider numbers."""
+    columns: Any = {"x": [n % 5 for n in range(130)], "y": [None, 1, 3, 5] * 32 + [0, 2]}
     kinds = {"x": Kind.BIGINT, "y": Kind.BIGINT}
-    table = EventTable(range(40), ["A", "B", "B", "A", "C"] * 8, columns, kinds)
+    table = EventTable(range(130), ["A", "B", "B", "A", "C"] * 26, columns, kinds)
 
-    def scenario() -> Any:
-        return sorted(map(repr, query_matches(query, table, "eventLists", "all")))
+    def joins() -> Any:
+        query = "PATTERN SEQ(A a, ~(C c), B b, A d) WHERE b.x > a.x + d.x AND b.y < 2 * d.x + 4"
+        return sorted(map(repr, query_matches(query_of(query), table, "eventLists", "all")))
 
+    def counts() -> Any:
+        query = "PATTERN SEQ(A a, B+ b[], ~(C n), B c) WHERE b[i].x >= b[i-1].x WITHIN 100"
+        return [*compressed_matches(query_of(query), table).totals_by_event(())]
+
+    scenario = joins if what == "joins" else counts
     expected = scenario()
     gc.collect()
     before, failures = _module.live(), 0

@@ -56,7 +56,7 @@ typedef struct {
     int64_t limit; /* of partial matches, 0 for none */
     bool drop_oldest, processing_time, sets_timers;
     Values values;
-    Array *field_data, *field_valid; /* what `values.columns` points into */
+    Fields fields;
     Evaluation asked;
     Seen seen;
     Workspace work;

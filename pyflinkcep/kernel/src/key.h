@@ -92,4 +92,12 @@ int array_of(PyObject *object, Py_ssize_t width, Array *array);
 void array_close(Array *array);
 PyObject *bytes_of(const void *items, Py_ssize_t size, size_t width);
 
+/* fields.c */
+typedef struct {
+    Array *data, *valid; /* what the columns of `Values` point into */
+} Fields;
+
+void fields_close(Values *values, Fields *fields);
+int fields_read(Values *values, Fields *fields, PyObject *given);
+
 #endif

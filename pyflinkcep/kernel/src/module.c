@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel as Python sees it; bridge.py makes it, spark/matching/kernel_matcher.py uses it. */
 #include "kernel.h"
+#include "counter.h"
 #include "join.h"
 
 #include <stddef.h>
@@ -37,20 +38,6 @@ static int kernel_clear(Kernel *kernel) {
     return 0;
 }
 
-static void fields_close(Kernel *kernel) {
-    for (Py_ssize_t i = 0; i < kernel->values.fields; i++) {
-        Py_CLEAR(kernel->values.columns[i].texts);
-        array_close(&kernel->field_data[i]);
-        array_close(&kernel->field_valid[i]);
-    }
-    release_memory(kernel->field_data);
-    release_memory(kernel->field_valid);
-    release_memory(kernel->values.columns);
-    kernel->field_data = kernel->field_valid = NULL;
-    kernel->values.columns = NULL;
-    kernel->values.fields = 0;
-}
-
 static void workspace_free(Workspace *work) {
     release_memory(work->by_state);
     release_memory(work->stamps);
@@ -65,7 +52,7 @@ static void kernel_dealloc(Kernel *kernel) {
     PyTypeObject *type = Py_TYPE((PyObject *)kernel);
     PyObject_GC_UnTrack(kernel);
     kernel_clear(kernel);
-    fields_close(kernel);
+    fields_close(&kernel->values, &kernel->fields);
     pattern_free(&kernel->pattern);
     release_memory(kernel->values.slots);
     found_free(&kernel->found);
@@ -141,38 +128,6 @@ static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
     return status;
 }
 
-static int read_field(Kernel *kernel, Py_ssize_t number, PyObject *field) {
-    PyObject *data, *valid;
-    int is_float;
-    Array *items = &kernel->field_data[number], *mask = &kernel->field_valid[number];
-    if (!PyArg_ParseTuple(field, "OOp", &data, &valid, &is_float)) return -1;
-    if (PyList_Check(data)) {
-        kernel->values.columns[number].texts = Py_NewRef(data);
-        return 0;
-    }
-    if (array_of(data, 8, items) < 0 || array_of(valid, 1, mask) < 0) return -1;
-    if (items->size != kernel->values.rows || (mask->items != NULL && mask->size != items->size)) {
-        PyErr_SetString(PyExc_ValueError, "expected fields as long as there are events");
-        return -1;
-    }
-    kernel->values.columns[number] = (Field){items->items, mask->items, NULL, is_float};
-    return 0;
-}
-
-static int read_fields(Kernel *kernel, PyObject *fields) {
-    Py_ssize_t count = PyTuple_Size(fields);
-    kernel->values.columns = allocate_zeros(count, sizeof(Field));
-    kernel->field_data = allocate_zeros(count, sizeof(Array));
-    kernel->field_valid = allocate_zeros(count, sizeof(Array));
-    if (kernel->values.columns == NULL || kernel->field_data == NULL ||
-        kernel->field_valid == NULL)
-        return -1;
-    kernel->values.fields = count;
-    for (Py_ssize_t i = 0; i < count; i++)
-        if (read_field(kernel, i, PyTuple_GetItem(fields, i)) < 0) return -1;
-    return 0;
-}
-
 /* set_events(view, base, rows, fields): what handles mean from now on. */
 static PyObject *kernel_set_events(Kernel *kernel, PyObject *args) {
     PyObject *view, *fields, *before = kernel->view;
@@ -182,12 +137,12 @@ static PyObject *kernel_set_events(Kernel *kernel, PyObject *args) {
     Py_XDECREF(before);
     Py_CLEAR(kernel->asked.row);
     context_forget(kernel);
-    fields_close(kernel);
+    fields_close(&kernel->values, &kernel->fields);
     kernel->values.base = base;
     kernel->values.rows = rows;
-    if (read_fields(kernel, fields) < 0) {
+    if (fields_read(&kernel->values, &kernel->fields, fields) < 0) {
         name_memory_error(kernel, 0);
-        fields_close(kernel);
+        fields_close(&kernel->values, &kernel->fields);
         return NULL;
     }
     Py_RETURN_NONE;
@@ -301,6 +256,14 @@ static PyType_Spec kernel_spec = {
 
 /* --- the module */
 
+static int add_type(PyObject *module, const char *name, PyType_Spec *spec) {
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    if (type == NULL) return -1;
+    int status = PyModule_AddObjectRef(module, name, type);
+    Py_DECREF(type);
+    return status;
+}
+
 static int module_exec(PyObject *module) {
     Types *types = PyModule_GetState(module);
     types->kernel = (PyTypeObject *)PyType_FromModuleAndSpec(module, &kernel_spec, NULL);
@@ -309,11 +272,8 @@ static int module_exec(PyObject *module) {
     if (types->key == NULL) return -1;
     types->context = (PyTypeObject *)PyType_FromModuleAndSpec(module, &context_spec, NULL);
     if (types->context == NULL) return -1;
-    PyObject *join = PyType_FromModuleAndSpec(module, &join_spec, NULL);
-    if (join == NULL) return -1;
-    int added = PyModule_AddObjectRef(module, "Join", join);
-    Py_DECREF(join);
-    if (added < 0) return -1;
+    if (add_type(module, "Join", &join_spec) < 0 || add_type(module, "Counter", &counter_spec) < 0)
+        return -1;
     if (PyModule_AddObjectRef(module, "Key", (PyObject *)types->key) < 0) return -1;
     return PyModule_AddObjectRef(module, "Kernel", (PyObject *)types->kernel);
 }

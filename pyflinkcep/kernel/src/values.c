@@ -87,19 +87,23 @@ static Value slot_after(
     return after;
 }
 
+/* Return what a slot becomes when an event is taken for a stage, with a reference for the caller. */
+Value tally_slot_after(
+    const Values *values, const Tally *before, int32_t stage, int64_t handle, Py_ssize_t number) {
+    const Slot *slot = &values->slots[number];
+    Value old = slot_before(values, before, number);
+    bool sees = slot->stage < 0 || slot->stage == stage;
+    return sees ? slot_after(values, slot, old, before, handle) : value_keep(old);
+}
+
 /* Make the slots after an event that is taken for a stage; `before` is NULL where a match begins. */
 Tally *tally_after(const Values *values, const Tally *before, int32_t stage, int64_t handle) {
     Tally *tally =
         allocate(sizeof(Tally) + (size_t)values->slot_count * sizeof(Value));
     if (tally == NULL) return NULL;
     tally->size = values->slot_count;
-    for (Py_ssize_t i = 0; i < values->slot_count; i++) {
-        const Slot *slot = &values->slots[i];
-        Value old = slot_before(values, before, i);
-        bool sees = slot->stage < 0 || slot->stage == stage;
-        tally->slots[i] =
-            sees ? slot_after(values, slot, old, before, handle) : value_keep(old);
-    }
+    for (Py_ssize_t i = 0; i < values->slot_count; i++)
+        tally->slots[i] = tally_slot_after(values, before, stage, handle, i);
     return tally;
 }
 

@@ -69,6 +69,8 @@ int value_compare(Value a, Value b);
 Value values_field(const Values *values, int64_t field, int64_t handle);
 Value values_initial(const Values *values, Py_ssize_t slot);
 Tally *tally_after(const Values *values, const Tally *before, int32_t stage, int64_t handle);
+Value tally_slot_after(
+    const Values *values, const Tally *before, int32_t stage, int64_t handle, Py_ssize_t slot);
 void tally_free(Tally *tally);
 
 /* --- programs.c */

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runs of a SEQ query over the events of a partition, as numbers of runs. Mirror:
+ * nfa/merged.py, runs.py and track.py with the counts of compact/counting.py. The runs of one state
+ * that agree in what conditions still read are one, whatever events they began with: it has a
+ * number for each.
+ */
+#include "counter.h"
+
+static int64_t handle_of(const Counter *counter, Py_ssize_t at) {
+    return counter->stream.handles == NULL ? (int64_t)at : counter->stream.handles[at];
+}
+
+static bool holds(const Counter *counter, const Program *program, const Tally *tally, int64_t handle) {
+    return program->size == 0 ||
+           program_run(&counter->values, program, tally, handle) == PROGRAM_TRUE;
+}
+
+static bool has_bit(int64_t bits, Py_ssize_t place) { return (uint64_t)bits >> place & 1; }
+
+/* --- starts */
+
+static bool counts_starts(const Counter *counter) {
+    return counter->window >= 0 || counter->minds_position;
+}
+
+static int64_t time_of_start(const Counter *counter, int64_t start) {
+    return counter->start_times[start - counter->base];
+}
+
+/* Forget the times of starts whose window is over. */
+static void forget_starts(Counter *counter) {
+    Py_ssize_t gone = (Py_ssize_t)(counter->head - counter->base);
+    Py_ssize_t kept = (Py_ssize_t)(counter->next_start - counter->head);
+    if (gone <= kept + 64) return;
+    for (Py_ssize_t i = 0; i < kept; i++) {
+        counter->start_times[i] = counter->start_times[gone + i];
+        counter->barred[i] = counter->barred[gone + i];
+    }
+    counter->base = counter->head;
+}
+
+/* Number the start that an event is; equal times have one number where only time matters. */
+static int number_start(Counter *counter, int64_t time, int64_t *start) {
+    *start = 0;
+    if (!counts_starts(counter)) return 0;
+    int64_t last = counter->next_start - 1;
+    *start = last;
+    if (!counter->minds_position && last >= counter->head && time_of_start(counter, last) == time)
+        return 0;
+    forget_starts(counter);
+    Py_ssize_t size = (Py_ssize_t)(counter->next_start - counter->base);
+    int64_t *times =
+        reserve(counter->start_times, &counter->start_room, size + 1, sizeof(int64_t));
+    if (times == NULL) return -1;
+    counter->start_times = times;
+    int64_t *barred = reserve(counter->barred, &counter->barred_room, size + 1, sizeof(int64_t));
+    if (barred == NULL) return -1;
+    counter->barred = barred;
+    times[size] = time;
+    barred[size] = counter->barred_time;
+    *start = counter->next_start++;
+    return 0;
+}
+
+/* Return the start from which on a negated event at an end forbids a match that ends here. */
+static int64_t first_forbidden(const Counter *counter, Py_ssize_t at) {
+    int64_t until = counts_starts(counter) ? counter->next_start : 1, least, latest;
+    if (!counter->minds_position) return until;
+    if (subtract_overflows(counter->stream.times[at], counter->window, &least)) least = INT64_MIN;
+    while (until > counter->head && counter->barred[until - 1 - counter->base] >= least &&
+           counter->barred[until - 1 - counter->base] != INT64_MIN)
+        until--;
+    if (!counter->waits_for_end || counter->barred_after[at] == INT64_MAX) return until;
+    if (subtract_overflows(counter->barred_after[at], counter->window, &latest)) latest = INT64_MIN;
+    while (until > counter->head && time_of_start(counter, until - 1) >= latest) until--;
+    return until;
+}
+
+/* --- runs that an event makes */
+
+/* Return the run that those with a tally become when they take an event for a component. */
+static Run *fresh_run(Counter *counter, const Tally *before, int32_t component, int64_t handle) {
+    bool loops = counter->components[component].loops;
+    Run like = {.component = component, .mode = loops ? LOOPING : WAITING};
+    const Live *live = run_live(counter, &like);
+    like.hash = run_hash(component, like.mode, false);
+    for (Py_ssize_t i = 0; i < live->size; i++) {
+        counter->known[i] =
+            tally_slot_after(&counter->values, before, component, handle, live->slots[i]);
+        like.hash = value_hash(like.hash, counter->known[i]);
+    }
+    Run *run = table_find(&counter->fresh, &like, live, counter->known);
+    for (Py_ssize_t i = 0; i < live->size; i++) value_drop(counter->known[i]);
+    if (run != NULL) return run;
+    run = allocate(sizeof(Run));
+    if (run == NULL) return NULL;
+    *run = like;
+    if (counter->values.slot_count > 0) {
+        run->tally = tally_after(&counter->values, before, component, handle);
+        if (run->tally == NULL) {
+            run_free(run);
+            return NULL;
+        }
+    }
+    if (list_put(&counter->made, run) < 0) {
+        run_free(run);
+        return NULL;
+    }
+    return table_put(&counter->fresh, run) < 0 ? NULL : run;
+}
+
+/* Let runs take an event for a component. */
+static int take(Counter *counter, const Run *runs, int32_t component, Py_ssize_t at) {
+    const Component *own = &counter->components[component];
+    if (component + 1 == counter->component_count && !own->loops)
+        return counts_sum(&runs->counts, counter->head, first_forbidden(counter, at), &counter->now);
+    Run *run = fresh_run(counter, runs->tally, component, handle_of(counter, at));
+    return run == NULL ? -1 : counts_add(&run->counts, &runs->counts, counter->head);
+}
+
+/* Let a run begin with an event. */
+static int begin(Counter *counter, Py_ssize_t at) {
+    int64_t start;
+    Run run = {0};
+    if (number_start(counter, counter->stream.times[at], &start) < 0) return -1;
+    int status = counts_one(&run.counts, start);
+    if (status == 0) status = take(counter, &run, 0, at);
+    counts_free(&run.counts);
+    return status;
+}
+
+/* --- edges */
+
+static bool may_begin(const Counter *counter, Py_ssize_t component, const Run *run, int64_t handle) {
+    return has_bit(counter->begins, component) &&
+           holds(counter, &counter->components[component].begin_joint, run->tally, handle);
+}
+
+static bool may_take(const Counter *counter, const Run *run, int64_t handle) {
+    return has_bit(counter->takes, run->component) &&
+           holds(counter, &counter->components[run->component].take_joint, run->tally, handle);
+}
+
+static bool ignores(
+    const Counter *counter, Py_ssize_t component, const Run *run, int64_t handle, bool consumed) {
+    switch (counter->components[component].strategy) {
+    case ANY: return true;
+    case STRICT: return false;
+    case NEXT: return !consumed;
+    default:
+        return !(holds(counter, &counter->partition_alone, NULL, handle) &&
+                 holds(counter, &counter->partition_joint, run->tally, handle));
+    }
+}
+
+typedef struct {
+    bool begins, takes;
+    int32_t mode;
+} Edges;
+
+static Edges edges_of(const Counter *counter, const Run *run, int64_t handle) {
+    Edges edges = {0};
+    Py_ssize_t component = run->component, following = component + 1;
+    if (run->mode & LOOPING) {
+        edges.takes = may_take(counter, run, handle);
+        bool stays = ignores(counter, component, run, handle, edges.takes);
+        if (stays) edges.mode = LOOPING;
+        if (following < counter->component_count &&
+            holds(counter, &counter->components[component].leave, run->tally, handle)) {
+            edges.begins = may_begin(counter, following, run, handle);
+            bool peeks = edges.begins || !(edges.takes || stays);
+            if (peeks && ignores(counter, following, run, handle, edges.begins))
+                edges.mode |= WAITING;
+        }
+    }
+    if (run->mode & WAITING) {
+        bool begun = may_begin(counter, following, run, handle);
+        edges.begins |= begun;
+        if (ignores(counter, following, run, handle, begun)) edges.mode |= WAITING;
+    }
+    return edges;
+}
+
+/* --- an event */
+
+static void drop(Counter *counter, Run *run) {
+    table_remove(&counter->table, run);
+    list_remove(&counter->alive[run->component], run);
+}
+
+/* Show an event to a run; return -1 with an exception. */
+static int advance(Counter *counter, Run *run, Py_ssize_t at) {
+    if (counts_end(&run->counts) <= counter->head) {
+        drop(counter, run);
+        run_free(run);
+        return 0;
+    }
+    Edges edges = edges_of(counter, run, handle_of(counter, at));
+    if (edges.begins && !run->is_closed && take(counter, run, run->component + 1, at) < 0)
+        return -1;
+    if (edges.takes && take(counter, run, run->component, at) < 0) return -1;
+    bool closes = has_bit(counter->closes, run->component);
+    if (!closes && edges.mode == run->mode) return 0;
+    drop(counter, run);
+    run->mode = closes ? edges.mode & LOOPING : edges.mode;
+    run->is_closed |= closes;
+    if (run->mode != 0 && list_put(&counter->moved, run) == 0) return 0;
+    bool failed = run->mode != 0;
+    run_free(run);
+    return failed ? -1 : 0;
+}
+
+static bool is_restless(const Counter *counter, Py_ssize_t component) {
+    int32_t strategy = counter->components[component].strategy;
+    return strategy == STRICT || strategy == PARTITION;
+}
+
+/* Whether an event may change the runs at a component. */
+static bool concerns(const Counter *counter, Py_ssize_t component) {
+    return has_bit(counter->begins, component + 1) || has_bit(counter->takes, component) ||
+           has_bit(counter->closes, component) || is_restless(counter, component) ||
+           (component + 1 < counter->component_count && is_restless(counter, component + 1));
+}
+
+/* Add a run to those alive, or to the one that it is equal to; it is given away. */
+static int put(Counter *counter, Run *run) {
+    const Live *live = run_live(counter, run);
+    run->hash = run_hash(run->component, run->mode, run->is_closed);
+    for (Py_ssize_t i = 0; i < live->size; i++) {
+        counter->known[i] = run->tally->slots[live->slots[i]];
+        run->hash = value_hash(run->hash, counter->known[i]);
+    }
+    Run *other = table_find(&counter->table, run, live, counter->known);
+    int status;
+    if (other != NULL) {
+        status = counts_add(&other->counts, &run->counts, counter->head);
+    } else {
+        status = list_put(&counter->alive[run->component], run);
+        if (status == 0) {
+            status = table_put(&counter->table, run);
+            if (status == 0) return 0;
+            list_remove(&counter->alive[run->component], run);
+        }
+    }
+    run_free(run);
+    return status;
+}
+
+/* Let the runs that an event made complete, and go on. */
+static int settle(Counter *counter, Py_ssize_t at) {
+    Py_ssize_t last = counter->component_count - 1;
+    for (Py_ssize_t i = 0; i < counter->made.size; i++) table_remove(&counter->fresh, counter->made.items[i]);
+    while (counter->made.size > 0) {
+        Run *run = counter->made.items[--counter->made.size];
+        bool completes = run->component == last &&
+                         holds(counter, &counter->components[last].leave, run->tally, 0);
+        if (completes && counts_sum(&run->counts, counter->head, first_forbidden(counter, at),
+                                    &counter->now) < 0) {
+            run_free(run);
+            return -1;
+        }
+        if (put(counter, run) < 0) return -1;
+    }
+    while (counter->moved.size > 0)
+        if (put(counter, counter->moved.items[--counter->moved.size]) < 0) return -1;
+    return 0;
+}
+
+/* Let go of the runs that the window has left behind, from time to time. */
+static void sweep(Counter *counter) {
+    static const int64_t often = 1024;
+    if (counter->head - counter->swept < often) return;
+    counter->swept = counter->head;
+    for (Py_ssize_t c = 0; c < counter->component_count; c++) {
+        RunList *runs = &counter->alive[c];
+        for (Py_ssize_t i = runs->size - 1; i >= 0; i--) {
+            Run *run = runs->items[i];
+            if (counts_end(&run->counts) > counter->head) continue;
+            drop(counter, run);
+            run_free(run);
+        }
+    }
+}
+
+static void pass_time(Counter *counter, int64_t time) {
+    int64_t oldest;
+    if (counter->window < 0 || subtract_overflows(time, counter->window, &oldest)) return;
+    while (counter->head < counter->next_start && time_of_start(counter, counter->head) < oldest)
+        counter->head++;
+    sweep(counter);
+}
+
+/* Ask what is asked of the event alone; return whether it may stand before a match. */
+static bool ask_alone(Counter *counter, Py_ssize_t at) {
+    const Stream *stream = &counter->stream;
+    int32_t code = stream->codes[at];
+    int64_t handle = handle_of(counter, at), absents;
+    bool is_known = code >= 0 && code < stream->kinds, bars = false;
+    counter->begins = is_known ? stream->begins[code] : 0;
+    counter->takes = is_known ? stream->takes[code] : 0;
+    absents = is_known ? stream->absents[code] : 0;
+    counter->closes = 0;
+    if (stream->starts != NULL && !stream->starts[at]) counter->begins &= ~(int64_t)1;
+    for (Py_ssize_t c = 0; (counter->begins | counter->takes) >> c != 0; c++) {
+        const Component *own = &counter->components[c];
+        bool waits = c == 0 || counter->alive[c - 1].size > 0;
+        if (has_bit(counter->begins, c) && !(waits && holds(counter, &own->begin_alone, NULL, handle)))
+            counter->begins &= ~((int64_t)1 << c);
+        if (has_bit(counter->takes, c) && !holds(counter, &own->take_alone, NULL, handle))
+            counter->takes &= ~((int64_t)1 << c);
+    }
+    for (Py_ssize_t n = 0; absents >> n != 0; n++) {
+        const Negative *negative = &counter->negatives[n];
+        if (!has_bit(absents, n) || !holds(counter, &negative->alone, NULL, handle)) continue;
+        if (negative->gap == 0)
+            bars = true;
+        else if (negative->gap < counter->component_count)
+            counter->closes |= (int64_t)1 << (negative->gap - 1);
+    }
+    return bars;
+}
+
+/* Show an event to all runs; `now` is then the number of matches that end with it. */
+int counter_event(Counter *counter, Py_ssize_t at) {
+    int64_t time = counter->stream.times[at];
+    total_clear(&counter->now);
+    pass_time(counter, time);
+    bool bars = ask_alone(counter, at);
+    for (Py_ssize_t c = 0; c < counter->component_count; c++) {
+        RunList *runs = &counter->alive[c];
+        if (runs->size == 0 || !concerns(counter, c)) continue;
+        for (Py_ssize_t i = runs->size - 1; i >= 0; i--)
+            if (advance(counter, runs->items[i], at) < 0) return -1;
+    }
+    if (has_bit(counter->begins, 0) && begin(counter, at) < 0) return -1;
+    if (bars) counter->barred_time = time;
+    return settle(counter, at);
+}
+
+/* --- a partition */
+
+/* Find for each event the next one that may not come after a match. */
+static int find_barred_after(Counter *counter) {
+    const Stream *stream = &counter->stream;
+    counter->barred_after = allocate_zeros(stream->size, sizeof(int64_t));
+    if (counter->barred_after == NULL) return -1;
+    int64_t next = INT64_MAX;
+    for (Py_ssize_t at = stream->size - 1; at >= 0; at--) {
+        counter->barred_after[at] = next;
+        int32_t code = stream->codes[at];
+        int64_t absents = code >= 0 && code < stream->kinds ? stream->absents[code] : 0;
+        for (Py_ssize_t n = 0; absents >> n != 0; n++)
+            if (has_bit(absents, n) && counter->negatives[n].gap == counter->component_count &&
+                holds(counter, &counter->negatives[n].alone, NULL, handle_of(counter, at)))
+                next = stream->times[at];
+    }
+    return 0;
+}
+
+/* Begin with the events of a partition. */
+int counter_begin(Counter *counter) {
+    counter->base = counter->head = counter->next_start = counter->swept = 0;
+    counter->barred_time = INT64_MIN;
+    return counter->waits_for_end ? find_barred_after(counter) : 0;
+}
+
+/* Forget all runs. */
+void counter_end(Counter *counter) {
+    for (Py_ssize_t c = 0; c < counter->component_count && counter->alive != NULL; c++)
+        list_free(&counter->alive[c]);
+    list_free(&counter->made);
+    list_free(&counter->moved);
+    table_free(&counter->table);
+    table_free(&counter->fresh);
+    release_memory(counter->start_times);
+    release_memory(counter->barred);
+    release_memory(counter->barred_after);
+    counter->start_times = counter->barred = counter->barred_after = NULL;
+    counter->start_room = counter->barred_room = 0;
+    total_free(&counter->now);
+}

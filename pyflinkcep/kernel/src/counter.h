@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The automaton of a SEQ query, and its runs as numbers of runs that go on in the same way. */
+#ifndef PYFLINKCEP_COUNTER_H
+#define PYFLINKCEP_COUNTER_H
+
+#include "counts.h"
+#include "key.h"
+#include "values.h"
+
+enum { LOOPING = 1, WAITING = 2 }; /* as nfa/liveness.py numbers them */
+
+enum { STRICT, PARTITION, NEXT, ANY };
+
+typedef struct {
+    int32_t *slots; /* that tell runs apart */
+    Py_ssize_t size;
+} Live;
+
+typedef struct {
+    bool loops;
+    int32_t strategy;
+    Program begin_alone, begin_joint, take_alone, take_joint, leave; /* empty if nothing is asked */
+    Live live[4]; /* by mode */
+} Component;
+
+/* A negated component that looks at its events alone. */
+typedef struct {
+    int32_t gap; /* how many components come before it */
+    Program alone;
+} Negative;
+
+/* Runs in one state that differ in nothing that matters. */
+typedef struct Run {
+    struct Run *next; /* of those with the same place by hash */
+    uint64_t hash;
+    Py_ssize_t place; /* among the runs of the component */
+    Tally *tally; /* NULL if nothing is known of events */
+    int32_t component, mode;
+    bool is_closed; /* whether a negated event stands before the next component */
+    Counts counts;
+} Run;
+
+typedef struct {
+    Run **items;
+    Py_ssize_t size, room;
+} RunList;
+
+/* Runs by what they go on with. */
+typedef struct {
+    Run **places;
+    Py_ssize_t room, size; /* `room` is a power of 2 */
+} RunTable;
+
+/* The events of a partition. */
+typedef struct {
+    const int64_t *times, *handles; /* no handles: the events are numbered from 0 */
+    const int32_t *codes;
+    const uint8_t *starts; /* which may begin a match, NULL for all */
+    const int64_t *begins, *takes, *absents; /* by code a bit for each component, or negative */
+    Py_ssize_t size, kinds; /* of events, of codes */
+} Stream;
+
+typedef struct {
+    PyObject_HEAD
+    Component *components;
+    Negative *negatives;
+    Program partition_alone, partition_joint;
+    Values values;
+    Fields fields;
+    Py_ssize_t component_count, negative_count;
+    int64_t window; /* negative for none */
+    bool minds_position; /* whether a negated component stands at an end */
+    bool waits_for_end; /* whether a negated component stands last */
+    Value *known; /* room for what tells runs apart */
+    /* of the partition at work */
+    Stream stream;
+    int64_t begins, takes, closes; /* of the event at hand */
+    RunList *alive; /* by component */
+    RunTable table, fresh; /* those alive, those that the event at hand made */
+    RunList made, moved;
+    int64_t *start_times, *barred; /* by start its time; of the last negated event before it */
+    Py_ssize_t start_room, barred_room;
+    int64_t base, head, next_start, swept; /* of the arrays, of the window, of the next start */
+    int64_t barred_time; /* of the last negated event that may stand before a match */
+    int64_t *barred_after; /* by event the time of the next that may not come after a match */
+    Total now; /* matches that end with the event at hand */
+} Counter;
+
+/* counter_runs.c */
+uint64_t run_hash(int32_t component, int32_t mode, bool is_closed);
+uint64_t value_hash(uint64_t hash, Value value);
+const Live *run_live(const Counter *counter, const Run *run);
+Run *table_find(const RunTable *table, const Run *like, const Live *live, const Value *known);
+int table_put(RunTable *table, Run *run);
+void table_remove(RunTable *table, Run *run);
+void table_free(RunTable *table);
+int list_put(RunList *list, Run *run);
+void list_remove(RunList *list, Run *run);
+void list_free(RunList *list);
+void run_free(Run *run);
+
+/* counter.c */
+int counter_begin(Counter *counter);
+int counter_event(Counter *counter, Py_ssize_t at);
+void counter_end(Counter *counter);
+
+/* counter_object.c */
+extern PyType_Spec counter_spec;
+
+#endif

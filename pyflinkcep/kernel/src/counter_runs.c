@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs, by component and by what they go on with. Mirror: Runs.key in nfa/runs.py. */
+#include "counter.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- what tells runs apart */
+
+static uint64_t mixed(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    return hash ^ (hash >> 29);
+}
+
+uint64_t run_hash(int32_t component, int32_t mode, bool is_closed) {
+    return mixed(0x51ED27, (uint64_t)component << 8 | (uint64_t)mode << 1 | is_closed);
+}
+
+/* Equal values have equal hashes: 0.0 and -0.0 are equal, and so are all NaN. */
+uint64_t value_hash(uint64_t hash, Value value) {
+    uint64_t word = 0;
+    if (value.kind == VALUE_TEXT) {
+        word = (uint64_t)PyObject_Hash(value.as.text);
+    } else if (value.kind == VALUE_FLOAT) {
+        double number = value.as.f == 0 ? 0 : isnan(value.as.f) ? (double)NAN : value.as.f;
+        memcpy(&word, &number, sizeof(word));
+    } else if (value.kind == VALUE_INT) {
+        word = (uint64_t)value.as.i;
+    }
+    return mixed(hash, word + value.kind);
+}
+
+const Live *run_live(const Counter *counter, const Run *run) {
+    return &counter->components[run->component].live[run->mode];
+}
+
+static bool knows(const Run *run, const Live *live, const Value *known) {
+    for (Py_ssize_t i = 0; i < live->size; i++) {
+        Value own = run->tally->slots[live->slots[i]];
+        if (own.kind != known[i].kind) return false;
+        if (own.kind != VALUE_NULL && value_compare(own, known[i]) != 0) return false;
+    }
+    return true;
+}
+
+/* --- tables */
+
+/* Return the run that agrees with another in its state and in what is known; NULL for none. */
+Run *table_find(const RunTable *table, const Run *like, const Live *live, const Value *known) {
+    if (table->room == 0) return NULL;
+    Run *run = table->places[like->hash & (uint64_t)(table->room - 1)];
+    for (; run != NULL; run = run->next)
+        if (run->hash == like->hash && run->component == like->component &&
+            run->mode == like->mode && run->is_closed == like->is_closed &&
+            knows(run, live, known))
+            return run;
+    return NULL;
+}
+
+static void link_run(RunTable *table, Run *run) {
+    Run **place = &table->places[run->hash & (uint64_t)(table->room - 1)];
+    run->next = *place;
+    *place = run;
+}
+
+static int table_widen(RunTable *table) {
+    Py_ssize_t room = table->room ? table->room * 2 : 16;
+    RunTable wider = {allocate_zeros(room, sizeof(Run *)), room, table->size};
+    if (wider.places == NULL) return -1;
+    for (Py_ssize_t i = 0; i < table->room; i++)
+        for (Run *run = table->places[i], *next; run != NULL; run = next) {
+            next = run->next;
+            link_run(&wider, run);
+        }
+    release_memory(table->places);
+    *table = wider;
+    return 0;
+}
+
+int table_put(RunTable *table, Run *run) {
+    if (table->size >= table->room && table_widen(table) < 0) return -1;
+    link_run(table, run);
+    table->size++;
+    return 0;
+}
+
+void table_remove(RunTable *table, Run *run) {
+    Run **place = &table->places[run->hash & (uint64_t)(table->room - 1)];
+    while (*place != run) place = &(*place)->next;
+    *place = run->next;
+    table->size--;
+}
+
+void table_free(RunTable *table) {
+    release_memory(table->places);
+    *table = (RunTable){0};
+}
+
+/* --- lists */
+
+int list_put(RunList *list, Run *run) {
+    Run **items = reserve(list->items, &list->room, list->size + 1, sizeof(Run *));
+    if (items == NULL) return -1;
+    list->items = items;
+    run->place = list->size;
+    items[list->size++] = run;
+    return 0;
+}
+
+/* Take a run out; the last one takes its place. */
+void list_remove(RunList *list, Run *run) {
+    Run *last = list->items[--list->size];
+    list->items[run->place] = last;
+    last->place = run->place;
+}
+
+/* Free a list and its runs. */
+void list_free(RunList *list) {
+    for (Py_ssize_t i = 0; i < list->size; i++) run_free(list->items[i]);
+    release_memory(list->items);
+    *list = (RunList){0};
+}
+
+void run_free(Run *run) {
+    if (run == NULL) return;
+    tally_free(run->tally);
+    counts_free(&run->counts);
+    release_memory(run);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers of runs, exact to any size. Mirror: Python's integers in compact/counting.py. */
+#include "counts.h"
+
+#include <string.h>
+
+static const int HALF = 32, TOP = 63;
+
+void counts_free(Counts *counts) {
+    release_memory(counts->words);
+    *counts = (Counts){0};
+}
+
+/* Make room for other starts and wider numbers; what is kept stays. */
+static int counts_cover(Counts *counts, int64_t first, int64_t end, Py_ssize_t width) {
+    Py_ssize_t size = (Py_ssize_t)(end - first);
+    if (counts->words != NULL && first == counts->first && size <= counts->room &&
+        width <= counts->width) {
+        for (Py_ssize_t w = 0; w < counts->width && size > counts->size; w++)
+            memset(counts->words + w * counts->room + counts->size, 0,
+                   (size_t)(size - counts->size) * sizeof(uint64_t));
+        counts->size = size > counts->size ? size : counts->size;
+        return 0;
+    }
+    Py_ssize_t room = size + size / 4 + 1;
+    uint64_t *words = allocate_zeros(room * width, sizeof(uint64_t));
+    if (words == NULL) return -1;
+    Py_ssize_t from = counts->first < first ? (Py_ssize_t)(first - counts->first) : 0;
+    Py_ssize_t to = counts->first > first ? (Py_ssize_t)(counts->first - first) : 0;
+    for (Py_ssize_t w = 0; w < counts->width && from < counts->size; w++)
+        memcpy(words + w * room + to, counts->words + w * counts->room + from,
+               (size_t)(counts->size - from) * sizeof(uint64_t));
+    release_memory(counts->words);
+    *counts = (Counts){first, size, room, width, words};
+    return 0;
+}
+
+/* Begin with one run. */
+int counts_one(Counts *counts, int64_t start) {
+    if (counts_cover(counts, start, start + 1, 1) < 0) return -1;
+    counts->words[0] = 1;
+    return 0;
+}
+
+/* Add numbers of one word; return whether a highest bit is set. */
+static bool add_words(uint64_t *to, const uint64_t *from, Py_ssize_t size) {
+    uint64_t seen = 0;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        to[i] += from[i];
+        seen |= to[i];
+    }
+    return seen >> TOP;
+}
+
+/* Add numbers of several words. */
+static bool add_wide(Counts *counts, Py_ssize_t at, const Counts *other, Py_ssize_t from) {
+    uint64_t seen = 0;
+    for (Py_ssize_t i = 0; from + i < other->size; i++) {
+        uint64_t carry = 0, *to = counts->words + at + i;
+        for (Py_ssize_t w = 0; w < counts->width; w++, to += counts->room) {
+            uint64_t more = w < other->width ? other->words[w * other->room + from + i] : 0;
+            uint64_t sum = *to + more;
+            uint64_t over = sum < more;
+            sum += carry;
+            carry = over | (sum < carry);
+            *to = sum;
+        }
+        seen |= to[-counts->room];
+    }
+    return seen >> TOP;
+}
+
+/* Add the numbers of other runs, without those that began before `since`. */
+int counts_add(Counts *counts, const Counts *other, int64_t since) {
+    int64_t begin = other->first > since ? other->first : since, end = counts_end(other);
+    if (begin >= end) return 0;
+    Py_ssize_t width = counts->width > other->width ? counts->width : other->width;
+    int64_t first = begin, last = end;
+    if (counts->size > 0 && counts_end(counts) > since) {
+        first = counts->first < first ? counts->first : first;
+        last = counts_end(counts) > last ? counts_end(counts) : last;
+        if (last - first > counts->room && first < since) first = since; /* as room must be made */
+    }
+    if (counts_cover(counts, first, last, width) < 0) return -1;
+    Py_ssize_t at = (Py_ssize_t)(begin - first), from = (Py_ssize_t)(begin - other->first);
+    bool full = width == 1 ? add_words(counts->words + at, other->words + from, other->size - from)
+                           : add_wide(counts, at, other, from);
+    return full ? counts_cover(counts, counts->first, counts_end(counts), width + 1) : 0;
+}
+
+/* --- totals */
+
+void total_clear(Total *total) { total->size = 0; }
+
+void total_free(Total *total) {
+    release_memory(total->words);
+    *total = (Total){0};
+}
+
+bool total_is_zero(const Total *total) {
+    for (Py_ssize_t w = 0; w < total->size; w++)
+        if (total->words[w] != 0) return false;
+    return true;
+}
+
+/* Add a word at a place, and what is carried to those above. */
+static int total_add_at(Total *total, Py_ssize_t place, uint64_t word) {
+    for (; word != 0; place++) {
+        if (place >= total->size) {
+            uint64_t *words = reserve(total->words, &total->room, place + 1, sizeof(uint64_t));
+            if (words == NULL) return -1;
+            total->words = words;
+            while (total->size <= place) words[total->size++] = 0;
+        }
+        total->words[place] += word;
+        word = total->words[place] < word;
+    }
+    return 0;
+}
+
+int total_add(Total *total, const Total *other) {
+    for (Py_ssize_t w = 0; w < other->size; w++)
+        if (total_add_at(total, w, other->words[w]) < 0) return -1;
+    return 0;
+}
+
+/* Add the numbers of the starts from `since` up to, not including, `until` to a total. */
+int counts_sum(const Counts *counts, int64_t since, int64_t until, Total *total) {
+    int64_t begin = counts->first > since ? counts->first : since;
+    int64_t end = counts_end(counts) < until ? counts_end(counts) : until;
+    if (begin >= end) return 0;
+    Py_ssize_t from = (Py_ssize_t)(begin - counts->first), to = (Py_ssize_t)(end - counts->first);
+    for (Py_ssize_t w = 0; w < counts->width; w++) {
+        const uint64_t *words = counts->words + w * counts->room;
+        uint64_t low = 0, high = 0; /* by halves of words, so that neither overflows */
+        for (Py_ssize_t i = from; i < to; i++) {
+            low += words[i] & UINT32_MAX;
+            high += words[i] >> HALF;
+        }
+        high += low >> HALF;
+        if (total_add_at(total, w, (high << HALF) | (low & UINT32_MAX)) < 0 ||
+            total_add_at(total, w + 1, high >> HALF) < 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counting in the kernel against the plain path, on random queries and streams."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyflinkcep.compact.counting import CountPayloads
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.kernel.bridge import compiled_module
+from pyflinkcep.kernel.counting import KernelCounter
+from pyflinkcep.nfa.merged import MergedRuns
+from pyflinkcep.nfa.sase_compiler import compile_query
+from pyflinkcep.nfa.track import Track
+from pyflinkcep.sase import SaseQuery, parse
+from pyflinkcep.sase.table import EventTable
+from tests.kernel_harness import needs_kernel
+
+pytestmark = needs_kernel
+
+_COMPARED = ["=", "<>", "<", "<=", ">", ">="]
+_KINDS = {"x": Kind.BIGINT, "y": Kind.BIGINT, "f": Kind.DOUBLE, "s": Kind.STRING}
+_STRATEGIES = [
+    "strict_contiguity",
+    "partition_contiguity",
+    "skip_till_next_match",
+    "skip_till_any_match",
+    "skip_till_next_match",
+    "skip_till_any_match",
+]
+
+
+def random_query(chance: random.Random) -> SaseQuery:
+    """A SEQ with loops, negated components, strategies, and clauses about earlier events."""
+    parts, names, loops = [], [], []
+    for number in range(chance.randint(1, 4)):
+        type_, name = chance.choice("ABC"), f"v{number}"
+        if chance.random() < 0.2:
+            parts.append(f"~({type_} {name})")
+        elif chance.random() < 0.4:
+            parts.append(f"{type_}+ {name}[]")
+            loops.append(name)
+            names.append(name)
+        else:
+            parts.append(f"{type_} {name}")
+            names.append(name)
+    listed = [name + "[]" if name in loops else name for name in names]
+    conditions = [random_clause(chance, names, loops) for _ in range(chance.randint(0, 2))]
+    strategy = chance.choice(_STRATEGIES)
+    if strategy == "partition_contiguity" or chance.random() < 0.2:
+        conditions.append("[k]")
+    elif chance.random() < 0.1:
+        conditions.append("[k = 1]")
+    body = f" {{ {' AND '.join(conditions)} }}" if conditions else " { }"
+    where = f" WHERE {strategy}({', '.join(listed)}){body}" if names else ""
+    window = f" WITHIN {chance.choice([3, 8, 20])}" if chance.random() < 0.6 else ""
+    return parse(f"PATTERN SEQ({', '.join(parts)}){where}{window}")
+
+
+def random_clause(chance: random.Random, names: list[str], loops: list[str]) -> str:
+    """A clause about one event, an earlier component, or a loop's events before."""
+    a, b = chance.choice(names or ["v0"]), chance.choice(names or ["v0"])
+    sign, number = chance.choice(_COMPARED), chance.choice("xyf")
+    forms = [f"{a}{'[i]' if a in loops else ''}.{number} {sign} {chance.choice(['1', '0.5'])}"]
+    if a not in loops and b not in loops:
+        forms += [f"{a}.{number} {sign} {b}.x", f"{a}.s {sign} {b}.s"]
+    if a in loops:
+        own = chance.choice(["x", "y", "f", "s"])
+        forms += [f"{a}[i].{own} {sign} {a}[i-1].{own}"] * 3
+        forms += [
+            f"{a}[i].{number} {sign} avg({a}[..i-1].{number})",
+            f"{a}[i].x {sign} max({a}[..i-1].x)",
+            f"count({a}[]) {sign} 2",
+            f"{a}[1].x {sign} 1",
+        ]
+        if b not in loops:
+            forms += [f"{b}.x {sign} {a}[LEN].x", f"sum({a}[].x) {sign} {b}.y"]
+    return chance.choice(forms)
+
+
+def random_table(chance: random.Random, size: int) -> EventTable:
+    """Events of a few values, NULL and NaN among them."""
+    time, times = 0, []
+    for _ in range(size):
+        time += chance.choice([0, 1, 1, 3])
+        times.append(time)
+    columns: dict[str, Any] = {
+        "x": [chance.randrange(-1, 3) for _ in range(size)],
+        "y": [chance.choice([None, 0, 1]) for _ in range(size)],
+        "f": [chance.choice([None, -0.0, 0.0, 1.5, math.nan]) for _ in range(size)],
+        "s": [chance.choice([None, "p", "q"]) for _ in range(size)],
+        "k": [chance.choice([None, 1, 1, 1, 2]) for _ in range(size)],
+    }
+    starts = [chance.random() < 0.7 for _ in range(size)] if chance.random() < 0.3 else None
+    types = [chance.choice("AABBCCD") for _ in range(size)]
+    return EventTable(times, types, columns, {**_KINDS, "k": Kind.BIGINT}, None, starts)
+
+
+def plain_counts(query: SaseQuery, table: EventTable, own: list[int]) -> dict[int, int]:
+    """How many matches end with each event of a partition, by the plain path."""
+    automaton = compile_query(query, table.kinds)
+    fields = [tuple(table.columns[name][at] for name in automaton.fields) for at in own]
+    starts = None if table.starts is None else [table.starts[at] for at in own]
+    track = Track.of(
+        automaton, [table.types[at] for at in own], [table.times[at] for at in own], fields, starts
+    )
+    found: dict[int, int] = {}
+    for at, (count, _) in MergedRuns(track, CountPayloads()).matches():
+        found[own[at]] = found.get(own[at], 0) + count
+    return found
+
+
+def partition(query: SaseQuery, table: EventTable, chance: random.Random) -> list[int]:
+    """The events of some partition, or of any keys for queries without one."""
+    found = [list(own) for own, is_null in table.partitions(query) if not is_null]
+    return chance.choice(found) if found else []
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 1 << 40))
+def test_the_kernel_counts_what_the_plain_path_counts(seed: int) -> None:
+    """Both count the same matches of each event, under every strategy and condition."""
+    chance = random.Random(seed)
+    try:
+        query = random_query(chance)
+    except ValueError:
+        return  # a negation at an end without WITHIN, ...
+    table = random_table(chance, chance.choice([0, 1, 9, 14]))
+    counter = KernelCounter.of(compile_query(query, table.kinds), table)
+    if counter is None:
+        return  # a negated component that looks at others
+    own = partition(query, table, chance)
+    expected = plain_counts(query, table, own)
+    assert dict(counter.counts(own)) == expected
+    assert counter.count(own) == sum(expected.values())
+
+
+@pytest.mark.parametrize("within", ["", " WITHIN 70", " WITHIN 1000"])
+def test_counts_of_any_size_are_exact(within: str) -> None:
+    """Numbers beyond 64 and 128 bits, with a number for each start and without."""
+    types = ["A" if at % 9 == 0 else "C" if at % 7 == 0 else "B" for at in range(400)]
+    query = parse(f"PATTERN SEQ(A a, B+ b[], C c){within}")
+    table = EventTable(range(400), types, {}, {})
+    counter = KernelCounter.of(compile_query(query, {}), table)
+    assert counter is not None
+    expected = plain_counts(query, table, list(range(400)))
+    assert dict(counter.counts(range(400))) == expected
+    assert max(expected.values()).bit_length() > (50 if within == " WITHIN 70" else 200)
+
+
+def test_what_the_window_left_behind_is_forgotten() -> None:
+    """A long stream counts the same with starts that come and go many times over."""
+    chance = random.Random(3)
+    size = 6000
+    types = [chance.choice("ABC") for _ in range(size)]
+    columns = {"x": [chance.randrange(1000) for _ in range(size)]}
+    query = parse(
+        "PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_any_match(a, b[], c) "
+        "{ b[i].x > b[i-1].x } WITHIN 12"
+    )
+    table = EventTable(range(size), types, columns, _KINDS)
+    counter = KernelCounter.of(compile_query(query, _KINDS), table)
+    assert counter is not None
+    assert dict(counter.counts(range(size))) == plain_counts(query, table, list(range(size)))
+
+
+def test_a_counter_refuses_arrays_of_unequal_sizes() -> None:
+    """Nothing is read beyond the end of an array."""
+    component = (False, 3, ((), (), (), ()), ((), (), (), (), ()))
+    counter = compiled_module().Counter((component,), (), ((), ()), (), -1)
+    one, two = np.zeros(1, np.int64), np.zeros(2, np.int64)
+    with pytest.raises(ValueError, match="as long as there are events"):
+        counter.count(two, None, np.zeros(1, np.int32), None, one, one, one, False)
+    with pytest.raises(ValueError, match="as long as there are events"):
+        counter.count(two, None, np.zeros(2, np.int32), None, one, two, one, False)
