@@ -37,6 +37,14 @@ class Search:
     ----------
     track : Track
         The events.
+    watermark : int or None, milliseconds
+        The time up to which the events are all there; None if no more will come. A start whose
+        first match depends on later ones is not decided, and the search stops there.
+
+    Attributes
+    ----------
+    undecided : int or None
+        The position of the start at which the search stopped.
 
     Notes
     -----
@@ -44,12 +52,15 @@ class Search:
     fails again, so each is tried once for a start.
     """
 
-    def __init__(self, track: Track) -> None:
+    def __init__(self, track: Track, watermark: int | None = None) -> None:
         self._track = track
+        self._watermark = watermark
+        self.undecided: int | None = None
         self._runs = Runs(track, _Ways())
         self._last = track.automaton.size - 1
         self._following = _following_begins(track)
         self._minds_start = self._runs.minds_time or self._runs.minds_position
+        self._looks_ahead = track.automaton.query.components[-1].negated
 
     def all(self) -> Iterator[Way]:
         """Yield every match once."""
@@ -62,6 +73,8 @@ class Search:
         tried: set[Any] = set()
         for start in range(len(self._track.times)):
             way = self._first(start, tried)
+            if self.undecided is not None:
+                return
             if way is not None:
                 tried.clear()
                 yield way
@@ -72,6 +85,8 @@ class Search:
         start = 0
         while start < len(self._track.times):
             way = self._first(start, tried)
+            if self.undecided is not None:
+                return
             if way is None:
                 start += 1
             else:
@@ -105,9 +120,13 @@ class Search:
                     run = stays
 
     def _first(self, start: int, tried: set[Any]) -> Way | None:
-        """Return the first match of a start, None if it has none."""
+        """Return the first match of a start, None if it has none or is not decided."""
         runs = self._runs
         if not self._track.begins[start] & 1:
+            return None
+        is_open = self._is_open(start)
+        if is_open and self._looks_ahead:
+            self.undecided = start
             return None
         if self._minds_start:
             tried.clear()
@@ -116,7 +135,7 @@ class Search:
             run, at, is_new = waiting.pop()
             if is_new and runs.completes(run, at):
                 return _way(run)
-            if not runs.goes_on(run) or (is_new and not self._may_end(run, at)):
+            if not runs.goes_on(run) or not (is_open or not is_new or self._may_end(run, at)):
                 continue
             configuration = at, run.component, runs.key(run)
             if configuration in tried:
@@ -124,7 +143,17 @@ class Search:
             tried.add(configuration)
             if at + 1 < self._end(run):
                 waiting.extend(reversed(list(self._choices(run, at + 1))))
+            elif is_open:
+                self.undecided = start
+                return None
         return None
+
+    def _is_open(self, start: int) -> bool:
+        """Whether events may still come that lie in the window of a start."""
+        window = self._track.automaton.query.window
+        if self._watermark is None:
+            return False
+        return window is None or self._track.times[start] + window > self._watermark
 
     def _choices(self, run: Run, at: int) -> Iterator[tuple[Run, int, bool]]:
         """Yield what a run may do with an event: begin, wait, take, pass it by."""

@@ -58,45 +58,87 @@ class Sequences:
         The query.
     table : EventTable
         The events.
+    automaton : SaseAutomaton, optional
+        The query, compiled for the table's kinds.
     """
 
-    def __init__(self, query: Query, table: EventTable) -> None:
+    def __init__(
+        self, query: Query, table: EventTable, automaton: SaseAutomaton | None = None
+    ) -> None:
         self._query = query
         self._table = table
-        self._automaton = compile_query(query, table.kinds)
+        self._automaton = automaton or compile_query(query, table.kinds)
         self.variables = [part.variable for part in query.positive]
 
     @cached_property
     def _counter(self) -> KernelCounter | None:
         return KernelCounter.of(self._automaton, self._table)
 
-    def run(self, merges: bool = True) -> Iterator[MatchPositions]:
-        """Yield all matches, by the automaton; `merges` says whether equal runs become one."""
-        for part in self._partitions():
-            for _, root in MergedRuns(part.track, NodePayloads(), merges, True).matches():
-                for way in paths(root):
-                    yield self._match(way, part.positions)
+    def run(
+        self, merges: bool = True, begun: list[int] | None = None
+    ) -> Iterator[MatchPositions]:
+        """
+        Yield all matches, by the automaton.
 
-    def searched(self, output: str) -> Iterator[MatchPositions]:
-        """Yield matches by depth-first search."""
+        Parameters
+        ----------
+        merges : bool
+            Whether equal runs become one.
+        begun : list of int, optional
+            Gets for each partition the position at which the first run still alive began.
+        """
         for part in self._partitions():
-            search = Search(part.track)
+            runs = MergedRuns(part.track, NodePayloads(), merges, True)
+            yield from self._unpacked(part, runs)
+            first = runs.earliest_start()
+            if begun is not None and first is not None:
+                begun.append(part.positions[first])
+
+    def searched(
+        self, output: str, watermark: int | None = None, undecided: list[int] | None = None
+    ) -> Iterator[MatchPositions]:
+        """
+        Yield matches by depth-first search.
+
+        Parameters
+        ----------
+        output : {"all", "onePerStart", "nonOverlapping"}
+            Which matches.
+        watermark : int or None, milliseconds
+            The time up to which the events are all there; None if no more will come.
+        undecided : list of int, optional
+            Gets for each partition the position of the start that later events decide about;
+            matches that begin there or later are not yielded.
+        """
+        for part in self._partitions():
+            search = Search(part.track, watermark)
             searches: dict[str, Callable[[], Iterable[list[tuple[int, int]]]]] = {
                 "all": search.all,
                 "onePerStart": search.first_of_each_start,
                 "nonOverlapping": search.not_overlapping,
             }
             for way in searches[output]():
-                yield self._match(way, part.positions)
+                if self._may_end(part.positions[way[-1][1]]):
+                    yield self._match(way, part.positions)
+            if undecided is not None and search.undecided is not None:
+                undecided.append(part.positions[search.undecided])
 
     # --- compressed
 
     def matches(self) -> Iterator[MatchPositions]:
         """Yield all matches, each when it is asked for."""
         for part in self._partitions():
-            for _, root in MergedRuns(part.track, NodePayloads()).matches():
+            yield from self._unpacked(part, MergedRuns(part.track, NodePayloads()))
+
+    def _unpacked(self, part: _Partition, runs: MergedRuns) -> Iterator[MatchPositions]:
+        for at, root in runs.matches():
+            if self._may_end(part.positions[at]):
                 for way in paths(root):
                     yield self._match(way, part.positions)
+
+    def _may_end(self, at: int) -> bool:
+        """Whether an event may be the last of a match."""
+        return self._table.ends is None or self._table.ends[at]
 
     def totals(
         self, measures: Sequence[tuple[str, Sequence[Any] | None]]
@@ -121,12 +163,15 @@ class Sequences:
         counter = None if measures else self._counter
         if counter is not None:
             for positions in self._positions():
-                yield from ((at, count, ()) for at, count in counter.counts(positions))
+                found = counter.counts(positions)
+                yield from ((at, count, ()) for at, count in found if self._may_end(at))
             return
         for part in self._partitions():
             measured = [self._measure(measure, part.positions) for measure in measures]
-            found = MergedRuns(part.track, CountPayloads(measured)).matches()
-            for at, ended in groupby(found, itemgetter(0)):
+            runs = MergedRuns(part.track, CountPayloads(measured)).matches()
+            for at, ended in groupby(runs, itemgetter(0)):
+                if not self._may_end(part.positions[at]):
+                    continue
                 counted = ((at, *payload) for _, payload in ended)
                 yield part.positions[at], *added(counted, len(measures))
 

@@ -82,8 +82,8 @@ class EventLists:
         For each element the events that may be it.
     order : tuple of str
         The single elements in the order in which they are joined.
-    starts : array of bool or None
-        Which events may be a match's first; None for all.
+    starts, ends : array of bool or None
+        Which events may be a match's first, and its last; None for all.
 
     Notes
     -----
@@ -99,6 +99,7 @@ class EventLists:
     lists: dict[str, ElementList]
     order: tuple[str, ...]
     starts: Flags | None = None
+    ends: Flags | None = None
 
     @classmethod
     def of(cls, query: Query, table: EventTable, split: Split | None = None) -> EventLists:
@@ -106,16 +107,21 @@ class EventLists:
         ranks, clauses = Ranks(query, table), Clauses.of(query)
         columns = Columns.of(table, literals(query.conditions))
         own = positions_by_type(table.types, [p.type for p in query.components], split)
-        starts = None if table.starts is None else np.asarray(table.starts, bool)
+        starts, ends = (
+            None if flags is None else np.asarray(flags, bool)
+            for flags in (table.starts, table.ends)
+        )
         lists = {}
         for part in query.components:
             positions = own[part.type]
             if starts is not None and part is query.positive[0] and not part.repeats:
                 positions = positions[starts[positions]]
+            if ends is not None and part is query.positive[-1] and not part.repeats:
+                positions = positions[ends[positions]]
             lists[part.variable] = ElementList.of(part, positions, table, ranks, clauses, columns)
         conditions = Conditions(query, columns, lists)
         order = join_order(lists, clauses, conditions)
-        return cls(query, ranks, clauses, conditions, lists, order, starts)
+        return cls(query, ranks, clauses, conditions, lists, order, starts, ends)
 
     def frames(self, joined: Iterable[Frame] | None = None) -> Iterator[Frame]:
         """
@@ -130,7 +136,7 @@ class EventLists:
         if any(not len(self.lists[part.variable]) for part in self.query.positive):
             return
         for frame in self._joins() if joined is None else map(self._after_join, joined):
-            frame = self._starting(self._finished(frame))
+            frame = self._bounded(self._finished(frame))
             if frame.size:
                 yield frame
 
@@ -165,12 +171,14 @@ class EventLists:
         longer = frame.rows(rows).with_single(name, self.lists[name].positions[numbers])
         yield from self._joined(self._checked(longer, self.order[: bound + 1]), bound + 1)
 
-    def _starting(self, frame: Frame) -> Frame:
-        """Drop the rows whose first event, of a closure, may not begin a match."""
-        if self.starts is None or not frame.size or not self.query.positive[0].repeats:
-            return frame
-        first = self._spans(frame)[self.query.positive[0].variable][0]
-        return frame.rows(self.starts[first])
+    def _bounded(self, frame: Frame) -> Frame:
+        """Drop the rows whose first or last event, of a closure, may not begin or end a match."""
+        first, last = self.query.positive[0], self.query.positive[-1]
+        if self.starts is not None and frame.size and first.repeats:
+            frame = frame.rows(self.starts[self._spans(frame)[first.variable][0]])
+        if self.ends is not None and frame.size and last.repeats:
+            frame = frame.rows(self.ends[self._spans(frame)[last.variable][1]])
+        return frame
 
     # --- where events may lie
 

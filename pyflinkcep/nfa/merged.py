@@ -61,6 +61,11 @@ class MergedRuns:
             for payload in self._event(at):
                 yield at, payload
 
+    def earliest_start(self) -> int | None:
+        """Return the position of the first event that a run still alive begins with."""
+        starts = (run.start for alive in self._alive for run in alive.values())
+        return min(starts, default=None)
+
     def _event(self, at: int) -> Iterator[Any]:
         runs = self._runs
         taking: list[Run] = []
@@ -128,3 +133,4 @@ class MergedRuns:
         else:
             self._hits += 1
             other.payload = self._merged(other.payload, run.payload)
+            other.start = min(other.start, run.start)

@@ -61,6 +61,8 @@ class EventTable:
         attributes of ``[attr]``. None if all events have one key.
     starts : sequence of bool or None
         Which events may be a match's first; None for all.
+    ends : sequence of bool or None
+        Which events may be the last that a match takes; None for all.
     """
 
     times: Sequence[int]
@@ -69,6 +71,7 @@ class EventTable:
     kinds: Mapping[str, Kind]
     keys: Sequence[int] | None = None
     starts: Sequence[bool] | None = None
+    ends: Sequence[bool] | None = None
 
     def partitions(self, query: Query) -> Iterator[tuple[Sequence[int], bool]]:
         """

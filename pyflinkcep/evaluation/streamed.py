@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A query on events that come in portions: what each adds to the matches, and what to keep."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from pyflinkcep.compact.counting import Total
+from pyflinkcep.evaluation.queries import Compressed, MatchPositions, compressed_matches
+from pyflinkcep.evaluation.sequences import Sequences
+from pyflinkcep.eventlists.matching import list_matches
+from pyflinkcep.nfa.sase_compiler import SaseAutomaton, compile_query
+from pyflinkcep.sase.evaluation import BACKTRACKING, EVENT_LISTS
+from pyflinkcep.sase.model import Form, Query
+from pyflinkcep.sase.table import EventTable
+from pyflinkcep.time import MAX_WATERMARK
+
+__all__ = ["Ending", "Kept", "Portion", "StreamedQuery"]
+
+Measures = Sequence[tuple[str, Sequence[Any] | None]]
+Ending = tuple[int, int, tuple[Total, ...]]
+"""The position of an event that completes matches, their number, and what measures met in them."""
+
+
+@attrs.frozen(eq=False)
+class Portion:
+    """
+    Events of some keys: those that were kept, followed by those that are new.
+
+    Attributes
+    ----------
+    table : EventTable
+        The events, those of a key side by side and in their final order.
+    bounds : sequence of int
+        Where the events of each key begin and, last, where they end.
+    fresh : sequence of int
+        For each key where its new events begin.
+    free : sequence of int
+        For each key from where on events are undecided: those before it are kept for what others
+        need to know.
+    watermark : int, milliseconds
+        The time up to which the events are all there; MAX_WATERMARK after the last.
+    """
+
+    table: EventTable
+    bounds: Sequence[int]
+    fresh: Sequence[int]
+    free: Sequence[int]
+    watermark: int
+
+    def key_of(self, at: int) -> int:
+        """Return the number of the key that an event belongs to."""
+        return bisect_right(self.bounds, at) - 1
+
+    def passed(self, key: int, milliseconds: int) -> int:
+        """Return where the events of a key begin that lie less than a time before the watermark."""
+        low, high = self.bounds[key], self.bounds[key + 1]
+        return bisect_right(self.table.times, self.watermark - milliseconds, low, high)
+
+    def from_on(self, positions: Sequence[int]) -> list[bool]:
+        """Return a flag for each event: whether it is at its key's position or after it."""
+        flags = [False] * len(self.table.times)
+        for key, position in enumerate(positions):
+            end = self.bounds[key + 1]
+            flags[position:end] = [True] * (end - position)
+        return flags
+
+
+@attrs.define(eq=False)
+class Kept:
+    """
+    What later portions need.
+
+    Attributes
+    ----------
+    since : list of int
+        For each key from which position on its events are kept.
+    free : list of int
+        For each key from where on they are undecided.
+    deadlines : list of int or None, milliseconds
+        For each key the watermark at which it must be looked at though no event may come.
+    """
+
+    since: list[int]
+    free: list[int]
+    deadlines: list[int | None]
+
+
+class StreamedQuery:
+    """
+    A query whose events come in portions.
+
+    Its state is events: those that matches still to come may use, or that decide about matches
+    found but not certain yet. What a portion adds is found from them and the new ones.
+
+    Parameters
+    ----------
+    query : Query
+        The query.
+    evaluation : {"nfa", "backtracking", "eventLists"}
+        How matches are found.
+    output : {"all", "onePerStart", "nonOverlapping"}
+        Which matches are wanted.
+
+    Notes
+    -----
+    All portions together give the matches that all events together have. A match is given out
+    when no later event can undo it: with its last event, unless a negated component or a closure
+    comes last, then when its window has passed. The first match of a start is given out once it
+    is certain to be the first.
+    """
+
+    def __init__(self, query: Query, evaluation: str, output: str = "all") -> None:
+        self.query = query
+        self._evaluation = evaluation
+        self._output = output
+        first, last = query.components[0], query.components[-1]
+        is_list = query.form is Form.LIST
+        self._looks_back = first.negated or (is_list and first.repeats)
+        self._looks_ahead = last.negated or (is_list and last.repeats)
+        self._automaton: SaseAutomaton | None = None
+
+    def matches(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
+        """Return the matches that a portion adds, and what to keep."""
+        if self._output != "all":
+            if self._evaluation == EVENT_LISTS:
+                return self._first_of_lists(portion)
+            return self._first_of_search(portion)
+        return self._certain(portion) if self._looks_ahead else self._completed(portion)
+
+    # --- all matches
+
+    def _completed(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
+        """Return the matches that new events complete."""
+        table = attrs.evolve(portion.table, ends=portion.from_on(portion.fresh))
+        begun: list[int] | None = None
+        if self._evaluation == EVENT_LISTS:
+            found = list(list_matches(self.query, table, "all"))
+        elif self._evaluation == BACKTRACKING:
+            found = list(self._sequences(table).searched("all"))
+        else:
+            begun = []
+            found = list(self._sequences(table).run(begun=begun))
+        since = self._since(portion, 1)
+        if begun is not None and not self._looks_back:
+            since = list(map(max, since, _earliest(portion, begun)))
+        return found, self._kept(portion, since)
+
+    def _certain(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
+        """Return the matches whose window has passed."""
+        table = attrs.evolve(portion.table, starts=portion.from_on(portion.free))
+        window, times = self._window, portion.table.times
+        found = []
+        due: dict[int, int] = {}
+        for match in self._all(table):
+            first = _first_event(match)
+            end = times[first] + window
+            if end <= portion.watermark:
+                found.append(match)
+            else:
+                key = portion.key_of(first)
+                due[key] = min(end, due.get(key, end))
+        kept = self._kept(portion, self._since(portion, 2 if self._looks_back else 1))
+        kept.free = self._since(portion, 1)
+        for key, end in due.items():
+            kept.deadlines[key] = end
+        return found, kept
+
+    def _all(self, table: EventTable) -> Iterator[MatchPositions]:
+        if self._evaluation == EVENT_LISTS:
+            return list_matches(self.query, table, "all")
+        sequences = self._sequences(table)
+        is_searched = self._evaluation == BACKTRACKING
+        return sequences.searched("all") if is_searched else sequences.run()
+
+    # --- some matches
+
+    def _first_of_search(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
+        """Return the first matches of starts, by depth-first search, up to one undecided."""
+        table = attrs.evolve(portion.table, starts=portion.from_on(portion.free))
+        stopped: list[int] = []
+        watermark = None if portion.watermark == MAX_WATERMARK else portion.watermark
+        found = list(self._sequences(table).searched(self._output, watermark, stopped))
+        undecided = _earliest(portion, stopped)
+        found = [m for m in found if (at := _first_event(m)) < undecided[portion.key_of(at)]]
+        kept = self._kept(portion, self._context(portion, undecided))
+        kept.free = undecided
+        self._wait(portion, kept, undecided)
+        return found, kept
+
+    def _first_of_lists(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
+        """Return the first matches of the starts whose window has passed."""
+        undecided = list(map(max, portion.free, self._since(portion, 1)))
+        starts = [
+            may and at < undecided[portion.key_of(at)]
+            for at, may in enumerate(portion.from_on(portion.free))
+        ]
+        table = attrs.evolve(portion.table, starts=starts)
+        found = list(list_matches(self.query, table, self._output))
+        free = list(undecided)
+        if self._output == "nonOverlapping":
+            for match in found:
+                key = portion.key_of(_first_event(match))
+                free[key] = max(free[key], _last_event(match) + 1)
+        kept = self._kept(portion, self._context(portion, free))
+        kept.free = free
+        self._wait(portion, kept, free)
+        return found, kept
+
+    def _context(self, portion: Portion, positions: Sequence[int]) -> list[int]:
+        """Return from where on events are needed by matches that begin at positions or later."""
+        if not self._looks_back:
+            return list(positions)
+        since = []
+        for key, at in enumerate(positions):
+            low, high = portion.bounds[key], portion.bounds[key + 1]
+            begin = portion.table.times[at] if at < high else portion.watermark + 1
+            since.append(bisect_left(portion.table.times, begin - self._window, low, at))
+        return since
+
+    def _wait(self, portion: Portion, kept: Kept, undecided: Sequence[int]) -> None:
+        """Set the time when the window of the first undecided start has passed."""
+        for key, at in enumerate(undecided):
+            if at < portion.bounds[key + 1] and self.query.window is not None:
+                kept.deadlines[key] = portion.table.times[at] + self.query.window
+
+    # --- all matches, compressed
+
+    def totals(self, portion: Portion, measures: Measures) -> tuple[list[Ending], Kept]:
+        """Return what events complete, counted: those that a portion adds, and what to keep."""
+        if not self._looks_ahead:
+            table = attrs.evolve(portion.table, ends=portion.from_on(portion.fresh))
+            found = list(self._compressed(table).totals_by_event(measures))
+            return found, self._kept(portion, self._since(portion, 1))
+        table = attrs.evolve(portion.table, ends=portion.from_on(portion.free))
+        kept = self._kept(portion, self._since(portion, 2))
+        kept.free = self._since(portion, 1)
+        certain = []
+        for ending in self._compressed(table).totals_by_event(measures):
+            key = portion.key_of(ending[0])
+            if ending[0] < kept.free[key]:
+                certain.append(ending)
+            else:
+                end = portion.table.times[ending[0]] + self._window
+                due = kept.deadlines[key]
+                kept.deadlines[key] = end if due is None else min(due, end)
+        return certain, kept
+
+    def _compressed(self, table: EventTable) -> Compressed:
+        if self.query.form is Form.LIST:
+            return compressed_matches(self.query, table)
+        return self._sequences(table)
+
+    # --- helpers
+
+    @property
+    def _window(self) -> int:
+        assert self.query.window is not None
+        return self.query.window
+
+    def _sequences(self, table: EventTable) -> Sequences:
+        if self._automaton is None:
+            self._automaton = compile_query(self.query, table.kinds)
+        return Sequences(self.query, table, self._automaton)
+
+    def _since(self, portion: Portion, windows: int) -> list[int]:
+        """Return for each key where the events begin that lie in the last windows."""
+        keys = range(len(portion.fresh))
+        if portion.watermark == MAX_WATERMARK:
+            return list(portion.bounds[1:])
+        if self.query.window is None:
+            return list(portion.bounds[:-1])
+        return [portion.passed(key, windows * self.query.window) for key in keys]
+
+    def _kept(self, portion: Portion, since: list[int]) -> Kept:
+        """Return what is kept from positions on; by their deadline all of it has passed."""
+        if portion.watermark == MAX_WATERMARK:
+            since = list(portion.bounds[1:])
+        deadlines: list[int | None] = [None] * len(since)
+        if self.query.window is not None:
+            windows = 1 + (self._looks_back or self._looks_ahead or self._output != "all")
+            for key, (at, end) in enumerate(zip(since, portion.bounds[1:], strict=True)):
+                if at < end:
+                    deadlines[key] = portion.table.times[end - 1] + windows * self.query.window
+        return Kept(since, list(since), deadlines)
+
+
+def _first_event(match: MatchPositions) -> int:
+    return next(iter(match.values()))[0]
+
+
+def _last_event(match: MatchPositions) -> int:
+    return next(reversed(match.values()))[-1]
+
+
+def _earliest(portion: Portion, positions: Sequence[int]) -> list[int]:
+    """Return for each key the first of some positions; without one the end of its events."""
+    first = list(portion.bounds[1:])
+    for at in positions:
+        key = portion.key_of(at)
+        first[key] = min(first[key], at)
+    return first

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A query whose events come in portions gives, all portions together, what it gives on all events."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyflinkcep import CepError
+from pyflinkcep.evaluation import compressed_matches, query_matches
+from pyflinkcep.evaluation.streamed import Kept, Portion, StreamedQuery
+from pyflinkcep.sase import SaseQuery, parse
+from pyflinkcep.sase.evaluation import EVALUATIONS, OUTPUTS, chosen
+from pyflinkcep.sase.model import Form
+from pyflinkcep.sase.table import EventTable
+from pyflinkcep.testing.event_list import EventObjects
+from pyflinkcep.time import MAX_WATERMARK
+from tests.property.test_sase_properties import events, has_their_attributes, texts
+
+Rows = list[dict[str, Any]]
+
+
+@cache
+def queries() -> dict[str, list[SaseQuery]]:
+    """The recorded queries by what decides about the state: their ends, their form, their loops."""
+    found: dict[str, list[SaseQuery]] = defaultdict(list)
+    for text in texts():
+        try:
+            query = parse(text)
+        except CepError:
+            continue  # a recorded error
+        if has_their_attributes(query):
+            first, last = query.components[0], query.components[-1]
+            ends = [
+                part.negated or (query.form is Form.LIST and part.repeats) for part in (first, last)
+            ]
+            loops = any(part.repeats for part in query.components)
+            found[f"{query.form} {ends} {loops}"].append(query)
+    return found
+
+
+def any_query() -> st.SearchStrategy[SaseQuery]:
+    """Return a recorded query, those of rare kinds as often as others."""
+    return st.deferred(lambda: st.sampled_from(sorted(queries()))).flatmap(
+        lambda kind: st.sampled_from(queries()[kind])
+    )
+
+
+def table_of(query: SaseQuery, rows: Rows, keys: Sequence[int]) -> EventTable:
+    """The table of some events; what attributes hold does not depend on which they are."""
+    kinds = EventObjects.of(events(1, 100), None, "kind", query).table.kinds
+    return EventTable(
+        [row["ts"] for row in rows],
+        [row["kind"] for row in rows],
+        {name: [row[name] for row in rows] for name in kinds},
+        kinds,
+        keys,
+    )
+
+
+def in_portions(
+    query: SaseQuery, groups: list[Rows], cuts: list[int], ask: Callable[[Portion, Rows], Kept]
+) -> None:
+    """Show the events of some keys up to each watermark, and at last the final one."""
+    kept: list[tuple[Rows, int]] = [([], 0) for _ in groups]
+    before, deadlines = -1, [None] * len(groups)
+    for watermark in [*cuts, MAX_WATERMARK]:
+        keys, bounds, fresh, free, rows = [], [0], [], [], []
+        for key, (own, (held, undecided)) in enumerate(zip(groups, kept, strict=True)):
+            new = [row for row in own if before < row["ts"] <= watermark]
+            due = deadlines[key] is not None and deadlines[key] <= watermark
+            if new or (held and due) or (held and watermark == MAX_WATERMARK):
+                keys.append(key)
+                fresh.append(bounds[-1] + len(held))
+                free.append(bounds[-1] + undecided)
+                bounds.append(bounds[-1] + len(held) + len(new))
+                rows += held + new
+        numbers = [key for n, key in enumerate(keys) for _ in range(bounds[n + 1] - bounds[n])]
+        table = table_of(query, rows, numbers)
+        after = ask(Portion(table, bounds, fresh, free, watermark), rows)
+        for n, key in enumerate(keys):
+            kept[key] = rows[after.since[n] : bounds[n + 1]], after.free[n] - after.since[n]
+            deadlines[key] = after.deadlines[n]
+        before = watermark
+    assert not any(held for held, _ in kept)
+
+
+def grouped(query: SaseQuery, seed: int) -> list[Rows]:
+    groups: dict[Any, Rows] = defaultdict(list)
+    for row in events(seed, 14):
+        tests = () if query.is_global else tuple(row[name] for name in query.equal)
+        groups[tests].append(row)
+    return list(groups.values())
+
+
+def ids(match: dict[str, list[int]], rows: Rows) -> str:
+    return json.dumps({name: [rows[at]["id"] for at in own] for name, own in match.items()})
+
+
+watermarks = st.lists(st.integers(0, 16), max_size=9).map(sorted)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    any_query(),
+    st.sampled_from(EVALUATIONS),
+    st.sampled_from(OUTPUTS),
+    st.integers(0, 10**6),
+    watermarks,
+)
+def test_portions_give_what_all_events_give(
+    query: SaseQuery, evaluation: str, output: str, seed: int, cuts: list[int]
+) -> None:
+    """Under every evaluation and output, each match once, whatever the watermarks are."""
+    try:
+        how = chosen(query, evaluation, output).name
+    except CepError:
+        how = chosen(query, "auto", output).name
+    groups = grouped(query, seed)
+    streamed, found = StreamedQuery(query, how, output), Counter[str]()
+
+    def ask(portion: Portion, rows: Rows) -> Kept:
+        matches, kept = streamed.matches(portion)
+        found.update(ids(match, rows) for match in matches)
+        return kept
+
+    in_portions(query, groups, cuts, ask)
+    rows = [row for own in groups for row in own]
+    table = table_of(query, rows, [key for key, own in enumerate(groups) for _ in own])
+    assert found == Counter(ids(m, rows) for m in query_matches(query, table, how, output))
+
+
+@settings(max_examples=80, deadline=None)
+@given(any_query(), st.integers(0, 10**6), watermarks)
+def test_portions_count_what_all_events_count(query: SaseQuery, seed: int, cuts: list[int]) -> None:
+    """Each event that completes matches has their number and sums, once."""
+    groups = grouped(query, seed)
+    last = query.positive[-1].variable
+    streamed, found = StreamedQuery(query, chosen(query).name), {}
+
+    def ask(portion: Portion, rows: Rows) -> Kept:
+        endings, kept = streamed.totals(portion, [(last, [row["x"] for row in rows])])
+        for at, *counted in endings:
+            assert rows[at]["id"] not in found
+            found[rows[at]["id"]] = counted
+        return kept
+
+    in_portions(query, groups, cuts, ask)
+    rows = [row for own in groups for row in own]
+    table = table_of(query, rows, [key for key, own in enumerate(groups) for _ in own])
+    whole = compressed_matches(query, table).totals_by_event([(last, [row["x"] for row in rows])])
+    assert found == {rows[at]["id"]: counted for at, *counted in whole}
