@@ -74,9 +74,7 @@ class Sequences:
     def _counter(self) -> KernelCounter | None:
         return KernelCounter.of(self._automaton, self._table)
 
-    def run(
-        self, merges: bool = True, begun: list[int] | None = None
-    ) -> Iterator[MatchPositions]:
+    def run(self, merges: bool = True, begun: list[int] | None = None) -> Iterator[MatchPositions]:
         """
         Yield all matches, by the automaton.
 

@@ -10,9 +10,13 @@ from typing import Any
 import attrs
 
 from pyflinkcep.compact.counting import Total
-from pyflinkcep.evaluation.queries import Compressed, MatchPositions, compressed_matches
+from pyflinkcep.evaluation.queries import (
+    Compressed,
+    MatchPositions,
+    compressed_matches,
+    query_matches,
+)
 from pyflinkcep.evaluation.sequences import Sequences
-from pyflinkcep.eventlists.matching import list_matches
 from pyflinkcep.nfa.sase_compiler import SaseAutomaton, compile_query
 from pyflinkcep.sase.evaluation import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.sase.model import Form, Query
@@ -20,6 +24,9 @@ from pyflinkcep.sase.table import EventTable
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["Ending", "Kept", "Portion", "StreamedQuery"]
+
+_LAST = MAX_WATERMARK - 1
+"""A time that only the final watermark reaches."""
 
 Measures = Sequence[tuple[str, Sequence[Any] | None]]
 Ending = tuple[int, int, tuple[Total, ...]]
@@ -139,7 +146,7 @@ class StreamedQuery:
         table = attrs.evolve(portion.table, ends=portion.from_on(portion.fresh))
         begun: list[int] | None = None
         if self._evaluation == EVENT_LISTS:
-            found = list(list_matches(self.query, table, "all"))
+            found = list(query_matches(self.query, table, EVENT_LISTS, "all"))
         elif self._evaluation == BACKTRACKING:
             found = list(self._sequences(table).searched("all"))
         else:
@@ -172,7 +179,7 @@ class StreamedQuery:
 
     def _all(self, table: EventTable) -> Iterator[MatchPositions]:
         if self._evaluation == EVENT_LISTS:
-            return list_matches(self.query, table, "all")
+            return query_matches(self.query, table, EVENT_LISTS, "all")
         sequences = self._sequences(table)
         is_searched = self._evaluation == BACKTRACKING
         return sequences.searched("all") if is_searched else sequences.run()
@@ -200,7 +207,7 @@ class StreamedQuery:
             for at, may in enumerate(portion.from_on(portion.free))
         ]
         table = attrs.evolve(portion.table, starts=starts)
-        found = list(list_matches(self.query, table, self._output))
+        found = list(query_matches(self.query, table, EVENT_LISTS, self._output))
         free = list(undecided)
         if self._output == "nonOverlapping":
             for match in found:
@@ -223,10 +230,12 @@ class StreamedQuery:
         return since
 
     def _wait(self, portion: Portion, kept: Kept, undecided: Sequence[int]) -> None:
-        """Set the time when the window of the first undecided start has passed."""
+        """Set when the window of the first undecided start has passed; at the end without one."""
+        window = self.query.window
         for key, at in enumerate(undecided):
-            if at < portion.bounds[key + 1] and self.query.window is not None:
-                kept.deadlines[key] = portion.table.times[at] + self.query.window
+            if at < portion.bounds[key + 1]:
+                end = _LAST if window is None else portion.table.times[at] + window
+                kept.deadlines[key] = end
 
     # --- all matches, compressed
 

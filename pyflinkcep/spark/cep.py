@@ -164,6 +164,7 @@ class CEP:
                 type=type,
                 evaluation=evaluation,
                 output=output,
+                settings=_stream_settings(keyGroups, onPatternChange),
             )
         if not isinstance(pattern, Pattern):
             raise InvalidArgumentError(
@@ -171,12 +172,7 @@ class CEP:
                 "pass what Pattern.begin(...) and the calls on it return",
             )
         comparator_key(comparator)
-        if onPatternChange not in ("fail", "restart"):
-            raise InvalidArgumentError(
-                f"onPatternChange: expected 'fail' or 'restart', got {onPatternChange!r}",
-                'write onPatternChange="fail" or "restart"',
-            )
-        KeyGroups(keyGroups)
+        settings = _stream_settings(keyGroups, onPatternChange)
         limit = None
         if maxPartialMatches is not None:
             limit = PartialMatchLimit(maxPartialMatches, onTooManyPartialMatches)
@@ -194,7 +190,7 @@ class CEP:
             pattern=pattern,
             comparator=order,
             limit=limit,
-            settings=StreamSettings(keyGroups, onPatternChange),
+            settings=settings,
         )
 
     @staticmethod
@@ -317,6 +313,17 @@ def _checked(dataframe: DataFrame) -> DataFrame:
         ),
         f"write {way}",
     )
+
+
+def _stream_settings(key_groups: int, on_pattern_change: str) -> StreamSettings:
+    """Return the settings of streams, checked."""
+    if on_pattern_change not in ("fail", "restart"):
+        raise InvalidArgumentError(
+            f"onPatternChange: expected 'fail' or 'restart', got {on_pattern_change!r}",
+            'write onPatternChange="fail" or "restart"',
+        )
+    KeyGroups(key_groups)
+    return StreamSettings(key_groups, on_pattern_change)
 
 
 def _refuse_pattern_settings(

@@ -211,6 +211,18 @@ class CepDataFrame(DataFrame):
             job.explanation,
         )  # fmt: skip
 
+    def changed(self, change: Callable[[DataFrame], DataFrame]) -> CepDataFrame:
+        """Return the result with its only output changed, that of a flush too."""
+        job, rows = self._job, change(self.toDF())
+
+        def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
+            assert job.flush is not None
+            return job.flush(checkpoint, operator_id).changed(change)
+
+        return CepDataFrame(
+            rows, {MAIN: rows.schema}, job.description, flush if job.flush is not None else None
+        )
+
     def withWatermark(self, eventTime: str, delayThreshold: str) -> DataFrame:
         """Define a watermark; refused on a stream, see :meth:`withEventTime`."""
         if self.isStreaming:

@@ -8,11 +8,11 @@ from typing import Any
 
 import attrs
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructType, TimestampType
 
 from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
-from pyflinkcep.functions import PatternProcessFunction
+from pyflinkcep.functions import OutputTag, PatternProcessFunction
 from pyflinkcep.sase.as_pattern import as_pattern, why_no_pattern
 from pyflinkcep.sase.evaluation import EVENT_LISTS, NFA, Evaluation, chosen
 from pyflinkcep.sase.model import Form, Query
@@ -21,11 +21,13 @@ from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.compressed_query import CompressedQuery
 from pyflinkcep.spark.plan.match_rows import match_rows
-from pyflinkcep.spark.plan.outputs import parsed_schema
+from pyflinkcep.spark.plan.outputs import add_output, check_tag, parsed_schema
 from pyflinkcep.spark.plan.query_explanation import query_explanation
-from pyflinkcep.spark.plan.query_job import QueryJob, attribute_kinds, one_line, query_keys
+from pyflinkcep.spark.plan.query_job import QueryJob, attribute_kinds, query_keys
+from pyflinkcep.spark.plan.query_stream_job import query_stream_job
 from pyflinkcep.spark.plan.returns import returned
-from pyflinkcep.spark.worker.consumers import FunctionConsumer
+from pyflinkcep.spark.plan.stream import StreamSettings
+from pyflinkcep.spark.worker.consumers import Consumer, FunctionConsumer
 
 __all__ = ["QueryStream"]
 
@@ -45,6 +47,8 @@ class QueryStream:
     _evaluation: str
     _output: str
     _time_column: str | None = None
+    _late_tag: OutputTag | None = None
+    _settings: StreamSettings = attrs.field(factory=StreamSettings)
 
     def inEventTime(self, column: str | None = None) -> QueryStream:
         """
@@ -58,6 +62,20 @@ class QueryStream:
         """
         return attrs.evolve(self, time_column=column)
 
+    def sideOutputLateData(self, lateDataOutputTag: OutputTag) -> QueryStream:
+        """
+        Send late events to a side output instead of dropping them.
+
+        A bounded DataFrame has no late events: the side output is empty there.
+
+        Parameters
+        ----------
+        lateDataOutputTag : OutputTag
+            The tag; its rows are the events themselves, so that it needs no schema.
+        """
+        check_tag(lateDataOutputTag)
+        return attrs.evolve(self, late_tag=lateDataOutputTag)
+
     def explain(self) -> None:
         """
         Print how the query is going to run.
@@ -66,16 +84,15 @@ class QueryStream:
         dropped before the shuffle, and whether a stream without a key is cut into slices.
         """
         how, pattern = self._how(), self._as_pattern()
-        job = self._job(how) if not self._dataframe.isStreaming else None
-        print(query_explanation(self._query, how, pattern is not None, job))
+        print(query_explanation(self._job(how), how, pattern is not None))
 
-    def toDF(self) -> DataFrame:
+    def toDF(self) -> CepDataFrame:
         """
         Return each match as a row.
 
         Returns
         -------
-        DataFrame
+        CepDataFrame
             With RETURN, its columns. Else the key columns, those of ``[attr]`` among them;
             ``matchTimestamp``, the time of the last event; and for each variable an array of
             structs of the events' columns.
@@ -85,16 +102,20 @@ class QueryStream:
         InputError
             If a column is missing or of a type that cannot serve.
         NotSupportedError
-            If the DataFrame is a stream and no pattern has the matches of the query.
+            If late events go to a side output and the query has RETURN or HAVING.
         """
         pattern = self._as_pattern()
         if pattern is not None:
-            return returned(self._query, pattern.toDF())
-        return returned(self._query, match_rows(self._job(self._how())))
+            return self._returned(pattern.toDF())
+        job = self._job(self._how())
+        result = self._run(job, match_rows(job))
+        if isinstance(result.schema["matchTimestamp"].dataType, TimestampType):
+            result = result.withEventTime("matchTimestamp")
+        return self._returned(result)
 
     def select(
         self, function: Callable[[dict[str, list[Any]]], Any], schema: str | StructType
-    ) -> DataFrame:
+    ) -> CepDataFrame:
         """
         Make a row of each match.
 
@@ -109,15 +130,15 @@ class QueryStream:
 
     def flatSelect(
         self, function: Callable[[dict[str, list[Any]], Any], None], schema: str | StructType
-    ) -> DataFrame:
+    ) -> CepDataFrame:
         """Make any number of rows of each match: ``function(match, out)`` collects them."""
         return self._process(flat_select_adapter(function, None, None), schema)
 
-    def process(self, function: Any, schema: str | StructType) -> DataFrame:
+    def process(self, function: Any, schema: str | StructType) -> CepDataFrame:
         """Hand each match to a process function (match, ctx, out)."""
         return self._process(as_process_function(function), schema)
 
-    def _process(self, function: PatternProcessFunction, schema: str | StructType) -> DataFrame:
+    def _process(self, function: PatternProcessFunction, schema: str | StructType) -> CepDataFrame:
         if self._query.having is not None:
             raise NotSupportedError(
                 "HAVING with a function of the match", "filter in the function, or use toDF()"
@@ -127,8 +148,9 @@ class QueryStream:
             return pattern.process(function, schema)
         job = self._job(self._how())
         keys = {key.name: key.column for key in job.source.keys}
-        consumer = FunctionConsumer(function, parsed_schema(schema, "the output"), (), keys)
-        return CepDataFrame(job.run(consumer), consumer.schemas, f"CEP: {job.source.pattern}")
+        return self._run(
+            job, FunctionConsumer(function, parsed_schema(schema, "the output"), (), keys)
+        )
 
     def compressed(self) -> CompressedStream:
         """
@@ -149,16 +171,22 @@ class QueryStream:
 
     # --- helpers
 
+    def _returned(self, matches: CepDataFrame) -> CepDataFrame:
+        """Return the matches that fulfil HAVING, with the columns of RETURN."""
+        query = self._query
+        if query.having is None and query.columns is None:
+            return matches
+        if len(matches.outputs) > 1:
+            raise NotSupportedError(
+                "RETURN or HAVING with sideOutputLateData()",
+                "leave them out of the query and use select() or flatSelect()",
+            )
+        return matches.changed(lambda rows: returned(query, rows))
+
     def _how(self) -> Evaluation:
         return chosen(self._query, self._evaluation, self._output)
 
     def _job(self, how: Evaluation) -> QueryJob:
-        if self._dataframe.isStreaming:
-            why = why_no_pattern(self._query) or f"evaluation={how.name!r}"
-            raise NotSupportedError(
-                f"query {one_line(self._query)} on a stream: {why}",
-                "on streams, queries run that are patterns too; see query.asPattern()",
-            )
         return QueryJob.analyse(
             self._query,
             self._dataframe,
@@ -168,6 +196,22 @@ class QueryStream:
             how.name,
             self._output,
         )
+
+    def _run(self, job: QueryJob, consumer: Consumer) -> CepDataFrame:
+        late = None if self._late_tag is None else self._late_tag.name
+        if late is not None:
+            add_output(consumer.schemas, late, self._dataframe.schema)
+        if not self._dataframe.isStreaming:
+            name = f"CEP: {job.source.pattern}"
+            return CepDataFrame(job.run(consumer), consumer.schemas, name)
+        stream = query_stream_job(job, consumer, self._settings, late)
+
+        def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
+            rest = stream.flush(checkpoint, operator_id)
+            return CepDataFrame(rest, consumer.schemas, stream.name)
+
+        delay_ms = job.source.watermark_delay_ms
+        return CepDataFrame(stream.run(), consumer.schemas, stream.name, flush, delayMs=delay_ms)
 
     def _as_pattern(self) -> PatternStream | None:
         """Return the job of the pattern with the same matches, where that is to be run."""
@@ -184,4 +228,6 @@ class QueryStream:
             keys=query_keys(self._query, self._keys),
             pattern=pattern,
             time_column=self._time_column,
+            late_tag=self._late_tag,
+            settings=self._settings,
         )

@@ -14,7 +14,7 @@ from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.matching.stretches import Events, Stretches
 from pyflinkcep.spark.state.pages import Page
 
-__all__ = ["MOST_RESULTS", "Items", "Matcher", "Written"]
+__all__ = ["MOST_RESULTS", "Items", "Matcher", "PageMatcher", "Written"]
 
 MOST_RESULTS = 4096
 """How many results of a bounded job wait at most, or some more, before they are handed on."""
@@ -66,20 +66,12 @@ class Written:
     handles: Ints
 
 
-class Matcher(Protocol):
+class PageMatcher(Protocol):
     """
-    Matches keys' events: of a bounded job with :meth:`run`, of a stream with :meth:`run_page`.
+    Matches keys' events on a stream.
 
-    A matcher serves one task, and the task calls its methods in a fixed order. In a bounded job,
-    for each chunk of sorted events:
-
-    1. :meth:`set_events`, once the store has the chunk;
-    2. :meth:`run`, whose results are taken to the end before anything else is called. The last
-       key of the chunk stays open, for its events may go on in the next one;
-    3. :meth:`live`; the store then forgets every other event.
-
-    After the last chunk, :meth:`finish` ends the open key. On a stream, for each bucket of keys
-    in a micro-batch:
+    A matcher serves one task, and the task calls its methods in a fixed order. For each bucket
+    of keys in a micro-batch:
 
     1. :meth:`set_events`, once the store has the events of the bucket's pages and the due ones;
     2. :meth:`run_page` for each page with due events or with a deadline that has passed; nothing
@@ -91,30 +83,6 @@ class Matcher(Protocol):
 
     def set_events(self, store: EventStore) -> None:
         """Use another store: what handles mean from now on."""
-
-    # --- bounded jobs
-
-    def run(self, stretches: Stretches, continues: bool, key_before: Any) -> Iterator[Found]:
-        """
-        Match the stretches of a chunk; yield results as they come.
-
-        Parameters
-        ----------
-        stretches : Stretches
-            The events of the chunk.
-        continues : bool
-            Whether the first stretch goes on with the key that is open.
-        key_before : object
-            The key that is open, for errors.
-        """
-
-    def finish(self, key: Any) -> Found:
-        """End the open key with its final watermark, if one is open; `key` is for errors."""
-
-    def live(self) -> list[int]:
-        """Return the handles of the events that the open key holds."""
-
-    # --- streams
 
     def run_page(
         self, events: Events, items: Items, page: Page, first_held: int, watermark: int
@@ -138,3 +106,38 @@ class Matcher(Protocol):
 
     def take(self) -> Found:
         """Return the results of the pages so far, and forget them."""
+
+
+class Matcher(PageMatcher, Protocol):
+    """
+    Matches keys' events: of a bounded job with :meth:`run`, of a stream with :meth:`run_page`.
+
+    In a bounded job the task calls for each chunk of sorted events:
+
+    1. :meth:`set_events`, once the store has the chunk;
+    2. :meth:`run`, whose results are taken to the end before anything else is called. The last
+       key of the chunk stays open, for its events may go on in the next one;
+    3. :meth:`live`; the store then forgets every other event.
+
+    After the last chunk, :meth:`finish` ends the open key.
+    """
+
+    def run(self, stretches: Stretches, continues: bool, key_before: Any) -> Iterator[Found]:
+        """
+        Match the stretches of a chunk; yield results as they come.
+
+        Parameters
+        ----------
+        stretches : Stretches
+            The events of the chunk.
+        continues : bool
+            Whether the first stretch goes on with the key that is open.
+        key_before : object
+            The key that is open, for errors.
+        """
+
+    def finish(self, key: Any) -> Found:
+        """End the open key with its final watermark, if one is open; `key` is for errors."""
+
+    def live(self) -> list[int]:
+        """Return the handles of the events that the open key holds."""

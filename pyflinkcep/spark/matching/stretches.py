@@ -79,7 +79,7 @@ class Stretches:
         times: Ints,
         base: int,
         layout: Layout,
-        rules: CepOperator,
+        rules: CepOperator | None,
         order: Order | None,
         store: EventStore,
     ) -> Stretches:
@@ -96,8 +96,8 @@ class Stretches:
             The handle of the first one.
         layout : Layout
             Where key and conditions are.
-        rules : CepOperator
-            The pattern.
+        rules : CepOperator or None
+            The pattern; None if every key is to be looked at.
         order : callable or None
             The comparator of events of equal key and time, as a sort key.
         store : EventStore
@@ -116,9 +116,9 @@ class Stretches:
         return cls(events, np.r_[firsts, table.num_rows], needed, key_of)
 
 
-def _needed(rules: CepOperator, bits: Ints | None, firsts: Ints) -> Flags:
+def _needed(rules: CepOperator | None, bits: Ints | None, firsts: Ints) -> Flags:
     """Return for each stretch whether one of its events may begin a match."""
-    if bits is None or not len(firsts):
+    if rules is None or bits is None or not len(firsts):
         return np.ones(len(firsts), bool)
     known = known_bits(rules.nfa.atoms)
     if _is_small(bits):  # by far the most frequent case: a table instead of a sort

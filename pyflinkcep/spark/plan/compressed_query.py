@@ -48,9 +48,7 @@ class CompressedQuery:
         events, layout = job.prepared()
         task = CountTask(
             job.query,
-            layout,
-            job.type_column,
-            job.kinds,
+            job.columns(layout),
             tuple(measured),
             tuple(key.column for key in job.source.keys),
             schema,
@@ -60,4 +58,4 @@ class CompressedQuery:
 
     def rows(self, limit: int | None) -> DataFrame:
         """Return the matches as rows; `limit` is how many a task gives at most."""
-        return match_rows(self.job, limit)
+        return self.job.run(match_rows(self.job), limit)

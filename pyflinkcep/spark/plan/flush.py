@@ -10,14 +10,14 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.spark.state.storage import INDEX, KINDS, PAGES, SEGMENTS
+from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.pack import BUCKET
-from pyflinkcep.spark.worker.stream_worker import StreamPlan
 
 __all__ = ["stored_state"]
 
 
 def stored_state(
-    spark: SparkSession, plan: StreamPlan, checkpoint: str, operator_id: int
+    spark: SparkSession, plan: BucketPlan, checkpoint: str, operator_id: int
 ) -> DataFrame:
     """
     Read the state of a stream that has stopped.
@@ -26,7 +26,7 @@ def stored_state(
     ----------
     spark : SparkSession
         The session.
-    plan : StreamPlan
+    plan : BucketPlan
         The settings that the stream ran with.
     checkpoint : str
         The stream's checkpoint; it is read, not changed.

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
-
 from pyflinkcep.spark.plan.outputs import match_schema
 from pyflinkcep.spark.plan.query_job import QueryJob
 from pyflinkcep.spark.worker.consumers import MAIN, ColumnConsumer
@@ -12,24 +10,14 @@ from pyflinkcep.spark.worker.consumers import MAIN, ColumnConsumer
 __all__ = ["match_rows"]
 
 
-def match_rows(job: QueryJob, limit: int | None = None) -> DataFrame:
-    """
-    Return the matches of a job as rows: the key, the time, and an array for each variable.
-
-    Parameters
-    ----------
-    job : QueryJob
-        The job.
-    limit : int or None
-        How many matches a task gives at most.
-    """
+def match_rows(job: QueryJob) -> ColumnConsumer:
+    """Return what makes rows of matches: the key, the time, and an array for each variable."""
     source = job.source
     variables = [part.variable for part in job.query.positive]
-    consumer = ColumnConsumer(
+    return ColumnConsumer(
         {MAIN: match_schema(source, variables, "matchTimestamp")},
         [key.column for key in source.keys],
         variables,
         source.event_columns,
         source.time_unit,
     )
-    return job.run(consumer, limit)

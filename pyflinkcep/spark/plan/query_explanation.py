@@ -10,17 +10,21 @@ from pyflinkcep.sase.evaluation import Evaluation
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.sase.placement import placed
 from pyflinkcep.spark.plan.query_job import QueryJob, one_line
+from pyflinkcep.spark.plan.stream import watermark_of
 
 __all__ = ["query_explanation"]
 
 
-def query_explanation(
-    query: Query, how: Evaluation, runs_as_pattern: bool, job: QueryJob | None
-) -> str:
-    """Return what ``explain`` prints; `job` is None on a stream."""
+def query_explanation(job: QueryJob, how: Evaluation, runs_as_pattern: bool) -> str:
+    """Return what ``explain`` prints."""
+    query = job.query
     lines = [f"SASE+: {one_line(query)}", *_evaluation(query, how, runs_as_pattern)]
-    if job is not None:
-        lines += _shuffle(job, runs_as_pattern)
+    lines += _shuffle(job, runs_as_pattern)
+    if job.source.dataframe.isStreaming:
+        lines += [
+            f"  watermark: {watermark_of(job.source)}",
+            f"  a match is given out {_when(job)}",
+        ]
     if query.form is Form.SEQ:
         lines += ["Conditions", *_conditions(query)]
     if query.window is None:
@@ -48,6 +52,15 @@ def _shuffle(job: QueryJob, runs_as_pattern: bool) -> Iterator[str]:
         yield "  key: none; one task does the work"
     if not runs_as_pattern:
         yield f"  shuffled: {job.needed() or 'every event, for each may end a run'}"
+
+
+def _when(job: QueryJob) -> str:
+    last = job.query.components[-1]
+    if last.negated or (last.repeats and job.query.form is Form.LIST):
+        return f"when its window has passed, for until then events of {last.variable!r} decide"
+    if job.output != "all":
+        return "when no later event can make another one the first of its start"
+    return "with its last event"
 
 
 def _conditions(query: Query) -> Iterator[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A query on a bounded DataFrame: what is shuffled, and how a stream without a key is cut."""
+"""A query on a DataFrame, analysed: what is shuffled, and how input without a key is cut."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ from pyspark.sql.types import (
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.model import Form, Query, Strategy
-from pyflinkcep.sase.sql import usable_sql
+from pyflinkcep.sase.sql import all_of, usable_sql
 from pyflinkcep.sase.table import attributes_asked
 from pyflinkcep.sase.text import query_text
 from pyflinkcep.spark.arrow.columns import POSITION, quoted
 from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.matching.query_table import QueryColumns
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
+from pyflinkcep.spark.plan.interpreter import check_workers
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.query_task import OWN, SLICE, QueryTask
@@ -52,7 +54,7 @@ _SLICE_WINDOWS = 8
 @attrs.frozen(eq=False)
 class QueryJob:
     """
-    A query on a bounded DataFrame, analysed.
+    A query on a DataFrame, analysed; :meth:`run` is for bounded ones.
 
     Attributes
     ----------
@@ -99,11 +101,16 @@ class QueryJob:
         InputError
             If a column is missing, or of a type that cannot serve.
         """
+        check_workers(dataframe.sparkSession)
         kinds = attribute_kinds(query, dataframe, type_column)
         keyed_by = query_keys(query, keys)
         source = EventSource.of(dataframe, keyed_by, time_column, False, one_line(query))
         slices = None
-        if not source.keys and query.window is not None and output != "nonOverlapping":
+        if (
+            not (source.keys or dataframe.isStreaming)
+            and query.window is not None
+            and output != "nonOverlapping"
+        ):
             slices = _SLICE_WINDOWS * query.window
         return cls(query, source, type_column, evaluation, output, kinds, slices)
 
@@ -112,15 +119,17 @@ class QueryJob:
         events, layout = self.prepared()
         task = QueryTask(
             self.query,
-            layout,
-            self.type_column,
+            self.columns(layout),
             self.evaluation,
             self.output,
-            self.kinds,
             consumer,
             limit,
         )
         return map_in_arrow(events, task.run, output_schema(consumer), f"CEP: {layout.pattern}")
+
+    def columns(self, layout: Layout) -> QueryColumns:
+        """Return what the query reads of events; `layout` says where things are in them."""
+        return QueryColumns(layout, self.type_column, self.kinds)
 
     def prepared(self) -> tuple[DataFrame, Layout]:
         """Return the shuffled events, and where things are in them."""
@@ -140,10 +149,15 @@ class QueryJob:
 
     def needed(self) -> str | None:
         """Return as SQL which events the query can use; None if every event may count."""
-        strategies = {strategy for _, strategy in self.query.strategies}
-        if strategies & {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY}:
-            return None
-        return usable_sql(self.query, self.type_column)
+        query = self.query
+        strategies = {strategy for _, strategy in query.strategies}
+        tests = []
+        if not strategies & {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY}:
+            tests.append(usable_sql(query, self.type_column))
+        if not query.is_global and (query.form is Form.LIST or len(query.positive) > 1):
+            # Nothing equals NULL, so that such an event can only be a match's one event.
+            tests += [f"{quoted(name)} IS NOT NULL" for name in query.equal]
+        return all_of(f"({test})" if len(tests) > 1 else test for test in tests) or None
 
     # --- slices
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import count
 
 import attrs
@@ -12,16 +12,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.spark.arrow.columns import HASH, quoted
+from pyflinkcep.spark.arrow.columns import BITS, HASH, quoted
 from pyflinkcep.spark.arrow.internals import analysed_plan, arrow_schema
+from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.flush import stored_state
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.prefilter import droppable_events
+from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.watermark import StreamWatermark, streaming_nodes
 from pyflinkcep.spark.state.fingerprint import fingerprint
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.bucket_worker import RESULTS
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.flush import FlushTask
@@ -30,7 +33,7 @@ from pyflinkcep.spark.worker.processor import CepProcessor
 from pyflinkcep.spark.worker.stream_worker import StreamPlan
 from pyflinkcep.spark.worker.unpack import UnpackTask
 
-__all__ = ["StreamJob", "StreamSettings"]
+__all__ = ["StreamJob", "StreamSettings", "packed_schema", "watermark_of"]
 
 _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -60,23 +63,26 @@ class StreamJob:
 
     Attributes
     ----------
-    job : Job
-        The pattern and its events.
+    name : str
+        What Spark's UI and progress call it.
+    stages : sequence of str
+        The names that matches use.
     consumer : Consumer
         What becomes of the matches.
     late_output : str or None
         The output that late events go to; they are dropped and counted without one.
     events : DataFrame
         The events, prepared.
-    plan : StreamPlan
+    plan : BucketPlan
         The settings of the operator.
     """
 
-    job: Job
+    name: str
+    stages: Sequence[str]
     consumer: Consumer
     late_output: str | None
     events: DataFrame
-    plan: StreamPlan
+    plan: BucketPlan
 
     @classmethod
     def of(
@@ -95,18 +101,13 @@ class StreamJob:
         """
         prepared = job.prepare(job.source, {}, always_hash=True)
         layout = prepared.layout
-        columns = list(dict.fromkeys([*layout.payload, *layout.key_signature, HASH]))
-        columns += layout.bit_columns
-        packed = prepared.events.select(*map(quoted, columns)).schema
         droppable = droppable_events(job, consumer.shows_time)
         order = str(job.comparator) if isinstance(job.comparator, OrderColumns) else ""
-        watermark = StreamWatermark(None, False, "")
-        if job.source.time_column is not None:
-            watermark = StreamWatermark.of(job.source.dataframe, job.source.time_column)
+        watermark = watermark_of(job.source)
         plan = StreamPlan(
             pattern=job.pattern,
             layout=layout,
-            schema=_nullable(arrow_schema(packed)),
+            schema=packed_schema(prepared.events, layout),
             key_groups=KeyGroups(settings.key_groups),
             comparator=job.comparator,
             processing_time=job.source.time_column is None,
@@ -119,7 +120,7 @@ class StreamJob:
             delay_ms=watermark.delay_ms,
             is_downstream=watermark.is_downstream,
         )
-        return cls(job, consumer, late_output, prepared.events, plan)
+        return cls(job.name, job.nfa.stages, consumer, late_output, prepared.events, plan)
 
     def run(self) -> DataFrame:
         """
@@ -133,9 +134,14 @@ class StreamJob:
             ``stateBytesWritten`` under the name ``CEP: <pattern>``.
         """
         choose_state_store(self.events.sparkSession)
-        plan, name = self.plan, self.job.name
+        plan, name = self.plan, self.name
         is_own = plan.delay_ms is not None
-        task = PackTask(plan.layout, plan.schema, plan.key_groups, plan.dropped, is_own)
+        layout = plan.layout
+        if plan.dropped and not layout.bit_columns:  # only the pack task needs to know
+            layout = attrs.evolve(layout, bit_columns=(BITS,))
+        task = PackTask(
+            layout, plan.schema, plan.key_groups, plan.dropped, is_own, plan.allows_null_keys
+        )
         results = (
             map_in_arrow(self.events, task.run, PACKED, f"{name} (pack)")
             .groupBy(BUCKET)
@@ -178,14 +184,27 @@ class StreamJob:
             When the checkpoint has no state of the pattern.
         """
         state = stored_state(self.events.sparkSession, self.plan, checkpoint, operator_id)
-        name = f"{self.job.name} (flush)"
+        name = f"{self.name} (flush)"
         return self._unpacked(map_in_arrow(state, FlushTask(self.plan).run, RESULTS, name))
 
     def _unpacked(self, results: DataFrame) -> DataFrame:
         """Return the outputs from what the operator gave."""
-        stages = self.job.nfa.stages
-        task = UnpackTask(self.plan.layout, stages, self.consumer, self.late_output)
-        return map_in_arrow(results, task.run, output_schema(self.consumer), self.job.name)
+        task = UnpackTask(self.plan.layout, self.stages, self.consumer, self.late_output)
+        return map_in_arrow(results, task.run, output_schema(self.consumer), self.name)
+
+
+def packed_schema(events: DataFrame, layout: Layout) -> pa.Schema:
+    """Return the columns of prepared events that go to the operator."""
+    columns = list(dict.fromkeys([*layout.payload, *layout.key_signature, HASH]))
+    columns += layout.bit_columns
+    return _nullable(arrow_schema(events.select(*map(quoted, columns)).schema))
+
+
+def watermark_of(source: EventSource) -> StreamWatermark:
+    """Return the watermark that a job follows; one in processing time has none."""
+    if source.time_column is None:
+        return StreamWatermark(None, False, "")
+    return StreamWatermark.of(source.dataframe, source.time_column)
 
 
 def _free_name(name: str, events: DataFrame) -> str:

@@ -16,12 +16,11 @@ from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
-from pyflinkcep.spark.state.pattern_change import requeued, still_droppable
 from pyflinkcep.spark.state.sealed import naming_damage
 from pyflinkcep.spark.state.storage import BucketStorage, PageId
+from pyflinkcep.spark.worker.bucket_task import BucketTask
 from pyflinkcep.spark.worker.pack import count_late
 from pyflinkcep.spark.worker.page_matching import PageWork
-from pyflinkcep.spark.worker.stream_worker import StreamTask
 from pyflinkcep.time import MIN_WATERMARK
 
 __all__ = ["Arrivals", "BucketOutput", "BucketWork"]
@@ -76,7 +75,7 @@ class BucketWork:
 
     Parameters
     ----------
-    task : StreamTask
+    task : BucketTask
         What is to be done.
     storage : BucketStorage
         The bucket's state.
@@ -93,7 +92,7 @@ class BucketWork:
     """
 
     def __init__(
-        self, task: StreamTask, storage: BucketStorage, groups: Sequence[int] = ()
+        self, task: BucketTask, storage: BucketStorage, groups: Sequence[int] = ()
     ) -> None:
         self._task = task
         self.state = BucketState(
@@ -108,13 +107,10 @@ class BucketWork:
         """Forget what another pattern left; events that still wait are this pattern's now."""
         task, index = self._task, self.index
         for number, bits in index.dropped.items():
-            index.dropped[number] = still_droppable(
-                bits, index.fingerprint, task.nfa, task.droppable
-            )
+            index.dropped[number] = task.still_droppable(bits, index.fingerprint)
         for number, earliest in index.segments.items():
             old = self.state.read_segment(number, is_same_pattern=False)
-            new = requeued(old, task.schema, index.fingerprint, task.nfa, task.layout.values)
-            self.state.write_segment(number, new, earliest)
+            self.state.write_segment(number, task.requeued(old, index.fingerprint), earliest)
         self.state.forget_pages()
         index.fingerprint = task.fingerprint
 

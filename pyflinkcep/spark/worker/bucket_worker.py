@@ -13,13 +13,13 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.state.storage import BucketStorage
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
 from pyflinkcep.spark.worker.runtime import (
     errors_in,
     fewer_collections,
     prepare_worker,
     runtime_context,
 )
-from pyflinkcep.spark.worker.stream_worker import StreamPlan, StreamTask
 from pyflinkcep.spark.worker.unpack import pack_results
 from pyflinkcep.time import MIN_WATERMARK
 
@@ -45,7 +45,7 @@ class BucketWorker:
 
     Parameters
     ----------
-    plan : StreamPlan
+    plan : BucketPlan
         What is to be done.
     keeps_late : bool
         Whether late events are wanted, or only counted.
@@ -57,7 +57,7 @@ class BucketWorker:
 
     def __init__(
         self,
-        plan: StreamPlan,
+        plan: BucketPlan,
         keeps_late: bool,
         handle: StatefulProcessorHandle,
         storage: BucketStorage,
@@ -66,7 +66,7 @@ class BucketWorker:
         self._keeps_late = keeps_late
         self._handle = handle
         self._storage = storage
-        self._task = StreamTask(plan, runtime_context(plan.layout.pattern))
+        self._task = plan.task(runtime_context(plan.layout.pattern))
         prepare_worker()
 
     def take(self, key: Any, rows: Iterator[pd.DataFrame], timers: Any) -> pd.DataFrame:
@@ -123,7 +123,7 @@ class BucketWorker:
 
 
 def result_row(
-    task: StreamTask, output: BucketOutput, keeps_late: bool, storage: BucketStorage
+    task: BucketTask, output: BucketOutput, keeps_late: bool, storage: BucketStorage
 ) -> dict[str, Any]:
     """Return what the work on a bucket gave as a row of :data:`RESULTS`."""
     numbers = events = late = None

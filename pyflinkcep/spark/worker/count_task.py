@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -15,13 +15,12 @@ from pyspark.sql.types import StructType
 from pyflinkcep.compact.counting import Total
 from pyflinkcep.compact.matches import Measured
 from pyflinkcep.evaluation import compressed_matches
-from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.table import EventTable
 from pyflinkcep.spark.arrow.columns import PREFIX
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.worker.query_task import KeyedTables
+from pyflinkcep.spark.matching.query_table import QueryColumns
+from pyflinkcep.spark.worker.query_task import keyed_tables
 from pyflinkcep.spark.worker.runtime import running
 
 __all__ = ["COUNT_TEXT", "CountTask", "count_batch", "count_row", "event_values"]
@@ -42,12 +41,8 @@ class CountTask:
     ----------
     query : Query
         The query.
-    layout : Layout
-        Where things are in the input.
-    type_column : str
-        The column that holds an event's type.
-    kinds : dict of str to Kind
-        What the attributes hold that conditions look at.
+    columns : QueryColumns
+        What it reads of events.
     measured : tuple of Measured
         The aggregates.
     key_columns : tuple of str
@@ -59,9 +54,7 @@ class CountTask:
     """
 
     query: Query
-    layout: Layout
-    type_column: str
-    kinds: Mapping[str, Kind]
+    columns: QueryColumns
     measured: tuple[Measured, ...]
     key_columns: tuple[str, ...]
     schema: StructType
@@ -69,9 +62,8 @@ class CountTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Count the matches of a partition; yield a row for each event that completes some."""
-        tables = KeyedTables(self.layout, self.type_column, self.kinds)
-        with running(self.layout.pattern):
-            for events, table in tables.of(batches):
+        with running(self.columns.layout.pattern):
+            for events, table in keyed_tables(batches, self.columns):
                 rows = list(self._rows(events, table))
                 if rows:
                     yield count_batch(rows, self.schema)

@@ -13,10 +13,10 @@ import pyarrow as pa
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.state.storage import MemoryStorage
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
+from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.bucket_worker import RESULTS, result_row
 from pyflinkcep.spark.worker.pack import BUCKET
 from pyflinkcep.spark.worker.runtime import running
-from pyflinkcep.spark.worker.stream_worker import StreamPlan, StreamTask
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["FlushTask"]
@@ -29,18 +29,18 @@ class FlushTask:
 
     Attributes
     ----------
-    plan : StreamPlan
+    plan : BucketPlan
         The settings that the stream ran with.
     """
 
-    plan: StreamPlan
+    plan: BucketPlan
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Give each bucket the final watermark."""
         rows = (row for batch in batches for row in batch.to_pylist())
         with (
             running(self.plan.layout.pattern) as context,
-            closing(StreamTask(self.plan, context)) as task,
+            closing(self.plan.task(context)) as task,
         ):
             for bucket_id, bucket in groupby(rows, key=lambda row: row[BUCKET]):
                 storage = MemoryStorage()

@@ -100,6 +100,8 @@ class PackTask:
         Events to drop, by the bits of the conditions that Spark evaluated.
     tells_latest : bool
         Whether every bucket is to know the latest event time, with events or without.
+    allows_null_keys : bool
+        Whether a key may be null altogether.
     """
 
     layout: Layout
@@ -107,6 +109,7 @@ class PackTask:
     key_groups: KeyGroups
     dropped: frozenset[int] = frozenset()
     tells_latest: bool = True
+    allows_null_keys: bool = False
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack Arrow batches, some at a time, into one row for each bucket with events."""
@@ -181,7 +184,7 @@ class PackTask:
 
     def _refuse_null_keys(self, table: pa.Table) -> None:
         columns = [table.column(name) for name in self.layout.key_columns]
-        if not columns or not all(column.null_count for column in columns):
+        if self.allows_null_keys or not columns or not all(column.null_count for column in columns):
             return
         nulls = np.logical_and.reduce([column.is_null().to_numpy() for column in columns])
         if nulls.any():

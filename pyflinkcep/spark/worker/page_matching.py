@@ -13,7 +13,7 @@ from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.matcher import Items, Written
 from pyflinkcep.spark.matching.stretches import Stretches
 from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
-from pyflinkcep.spark.worker.stream_worker import StreamTask
+from pyflinkcep.spark.worker.bucket_task import BucketTask
 
 __all__ = ["PageWork"]
 
@@ -24,7 +24,7 @@ class PageWork:
 
     Parameters
     ----------
-    task : StreamTask
+    task : BucketTask
         What is to be done.
     store : EventStore
         The events: those that pages hold, then the due ones.
@@ -40,7 +40,7 @@ class PageWork:
 
     def __init__(
         self,
-        task: StreamTask,
+        task: BucketTask,
         store: EventStore,
         due: pa.Table,
         times: Ints,

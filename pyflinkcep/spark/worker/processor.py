@@ -15,8 +15,8 @@ from pyflinkcep.spark.worker.console import quiet_planning
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pyflinkcep.spark.worker.bucket_task import BucketPlan
     from pyflinkcep.spark.worker.bucket_worker import BucketWorker
-    from pyflinkcep.spark.worker.stream_worker import StreamPlan
 
 __all__ = ["CepProcessor"]
 
@@ -29,7 +29,7 @@ class CepProcessor(StatefulProcessor):
 
     Parameters
     ----------
-    plan : StreamPlan
+    plan : BucketPlan
         What is to be done.
     keeps_late : bool
         Whether late events are wanted, or only counted.
@@ -41,7 +41,7 @@ class CepProcessor(StatefulProcessor):
     travels as bytes, and what does the work is imported when there is work.
     """
 
-    def __init__(self, plan: StreamPlan, keeps_late: bool) -> None:
+    def __init__(self, plan: BucketPlan, keeps_late: bool) -> None:
         self._settings: bytes = _pickler.dumps((plan, keeps_late))
         self._worker: BucketWorker | None = None
 

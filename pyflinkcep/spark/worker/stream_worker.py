@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the workers of a stream need to know; made on the driver, finished on the workers."""
+"""What the workers of a pattern's stream need to know."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 
 import attrs
@@ -12,72 +13,46 @@ from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
-from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.choice import make_matcher
 from pyflinkcep.spark.matching.order import TieOrder, as_order
-from pyflinkcep.spark.state.bucket_state import StateShape
-from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.state.pattern_change import requeued, still_droppable
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
 from pyflinkcep.spark.worker.runtime import errors_in
-from pyflinkcep.time import MIN_WATERMARK
 
 __all__ = ["StreamPlan", "StreamTask"]
 
 
-@attrs.frozen(eq=False)
-class StreamPlan:
+@attrs.frozen(eq=False, kw_only=True)
+class StreamPlan(BucketPlan):
     """
-    The settings of a stream's operator.
+    The settings of the operator of a pattern on a stream.
 
     Attributes
     ----------
     pattern : Pattern
         The pattern; compiled on each worker.
-    layout : Layout
-        Where things are in packed events.
-    schema : pyarrow.Schema
-        The columns of packed events.
-    key_groups : KeyGroups
-        The partition of the keys.
     comparator : callable or None
         Orders events of equal time.
-    processing_time : bool
-        Whether the clock counts.
     wants_timeouts : bool
         Whether timed-out partial matches are wanted.
-    fingerprint : dict of str to str
-        What stored state depends on.
-    on_pattern_change : {"fail", "restart"}
-        What to do with the state of another pattern.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
-    droppable, dropped : frozenset of int
-        Events that matching can do without, and those of them that it does not get, by the bits
-        of the conditions that Spark evaluated.
-    delay_ms : int or None, milliseconds
-        How far the watermark is behind the latest event of a micro-batch; None if it is Spark's.
-    is_downstream : bool
-        Whether the events come from another stateful operator, which follows Spark's watermark:
-        then nothing is late but what is at or before the watermark that a bucket has reached.
+    droppable : frozenset of int
+        Events that matching can do without, by the bits of the conditions that Spark evaluated.
     """
 
     pattern: Pattern
-    layout: Layout
-    schema: pa.Schema
-    key_groups: KeyGroups
     comparator: TieOrder | None
-    processing_time: bool
     wants_timeouts: bool
-    fingerprint: dict[str, str]
-    on_pattern_change: str
     limit: PartialMatchLimit | None = None
     droppable: frozenset[int] = frozenset()
-    dropped: frozenset[int] = frozenset()
-    delay_ms: int | None = None
-    is_downstream: bool = False
+
+    def task(self, context: RuntimeContext) -> StreamTask:
+        """Return the plan ready to run."""
+        return StreamTask(self, context)
 
 
-class StreamTask:
+class StreamTask(BucketTask):
     """
     A :class:`StreamPlan` ready to run on a worker.
 
@@ -87,24 +62,12 @@ class StreamTask:
         The settings.
     context : RuntimeContext
         What rich conditions get.
-
-    Notes
-    -----
-    It holds nothing of any key; :class:`~pyflinkcep.spark.worker.bucket.BucketWork` does.
     """
 
     def __init__(self, plan: StreamPlan, context: RuntimeContext) -> None:
-        self.layout = plan.layout
-        self.schema = plan.schema
-        self.key_groups = plan.key_groups
-        self.processing_time = plan.processing_time
+        super().__init__(plan)
         self.wants_timeouts = plan.wants_timeouts
-        self.fingerprint = plan.fingerprint
-        self.on_pattern_change = plan.on_pattern_change
-        self.droppable = plan.droppable
-        self.dropped = plan.dropped
-        self.is_downstream = plan.is_downstream
-        self._delay_ms = plan.delay_ms
+        self._droppable = plan.droppable
         self.order = as_order(plan.comparator)
         self.nfa: NFA = NFACompiler.compile(plan.pattern, plan.wants_timeouts)
         self._open = ExitStack()
@@ -119,22 +82,14 @@ class StreamTask:
             plan.processing_time,
             is_stream=True,
         )
-        self.reader = RowReader(plan.layout.schema)
-        self.event_schema = pa.schema([plan.schema.field(name) for name in plan.layout.payload])
-        self.key_schema = pa.schema([plan.schema.field(name) for name in plan.layout.key_signature])
-        self.shape = StateShape(
-            plan.layout.pattern,
-            plan.key_groups,
-            plan.schema,
-            self.event_schema,
-            self.key_schema,
-        )
 
-    def watermark_of(self, latest: int) -> int:
-        """Return the watermark that the latest event time of a micro-batch makes."""
-        return (
-            MIN_WATERMARK if self._delay_ms is None else max(latest - self._delay_ms, MIN_WATERMARK)
-        )
+    def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
+        """Return queued events with the answers to this pattern's conditions."""
+        return requeued(table, self.schema, fingerprint, self.nfa, self.layout.values)
+
+    def still_droppable(self, dropped: Iterable[int], fingerprint: Mapping[str, str]) -> list[int]:
+        """Return the bits of dropped events as this pattern counts conditions."""
+        return still_droppable(dropped, fingerprint, self.nfa, self._droppable)
 
     def close(self) -> None:
         """End the life of rich conditions."""

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A matcher of queries on streams."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from pyflinkcep.errors import StateFormatError
+from pyflinkcep.evaluation.streamed import Kept, Portion, StreamedQuery
+from pyflinkcep.operator.state_format import damaged_state
+from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.matcher import Items, Written
+from pyflinkcep.spark.matching.query_table import QueryColumns
+from pyflinkcep.spark.matching.results import Found, Results
+from pyflinkcep.spark.matching.stretches import Events
+from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
+
+__all__ = ["QUERY_STATE_FORMAT", "QueryMatcher", "QueryPages"]
+
+QUERY_STATE_FORMAT = 1
+"""The version of a key's numbers: itself, and how many of its events are kept as context only."""
+
+
+class QueryPages(ABC):
+    """
+    Shows a query the events of the keys of pages; what it finds is up to subclasses.
+
+    A key's state is events, and two numbers: the version of this format, and how many of the
+    events, at the front, are decided and kept only for what others need to know.
+
+    Parameters
+    ----------
+    streamed : StreamedQuery
+        The query.
+    columns : QueryColumns
+        What it reads of events.
+    """
+
+    def __init__(self, streamed: StreamedQuery, columns: QueryColumns) -> None:
+        self._streamed = streamed
+        self._columns = columns
+
+    def set_events(self, store: EventStore) -> None:
+        """Use another store: what handles mean from now on."""
+        self._store = store
+
+    def run_page(
+        self, events: Events, items: Items, page: Page, first_held: int, watermark: int
+    ) -> Written:
+        """Match events of keys of a page, and let time pass for them to the watermark."""
+        assert events.handles is None  # queries have no comparator
+        ends = np.r_[0, np.cumsum(page.counts)]
+        known = np.maximum(items.positions, 0)
+        begins = ends[known]
+        counts = np.where(items.positions < 0, 0, np.diff(ends, append=ends[-1])[known])
+        sizes = np.stack([counts, items.ends - items.starts], axis=1).reshape(-1)
+        firsts = np.stack([first_held + begins, events.base + items.starts], axis=1).reshape(-1)
+        handles = _ranges(firsts, sizes)
+        bounds = np.r_[0, np.cumsum(sizes)][::2]
+        portion = Portion(
+            self._columns.table(
+                self._store.take(handles, self._columns.names),
+                np.repeat(np.arange(len(counts)), np.diff(bounds)).tolist(),
+            ),
+            bounds.tolist(),
+            (bounds[:-1] + counts).tolist(),
+            (bounds[:-1] + _context_sizes(items.positions, page)).tolist(),
+            watermark,
+        )
+        return _written(self.find(portion, handles), portion, handles)
+
+    @abstractmethod
+    def find(self, portion: Portion, handles: Ints) -> Kept:
+        """Collect what a portion adds; return what to keep of it."""
+
+    @abstractmethod
+    def take(self) -> Found:
+        """Return the results of the pages so far, and forget them."""
+
+
+class QueryMatcher(QueryPages):
+    """Finds the matches of a query; see :class:`QueryPages`."""
+
+    def __init__(self, streamed: StreamedQuery, columns: QueryColumns) -> None:
+        super().__init__(streamed, columns)
+        variables = [part.variable for part in streamed.query.positive]
+        self._results = Results(variables, False)
+
+    def find(self, portion: Portion, handles: Ints) -> Kept:
+        """Collect the matches that a portion adds."""
+        matches, kept = self._streamed.matches(portion)
+        taken = handles.tolist()
+        for match in matches:
+            events = {name: [taken[at] for at in own] for name, own in match.items()}
+            last = next(reversed(match.values()))[-1]
+            self._results.match(None, portion.table.times[last], events)
+        return kept
+
+    def take(self) -> Found:
+        """Return the matches so far, and forget them."""
+        return self._results.take()
+
+
+def _ranges(firsts: Ints, sizes: Ints) -> Ints:
+    """Return the numbers of ranges one after another."""
+    offsets: Ints = np.repeat(firsts - (np.cumsum(sizes) - sizes), sizes)
+    return offsets + np.arange(len(offsets))
+
+
+def _context_sizes(positions: Ints, page: Page) -> Ints:
+    """Return for each item how many of its key's events are decided."""
+    sizes = np.zeros(len(positions), np.int64)
+    known = positions >= 0
+    if not known.any():
+        return sizes
+    if not (page.lengths == 2).all():
+        raise damaged_state("a key of a query does not have two numbers")
+    versions, decided = page.numbers.reshape(-1, 2).T
+    if (versions != QUERY_STATE_FORMAT).any():
+        raise StateFormatError(
+            f"state of a query in format {int(versions.max())}, "
+            f"this release reads format {QUERY_STATE_FORMAT}",
+            "restore with the release that wrote it, or start from empty state",
+        )
+    if ((decided < 0) | (decided > page.counts)).any():
+        raise damaged_state("more events of a key are decided than there are")
+    sizes[known] = decided[positions[known]]
+    return sizes
+
+
+def _written(kept: Kept, portion: Portion, handles: Ints) -> Written:
+    since, free = np.asarray(kept.since, np.int64), np.asarray(kept.free, np.int64)
+    ends = np.asarray(portion.bounds[1:], np.int64)
+    items = np.flatnonzero(since < ends)
+    counts = (ends - since)[items]
+    numbers = np.full((len(items), 2), QUERY_STATE_FORMAT, np.int64)
+    numbers[:, 1] = np.minimum(free, ends)[items] - since[items]
+    return Written(
+        items,
+        _deadlines([kept.deadlines[item] for item in items.tolist()]),
+        np.full(len(items), 2, np.int64),
+        counts,
+        numbers.reshape(-1),
+        handles[_ranges(since[items], counts)],
+    )
+
+
+def _deadlines(deadlines: Sequence[int | None]) -> Ints:
+    return np.asarray([NO_DEADLINE if at is None else at for at in deadlines], np.int64)

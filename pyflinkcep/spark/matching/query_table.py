@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events as Arrow, as queries see them: column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.expressions.program import Kind, Type
+from pyflinkcep.sase.table import EventTable
+from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.matching.results import Found
+
+__all__ = ["QueryColumns", "found_of_columns"]
+
+
+@attrs.frozen(eq=False)
+class QueryColumns:
+    """
+    What a query reads of events.
+
+    Attributes
+    ----------
+    layout : Layout
+        Where things are in them.
+    type_column : str
+        The column that holds an event's type.
+    kinds : dict of str to Kind
+        What the attributes hold that conditions look at.
+    """
+
+    layout: Layout
+    type_column: str
+    kinds: Mapping[str, Kind]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are read."""
+        time = self.layout.time_column
+        return list(dict.fromkeys([str(time), self.type_column, *self.kinds]))
+
+    def table(
+        self, events: pa.Table, keys: Sequence[int], starts: Sequence[bool] | None = None
+    ) -> EventTable:
+        """
+        Return events as a query sees them.
+
+        Parameters
+        ----------
+        events : pyarrow.Table
+            The events, those of a key side by side and in their final order.
+        keys : sequence of int
+            The number of each event's key.
+        starts : sequence of bool, optional
+            Which may be a match's first.
+        """
+        return EventTable(
+            self.layout.times_ms(events).tolist(),
+            events.column(self.type_column).to_numpy(zero_copy_only=False),
+            {name: _column(events.column(name), kind) for name, kind in self.kinds.items()},
+            self.kinds,
+            keys,
+            starts,
+        )
+
+
+def _column(column: pa.ChunkedArray, kind: Kind) -> Any:
+    """Return a column as an array, masked where it is null; texts as a list."""
+    if kind.type == Type.TEXT:
+        return column.to_pylist()
+    wanted = pa.float64() if kind.type == Type.FLOAT else pa.int64()
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    column = column.cast(wanted, safe=False)
+    nulls = column.is_null().to_numpy(zero_copy_only=False)
+    data = column.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.ma.MaskedArray(data, nulls) if nulls.any() else data
+
+
+def found_of_columns(
+    variables: Sequence[str], columns: Sequence[Ints], times: Sequence[int]
+) -> Found:
+    """Return matches of single events, given as a column of positions for each variable."""
+    size, width = len(columns[0]), len(columns)
+    return Found(
+        variables,
+        np.ones(size, np.uint8),
+        np.asarray(times, np.int64)[columns[-1]],
+        np.arange(1, size + 1, dtype=np.int64) * width,
+        np.tile(np.arange(width, dtype=np.int32), size),
+        np.stack(columns, axis=1).reshape(-1),
+    )

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A query on an unbounded DataFrame."""
+
+from __future__ import annotations
+
+import json
+
+import attrs
+from pyspark.sql import functions as F
+
+from pyflinkcep.sase.text import query_text
+from pyflinkcep.spark.arrow.columns import BITS
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.plan.query_job import QueryJob
+from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings, packed_schema, watermark_of
+from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.worker.consumers import Consumer
+from pyflinkcep.spark.worker.query_stream import QUERY, UNUSABLE, USABLE, QueryStreamPlan
+
+__all__ = ["query_stream_job"]
+
+
+def query_stream_job(
+    job: QueryJob, consumer: Consumer, settings: StreamSettings, late_output: str | None
+) -> StreamJob:
+    """
+    Prepare a query on a stream.
+
+    Parameters
+    ----------
+    job : QueryJob
+        The query and its events.
+    consumer : Consumer
+        What becomes of the matches.
+    settings : StreamSettings
+        The number of key groups, and what to do with a checkpoint of another query.
+    late_output : str or None
+        The output that late events go to; they are dropped and counted without one.
+    """
+    source = job.source
+    layout = source.layout((), always_hash=True)
+    added = source.key_hash(always=True)
+    usable = job.needed()
+    is_filtered = usable is not None and late_output is None
+    if is_filtered:
+        added[BITS] = F.when(F.expr(str(usable)), 1).otherwise(0).cast("bigint")
+    events = source.prepare(added)
+    watermark = watermark_of(source)
+    plan = QueryStreamPlan(
+        query=job.query,
+        columns=job.columns(layout),
+        evaluation=job.evaluation,
+        output=job.output,
+        layout=layout,
+        schema=packed_schema(events, layout),
+        key_groups=KeyGroups(settings.key_groups),
+        processing_time=False,
+        fingerprint=_fingerprint(job, layout, usable, settings.key_groups),
+        on_pattern_change=settings.on_pattern_change,
+        dropped=UNUSABLE if is_filtered else frozenset(),
+        delay_ms=watermark.delay_ms,
+        is_downstream=watermark.is_downstream,
+        allows_null_keys=True,
+    )
+    variables = [part.variable for part in job.query.positive]
+    return StreamJob(f"CEP: {layout.pattern}", variables, consumer, late_output, events, plan)
+
+
+def _fingerprint(
+    job: QueryJob, layout: Layout, usable: str | None, key_groups: int
+) -> dict[str, str]:
+    """
+    Return what must stay the same for stored state to be used again.
+
+    State is events, so that it fits every evaluation, and whatever is returned of matches.
+    """
+    asked = attrs.evolve(job.query, having=None, columns=None, source=None)
+    return {
+        QUERY: query_text(asked),
+        USABLE: usable or "all",
+        "output": job.output,
+        "type column": job.type_column,
+        "key": json.dumps(dict(zip(layout.key_names, layout.key_columns, strict=True))),
+        "time column": str(layout.time_column),
+        "columns": layout.schema.simpleString(),
+        "key groups": str(key_groups),
+    }

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the work on buckets needs to know, of a pattern or of a query."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+
+import attrs
+import pyarrow as pa
+
+from pyflinkcep.operator import CepOperator
+from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.arrow.rows import RowReader
+from pyflinkcep.spark.matching.matcher import PageMatcher
+from pyflinkcep.spark.matching.order import Order
+from pyflinkcep.spark.state.bucket_state import StateShape
+from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.time import MIN_WATERMARK
+
+__all__ = ["BucketPlan", "BucketTask"]
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class BucketPlan(ABC):
+    """
+    The settings of a stream's operator; made on the driver.
+
+    Attributes
+    ----------
+    layout : Layout
+        Where things are in packed events.
+    schema : pyarrow.Schema
+        The columns of packed events.
+    key_groups : KeyGroups
+        The partition of the keys.
+    processing_time : bool
+        Whether the clock counts.
+    fingerprint : dict of str to str
+        What stored state depends on.
+    on_pattern_change : {"fail", "restart"}
+        What to do with the state of another pattern.
+    dropped : frozenset of int
+        Events that matching does not get, by the bits of the conditions that Spark evaluated.
+    delay_ms : int or None, milliseconds
+        How far the watermark is behind the latest event of a micro-batch; None if it is Spark's.
+    is_downstream : bool
+        Whether the events come from another stateful operator, which follows Spark's watermark:
+        then nothing is late but what is at or before the watermark that a bucket has reached.
+    allows_null_keys : bool
+        Whether a key may be null altogether.
+    """
+
+    layout: Layout
+    schema: pa.Schema
+    key_groups: KeyGroups
+    processing_time: bool
+    fingerprint: dict[str, str]
+    on_pattern_change: str
+    dropped: frozenset[int] = frozenset()
+    delay_ms: int | None = None
+    is_downstream: bool = False
+    allows_null_keys: bool = False
+
+    @abstractmethod
+    def task(self, context: RuntimeContext) -> BucketTask:
+        """Return the plan ready to run on a worker; `context` is what rich conditions get."""
+
+
+class BucketTask(ABC):
+    """
+    A :class:`BucketPlan` ready to run on a worker.
+
+    Parameters
+    ----------
+    plan : BucketPlan
+        The settings.
+
+    Attributes
+    ----------
+    matcher : PageMatcher
+        What matches the events of keys.
+    rules : CepOperator or None
+        What tells whether a key's events may begin a match; None if that is not known.
+    order : callable, OrderColumns or None
+        The order of events of equal time.
+
+    Notes
+    -----
+    It holds nothing of any key; :class:`~pyflinkcep.spark.worker.bucket.BucketWork` does.
+    """
+
+    matcher: PageMatcher
+    rules: CepOperator | None = None
+    order: Order | None = None
+
+    def __init__(self, plan: BucketPlan) -> None:
+        self.layout = plan.layout
+        self.schema = plan.schema
+        self.key_groups = plan.key_groups
+        self.processing_time = plan.processing_time
+        self.fingerprint = plan.fingerprint
+        self.on_pattern_change = plan.on_pattern_change
+        self.dropped = plan.dropped
+        self.is_downstream = plan.is_downstream
+        self._delay_ms = plan.delay_ms
+        self.reader = RowReader(plan.layout.schema)
+        self.event_schema = pa.schema([plan.schema.field(name) for name in plan.layout.payload])
+        self.key_schema = pa.schema([plan.schema.field(name) for name in plan.layout.key_signature])
+        self.shape = StateShape(
+            plan.layout.pattern,
+            plan.key_groups,
+            plan.schema,
+            self.event_schema,
+            self.key_schema,
+        )
+
+    def watermark_of(self, latest: int) -> int:
+        """Return the watermark that the latest event time of a micro-batch makes."""
+        return (
+            MIN_WATERMARK if self._delay_ms is None else max(latest - self._delay_ms, MIN_WATERMARK)
+        )
+
+    @abstractmethod
+    def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
+        """Return events queued for another pattern, by its fingerprint, as this one needs them."""
+
+    @abstractmethod
+    def still_droppable(self, dropped: Iterable[int], fingerprint: Mapping[str, str]) -> list[int]:
+        """Return the bits of events that did not come because another pattern can do without."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the life of rich conditions."""

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the workers of a query's stream need to know."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import attrs
+import pyarrow as pa
+
+from pyflinkcep.errors import PatternChangedError
+from pyflinkcep.evaluation.streamed import StreamedQuery
+from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.sase.model import Query
+from pyflinkcep.spark.matching.query_matcher import QueryMatcher
+from pyflinkcep.spark.matching.query_table import QueryColumns
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
+
+__all__ = ["QUERY", "UNUSABLE", "USABLE", "QueryStreamPlan", "QueryStreamTask"]
+
+QUERY, USABLE = "query", "usable events"
+"""What the fingerprint of a query's state says: its text, and which events it gets."""
+
+UNUSABLE = frozenset({0})
+"""The bits of events that a query cannot use: of the only condition, which fails."""
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class QueryStreamPlan(BucketPlan):
+    """
+    The settings of the operator of a query on a stream.
+
+    Attributes
+    ----------
+    query : Query
+        The query; compiled on each worker.
+    columns : QueryColumns
+        What it reads of events.
+    evaluation : str
+        How matches are found.
+    output : str
+        Which of them are wanted.
+    """
+
+    query: Query
+    columns: QueryColumns
+    evaluation: str
+    output: str
+
+    def task(self, context: RuntimeContext) -> QueryStreamTask:
+        """Return the plan ready to run."""
+        return QueryStreamTask(self)
+
+
+class QueryStreamTask(BucketTask):
+    """
+    A :class:`QueryStreamPlan` ready to run on a worker.
+
+    Parameters
+    ----------
+    plan : QueryStreamPlan
+        The settings.
+    """
+
+    def __init__(self, plan: QueryStreamPlan) -> None:
+        super().__init__(plan)
+        streamed = StreamedQuery(plan.query, plan.evaluation, plan.output)
+        self.matcher = QueryMatcher(streamed, plan.columns)
+
+    def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
+        """Return queued events without what another pattern asked of them."""
+        return table.select(self.schema.names)
+
+    def still_droppable(self, dropped: Iterable[int], fingerprint: Mapping[str, str]) -> list[int]:
+        """Return the bits of dropped events; refuse it if this query can use others."""
+        if fingerprint.get(USABLE) != self.fingerprint[USABLE]:
+            raise PatternChangedError(
+                "events that the new query needs were dropped while others were buffered",
+                "run the old query with sideOutputLateData(), which keeps every event, until the "
+                "watermark has passed the buffered ones; or start from a new checkpoint",
+            )
+        return sorted(dropped)
+
+    def close(self) -> None:
+        """End the task; a query has no rich conditions."""

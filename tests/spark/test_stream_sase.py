@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queries of SASE+ and OptiSeq's form on streams give what they give on bounded DataFrames."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from pyflinkcep import CEP, OutputTag
+from pyflinkcep.sase import parse
+from tests.spark.streams import FileSource, Finished, failure, run, settings
+
+SCHEMA = "id bigint, ts bigint, kind string, k string, x bigint"
+QUERIES = [
+    # negation after a loop, keyed by [k]
+    ("PATTERN SEQ(A+ a[], ~(C c), B b) WHERE skip_till_next_match(a[], b) { [k] } WITHIN 60 ms", "all"),
+    # a closure at the end, which waits for its window; no key
+    ("PATTERN A;!D;B;C^2 WHERE a.x < b.x WITHIN 40 ms", "all"),
+    # negation before the first event; one match after another
+    ("PATTERN SEQ(~(D d), A a, B b) WHERE [k] AND b.x > a.x WITHIN 50 ms", "nonOverlapping"),
+    # take and begin overlap, so that no pattern has the matches
+    ("PATTERN SEQ(A+ a[], A b) WHERE skip_till_next_match(a[], b) { [k] and a[i].x > a[i-1].x } WITHIN 45 ms", "all"),
+]  # fmt: skip
+
+
+def rows() -> list[tuple[Any, ...]]:
+    """Events, up to 8 ms out of order."""
+    choose = random.Random(4)
+    made = [
+        (n, 1000 + 3 * n, choose.choice("AABBCD"), choose.choice(["p", "q", None]), choose.randrange(9))
+        for n in range(240)
+    ]  # fmt: skip
+    return sorted(made, key=lambda row: row[1] + choose.randrange(8))
+
+
+def stream_of(events: DataFrame, number: int, **more: Any) -> Any:
+    text, output = QUERIES[number]
+    query = CEP.pattern(events, parse(text), type="kind", output=output, keyGroups=8, **more)
+    return query.inEventTime("time")
+
+
+def listed(events: DataFrame, number: int) -> Any:
+    """Return each match as a text."""
+
+    def ids(match: dict[str, list[Any]]) -> tuple[str]:
+        own = {name: [event.id for event in taken] for name, taken in match.items()}
+        return (json.dumps([number, own]),)
+
+    return stream_of(events, number).select(ids, "found string")
+
+
+def counted(found: Any) -> Counter[str]:
+    return Counter(row.found for row in found)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> FileSource:
+    """Return an empty source."""
+    return FileSource(tmp_path / "source", SCHEMA)
+
+
+def test_stream_and_flush_give_what_the_bounded_job_gives(
+    spark: SparkSession, source: FileSource, tmp_path: Path
+) -> None:
+    """Queries that no pattern has, stopped and started again; what is left comes with flush."""
+    events, finished, checkpoint = rows(), Finished(), tmp_path / "checkpoint"
+    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+        for at in (0, 120):
+            source.add(*(events[n : n + 40] for n in range(at, at + 120, 40)))
+            streams = [listed(source.stream(spark, 10), number) for number in range(len(QUERIES))]
+            run(reduce(DataFrame.unionAll, [s.toDF() for s in streams]), checkpoint, finished)
+        found = counted(finished.rows)
+        for number, stream in enumerate(streams):
+            found += counted(stream.flush(str(checkpoint), number).collect())
+    bounded = [listed(source.bounded(spark), number).toDF() for number in range(len(QUERIES))]
+    expected = counted(reduce(DataFrame.unionAll, bounded).collect())
+    assert found == expected
+    assert {json.loads(text)[0] for text in expected} == {0, 1, 2, 3}
+    assert sum(expected.values()) > 100
+
+
+def test_columns_late_events_and_another_query(
+    spark: SparkSession, source: FileSource, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """RETURN works on streams and in flush; late events are counted; the state has a name."""
+    source.add(
+        [(1, 100, "A", "p", 1), (2, 110, "A", "p", 2)],
+        [(3, 130, "A", "p", 3), (4, 105, "A", "p", 9), (5, 125, "C", "p", 0)],
+        [(6, 200, "D", "q", 0), (7, 190, "A", "p", 7)],
+    )
+    text = QUERIES[3][0] + " RETURN count(a[]) AS n, b.x"
+    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+        stream = CEP.pattern(source.stream(spark, 5), parse(text), type="kind", keyGroups=8)
+        result = stream.inEventTime("time").toDF()
+        finished = run(result, tmp_path / "checkpoint")
+        assert sorted(map(tuple, finished.rows)) == [(1, 2), (1, 3), (2, 3)]
+        assert sum(finished.metrics("numLateRecordsDropped")) == 1
+        assert result.flush(str(tmp_path / "checkpoint")).columns == ["n", "b_x"]
+        other = stream_of(source.stream(spark, 5), 0).toDF()
+        assert "holds partial matches of another pattern: query" in failure(
+            other, tmp_path / "checkpoint"
+        )
+        stream.explain()
+        assert "watermark: 5 ms behind" in capsys.readouterr().out
+        late = OutputTag("late")
+        tagged = stream_of(source.stream(spark, 5), 3).sideOutputLateData(late).toDF()
+        assert tagged.outputs == ["main", "late"]
