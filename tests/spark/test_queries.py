@@ -193,7 +193,7 @@ def test_explain_says_what_was_chosen(
 
 @pytest.mark.spark
 def test_what_cannot_run_is_refused(spark: SparkSession) -> None:
-    """Unknown attributes and types, HAVING compressed, FROM beside a DataFrame, and streams."""
+    """Unknown attributes and types, HAVING compressed, and FROM beside a DataFrame."""
     frame = trades(spark)
 
     def run(text: str, **more: Any) -> DataFrame:
@@ -207,9 +207,6 @@ def test_what_cannot_run_is_refused(spark: SparkSession) -> None:
         run("FROM t PATTERN SEQ(Stock a)")
     with pytest.raises(InvalidArgumentError, match="HAVING"):
         CEP.pattern(frame, parse("PATTERN SEQ(A a) HAVING a.price > 1"), type="kind").compressed()
-    stream = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "'A' AS type")
-    with pytest.raises(NotSupportedError, match="on a stream"):
-        CEP.pattern(stream.withWatermark("ts", "1 second"), parse("PATTERN A;B WITHIN 5")).toDF()
 
 
 @pytest.mark.spark
