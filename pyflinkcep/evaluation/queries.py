@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import attrs
 
 from pyflinkcep.compact.counting import Total, combined
+from pyflinkcep.compact.nodes import Node
 from pyflinkcep.evaluation.sequences import MatchPositions, Sequences, added
 from pyflinkcep.eventlists.frame import Frame
 from pyflinkcep.eventlists.matching import EventLists, list_matches
@@ -39,6 +40,9 @@ class Compressed(Protocol):
         self, measures: Sequence[tuple[str, Sequence[Any] | None]]
     ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
         """Yield the same for each event that completes matches, its position first."""
+
+    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
+        """Yield for each event that completes matches its position and their nodes."""
 
 
 def query_matches(
@@ -110,6 +114,19 @@ class _Listed:
         for at, matches in ending.items():
             totals = [_total(matches, *measure) for measure in measures]
             yield at, len(matches), tuple(totals)
+
+    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
+        ending: dict[int, dict[tuple[int, ...], Node]] = {}
+        known: dict[tuple[tuple[int, int], ...], Node] = {}
+        for match in self.matches():
+            way = [(n, at) for n, own in enumerate(match.values()) for at in own]
+            node: Node | None = None
+            for size, event in enumerate(way, 1):
+                node = known.setdefault(tuple(way[:size]), (*event, node))
+            assert node is not None
+            ending.setdefault(way[-1][1], {})[tuple(at for _, at in way)] = node
+        for at, nodes in ending.items():
+            yield at, list(nodes.values())
 
 
 def _total(matches: Iterable[MatchPositions], variable: str, values: Sequence[Any] | None) -> Total:

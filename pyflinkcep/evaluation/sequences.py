@@ -13,10 +13,10 @@ import attrs
 
 from pyflinkcep.backtracking.search import Search
 from pyflinkcep.compact.counting import CountPayloads, Measure, Total, combined
-from pyflinkcep.compact.nodes import NodePayloads, paths
+from pyflinkcep.compact.nodes import Node, NodePayloads, paths
 from pyflinkcep.kernel.counting import KernelCounter
 from pyflinkcep.nfa.merged import MergedRuns
-from pyflinkcep.nfa.sase_compiler import compile_query
+from pyflinkcep.nfa.sase_compiler import SaseAutomaton, compile_query
 from pyflinkcep.nfa.track import Track
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.table import EventTable
@@ -46,6 +46,19 @@ class _Partition:
 
     track: Track
     positions: Sequence[int]
+
+
+class _NodesOf(NodePayloads):
+    """Nodes with positions in the table instead of the partition."""
+
+    def __init__(self, positions: Sequence[int]) -> None:
+        self._positions = positions
+
+    def begun(self, component: int, at: int) -> Node:
+        return component, self._positions[at], None
+
+    def taken(self, payload: Node, component: int, at: int) -> Node:
+        return component, self._positions[at], payload
 
 
 class Sequences:
@@ -172,6 +185,14 @@ class Sequences:
                     continue
                 counted = ((at, *payload) for _, payload in ended)
                 yield part.positions[at], *added(counted, len(measures))
+
+    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
+        """Yield for each event that completes matches its position and their nodes."""
+        for part in self._partitions():
+            found = MergedRuns(part.track, _NodesOf(part.positions)).matches()
+            for at, ended in groupby(found, itemgetter(0)):
+                if self._may_end(part.positions[at]):
+                    yield part.positions[at], [node for _, node in ended]
 
     def _measure(
         self, measure: tuple[str, Sequence[Any] | None], positions: Sequence[int]

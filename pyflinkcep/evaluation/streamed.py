@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
 
-from pyflinkcep.compact.counting import Total
 from pyflinkcep.evaluation.queries import (
     Compressed,
     MatchPositions,
@@ -23,14 +22,10 @@ from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.sase.table import EventTable
 from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["Ending", "Kept", "Portion", "StreamedQuery"]
+__all__ = ["Kept", "Portion", "StreamedQuery"]
 
 _LAST = MAX_WATERMARK - 1
 """A time that only the final watermark reaches."""
-
-Measures = Sequence[tuple[str, Sequence[Any] | None]]
-Ending = tuple[int, int, tuple[Total, ...]]
-"""The position of an event that completes matches, their number, and what measures met in them."""
 
 
 @attrs.frozen(eq=False)
@@ -239,17 +234,28 @@ class StreamedQuery:
 
     # --- all matches, compressed
 
-    def totals(self, portion: Portion, measures: Measures) -> tuple[list[Ending], Kept]:
-        """Return what events complete, counted: those that a portion adds, and what to keep."""
+    def endings(
+        self, portion: Portion, ask: Callable[[Compressed], Iterator[tuple[Any, ...]]]
+    ) -> tuple[list[tuple[Any, ...]], Kept]:
+        """
+        Return what comes of the events that complete matches, and what to keep.
+
+        Parameters
+        ----------
+        portion : Portion
+            The events.
+        ask : callable
+            Asks all matches, not listed, for tuples of a completing event's position and more.
+        """
         if not self._looks_ahead:
             table = attrs.evolve(portion.table, ends=portion.from_on(portion.fresh))
-            found = list(self._compressed(table).totals_by_event(measures))
+            found = list(ask(self._compressed(table)))
             return found, self._kept(portion, self._since(portion, 1))
         table = attrs.evolve(portion.table, ends=portion.from_on(portion.free))
         kept = self._kept(portion, self._since(portion, 2))
         kept.free = self._since(portion, 1)
         certain = []
-        for ending in self._compressed(table).totals_by_event(measures):
+        for ending in ask(self._compressed(table)):
             key = portion.key_of(ending[0])
             if ending[0] < kept.free[key]:
                 certain.append(ending)

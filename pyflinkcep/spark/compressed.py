@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All matches of a query on a DataFrame, counted, aggregated and unpacked without being listed."""
+"""All matches on a DataFrame: counted, aggregated, unpacked or stored without being listed."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-from pyspark.sql import DataFrame
 from pyspark.sql.types import (
+    ArrayType,
+    DataType,
     DecimalType,
     DoubleType,
+    IntegerType,
     IntegralType,
     LongType,
     StringType,
@@ -19,19 +21,32 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.compact.matches import Measured, read_measure
-from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.spark.cep_dataframe import CepDataFrame
+from pyflinkcep.spark.matching.ending_rows import COUNT_TEXT, EndingRows, PackedRows, TotalRows
 from pyflinkcep.spark.plan.compressed_pattern import CompressedPattern
 from pyflinkcep.spark.plan.compressed_query import CompressedQuery
 from pyflinkcep.spark.plan.outputs import match_schema
-from pyflinkcep.spark.worker.count_task import COUNT_TEXT
+from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.plan.stream import StreamJob
+from pyflinkcep.spark.worker.consumers import MAIN
 
 __all__ = ["CompressedStream"]
+
+_COUNT = StructField("count", DecimalType(38, 0))
+_NODE = StructType(
+    [
+        StructField("stage", IntegerType(), False),
+        StructField("event", IntegerType(), False),
+        StructField("next", ArrayType(IntegerType(), False), False),
+    ]
+)
 
 
 @attrs.frozen(eq=False)
 class CompressedStream:
     """
-    All matches of a query or a pattern on a bounded DataFrame, however many there are.
+    All matches of a query or a pattern on a DataFrame, however many there are.
 
     Made by ``CEP.pattern(events, query).inEventTime(…).compressed()``.
     """
@@ -39,11 +54,22 @@ class CompressedStream:
     _matches: CompressedQuery | CompressedPattern
 
     def count(self) -> int:
-        """Return the number of matches, exactly, however large."""
+        """
+        Return the number of matches, exactly, however large.
+
+        Raises
+        ------
+        NotSupportedError
+            On a stream, which has no end.
+        """
+        if self._is_stream:
+            raise NotSupportedError(
+                "count() on a stream, which has no end", 'use aggregate("count(*)")'
+            )
         rows = self._totals(()).select(COUNT_TEXT).collect()
         return sum(int(row[0]) for row in rows)
 
-    def aggregate(self, *texts: str) -> DataFrame:
+    def aggregate(self, *texts: str) -> CepDataFrame:
         """
         Return aggregates over the events that variables have in all matches.
 
@@ -55,7 +81,7 @@ class CompressedStream:
 
         Returns
         -------
-        DataFrame
+        CepDataFrame
             For each key and event that completes matches the key, ``matchTimestamp``, ``count``
             as decimal(38,0), null beyond 38 digits with ``count_log10`` beside it, and the
             columns.
@@ -68,36 +94,85 @@ class CompressedStream:
             If an attribute is not a column.
         """
         variables = self._matches.variables
-        return self._totals([read_measure(text, variables) for text in texts]).drop(COUNT_TEXT)
+        totals = self._totals([read_measure(text, variables) for text in texts])
+        return totals.changed(lambda rows: rows.drop(COUNT_TEXT))
 
-    def unpack(self, limit: int | None = None) -> DataFrame:
+    def unpack(self, limit: int | None = None) -> CepDataFrame:
         """
         Return matches as rows like ``toDF()``; the rest is never built.
 
         Parameters
         ----------
         limit : int, at least 0, optional
-            How many at most; all if not given.
+            How many at most; all if not given. Not on a stream.
         """
         if limit is not None and limit < 0:
             raise InvalidArgumentError(f"unpack(limit={limit})", "give 0 or more, or no limit")
-        listed = self._matches.rows(limit)
-        return listed if limit is None else listed.limit(limit)
+        if not self._is_stream:
+            listed = self._bounded(self._matches.matches(limit))
+            return listed if limit is None else listed.changed(lambda rows: rows.limit(limit))
+        if limit is not None:
+            raise NotSupportedError("unpack(limit) on a stream", "leave the limit out")
+        return self._started(self._matches.stream_of_matches())
 
-    def _totals(self, measured: Sequence[Measured]) -> DataFrame:
+    def toDF(self) -> CepDataFrame:
+        """
+        Return the packed form, to be stored: its size does not depend on the number of matches.
+
+        Returns
+        -------
+        CepDataFrame
+            For each key and event that completes matches the key; ``matchTimestamp``; ``count``
+            as decimal(38,0), null beyond 38 digits; ``events``, each event of these matches
+            once; ``nodes``; and ``roots``. A match is read from one of the roots, numbers of
+            nodes, to a node whose ``next`` is empty, from its last event to its first: a node is
+            the event number ``event`` for the variable number ``stage``, or one of those in its
+            ``next`` if its ``stage`` is -1.
+        """
+        event = self._source.dataframe.schema
+        added = [
+            _COUNT,
+            StructField("events", ArrayType(event, False), False),
+            StructField("nodes", ArrayType(_NODE, False), False),
+            StructField("roots", ArrayType(IntegerType(), False), False),
+        ]
+        schema = StructType([*self._ending_fields(), *added])
+        own, variables = tuple(self._source.event_columns), tuple(self._matches.variables)
+        unit = self._source.time_unit
+        return self._endings(PackedRows(schema, self._keys, unit, own, variables))
+
+    # --- helpers
+
+    @property
+    def _source(self) -> EventSource:
+        return self._matches.source
+
+    @property
+    def _is_stream(self) -> bool:
+        return bool(self._source.dataframe.isStreaming)
+
+    @property
+    def _keys(self) -> tuple[str, ...]:
+        return tuple(key.column for key in self._source.keys)
+
+    def _ending_fields(self) -> list[StructField]:
+        return list(match_schema(self._source, [], "matchTimestamp").fields)
+
+    def _totals(self, measured: Sequence[Measured]) -> CepDataFrame:
         fields = [
-            *match_schema(self._matches.source, [], "matchTimestamp").fields,
-            StructField("count", DecimalType(38, 0)),
+            *self._ending_fields(),
+            _COUNT,
             StructField("count_log10", DoubleType(), False),
             StructField(COUNT_TEXT, StringType(), False),
             *(StructField(m.name, self._type(m)) for m in measured),
         ]
-        return self._matches.totals(measured, StructType(fields))
+        schema, unit = StructType(fields), self._source.time_unit
+        return self._endings(TotalRows(schema, self._keys, unit, tuple(measured)))
 
-    def _type(self, measured: Measured) -> Any:
+    def _type(self, measured: Measured) -> DataType:
         if measured.function == "count":
             return DecimalType(38, 0)
-        columns = self._matches.source.dataframe.schema
+        columns = self._source.dataframe.schema
         if measured.attribute not in columns.fieldNames():
             raise InputError(
                 f"the attribute {measured.attribute!r} is not a column",
@@ -112,3 +187,18 @@ class CompressedStream:
         if isinstance(found, StringType):
             return found
         return LongType() if is_whole else DoubleType()
+
+    def _endings(self, rows: EndingRows) -> CepDataFrame:
+        if self._is_stream:
+            return self._started(self._matches.stream_of_endings(rows))
+        return self._bounded(self._matches.endings(rows))
+
+    def _bounded(self, rows: Any) -> CepDataFrame:
+        return CepDataFrame(rows, {MAIN: rows.schema}, f"CEP: {self._source.pattern}")
+
+    def _started(self, stream: StreamJob) -> CepDataFrame:
+        def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
+            rest = stream.flush(checkpoint, operator_id)
+            return CepDataFrame(rest, {MAIN: stream.schema}, stream.name)
+
+        return CepDataFrame(stream.run(), {MAIN: stream.schema}, stream.name, flush)

@@ -167,7 +167,8 @@ class QueryStream:
                 'leave HAVING out, say output="all", and filter what unpack() returns',
             )
         name = NFA if self._query.form is Form.SEQ else EVENT_LISTS
-        return CompressedStream(CompressedQuery(self._job(chosen(self._query, name))))
+        job = self._job(chosen(self._query, name))
+        return CompressedStream(CompressedQuery(job, self._settings))
 
     # --- helpers
 

@@ -145,7 +145,8 @@ def test_portions_count_what_all_events_count(query: SaseQuery, seed: int, cuts:
     streamed, found = StreamedQuery(query, chosen(query).name), {}
 
     def ask(portion: Portion, rows: Rows) -> Kept:
-        endings, kept = streamed.totals(portion, [(last, [row["x"] for row in rows])])
+        measures = [(last, [row["x"] for row in rows])]
+        endings, kept = streamed.endings(portion, lambda c: c.totals_by_event(measures))
         for at, *counted in endings:
             assert rows[at]["id"] not in found
             found[rows[at]["id"]] = counted

@@ -140,6 +140,49 @@ def test_counts_beyond_38_digits(spark: SparkSession) -> None:
     assert row.count_log10 == pytest.approx(60.2059991)
 
 
+def packed_ways(row: Any, variables: Iterable[str]) -> Counter[str]:
+    """The matches of a row in packed form, as its documentation says how to read it."""
+    ways, waiting = Counter[str](), [(root, ()) for root in row.roots]
+    while waiting:
+        number, taken = waiting.pop()
+        node = row.nodes[number]
+        assert all(n < number for n in node.next)
+        if node.stage >= 0:
+            taken = ((node.stage, row.events[node.event].id), *taken)
+        if node.stage >= 0 and not node.next:
+            match = {v: [e for stage, e in taken if stage == n] for n, v in enumerate(variables)}
+            ways[json.dumps(match)] += 1
+        waiting += [(n, taken) for n in node.next]
+    assert sum(ways.values()) == row["count"]
+    assert len({e.id for e in row.events}) == len(row.events)
+    return ways
+
+
+@pytest.mark.spark
+def test_packed_matches(spark: SparkSession) -> None:
+    """The packed form holds the matches of toDF(), in little room however many there are."""
+    rows = [(n, n // 2, "ABBC"[n * 7 % 4], n % 3, "pq"[n % 5 == 0]) for n in range(44)]
+    frame = spark.createDataFrame(rows, "id bigint, ts bigint, kind string, x bigint, k string")
+    for text in (
+        "PATTERN SEQ(A a, B+ b[], C c) WHERE [k] AND b[i].x >= b[i-1].x WITHIN 8",
+        "PATTERN A a;B^2 b;C c WHERE a.x <= c.x WITHIN 9",
+    ):
+        stream = CEP.pattern(frame, parse(text), type="kind").inEventTime("ts")
+        listed = found(stream.toDF().collect(), "abc")
+        assert sum(listed.values()) > 20
+        packed = stream.compressed().toDF().collect()
+        assert sum((packed_ways(row, "abc") for row in packed), Counter()) == listed
+    many = spark.createDataFrame(
+        [(n, n, t) for n, t in enumerate("A" + "B" * 100 + "C")],
+        "id bigint, ts bigint, kind string",
+    )
+    query = parse("PATTERN SEQ(A a, B+ b[], C c)")
+    row = CEP.pattern(many, query, type="kind").inEventTime("ts").compressed().toDF().collect()[0]
+    assert int(row["count"]) == 2**100 - 1
+    assert len(row.nodes) < 4 * 102
+    assert len(row.events) == 102
+
+
 @pytest.mark.spark
 def test_compressed_matches_of_patterns(spark: SparkSession) -> None:
     """As many, and the same, as toDF() has: keys, windows, loops, SQL over stages, NOT at the end."""
@@ -165,6 +208,8 @@ def test_compressed_matches_of_patterns(spark: SparkSession) -> None:
         assert compressed.count() == sum(listed.values())
         assert found(compressed.unpack().collect(), names) == listed
         assert compressed.unpack(3).count() == 3
+        packed = compressed.toDF().collect()
+        assert sum((packed_ways(row, names) for row in packed), Counter()) == listed
         total = sum(sum(e.price for e in row.a) for row in stream.toDF().collect())
         rows = compressed.aggregate("sum(a.price) AS total").collect()
         assert sum(int(row.total) for row in rows) == total

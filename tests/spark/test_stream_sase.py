@@ -14,6 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep import CEP, OutputTag
+from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.sase import parse
 from tests.spark.streams import FileSource, Finished, failure, run, settings
 
@@ -103,6 +104,7 @@ def test_columns_late_events_and_another_query(
         assert sorted(map(tuple, finished.rows)) == [(1, 2), (1, 3), (2, 3)]
         assert sum(finished.metrics("numLateRecordsDropped")) == 1
         assert result.flush(str(tmp_path / "checkpoint")).columns == ["n", "b_x"]
+        source.add([(8, 300, "A", "p", 1)])
         other = stream_of(source.stream(spark, 5), 0).toDF()
         assert "holds partial matches of another pattern: query" in failure(
             other, tmp_path / "checkpoint"
@@ -112,3 +114,33 @@ def test_columns_late_events_and_another_query(
         late = OutputTag("late")
         tagged = stream_of(source.stream(spark, 5), 3).sideOutputLateData(late).toDF()
         assert tagged.outputs == ["main", "late"]
+
+
+def test_compressed_matches_are_counted_and_stored(
+    spark: SparkSession, source: FileSource, tmp_path: Path
+) -> None:
+    """What a stream and its flush count and pack is what a bounded job does."""
+    events, checkpoint = rows(), tmp_path / "checkpoint"
+    source.add(*(events[n : n + 80] for n in range(0, 240, 80)))
+    both = {}
+    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+        for kind, frame in (("stream", source.stream(spark, 10)), ("batch", source.bounded(spark))):
+            numbers = (0, 1)
+            made = [stream_of(frame, number).compressed() for number in numbers]
+            results = [
+                made[n].aggregate("count(*)", "sum(b.x) AS total", "max(a.x)") for n in numbers
+            ]
+            results += [made[n].toDF() for n in numbers]
+            shown = [r.selectExpr("to_json(struct(*)) AS found") for r in results]
+            if kind == "stream":
+                got = counted(run(reduce(DataFrame.unionAll, shown), checkpoint).rows)
+                for number, result in enumerate(results):
+                    rest = result.flush(str(checkpoint), number)
+                    got += counted(rest.selectExpr("to_json(struct(*)) AS found").collect())
+                both[kind] = got
+            else:
+                both[kind] = counted(reduce(DataFrame.unionAll, shown).collect())
+    assert both["stream"] == both["batch"]
+    assert sum(both["batch"].values()) > 100
+    with pytest.raises(NotSupportedError, match="no end"):
+        stream_of(source.stream(spark, 10), 0).compressed().count()

@@ -7,11 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 
 from pyflinkcep.errors import StateFormatError
 from pyflinkcep.evaluation.streamed import Kept, Portion, StreamedQuery
 from pyflinkcep.operator.state_format import damaged_state
 from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.matcher import Items, Written
 from pyflinkcep.spark.matching.query_table import QueryColumns
@@ -19,7 +21,7 @@ from pyflinkcep.spark.matching.results import Found, Results
 from pyflinkcep.spark.matching.stretches import Events
 from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
 
-__all__ = ["QUERY_STATE_FORMAT", "QueryMatcher", "QueryPages"]
+__all__ = ["QUERY_STATE_FORMAT", "EndingMatcher", "QueryMatcher", "QueryPages"]
 
 QUERY_STATE_FORMAT = 1
 """The version of a key's numbers: itself, and how many of its events are kept as context only."""
@@ -103,6 +105,39 @@ class QueryMatcher(QueryPages):
     def take(self) -> Found:
         """Return the matches so far, and forget them."""
         return self._results.take()
+
+
+class EndingMatcher(QueryPages):
+    """
+    Makes a row for each event that completes matches; see :class:`QueryPages`.
+
+    Parameters
+    ----------
+    streamed, columns
+        See :class:`QueryPages`.
+    rows : EndingRows
+        What is wanted of the matches that an event completes.
+    """
+
+    def __init__(self, streamed: StreamedQuery, columns: QueryColumns, rows: EndingRows) -> None:
+        super().__init__(streamed, columns)
+        self._rows = rows
+        self._made: list[pa.Table] = []
+
+    def find(self, portion: Portion, handles: Ints) -> Kept:
+        """Collect the rows that a portion adds."""
+        events = self._store.take(handles, self._store.shown)
+        endings, kept = self._streamed.endings(portion, self._rows.asked(events))
+        times = portion.table.times
+        if endings:
+            listed = [(at, times[at], ending) for at, *ending in endings]
+            self._made.append(self._rows.table(events, listed))
+        return kept
+
+    def take(self) -> Found:
+        """Return the rows so far, and forget them."""
+        made, self._made = self._made, []
+        return Found.of_rows(pa.concat_tables(made) if made else None)
 
 
 def _ranges(firsts: Ints, sizes: Ints) -> Ints:

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 import numpy as np
+import pyarrow as pa
 
 from pyflinkcep.nfa import EventMatch
 from pyflinkcep.spark.arrow.columns import Ints
@@ -42,6 +43,8 @@ class Found:
         For each event its handle; those of a result from the oldest to the newest.
     dropped : int
         How many partial matches were dropped because there were too many.
+    rows : pyarrow.Table or None
+        Rows of output, in place of matches.
     """
 
     stages: Sequence[str]
@@ -51,6 +54,12 @@ class Found:
     stage_of: np.ndarray[Any, np.dtype[np.int32]]
     handles: Ints
     dropped: int = 0
+    rows: pa.Table | None = None
+
+    @classmethod
+    def of_rows(cls, rows: pa.Table | None) -> Found:
+        """Make it of rows alone."""
+        return attrs.evolve(cls.of((), [b""] * len(_ARRAYS)), rows=rows)
 
     @classmethod
     def of(cls, stages: Sequence[str], arrays: Sequence[bytes], dropped: int = 0) -> Found:

@@ -11,17 +11,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from pyflinkcep.compact.matches import Measured
 from pyflinkcep.compact.pattern_runs import refuse_uncompressible
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.spark.arrow.columns import POSITION, quoted
 from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import match_schema, taking_stages
 from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.worker.consumers import MAIN, ColumnConsumer, output_schema
-from pyflinkcep.spark.worker.pattern_runs_task import PatternCountTask, PatternListTask
+from pyflinkcep.spark.worker.pattern_runs_task import PatternEndingsTask, PatternListTask
 
 __all__ = ["CompressedPattern"]
 
@@ -68,16 +69,15 @@ class CompressedPattern:
         """The stages that take events."""
         return taking_stages(self.job.pattern, self.job.nfa)
 
-    def totals(self, measured: Sequence[Measured], schema: StructType) -> DataFrame:
-        """Return a row of counts and aggregates for each event that completes matches."""
-        keys = tuple(key.column for key in self.source.keys)
+    def endings(self, rows: EndingRows) -> DataFrame:
+        """Return a row for each event that completes matches."""
 
         def task(layout: Layout) -> Any:
-            return PatternCountTask(self.job.pattern, layout, tuple(measured), keys, schema)
+            return PatternEndingsTask(self.job.pattern, layout, rows)
 
-        return self._run(task, schema)
+        return self._run(task, rows.schema)
 
-    def rows(self, limit: int | None) -> DataFrame:
+    def matches(self, limit: int | None) -> DataFrame:
         """Return the matches as rows; `limit` is how many a key gives at most."""
         stages = list(self.variables)
         consumer = ColumnConsumer(
@@ -93,6 +93,14 @@ class CompressedPattern:
 
         return self._run(task, output_schema(consumer))
 
+    def stream_of_endings(self, rows: EndingRows) -> StreamJob:
+        """Refuse it."""
+        raise _no_stream()
+
+    def stream_of_matches(self) -> StreamJob:
+        """Refuse it."""
+        raise _no_stream()
+
     def _run(self, task: Callable[[Layout], Any], schema: StructType) -> DataFrame:
         position = {POSITION: F.monotonically_increasing_id()}
         prepared = self.job.prepare(self.source, position)
@@ -100,3 +108,10 @@ class CompressedPattern:
         events = prepared.events
         shuffled = events.repartition(key[0]) if key else events.coalesce(1)
         return map_in_arrow(shuffled, task(prepared.layout).run, schema, self.job.name)
+
+
+def _no_stream() -> NotSupportedError:
+    return NotSupportedError(
+        "compressed matches of a pattern on a stream",
+        "write it as a query: parse('PATTERN SEQ(…)')",
+    )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compressed matches of a query on a bounded DataFrame."""
+"""The compressed matches of a query."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import attrs
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
 
-from pyflinkcep.compact.matches import Measured
+from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.match_rows import match_rows
 from pyflinkcep.spark.plan.query_job import QueryJob
+from pyflinkcep.spark.plan.query_stream_job import query_endings_job, query_stream_job
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.worker.count_task import CountTask
+from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
+from pyflinkcep.spark.worker.endings import EndingsTask
 
 __all__ = ["CompressedQuery"]
 
@@ -28,9 +29,12 @@ class CompressedQuery:
     ----------
     job : QueryJob
         The query on its events.
+    settings : StreamSettings
+        For streams: the number of key groups, and what to do with another query's checkpoint.
     """
 
     job: QueryJob
+    settings: StreamSettings
 
     @property
     def source(self) -> EventSource:
@@ -42,20 +46,20 @@ class CompressedQuery:
         """The variables that take events."""
         return [part.variable for part in self.job.query.positive]
 
-    def totals(self, measured: Sequence[Measured], schema: StructType) -> DataFrame:
-        """Return a row of counts and aggregates for each event that completes matches."""
-        job = self.job
-        events, layout = job.prepared()
-        task = CountTask(
-            job.query,
-            job.columns(layout),
-            tuple(measured),
-            tuple(key.column for key in job.source.keys),
-            schema,
-            job.source.time_unit,
-        )
-        return map_in_arrow(events, task.run, schema, f"CEP: {layout.pattern}")
+    def endings(self, rows: EndingRows) -> DataFrame:
+        """Return a row for each event that completes matches; for bounded events."""
+        events, layout = self.job.prepared()
+        task = EndingsTask(self.job.query, self.job.columns(layout), rows)
+        return map_in_arrow(events, task.run, rows.schema, f"CEP: {layout.pattern}")
 
-    def rows(self, limit: int | None) -> DataFrame:
-        """Return the matches as rows; `limit` is how many a task gives at most."""
+    def matches(self, limit: int | None) -> DataFrame:
+        """Return the matches as rows, at most `limit` of each task; for bounded events."""
         return self.job.run(match_rows(self.job), limit)
+
+    def stream_of_endings(self, rows: EndingRows) -> StreamJob:
+        """Return the job that makes a row for each event that completes matches."""
+        return query_endings_job(self.job, rows, self.settings)
+
+    def stream_of_matches(self) -> StreamJob:
+        """Return the job that makes a row of each match."""
+        return query_stream_job(self.job, match_rows(self.job), self.settings, None)

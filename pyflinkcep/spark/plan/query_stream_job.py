@@ -6,18 +6,21 @@ from __future__ import annotations
 import json
 
 import attrs
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pyflinkcep.sase.text import query_text
 from pyflinkcep.spark.arrow.columns import BITS
 from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.query_job import QueryJob
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings, packed_schema, watermark_of
 from pyflinkcep.spark.state.key_groups import KeyGroups
-from pyflinkcep.spark.worker.consumers import Consumer
+from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.query_stream import QUERY, UNUSABLE, USABLE, QueryStreamPlan
+from pyflinkcep.spark.worker.unpack import RowsTask, UnpackTask
 
-__all__ = ["query_stream_job"]
+__all__ = ["query_endings_job", "query_stream_job"]
 
 
 def query_stream_job(
@@ -37,11 +40,31 @@ def query_stream_job(
     late_output : str or None
         The output that late events go to; they are dropped and counted without one.
     """
+    events, plan = _prepared(job, settings, late_output is None)
+    variables = [part.variable for part in job.query.positive]
+    unpack = UnpackTask(plan.layout, variables, consumer, late_output)
+    name = f"CEP: {plan.layout.pattern}"
+    return StreamJob(name, unpack, output_schema(consumer), late_output, events, plan)
+
+
+def query_endings_job(job: QueryJob, rows: EndingRows, settings: StreamSettings) -> StreamJob:
+    """Prepare a query on a stream that gives a row for each event that completes matches."""
+    events, plan = _prepared(job, settings, True)
+    fingerprint = {**plan.fingerprint, "output": "all matches of an event"}
+    plan = attrs.evolve(plan, rows=rows, fingerprint=fingerprint)
+    name = f"CEP: {plan.layout.pattern} ({rows.what})"
+    return StreamJob(name, RowsTask(), rows.schema, None, events, plan)
+
+
+def _prepared(
+    job: QueryJob, settings: StreamSettings, drops_late: bool
+) -> tuple[DataFrame, QueryStreamPlan]:
+    """Return the events with what the operator needs beside them, and its settings."""
     source = job.source
     layout = source.layout((), always_hash=True)
     added = source.key_hash(always=True)
     usable = job.needed()
-    is_filtered = usable is not None and late_output is None
+    is_filtered = usable is not None and drops_late
     if is_filtered:
         added[BITS] = F.when(F.expr(str(usable)), 1).otherwise(0).cast("bigint")
     events = source.prepare(added)
@@ -62,8 +85,7 @@ def query_stream_job(
         is_downstream=watermark.is_downstream,
         allows_null_keys=True,
     )
-    variables = [part.variable for part in job.query.positive]
-    return StreamJob(f"CEP: {layout.pattern}", variables, consumer, late_output, events, plan)
+    return events, plan
 
 
 def _fingerprint(

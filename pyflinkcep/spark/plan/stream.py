@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import count
 
 import attrs
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.spark.arrow.columns import BITS, HASH, quoted
@@ -31,7 +32,7 @@ from pyflinkcep.spark.worker.flush import FlushTask
 from pyflinkcep.spark.worker.pack import BUCKET, PACKED, PackTask
 from pyflinkcep.spark.worker.processor import CepProcessor
 from pyflinkcep.spark.worker.stream_worker import StreamPlan
-from pyflinkcep.spark.worker.unpack import UnpackTask
+from pyflinkcep.spark.worker.unpack import RowsTask, UnpackTask
 
 __all__ = ["StreamJob", "StreamSettings", "packed_schema", "watermark_of"]
 
@@ -65,10 +66,10 @@ class StreamJob:
     ----------
     name : str
         What Spark's UI and progress call it.
-    stages : sequence of str
-        The names that matches use.
-    consumer : Consumer
-        What becomes of the matches.
+    unpack : UnpackTask or RowsTask
+        What makes the output of what the operator gives.
+    schema : StructType
+        The schema of the output.
     late_output : str or None
         The output that late events go to; they are dropped and counted without one.
     events : DataFrame
@@ -78,8 +79,8 @@ class StreamJob:
     """
 
     name: str
-    stages: Sequence[str]
-    consumer: Consumer
+    unpack: UnpackTask | RowsTask
+    schema: StructType
     late_output: str | None
     events: DataFrame
     plan: BucketPlan
@@ -120,7 +121,9 @@ class StreamJob:
             delay_ms=watermark.delay_ms,
             is_downstream=watermark.is_downstream,
         )
-        return cls(job.name, job.nfa.stages, consumer, late_output, prepared.events, plan)
+        unpack = UnpackTask(layout, job.nfa.stages, consumer, late_output)
+        schema = output_schema(consumer)
+        return cls(job.name, unpack, schema, late_output, prepared.events, plan)
 
     def run(self) -> DataFrame:
         """
@@ -189,8 +192,7 @@ class StreamJob:
 
     def _unpacked(self, results: DataFrame) -> DataFrame:
         """Return the outputs from what the operator gave."""
-        task = UnpackTask(self.plan.layout, self.stages, self.consumer, self.late_output)
-        return map_in_arrow(results, task.run, output_schema(self.consumer), self.name)
+        return map_in_arrow(results, self.unpack.run, self.schema, self.name)
 
 
 def packed_schema(events: DataFrame, layout: Layout) -> pa.Schema:

@@ -127,7 +127,9 @@ def result_row(
 ) -> dict[str, Any]:
     """Return what the work on a bucket gave as a row of :data:`RESULTS`."""
     numbers = events = late = None
-    if len(output.found):
+    if output.found.rows is not None:
+        events = write_table(output.found.rows)
+    elif len(output.found):
         numbers, events = pack_results(output.found, output.events)
     if output.late is not None and keeps_late:
         late = write_table(output.late.select(task.layout.schema.fieldNames()))

@@ -3,20 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice, pairwise
 from typing import Any
 
 import attrs
 import pyarrow as pa
-from pyspark.sql.types import StructType
 
-from pyflinkcep.compact.counting import CountPayloads, Measure
-from pyflinkcep.compact.matches import Measured
 from pyflinkcep.compact.nodes import NodePayloads, paths
 from pyflinkcep.compact.pattern_runs import PatternRuns
-from pyflinkcep.evaluation.sequences import added
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.nfa import NFA, EventEvaluation, NFACompiler
 from pyflinkcep.nfa.atoms import known_bits
@@ -26,16 +22,16 @@ from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.answers import as_integers
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader
+from pyflinkcep.spark.matching.ending_rows import Ending, EndingRows
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.matcher import MOST_RESULTS
 from pyflinkcep.spark.matching.results import Results
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
-from pyflinkcep.spark.worker.count_task import count_batch, count_row, event_values
 from pyflinkcep.spark.worker.query_task import whole_keys
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["PatternCountTask", "PatternListTask"]
+__all__ = ["PatternEndingsTask", "PatternListTask"]
 
 Ended = tuple[int, int | None, Any]
 """(position, time in milliseconds or None at the end of the input, what matches carry)."""
@@ -50,15 +46,15 @@ class _KeyedRuns:
 
     def of(
         self, events: pa.Table, payloads: Callable[[pa.Table], Payloads]
-    ) -> Iterator[tuple[EventStore, Iterator[Ended]]]:
-        """Yield for each key of a sorted table its events and its completed matches."""
+    ) -> Iterator[tuple[pa.Table, EventStore, Iterator[Ended]]]:
+        """Yield for each key of a sorted table its events, twice, and its completed matches."""
         bounds = [0, *self.layout.key_changes(events).tolist(), events.num_rows]
         for begin, end in pairwise(bounds):
             own = events.slice(begin, end - begin).combine_chunks()
             shown = own.select(list(self.layout.payload))
             store = EventStore(RowReader(self.layout.schema), shown.schema)
             store.add(shown)
-            yield store, self._ended(own, store, payloads(own))
+            yield own, store, self._ended(own, store, payloads(own))
 
     def _ended(self, events: pa.Table, store: EventStore, payloads: Payloads) -> Iterator[Ended]:
         values = self.layout.values
@@ -79,9 +75,9 @@ class _KeyedRuns:
 
 
 @attrs.frozen(eq=False)
-class PatternCountTask:
+class PatternEndingsTask:
     """
-    Counts the matches of a partition and aggregates over them, listing none.
+    Gives a row for each event that completes matches of a pattern, and lists none.
 
     Attributes
     ----------
@@ -89,19 +85,13 @@ class PatternCountTask:
         The pattern.
     layout : Layout
         Where things are in the input.
-    measured : tuple of Measured
-        The aggregates.
-    key_columns : tuple of str
-        The key's columns.
-    schema : StructType
-        The key, the time, the counts and the aggregates.
+    rows : EndingRows
+        What is wanted of the matches that an event completes.
     """
 
     pattern: Pattern
     layout: Layout
-    measured: tuple[Measured, ...]
-    key_columns: tuple[str, ...]
-    schema: StructType
+    rows: EndingRows
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield a row for each event, or end of a window, that completes matches."""
@@ -109,30 +99,18 @@ class PatternCountTask:
         keyed = _KeyedRuns(nfa, self.layout)
         with running(self.layout.pattern) as context, opened(nfa, context, "a condition"):
             for events in whole_keys(batches, self.layout):
-                for store, ended in keyed.of(events, lambda own: self._payloads(own, nfa)):
-                    rows = list(self._rows(store, ended))
-                    if rows:
-                        yield count_batch(rows, self.schema)
+                runs = keyed.of(events, lambda own: self.rows.payloads(own, nfa.stages))
+                for own, _, ended in runs:
+                    endings = list(self._endings(ended))
+                    if endings:
+                        yield from self.rows.table(own, endings).to_batches()
 
-    def _payloads(self, events: pa.Table, nfa: NFA) -> Payloads:
-        asked = [m for m in self.measured if m.variable is not None]
-        measures = [
-            Measure(nfa.stages.index(str(m.variable)), event_values(events, m.attribute))
-            for m in asked
-        ]
-        return CountPayloads(measures)
-
-    def _rows(self, store: EventStore, ended: Iterator[Ended]) -> Iterator[Sequence[Any]]:
+    def _endings(self, ended: Iterator[Ended]) -> Iterator[Ending]:
         by_event: dict[tuple[int, int | None], list[Any]] = {}
         for at, time, payload in ended:
-            by_event.setdefault((at, time), []).append((at, *payload))
-        size = sum(m.variable is not None for m in self.measured)
-        for (at, time), counted in by_event.items():
-            count, totals = added(counted, size)
-            row = store.take([at], self.key_columns)
-            keys = [row.column(name)[0].as_py() for name in self.key_columns]
-            moment = None if time is None else time * (self.layout.time_unit or 1)
-            yield count_row(self.schema, self.measured, keys, moment, count, totals)
+            by_event.setdefault((at, time), []).append(payload)
+        for (at, time), carried in by_event.items():
+            yield at, time, self.rows.ending(carried)
 
 
 @attrs.frozen(eq=False)
@@ -167,7 +145,7 @@ class PatternListTask:
             opened(self.consumer, context, "a function"),
         ):
             for events in whole_keys(batches, self.layout):
-                for store, ended in keyed.of(events, lambda _: NodePayloads()):
+                for _, store, ended in keyed.of(events, lambda _: NodePayloads()):
                     for found in self._found(nfa, ended):
                         yield from to_batches(self.consumer, self.consumer.consume(found, store))
 

@@ -12,7 +12,8 @@ from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.evaluation.streamed import StreamedQuery
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase.model import Query
-from pyflinkcep.spark.matching.query_matcher import QueryMatcher
+from pyflinkcep.spark.matching.ending_rows import EndingRows
+from pyflinkcep.spark.matching.query_matcher import EndingMatcher, QueryMatcher
 from pyflinkcep.spark.matching.query_table import QueryColumns
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
 
@@ -40,12 +41,15 @@ class QueryStreamPlan(BucketPlan):
         How matches are found.
     output : str
         Which of them are wanted.
+    rows : EndingRows or None
+        What is wanted of the matches that an event completes; None if they are listed.
     """
 
     query: Query
     columns: QueryColumns
     evaluation: str
     output: str
+    rows: EndingRows | None = None
 
     def task(self, context: RuntimeContext) -> QueryStreamTask:
         """Return the plan ready to run."""
@@ -65,7 +69,11 @@ class QueryStreamTask(BucketTask):
     def __init__(self, plan: QueryStreamPlan) -> None:
         super().__init__(plan)
         streamed = StreamedQuery(plan.query, plan.evaluation, plan.output)
-        self.matcher = QueryMatcher(streamed, plan.columns)
+        self.matcher = (
+            QueryMatcher(streamed, plan.columns)
+            if plan.rows is None
+            else EndingMatcher(streamed, plan.columns, plan.rows)
+        )
 
     def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
         """Return queued events without what another pattern asked of them."""

@@ -20,7 +20,7 @@ from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
 from pyflinkcep.spark.worker.runtime import running
 
-__all__ = ["UnpackTask", "pack_results", "unpack_results"]
+__all__ = ["RowsTask", "UnpackTask", "pack_results", "unpack_results"]
 
 
 @attrs.frozen(eq=False)
@@ -66,6 +66,18 @@ class UnpackTask:
             late = read_table(row["late"])
             schema = arrow_schema(self.consumer.schemas[self.late_output])
             yield from to_batches(self.consumer, {self.late_output: late.cast(schema)})
+
+
+@attrs.frozen(eq=False)
+class RowsTask:
+    """The work after a stateful operator that makes rows itself: they are unpacked."""
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows."""
+        for batch in batches:
+            for events in batch.column("events").to_pylist():
+                if events is not None:
+                    yield from read_table(events).to_batches()
 
 
 def pack_results(found: Found, events: EventStore) -> tuple[bytes, bytes]:

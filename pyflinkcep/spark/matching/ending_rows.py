@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A row for each event that completes matches: numbers and aggregates, or all in packed form."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from pyflinkcep.compact.counting import CountPayloads, Measure, Total
+from pyflinkcep.compact.matches import Measured
+from pyflinkcep.compact.nodes import Node, NodePayloads
+from pyflinkcep.compact.packed import Packed, packed
+from pyflinkcep.evaluation.queries import Compressed
+from pyflinkcep.evaluation.sequences import added
+from pyflinkcep.nfa.runs import Payloads
+from pyflinkcep.spark.arrow.columns import PREFIX
+from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.arrow.retyping import retyped
+
+__all__ = ["COUNT_TEXT", "Ask", "Ending", "EndingRows", "PackedRows", "TotalRows", "event_values"]
+
+COUNT_TEXT = f"{PREFIX}count"
+"""The column with the count as text, exact to any size."""
+
+Ending = tuple[int, int | None, Sequence[Any]]
+"""(position of the completing event, time in milliseconds or None for the end of the input, what
+its matches come to)."""
+
+Ask = Callable[[Compressed], Iterator[tuple[Any, ...]]]
+"""Asks for endings: the position of the completing event, followed by what its matches come to."""
+
+_MOST = 10**38
+_NOTHING: Total = (0, 0, None, None)
+
+
+@attrs.frozen(eq=False)
+class EndingRows(ABC):
+    """
+    Makes the rows.
+
+    Attributes
+    ----------
+    schema : StructType
+        The key, the time, and what subclasses add.
+    key_columns : tuple of str
+        The key's columns.
+    time_unit : int or None
+        Units of the time column in a millisecond; None if it is in milliseconds.
+    """
+
+    schema: StructType
+    key_columns: tuple[str, ...]
+    time_unit: int | None
+
+    @property
+    @abstractmethod
+    def what(self) -> str:
+        """What they have, in a word, to tell the outputs of a query apart."""
+
+    @abstractmethod
+    def asked(self, events: pa.Table) -> Ask:
+        """Return what asks for the endings among events."""
+
+    @abstractmethod
+    def payloads(self, events: pa.Table, stages: Sequence[str]) -> Payloads:
+        """Return what the partial matches of a pattern over events have to carry."""
+
+    @abstractmethod
+    def ending(self, carried: Sequence[Any]) -> Sequence[Any]:
+        """Return what completed matches come to, given what they carried."""
+
+    @abstractmethod
+    def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
+        """Return the columns after key and time, given what endings come to."""
+
+    def table(self, events: pa.Table, listed: Sequence[Ending]) -> pa.Table:
+        """Return the rows of endings."""
+        last = events.select(list(self.key_columns)).take(
+            pa.array([at for at, _, _ in listed], pa.int64())
+        )
+        times = [None if time is None else time * (self.time_unit or 1) for _, time, _ in listed]
+        columns = [
+            *last.columns,
+            pa.array(times, pa.int64()),
+            *self.columns(events, [found for _, _, found in listed]),
+        ]
+        wanted = arrow_schema(self.schema)
+        shown = [retyped(c, field.type) for c, field in zip(columns, wanted, strict=True)]
+        return pa.table(shown, schema=wanted)
+
+
+@attrs.frozen(eq=False)
+class TotalRows(EndingRows):
+    """
+    Rows of numbers of matches, and of aggregates over them.
+
+    Attributes
+    ----------
+    measured : tuple of Measured
+        The aggregates; their columns are the last ones of the schema.
+    """
+
+    measured: tuple[Measured, ...]
+
+    @property
+    def what(self) -> str:
+        """Totals."""
+        return "totals"
+
+    def asked(self, events: pa.Table) -> Ask:
+        """Return what asks for counts and totals."""
+        measures = [(str(m.variable), event_values(events, m.attribute)) for m in self.of_events]
+        return lambda found: found.totals_by_event(measures)
+
+    def payloads(self, events: pa.Table, stages: Sequence[str]) -> Payloads:
+        """Return what counts and measures partial matches."""
+        return CountPayloads(
+            [
+                Measure(stages.index(str(m.variable)), event_values(events, m.attribute))
+                for m in self.of_events
+            ]
+        )
+
+    def ending(self, carried: Sequence[Any]) -> Sequence[Any]:
+        """Return the count and the totals."""
+        return added(((0, *payload) for payload in carried), len(self.of_events))
+
+    @property
+    def of_events(self) -> list[Measured]:
+        """The aggregates over events, not over matches alone."""
+        return [m for m in self.measured if m.variable is not None]
+
+    def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
+        """Return the count, its logarithm, its text, and the aggregates."""
+        counts = [count for count, _ in found]
+        fields = self.schema.fields[len(self.schema.fields) - len(self.measured) :]
+        values = [self._values(count, totals) for count, totals in found]
+        return [
+            pa.array([_decimal(count) for count in counts], pa.decimal128(38, 0)),
+            pa.array([_log10(count) for count in counts], pa.float64()),
+            pa.array([str(count) for count in counts]),
+            *(
+                pa.array([_as(row[n], field.dataType.typeName()) for row in values], type_)
+                for n, (field, type_) in enumerate(zip(fields, self._types(), strict=True))
+            ),
+        ]
+
+    def _types(self) -> list[pa.DataType]:
+        types = arrow_schema(self.schema).types
+        return list(types[len(types) - len(self.measured) :])
+
+    def _values(self, count: int, totals: Iterable[Total]) -> list[Any]:
+        own = iter(totals)
+        nothing = _NOTHING
+        return [
+            m.result(count, nothing if m.variable is None else next(own)) for m in self.measured
+        ]
+
+
+@attrs.frozen(eq=False)
+class PackedRows(EndingRows):
+    """
+    Rows of matches in packed form.
+
+    Attributes
+    ----------
+    event_columns : tuple of str
+        The events' own columns.
+    variables : tuple of str
+        What the numbers of nodes stand for.
+    """
+
+    event_columns: tuple[str, ...]
+    variables: tuple[str, ...]
+
+    @property
+    def what(self) -> str:
+        """Packed matches."""
+        return "packed"
+
+    def asked(self, events: pa.Table) -> Ask:
+        """Return what asks for the nodes of last events."""
+        return lambda found: found.roots_by_event()
+
+    def payloads(self, events: pa.Table, stages: Sequence[str]) -> Payloads:
+        """Return what makes nodes of partial matches."""
+        places = {name: number for number, name in enumerate(self.variables)}
+        return _NodesOfStages([places.get(stage, -1) for stage in stages])
+
+    def ending(self, carried: Sequence[Any]) -> Sequence[Any]:
+        """Return the nodes."""
+        return (carried,)
+
+    def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
+        """Return the count, the events, the nodes and the roots."""
+        rows = [packed(roots) for (roots,) in found]
+        shown = events.select(list(self.event_columns))
+        taken = shown.take(
+            pa.array([at for row in rows for at in row.events], pa.int64())
+        ).combine_chunks()
+        chunks = [c.chunk(0) if c.num_chunks else pa.array([], c.type) for c in taken.columns]
+        structs = pa.StructArray.from_arrays(chunks, fields=list(taken.schema))
+        return [
+            pa.array([_decimal(row.count) for row in rows], pa.decimal128(38, 0)),
+            pa.ListArray.from_arrays(_offsets(len(row.events) for row in rows), structs),
+            _nodes(rows),
+            pa.array([row.roots for row in rows], pa.list_(pa.int32())),
+        ]
+
+
+class _NodesOfStages(NodePayloads):
+    """Nodes with the numbers of variables in place of those of a pattern's stages."""
+
+    def __init__(self, variables: Sequence[int]) -> None:
+        self._variables = variables
+
+    def begun(self, component: int, at: int) -> Node:
+        return self._variables[component], at, None
+
+    def taken(self, payload: Node, component: int, at: int) -> Node:
+        return self._variables[component], at, payload
+
+
+def event_values(events: pa.Table, attribute: str | None) -> Sequence[Any] | None:
+    """Return an attribute of all events; None to count events."""
+    if attribute is None:
+        return None
+    values: Sequence[Any] = events.column(attribute).to_pylist()
+    return values
+
+
+def _taken(events: pa.Table, columns: Iterable[str], positions: Sequence[int]) -> pa.Table:
+    return events.select(list(columns)).take(pa.array(positions, pa.int64()))
+
+
+def _nodes(rows: Sequence[Packed]) -> pa.Array:
+    nodes = [node for row in rows for node in row.nodes]
+    columns = [
+        pa.array([stage for stage, _, _ in nodes], pa.int32()),
+        pa.array([event for _, event, _ in nodes], pa.int32()),
+        pa.array([following for _, _, following in nodes], pa.list_(pa.int32())),
+    ]
+    structs = pa.StructArray.from_arrays(columns, names=["stage", "event", "next"])
+    return pa.ListArray.from_arrays(_offsets(len(row.nodes) for row in rows), structs)
+
+
+def _offsets(sizes: Iterable[int]) -> pa.Array:
+    return pa.array(np.r_[0, np.cumsum(list(sizes), dtype=np.int64)], pa.int32())
+
+
+def _as(value: Any, type_name: str) -> Any:
+    if value is None or type_name == "string":
+        return value
+    if type_name == "decimal":
+        return _decimal(value)
+    return float(value) if type_name == "double" else int(value)
+
+
+def _decimal(value: int) -> Decimal | None:
+    """Return a number as decimal(38,0), None beyond its range."""
+    return Decimal(value) if abs(value) < _MOST else None
+
+
+def _log10(count: int) -> float:
+    """Return the logarithm of a count that may be too large for a float."""
+    shift = max(count.bit_length() - 1000, 0)
+    return math.log10(count >> shift) + shift * math.log10(2)

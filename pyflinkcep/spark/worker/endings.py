@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A task that gives a row for each event that completes matches of a query, and lists none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import attrs
+import pyarrow as pa
+
+from pyflinkcep.evaluation import compressed_matches
+from pyflinkcep.sase.model import Query
+from pyflinkcep.spark.matching.ending_rows import EndingRows
+from pyflinkcep.spark.matching.query_table import QueryColumns
+from pyflinkcep.spark.worker.query_task import keyed_tables
+from pyflinkcep.spark.worker.runtime import running
+
+__all__ = ["EndingsTask"]
+
+_MOST_ROWS = 1024
+
+
+@attrs.frozen(eq=False)
+class EndingsTask:
+    """
+    The work on one partition of a bounded DataFrame.
+
+    Attributes
+    ----------
+    query : Query
+        The query.
+    columns : QueryColumns
+        What it reads of events.
+    rows : EndingRows
+        What is wanted of the matches that an event completes.
+    """
+
+    query: Query
+    columns: QueryColumns
+    rows: EndingRows
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield a row for each event that completes matches."""
+        with running(self.columns.layout.pattern):
+            for events, table in keyed_tables(batches, self.columns):
+                found = self.rows.asked(events)(compressed_matches(self.query, table))
+                endings = ((at, table.times[at], ending) for at, *ending in found)
+                while part := list(islice(endings, _MOST_ROWS)):
+                    yield from self.rows.table(events, part).to_batches()
