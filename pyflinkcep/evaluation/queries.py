@@ -116,17 +116,16 @@ class _Listed:
             yield at, len(matches), tuple(totals)
 
     def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
-        ending: dict[int, dict[tuple[int, ...], Node]] = {}
+        ending: dict[int, list[Node]] = {}
         known: dict[tuple[tuple[int, int], ...], Node] = {}
-        for match in self.matches():
+        for match in sorted(self.matches(), key=lambda match: list(match.values())):
             way = [(n, at) for n, own in enumerate(match.values()) for at in own]
             node: Node | None = None
             for size, event in enumerate(way, 1):
                 node = known.setdefault(tuple(way[:size]), (*event, node))
             assert node is not None
-            ending.setdefault(way[-1][1], {})[tuple(at for _, at in way)] = node
-        for at, nodes in ending.items():
-            yield at, list(nodes.values())
+            ending.setdefault(way[-1][1], []).append(node)
+        yield from ending.items()
 
 
 def _total(matches: Iterable[MatchPositions], variable: str, values: Sequence[Any] | None) -> Total:
