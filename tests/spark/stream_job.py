@@ -71,12 +71,12 @@ def main(master: str, folder: str, modes: str, files: str, slow_ms: str = "0") -
     for mode in modes.split(","):
         if mode == "batch":
             table = spark.read.schema(SCHEMA).json(f"{folder}/source")
-            matches(table, 0).write.json(f"{folder}/batch")
+            matches(table, 0, "ts").write.json(f"{folder}/batch")
             continue
         reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files)
         table = reader.json(f"{folder}/source").withColumn("time", F.timestamp_millis("ts"))
         table = table.withWatermark("time", "30 milliseconds")
-        result = alerts(table) if mode.startswith("sql") else matches(table, int(slow_ms))
+        result = alerts(table) if mode.startswith("sql") else matches(table, int(slow_ms), "time")
         if mode.endswith("flush"):
             result.flush(f"{folder}/checkpoint").write.json(f"{folder}/{mode}")
             continue
@@ -94,10 +94,10 @@ def alerts(table: DataFrame) -> Any:
     return CEP.sql(table.sparkSession, SQL, keyGroups=16)
 
 
-def matches(table: DataFrame, slow_ms: int) -> Any:
+def matches(table: DataFrame, slow_ms: int, time: str) -> Any:
     """Return each match as a row."""
     stream = CEP.pattern(keyBy(table, "user"), pattern(slow_ms), keyGroups=16)
-    return stream.inEventTime("ts").process(_collect, PAIR)
+    return stream.inEventTime(time).process(_collect, PAIR)
 
 
 def _collect(match: Any, ctx: Any, out: Any) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import count
 
 import attrs
 import pyarrow as pa
@@ -14,15 +13,16 @@ from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.spark.arrow.columns import BITS, HASH, quoted
-from pyflinkcep.spark.arrow.internals import analysed_plan, arrow_schema
+from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
+from pyflinkcep.spark.plan.counters import counters_name
 from pyflinkcep.spark.plan.flush import stored_state
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.prefilter import droppable_events
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.plan.watermark import StreamWatermark, streaming_nodes
+from pyflinkcep.spark.plan.watermark import StreamWatermark
 from pyflinkcep.spark.state.fingerprint import fingerprint
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
@@ -134,7 +134,8 @@ class StreamJob:
         DataFrame
             The main output alone, or all outputs tagged. Its progress has the observed metrics
             ``numLateRecordsDropped``, ``numPartialMatchesDropped``, ``stateBytesRead`` and
-            ``stateBytesWritten`` under the name ``CEP: <pattern>``.
+            ``stateBytesWritten`` under the name ``CEP: <pattern>``, with a number if another job of
+            the session looks alike.
         """
         choose_state_store(self.events.sparkSession)
         plan, name = self.plan, self.name
@@ -157,7 +158,7 @@ class StreamJob:
         )
         dropped = F.sum("lateRecords") if self.late_output is None else F.sum(F.lit(0))
         observed = results.observe(
-            _free_name(name, self.events),
+            counters_name(name, self.events, plan, self.unpack, self.late_output),
             F.coalesce(dropped, F.lit(0)).alias("numLateRecordsDropped"),
             F.coalesce(F.sum("droppedMatches"), F.lit(0)).alias("numPartialMatchesDropped"),
             F.coalesce(F.sum("stateBytesRead"), F.lit(0)).alias("stateBytesRead"),
@@ -207,16 +208,6 @@ def watermark_of(source: EventSource) -> StreamWatermark:
     if source.time_column is None:
         return StreamWatermark(None, False, "")
     return StreamWatermark.of(source.dataframe, source.time_column)
-
-
-def _free_name(name: str, events: DataFrame) -> str:
-    """Return a name for counters that no pattern below has, for those must differ in a query."""
-    below = analysed_plan(events)
-    if below is None:
-        return name
-    taken = {node.name() for node in streaming_nodes(below) if node.nodeName() == "CollectMetrics"}
-    names = (f"{name} ({number})" if number > 1 else name for number in count(1))
-    return next(free for free in names if free not in taken)
 
 
 def choose_state_store(spark: SparkSession) -> None:

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names of streams' counters, which Spark wants to differ within a query."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import count
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark.serializers import CloudPickleSerializer
+from pyspark.sql import DataFrame, SparkSession
+
+from pyflinkcep.spark.arrow.internals import analysed_plan
+from pyflinkcep.spark.plan.watermark import streaming_nodes
+
+__all__ = ["counters_name"]
+
+_pickler: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
+
+_named: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
+"""What has each name in a session. On the driver only: whether two results will meet in one query
+cannot be known when they are made, and Spark refuses a query with two counters of one name."""
+
+
+def counters_name(name: str, events: DataFrame, *settings: object) -> str:
+    """
+    Return a name for the counters of a job that no other job of the session has.
+
+    Parameters
+    ----------
+    name : str
+        The name of the job. The first job gets it, others that look alike a number behind it.
+    events : DataFrame
+        What the job reads.
+    settings : objects
+        What the job does. One that is made again, as when a notebook's cell runs twice, keeps its
+        name.
+    """
+    named = _named.setdefault(events.sparkSession, {})
+    digest = hashlib.sha256(_pickler.dumps(settings))
+    digest.update(str(events.semanticHash()).encode())
+    job = digest.hexdigest()
+    below = analysed_plan(events)
+    nodes = () if below is None else streaming_nodes(below)
+    taken = {node.name() for node in nodes if node.nodeName() == "CollectMetrics"}
+    names = (f"{name} ({number})" if number > 1 else name for number in count(1))
+    found = next(free for free in names if free not in taken and named.get(free, job) == job)
+    named[found] = job
+    return found
