@@ -16,6 +16,7 @@ _SPEED = (
     ("stream", "python"),
     ("naive", ""),
 )
+_PARTS = ("addBatch", "queryPlanning", "latestOffset", "walCommit", "commitOffsets")
 
 
 def markdown(document: dict[str, Any], measurements: Sequence[Measurement]) -> str:
@@ -100,7 +101,7 @@ def _streams(best: Sequence[Measurement]) -> str:
                 f"{d['steady_rate']:,.0f}" if "steady_rate" in d else "",
                 _kib(d.get("state_bytes_read")),
                 _kib(d.get("state_bytes_written")),
-                _seconds_by(d.get("parts_s", {}), ("addBatch", "queryPlanning", "walCommit")),
+                _seconds_by(d.get("parts_s", {}), _PARTS),
                 f"{d['flush_seconds']:.1f}",
             ]
         )
@@ -120,12 +121,14 @@ def _latency(best: Sequence[Measurement]) -> str:
                 f"{d['micro_batch']:,}",
                 d["micro_batches"],
                 *(f"{d[name]:.2f}" for name in ("median_s", "p95_s", "max_s")),
+                _seconds_by(d.get("parts_s", {}), _PARTS),
                 _kib(d.get("state_bytes_read")),
                 _kib(d.get("state_bytes_written")),
             ]
         )
     head = ["workload", "keys", "events a batch", "batches", "median, s", "95 %, s", "longest, s"]
-    return _table([*head, "state read KiB", "state written KiB"], rows)
+    head += ["mean parts of a batch, s", "state read KiB", "state written KiB"]
+    return _table(head, rows)
 
 
 def _memory(best: Sequence[Measurement]) -> str:

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unbounded jobs: events a second in large micro-batches, time to an alert in small ones."""
+"""Unbounded jobs: events per second in large micro-batches."""
 
 from __future__ import annotations
 
-import statistics
 import tempfile
 import time
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +49,12 @@ def measure_stream(
         means per micro-batch: bytes of state, and the parts of its duration.
     """
     per_file = max(1, micro_batch // _FILES_PER_BATCH)
-    events = _read(spark, write_events(source, cache, per_file), _FILES_PER_BATCH)
-    result = _matches(events, workload, variant)
+    events = read_stream(spark, write_events(source, cache, per_file), _FILES_PER_BATCH)
+    result = stream_matches(events, workload, variant)
     observed = result.toDF().observe(_ANSWER, *answer_columns(result.toDF()))
     with tempfile.TemporaryDirectory() as checkpoint:
         with PeakMemory() as memory:
-            query = _start(observed.writeStream.format("noop"), checkpoint)
+            query = start_query(observed.writeStream.format("noop"), checkpoint)
             query.awaitTermination()
         begin = time.perf_counter()
         rest = result.flush(checkpoint).toDF().agg(*answer_columns(result.toDF())).collect()[0]
@@ -70,93 +68,40 @@ def measure_stream(
         source=source.name,
         events=source.events,
         keys=keys,
-        seconds=sum(map(_seconds, progress)),
+        seconds=sum(map(trigger_seconds, progress)),
         matches=rest["matches"] + sum(a["matches"] for a in answers),
         checksum=rest["checksum"] + sum(a["checksum"] for a in answers),
         details={
             "micro_batch": micro_batch,
             "flush_seconds": flush_seconds,
-            **_steady(progress),
+            **steady_details(progress),
             "peak_mib": memory.peaks,
         },
     )
 
 
-def measure_latency(
-    spark: SparkSession,
-    source: EventSource,
-    keys: int,
-    workload: Workload,
-    variant: str,
-    cache: Path,
-    micro_batch: int,
-) -> Measurement:
-    """
-    Measure, in small micro-batches, from the trigger to the alert in the sink.
-
-    A micro-batch gives what its own latest event releases. So the time is from the start of the
-    trigger of the micro-batch that brings that event until its alerts are in the driver's hands.
-    """
-    events = _read(spark, write_events(source, cache, micro_batch), 1)
-    result = _matches(events, workload, variant)
-    received: dict[int, tuple[float, Any]] = {}
-
-    def sink(alerts: DataFrame, batch: int) -> None:
-        rows = alerts.agg(*answer_columns(alerts)).collect()
-        received[batch] = (time.time(), rows[0])
-
-    with tempfile.TemporaryDirectory() as checkpoint:
-        query = _start(result.toDF().writeStream.foreachBatch(sink), checkpoint)
-        query.awaitTermination()
-        rest = result.flush(checkpoint).toDF().agg(*answer_columns(result.toDF())).collect()[0]
-    progress = [dict(p) for p in query.recentProgress]
-    began = {p["batchId"]: datetime.fromisoformat(p["timestamp"]).timestamp() for p in progress}
-    latencies = [
-        at - began[batch]
-        for batch, (at, row) in sorted(received.items())
-        if batch in began and row["matches"]
-    ]
-    steady = sorted(latencies[len(latencies) // 5 :])
-    return Measurement(
-        engine="latency",
-        workload=workload.name,
-        variant=variant,
-        source=source.name,
-        events=source.events,
-        keys=keys,
-        seconds=sum(map(_seconds, progress)),
-        matches=rest["matches"] + sum(row["matches"] for _, row in received.values()),
-        checksum=rest["checksum"] + sum(row["checksum"] for _, row in received.values()),
-        details={
-            "micro_batch": micro_batch,
-            "micro_batches": len(steady),
-            "median_s": statistics.median(steady),
-            "p95_s": steady[int(len(steady) * 0.95)],
-            "max_s": steady[-1],
-            **_steady(progress),
-        },
-    )
-
-
-def _read(spark: SparkSession, folder: Path, files: int) -> DataFrame:
+def read_stream(spark: SparkSession, folder: Path, files: int) -> DataFrame:
+    """Return a stream of `files` files per micro-batch."""
     reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files)
     return reader.parquet(str(folder)).withWatermark("ts", _DELAY)
 
 
-def _matches(events: DataFrame, workload: Workload, variant: str) -> Any:
+def stream_matches(events: DataFrame, workload: Workload, variant: str) -> Any:
     """Return the matches, as a result that can be flushed; no event is late here."""
     return CEP.pattern(keyBy(events, "key"), workload.pattern(variant)).toDF()
 
 
-def _start(writer: Any, checkpoint: str) -> StreamingQuery:
+def start_query(writer: Any, checkpoint: str) -> StreamingQuery:
+    """Start a query that ends when its source is read."""
     return writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start()
 
 
-def _seconds(progress: dict[str, Any]) -> float:
+def trigger_seconds(progress: dict[str, Any]) -> float:
+    """Return how long a micro-batch took."""
     return progress["durationMs"]["triggerExecution"] / 1000
 
 
-def _steady(progress: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def steady_details(progress: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return means over the micro-batches that match events and bring new ones."""
     steady = [p for p in progress[1:] if p["numInputRows"]]
     if not steady:
@@ -169,7 +114,7 @@ def _steady(progress: Sequence[dict[str, Any]]) -> dict[str, Any]:
         for name, duration in p["durationMs"].items():
             parts.setdefault(name, []).append(duration / 1000)
     return {
-        "steady_rate": sum(p["numInputRows"] for p in steady) / sum(map(_seconds, steady)),
+        "steady_rate": sum(p["numInputRows"] for p in steady) / sum(map(trigger_seconds, steady)),
         "state_bytes_read": _mean([m["stateBytesRead"] for m in state]),
         "state_bytes_written": _mean([m["stateBytesWritten"] for m in state]),
         "parts_s": {name: round(sum(d) / len(steady), 3) for name, d in parts.items()},

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.benchmark import batch, clauses, parts, peers, stream
+from tests.benchmark import batch, clauses, latency, parts, peers, stream
 from tests.benchmark.clauses import CLAUSES, HARD, LOOP, Clause
 from tests.benchmark.events import EventSource, PendingEvents, RandomEvents
 from tests.benchmark.measurement import Measurement
@@ -136,20 +136,23 @@ class Suites:
                     yield measure(events, source, keys)
 
     def latency(self) -> Iterator[Measurement]:
-        """Measure the time to an alert in small micro-batches."""
+        """Measure the time to an alert in small micro-batches, and that of an empty query."""
         settings = self._settings
         for keys in settings.keys:
             source = settings.source(keys, settings.small_batch * _LATENCY_BATCHES)
-            workload = WORKLOADS["relaxed"]
-            yield stream.measure_latency(
-                self._spark,
-                source,
-                keys,
-                workload,
-                VARIANTS[0],
-                settings.cache,
-                settings.small_batch,
+            yield latency.measure_nothing(
+                self._spark, source, keys, settings.cache, settings.small_batch
             )
+            for workload in self._chosen():
+                yield latency.measure_latency(
+                    self._spark,
+                    source,
+                    keys,
+                    workload,
+                    VARIANTS[0],
+                    settings.cache,
+                    settings.small_batch,
+                )
 
     def parts(self) -> Iterator[Measurement]:
         """Print where the time of the bounded jobs goes."""

@@ -12,10 +12,11 @@ import pytest
 from pyflinkcep.testing import match
 from tests.benchmark import batch
 from tests.benchmark.events import PendingEvents, RandomEvents
+from tests.benchmark.latency import measure_latency
 from tests.benchmark.measurement import Measurement, disagreements, load, save
 from tests.benchmark.naive import NAIVE
 from tests.benchmark.report import markdown
-from tests.benchmark.stream import measure_latency, measure_stream
+from tests.benchmark.stream import measure_stream
 from tests.benchmark.workloads import PENDING, VARIANTS, WORKLOADS
 
 EVENTS = RandomEvents(events=8_000, keys=200, types=5, seed=7)
