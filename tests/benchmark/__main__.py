@@ -29,6 +29,7 @@ COMMANDS = {
     "scaling": Suites.scaling,
     "pending": Suites.pending,
     "sql": Suites.sql,
+    "passing": Suites.passing,
 }
 
 

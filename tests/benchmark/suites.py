@@ -10,12 +10,20 @@ from pathlib import Path
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.benchmark import batch, clauses, latency, parts, peers, stream
+from tests.benchmark import batch, clauses, latency, parts, passing, peers, stream
 from tests.benchmark.clauses import CLAUSES, HARD, LOOP, Clause
-from tests.benchmark.events import EventSource, PendingEvents, RandomEvents
+from tests.benchmark.events import EventSource, PassingKeys, PendingEvents, RandomEvents
 from tests.benchmark.measurement import Measurement
 from tests.benchmark.naive import NAIVE
-from tests.benchmark.workloads import PENDING, VARIANTS, WORKLOADS, Workload, any_within, chain
+from tests.benchmark.workloads import (
+    PENDING,
+    PENDING_FOR,
+    VARIANTS,
+    WORKLOADS,
+    Workload,
+    any_within,
+    chain,
+)
 
 _GROWTH = (1, 4, 16)
 _KEYS = (1, 100, 10_000, 500_000)
@@ -25,6 +33,7 @@ _LATENCY_BATCHES = 50
 _OTHERS_PER_PARTIAL = 5
 _LOOPS = (10_000, 100_000, 1_000_000)
 _HARD_ROWS = (250_000, 1_000_000)
+_PASSING = 1_000_000
 
 
 @attrs.frozen
@@ -224,6 +233,11 @@ class Suites:
         jars = self._settings.flink_jars
         if jars is not None:
             yield peers.measure_flink_sql(jars, source, clause, self._settings.cores)
+
+    def passing(self) -> Iterator[Measurement]:
+        """Let a million keys come and go in a hundred micro-batches."""
+        source = PassingKeys(_PASSING, _PASSING // 40)
+        yield passing.measure_passing(self._spark, source, PENDING_FOR, self._settings.cache)
 
     # --- helpers
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -17,7 +18,7 @@ from tests.unit.spark.buckets import Bucket, SpyStorage, name_is
 
 pytestmark = pytest.mark.usefixtures("each_path")
 
-FLIPS = 60
+FLIPS = int(os.environ.get("DAMAGED_STATES", "240")) // 4
 
 Value = tuple[bytes, Callable[[SpyStorage, bytes], None]]
 """A value of state, and what replaces it."""
