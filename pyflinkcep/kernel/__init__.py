@@ -8,5 +8,6 @@ variable ``PYFLINKCEP_KERNEL`` is ``0``, everything runs on the plain path in Py
 """
 
 from pyflinkcep.kernel.bridge import Kernel, make_kernel, why_plain
+from pyflinkcep.kernel.search import Search, make_search
 
-__all__ = ["Kernel", "make_kernel", "why_plain"]
+__all__ = ["Kernel", "Search", "make_kernel", "make_search", "why_plain"]

@@ -21,13 +21,18 @@ from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase import parse as query_of
 from pyflinkcep.sase.table import EventTable
+from tests.conformance.sql_cases import standard_cases
 from tests.kernel_harness import KernelRun
 from tests.shorthand import parse
 from tests.unit.expressions.test_match_expressions import values_of
 from tests.unit.kernel.test_expressions import kernel_answer
+from tests.unit.match_recognize.lists import answer
 
 _module = sys.modules["pyflinkcep.kernel._kernel"]
 _NO_LIMIT = sys.maxsize
+_SEARCHED = "std-s7-140"
+"""A case of the standard whose conditions look at the match, so that much is remembered."""
+
 _EVENTS = ["a1", "b1", "a2", "b2", "c1", "b3", "a3", "c2", "b4"]
 
 
@@ -207,3 +212,23 @@ def test_other_keys_go_on() -> None:
         assert run.results() == expected
 
     assert failures > 50
+
+
+def test_every_allocation_of_a_search() -> None:
+    """Whichever allocation of a search of SQL:2016 fails, nothing is leaked."""
+    case = next(case for case in standard_cases() if case["id"] == _SEARCHED)
+    expected = answer(None, case)
+    gc.collect()
+    before, failures = _module.live(), 0
+
+    for _, error in _failing(lambda: answer(None, case)):
+        assert "out of memory while looking for a match" in str(error)
+        assert error.__cause__ is not None
+        error.__cause__.__traceback__ = error.__traceback__ = None
+        del error
+        gc.collect()
+        assert _module.live() == before
+        failures += 1
+
+    assert answer(None, case) == expected
+    assert failures > 5

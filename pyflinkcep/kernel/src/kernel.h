@@ -158,6 +158,10 @@ typedef struct {
 } KeyObject;
 
 extern PyType_Spec key_spec;
+
+/* search.c */
+
+extern PyType_Spec search_spec;
 KeyObject *key_object_new(const Kernel *kernel);
 
 #endif

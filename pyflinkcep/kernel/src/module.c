@@ -275,6 +275,12 @@ static int module_exec(PyObject *module) {
     if (add_type(module, "Join", &join_spec) < 0 || add_type(module, "Counter", &counter_spec) < 0)
         return -1;
     if (PyModule_AddObjectRef(module, "Key", (PyObject *)types->key) < 0) return -1;
+    PyObject *search = PyType_FromModuleAndSpec(module, &search_spec, NULL);
+    if (search == NULL || PyModule_AddObjectRef(module, "Search", search) < 0) {
+        Py_XDECREF(search);
+        return -1;
+    }
+    Py_DECREF(search);
     return PyModule_AddObjectRef(module, "Kernel", (PyObject *)types->kernel);
 }
 

@@ -9,15 +9,18 @@ from typing import Any, Protocol
 
 import attrs
 
-from pyflinkcep.errors import SkipError
+from pyflinkcep.errors import OutOfMemoryError, SkipError
+from pyflinkcep.kernel import make_search
 from pyflinkcep.match_recognize.standard.program import Op, Program
 from pyflinkcep.match_recognize.tree import Skip, SkipTo
 
-__all__ = ["Conditions", "Match", "Place", "find_matches"]
+__all__ = ["UNKNOWN", "Conditions", "Match", "Place", "find_matches"]
 
 _MOST_REMEMBERED = 500_000
 _MOST_BYTES = 1 << 28
-_UNKNOWN = 2
+UNKNOWN = 2
+"""In place of an answer: the condition was not asked."""
+
 _OPEN = -1
 """In place of where a match ends: rows that have not come yet decide."""
 
@@ -101,8 +104,12 @@ class Conditions(Protocol):
     remembers: bool
     is_timeless: bool
 
-    def about_position(self, variable: int) -> bool:
-        """Whether the condition of a variable looks at nothing but the row's position."""
+    def answers(self, variable: int) -> bytearray | None:
+        """
+        Return whether the condition of a variable holds for each row; :data:`UNKNOWN` if not asked.
+
+        None if it looks at more than the row's position.
+        """
 
     def begin(self, start: int, number: int, labels: bytearray) -> None:
         """Turn to another match; `labels` has the variables of its rows as they are taken."""
@@ -163,7 +170,10 @@ def find_matches(
     the same things known of the match.
     """
     place = Place() if place is None else place
-    search = _Search(program, conditions, size, place.before)
+    try:
+        search = _Search(program, conditions, size, place.before)
+    except MemoryError as cause:
+        raise _out_of_memory() from cause
     target = None
     if skip.variable is not None:
         names = subsets.get(skip.variable, (skip.variable,))
@@ -178,6 +188,13 @@ def find_matches(
         place.number += 1
         yield found
         place.start = _next_start(found, skip, target)
+
+
+def _out_of_memory() -> OutOfMemoryError:
+    return OutOfMemoryError(
+        "out of memory while looking for a match",
+        "give the workers more memory, PARTITION BY more columns, or write WITHIN",
+    )
 
 
 def _next_start(match: Match, skip: Skip, target: frozenset[int] | None) -> int:
@@ -227,24 +244,44 @@ class _Search:
         places = (len(splits) << program.loops) * (size + 1)
         is_positional = conditions.is_timeless and not any(conditions.updates)
         self._has_flags = is_positional and conditions.remembers and places <= _MOST_BYTES
-        if self._has_flags:
+        self._answers = [conditions.answers(v) for v in range(len(program.variables))]
+        self._compiled = make_search(
+            tuple((int(op), first, second) for op, first, second in program.code),
+            program.loops,
+            size,
+            self._first,
+            places if self._has_flags else 0,
+            conditions.remembers,
+            _MOST_REMEMBERED,
+            conditions.initial,
+            tuple(conditions.updates),
+            conditions.holds,
+            tuple(self._answers),
+            self._labels,
+            self._hidden,
+        )
+        if self._has_flags and self._compiled is None:
             self._flags = bytearray(places)
-        positional = [conditions.about_position(v) for v in range(len(program.variables))]
-        self._answers = [bytearray([_UNKNOWN]) * size if p else None for p in positional]
 
     def run(self, start: int, number: int) -> Match | None:
         """Return the preferred match that begins with a row, None if there is none."""
-        self._failed.clear()
-        self._conditions.begin(start, number, self._labels)
-        end = self._find(start, self._conditions.limit(start, self._size))
+        conditions = self._conditions
+        conditions.begin(start, number, self._labels)
+        limit, is_open = conditions.limit(start, self._size), conditions.is_open(start)
+        find = self._find if self._compiled is None else self._compiled.find
+        try:
+            end = find(start, limit, is_open)
+        except MemoryError as cause:
+            raise _out_of_memory() from cause
         self.is_open = end == _OPEN
         if end is None or self.is_open:
             return None
         size = end - start
         return Match(start, bytes(self._labels[:size]), bytes(self._hidden[:size]), number)
 
-    def _find(self, start: int, limit: int) -> int | None:
-        """Return where the preferred match ends; its variables are in the labels."""
+    def _find(self, start: int, limit: int, is_open: bool) -> int | None:
+        """See :class:`~pyflinkcep.kernel.Search`, which does the same."""
+        self._failed.clear()
         code, size, width = self._code, self._size, self._size + 1
         loops = self._program.loops
         every = (1 << loops) - 1
@@ -252,7 +289,7 @@ class _Search:
         labels, hidden, all_answers = self._labels, self._hidden, self._answers
         numbers, failed, flags = self._numbers, self._failed, self._flags
         has_flags, remembers = self._has_flags, conditions.remembers
-        is_open, first_row = conditions.is_open(start), self._first
+        first_row = self._first
         stack = array("q")
         states: list[tuple[Any, ...]] = []
         pc, row, mask, state = 0, start, 0, conditions.initial
@@ -270,7 +307,7 @@ class _Search:
                         holds: int = conditions.holds(first, row, taken)
                     else:
                         holds = answers[row]
-                        if holds == _UNKNOWN:
+                        if holds == UNKNOWN:
                             holds = answers[row] = conditions.holds(first, row, taken)
                     if holds:
                         hidden[row - start] = second

@@ -11,7 +11,7 @@ import attrs
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.match_recognize.expressions import Expression, read_expression
-from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
+from pyflinkcep.match_recognize.leaves import LABEL, LEAF, Leaf, labelled
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.scalar import condition_function
 from pyflinkcep.match_recognize.standard.matcher import Place, find_matches
@@ -160,8 +160,16 @@ class StandardPlan:
             expression = self.conditions[variable]
             kinds = {leaf: self._kind(leaf) for leaf in expression.leaves}
             leaves, function = condition_function(expression, kinds, self.ansi)
-            compiled[variable] = Condition(variable, expression.text, leaves, function)
+            is_leaf = self._is_row(expression)
+            compiled[variable] = Condition(variable, expression.text, leaves, function, is_leaf)
         return compiled
+
+    def _is_row(self, expression: Expression) -> bool:
+        """Whether Spark has answered all of a condition, for each row."""
+        if expression.sql.strip() != f"{LEAF}0":
+            return False
+        (leaf,) = expression.leaves
+        return leaf == Leaf("last", None, leaf.argument) and not leaf.has_label
 
     def _kind(self, leaf: Leaf) -> Kind:
         if leaf.function in ("count", "match_number"):

@@ -11,6 +11,7 @@ import attrs
 
 from pyflinkcep.errors import ConditionError
 from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
+from pyflinkcep.match_recognize.standard.matcher import UNKNOWN
 
 __all__ = ["Condition", "PartitionConditions", "at_hand"]
 
@@ -33,12 +34,15 @@ class Condition:
         What it takes of the match, in the order in which `function` wants it.
     function : callable
         Whether it holds, given the leaves' values.
+    is_leaf : bool
+        Whether it is a column of the row at hand, which holds the answer.
     """
 
     variable: str
     text: str
     leaves: tuple[Leaf, ...]
     function: Callable[[Sequence[Any]], bool]
+    is_leaf: bool = False
 
 
 def at_hand(leaf: Leaf, variable: str, members: Mapping[str, tuple[str, ...]]) -> bool:
@@ -108,9 +112,18 @@ class PartitionConditions:
         self.initial = tuple(_INITIAL.get(slot[0]) for slot in self._slots)
         self.updates = [self._update(name) for name in variables]
 
-    def about_position(self, variable: int) -> bool:
-        """Whether the condition of a variable looks at nothing but the row's position."""
-        return self._positional[variable] and self._asked[variable] is not None
+    def answers(self, variable: int) -> bytearray | None:
+        """Return whether the condition of a variable holds for each row, as far as it is known."""
+        condition = self._asked[variable]
+        if condition is None:
+            return bytearray([1]) * self._size
+        if not self._positional[variable]:
+            return None
+        if not condition.is_leaf:
+            return bytearray([UNKNOWN]) * self._size
+        (leaf,) = condition.leaves
+        column = self._columns[leaf.argument or ""]
+        return bytearray(map(bool, column))
 
     def begin(self, start: int, number: int, labels: bytearray) -> None:
         """Turn to another match."""
