@@ -214,7 +214,7 @@ class CEP:
             The statement: Spark's SQL, with ``table MATCH_RECOGNIZE ( … )`` after FROM or JOIN.
         dialect : {"flink", "standard"}
             Whose meaning the clause has: Flink SQL's, with its limits, or that of SQL:2016, with
-            the whole grammar, for bounded input.
+            the whole grammar; on streams without what later rows decide.
         keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
             See :meth:`pattern`.
 

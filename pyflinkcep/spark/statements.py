@@ -70,6 +70,11 @@ class SqlOptions:
             )
         KeyGroups(key_groups)
         limit = None if most is None else PartialMatchLimit(most, policy)
+        if limit is not None and dialect == "standard":
+            raise InvalidArgumentError(
+                'maxPartialMatches with dialect="standard", which has one partial match a key',
+                "leave it out, and bound what is kept of a key with WITHIN",
+            )
         return cls(dialect, StreamSettings(key_groups, on_pattern_change), limit)
 
 
@@ -181,7 +186,7 @@ def _matched(
     sensitive = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
     check_clause(clause, names, sensitive)
     if standard:
-        return standard_clause(frame, clause, names)
+        return standard_clause(frame, clause, names, options.settings)
     return flink_clause(frame, clause, names, options.settings, options.limit)
 
 
@@ -196,7 +201,9 @@ def _result(
 
     def explained() -> str:
         if matched.pattern is None or matched.events is None:
-            return f"{matched.description}\n  matched by the standard's rules, in Python\n{text}"
+            follows = f"\n  watermark: {matched.watermark}" if matched.watermark else ""
+            head = f"{matched.description}\n  matched by the standard's rules, in Python"
+            return f"{head}{follows}\n{text}"
         keys, time = matched.keys, matched.time
         unfiltered = why_unfiltered(False, False, False) if matched.events.isStreaming else ""
         return explanation(matched.pattern, matched.events, keys, time, unfiltered)

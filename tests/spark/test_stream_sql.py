@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pyflinkcep import CEP, matchRecognize
+from pyflinkcep.errors import CepError
 from tests.spark.streams import FileSource, failure, run, settings
 
 SCHEMA = "user string, ts bigint, result string"
@@ -69,6 +70,73 @@ def test_a_restarted_stream_and_its_flush_give_the_bounded_rows(
     assert first.rows
     assert second.rows
     assert sum(second.metrics("numLateRecordsDropped")) == 1
+
+
+STANDARD = """
+    PARTITION BY user ORDER BY time, ts DESC
+    MEASURES MATCH_NUMBER() AS no, CLASSIFIER() AS label, PREV(ts) AS before, FINAL COUNT(*) AS size
+    ALL ROWS PER MATCH WITH UNMATCHED ROWS
+    PATTERN (^ A? | F+ O?) WITHIN INTERVAL '5' SECOND
+    DEFINE A AS result = 'ok', F AS result = 'fail', O AS result = 'ok'
+"""
+
+
+def test_the_standards_meaning_on_a_stream(
+    spark: SparkSession, source: FileSource, tmp_path: Path
+) -> None:
+    """What is decided comes at once, two runs and flush give the bounded rows; late rows count."""
+    checkpoint = tmp_path / "checkpoint"
+
+    def result(clause: str = STANDARD, **more: Any) -> Any:
+        return matchRecognize(source.stream(spark), clause, dialect="standard", **more)
+
+    first = run(result(), checkpoint)
+    source.add([("v", 12_000, "fail"), ("u", 12_500, "ok")], [("v", 13_000, "ok")])
+    bounded = matchRecognize(source.bounded(spark), STANDARD, dialect="standard")
+    expected = plain(bounded.collect())
+    source.add([("u", 2500, "fail")])
+    changed = STANDARD.replace("F+ O?", "F+ O")
+    refused = failure(result(changed), checkpoint)
+    last = result()
+    second = run(last, checkpoint)
+    rest = last.flush(str(checkpoint)).collect()
+
+    assert plain([*first.rows, *second.rows, *rest]) == expected
+    assert len(expected) == 14
+    assert [len(first.rows), len(second.rows), len(rest)] == [8, 4, 2]
+    assert sum(second.metrics("numLateRecordsDropped")) == 1
+    assert "PatternChangedError: the checkpoint holds" in refused
+    assert "pattern: '(^ A? | F+ O?)' is now" in refused
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        ("ORDER BY time PATTERN (A $) MEASURES", "$ on a stream"),
+        ("ORDER BY time PATTERN (A) DEFINE A AS ts < NEXT(ts) MEASURES", "DEFINE A: NEXT on a stream"),
+        ("ORDER BY time PATTERN (A) MEASURES NEXT(A.ts)", "measure x: NEXT on a stream"),
+        ("ORDER BY result PATTERN (A) MEASURES", "ORDER BY must begin with the event time"),
+        ("ORDER BY time DESC PATTERN (A) MEASURES", "ORDER BY must begin with the event time"),
+        ("PATTERN (A) MEASURES", "ORDER BY must begin with the event time"),
+    ],
+)  # fmt: skip
+def test_what_the_end_of_a_stream_would_decide_is_refused(
+    spark: SparkSession, source: FileSource, clause: str, message: str
+) -> None:
+    """What cannot be decided in time is refused when it is planned, with its place and a hint."""
+    head, _, rest = clause.partition("PATTERN")
+    pattern, _, measure = rest.partition(" MEASURES")
+    pattern, _, define = pattern.partition(" DEFINE ")
+    text = f"{head} MEASURES {measure or 'COUNT(*)'} AS x PATTERN{pattern} DEFINE " + (
+        define or "A AS TRUE"
+    )
+
+    with pytest.raises(CepError) as raised:
+        matchRecognize(source.stream(spark), text, dialect="standard")
+
+    assert message in raised.value.message
+    assert "line 1, column" in raised.value.message
+    assert raised.value.hint
 
 
 def test_a_windowed_count_of_alerts_uses_the_rowtime(

@@ -34,6 +34,8 @@ class Matched:
         Its time column.
     flush : callable or None
         For streams: the output of a final watermark, on (checkpoint, operator id).
+    watermark : str
+        For streams with the standard's meaning: which watermark decides.
     """
 
     frame: DataFrame
@@ -43,3 +45,4 @@ class Matched:
     keys: tuple[str, ...] = ()
     time: str | None = None
     flush: Callable[[str, int], DataFrame] | None = None
+    watermark: str = ""

@@ -6,7 +6,6 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause, OrderColumn
 from pyflinkcep.spark.arrow.columns import HASH, POSITION, quoted
@@ -16,12 +15,16 @@ from pyflinkcep.spark.plan.clause_input import own_name
 from pyflinkcep.spark.plan.keys import KeyColumn, resolve_keys
 from pyflinkcep.spark.plan.matched import Matched
 from pyflinkcep.spark.plan.standard_job import StandardJob
+from pyflinkcep.spark.plan.standard_stream import run_stream
+from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.worker.standard import StandardTask
 
 __all__ = ["standard_clause"]
 
 
-def standard_clause(dataframe: DataFrame, clause: Clause, names: Names) -> Matched:
+def standard_clause(
+    dataframe: DataFrame, clause: Clause, names: Names, settings: StreamSettings
+) -> Matched:
     """
     Plan a clause.
 
@@ -33,20 +36,21 @@ def standard_clause(dataframe: DataFrame, clause: Clause, names: Names) -> Match
         The clause.
     names : Names
         What its names mean.
+    settings : StreamSettings
+        What a user may set for a stream.
 
     Raises
     ------
     CepError
-        If the clause means nothing, the input is a stream, or Spark cannot compute something.
+        If the clause means nothing, cannot be decided on a stream, or Spark cannot compute
+        something.
     """
-    if dataframe.isStreaming:
-        raise names.source.error(
-            'dialect="standard" on a stream',
-            'on streams there is dialect="flink"; write the stream to a table to match it so',
-            *clause.pattern_span,
-            NotSupportedError,
-        )
     job = StandardJob.analyse(dataframe, clause, names)
+    return run_stream(job, settings) if dataframe.isStreaming else _bounded(job)
+
+
+def _bounded(job: StandardJob) -> Matched:
+    dataframe, clause = job.dataframe, job.read.clause
     keys, expressions = resolve_keys(
         dataframe, [own_name(dataframe, key.text) for key in clause.partition], "MATCH_RECOGNIZE"
     )

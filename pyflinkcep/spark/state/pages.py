@@ -15,10 +15,13 @@ from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.state.sealed import seal, unseal
 from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["NO_DEADLINE", "Page", "read_stored"]
+__all__ = ["AT_THE_END", "NO_DEADLINE", "Page", "read_stored"]
 
 NO_DEADLINE = MAX_WATERMARK
 """The deadline of a key, or page, that waits for nothing but events."""
+
+AT_THE_END = MAX_WATERMARK - 1
+"""The deadline of a key, or page, that waits for events or the end of the input."""
 
 
 @attrs.define(eq=False)

@@ -15,7 +15,7 @@ from pyflinkcep.spark.arrow.columns import HASH, Ints
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.state.bucket_state import BucketState
-from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
+from pyflinkcep.spark.state.pages import AT_THE_END, NO_DEADLINE, Page
 from pyflinkcep.spark.state.sealed import naming_damage
 from pyflinkcep.spark.state.storage import BucketStorage, PageId
 from pyflinkcep.spark.worker.bucket_task import BucketTask
@@ -250,7 +250,7 @@ class BucketWork:
         come as far, for an event at or before it is late.
         """
         deadline = self.index.deadline
-        if deadline != NO_DEADLINE:
+        if deadline not in (NO_DEADLINE, AT_THE_END):
             return deadline
         return self._remembered(now)
 

@@ -75,7 +75,7 @@ def _run(
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     clause = read.clause
     place = {name.lower(): at for at, (name, _) in enumerate(columns)}
-    kinds = {sql: _kind(sql, columns) for sql in read.condition_arguments()}
+    kinds = {sql: kind_of(sql, columns) for sql in read.condition_arguments()}
     plan = read.plan(kinds, ansi=False, within=within)
     conditions = plan.compiled()
     keys = [place[key.text.lower()] for key in clause.partition]
@@ -138,7 +138,7 @@ def _machine(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
-def _kind(sql: str, columns: list[list[str]]) -> Kind:
+def kind_of(sql: str, columns: list[list[str]]) -> Kind:
     tree = parsed(sql)
     if tree.form is Form.COLUMN:
         return _KINDS[{name.lower(): kind for name, kind in columns}[tree.value[-1].lower()]]

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A clause with the standard's meaning on a stream: what can be decided in time, or refused."""
+
+from __future__ import annotations
+
+import json
+
+import attrs
+from pyspark.sql.types import LongType, TimestampNTZType, TimestampType
+
+from pyflinkcep.errors import CepError, InputError, NotSupportedError
+from pyflinkcep.match_recognize.standard.program import Op
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.matching.order import OrderColumns
+from pyflinkcep.spark.plan.clause_input import own_name
+from pyflinkcep.spark.plan.interpreter import check_workers
+from pyflinkcep.spark.plan.matched import Matched
+from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.plan.standard_job import StandardJob
+from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings, packed_schema, watermark_of
+from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.worker.standard_stream import StandardStreamPlan
+from pyflinkcep.spark.worker.unpack import RowsTask
+
+__all__ = ["run_stream"]
+
+
+def run_stream(job: StandardJob, settings: StreamSettings) -> Matched:
+    """
+    Plan a clause on a stream.
+
+    Parameters
+    ----------
+    job : StandardJob
+        The clause.
+    settings : StreamSettings
+        The number of key groups, and what to do with a checkpoint of another clause.
+
+    Raises
+    ------
+    CepError
+        If the clause asks for what is known at the end of the input only, or rows have no order
+        in time.
+    """
+    _check_decidable(job)
+    dataframe, clause = job.dataframe, job.read.clause
+    time = _time_column(job)
+    check_workers(dataframe.sparkSession)
+    order = [
+        (own_name(dataframe, column.name.text), column.descending, column.nulls_first)
+        for column in clause.order[1:]
+    ]
+    keys = [own_name(dataframe, key.text) for key in clause.partition]
+    computed = job.arguments.computed
+    events = dataframe.select("*", *(column.alias(name) for name, column in computed.items()))
+    source = EventSource.of(events, keys, time, False, str(clause.pattern))
+    kept = [*keys, time, *(name for name, _, _ in order), *job.rows.shown]
+    kept += job.rows.measures.values()
+    source = attrs.evolve(source, kept=tuple(dict.fromkeys(kept)))
+    columns = OrderColumns.of(order) if order else None
+    stream = _stream(job, source, columns, settings)
+    watermark = watermark_of(source)
+    return Matched(
+        job.output(stream.run()),
+        job.name,
+        flush=lambda checkpoint, operator: job.output(stream.flush(checkpoint, operator)),
+        watermark=str(watermark),
+    )
+
+
+def _stream(
+    job: StandardJob, source: EventSource, order: OrderColumns | None, settings: StreamSettings
+) -> StreamJob:
+    conditions = job.condition_columns()
+    layout = source.layout((), always_hash=True)
+    layout = attrs.evolve(layout, payload=(*layout.payload, *conditions))
+    events = source.prepare({**source.key_hash(always=True), **conditions})
+    watermark = watermark_of(source)
+    plan = StandardStreamPlan(
+        rows=job.rows,
+        order=order,
+        layout=layout,
+        schema=packed_schema(events, layout),
+        key_groups=KeyGroups(settings.key_groups),
+        processing_time=False,
+        fingerprint=_fingerprint(job, layout, order, settings.key_groups),
+        on_pattern_change=settings.on_pattern_change,
+        delay_ms=watermark.delay_ms,
+        is_downstream=watermark.is_downstream,
+        allows_null_keys=True,
+    )
+    return StreamJob(job.name, RowsTask(), job.rows.schema, None, events, plan)
+
+
+def _fingerprint(
+    job: StandardJob, layout: Layout, order: OrderColumns | None, key_groups: int
+) -> dict[str, str]:
+    """Return what must stay the same for stored state to be used again."""
+    plan, clause = job.plan, job.read.clause
+    defined = {name: expression.text for name, expression in plan.conditions.items()}
+    return {
+        "pattern": str(clause.pattern),
+        "after match": f"{plan.skip.to.name} {plan.skip.variable or ''}".strip(),
+        "window": f"{plan.within} ms",
+        "rows per match": plan.rows.name,
+        "subsets": json.dumps(plan.subsets),
+        **{f"DEFINE {name}": text for name, text in defined.items()},
+        "rows looked back": str(plan.looks_back),
+        "counts rows": str(plan.counts_rows),
+        "order": "" if order is None else str(order),
+        "key": json.dumps(dict(zip(layout.key_names, layout.key_columns, strict=True))),
+        "time column": str(layout.time_column),
+        "columns": layout.schema.simpleString(),
+        "computed columns": json.dumps([job.arguments.sql, list(job.kinds)]),
+        "key groups": str(key_groups),
+    }
+
+
+# --- what is refused
+
+
+def _check_decidable(job: StandardJob) -> None:
+    """Refuse what looks at rows after a match: only the end of the input decides it."""
+    if any(op is Op.END for op, _, _ in job.plan.program.code):
+        raise _refused(job, "$ on a stream", job.read.clause.pattern_span)
+    texts = [(f"DEFINE {d.variable}", d.condition) for d in job.read.clause.definitions]
+    texts += [(f"measure {m.name}", m.expression) for m in job.read.clause.measures]
+    read = {**job.read.conditions, **job.read.measures}
+    for where, text in texts:
+        expression = read.get(where.partition(" ")[2])
+        if expression is not None and any(leaf.shift > 0 for leaf in expression.leaves):
+            raise _refused(job, f"{where}: NEXT on a stream", text.span)
+
+
+def _refused(job: StandardJob, what: str, span: tuple[int, int]) -> CepError:
+    return job.read.names.source.error(
+        f"{what}: later rows decide it",
+        "write the stream to a table and match that, or say it with one more variable at the end",
+        *span,
+        NotSupportedError,
+    )
+
+
+def _time_column(job: StandardJob) -> str:
+    """Return the first column of ORDER BY, which has to be the event time."""
+    clause, source = job.read.clause, job.read.names.source
+    what = 'dialect="standard" on a stream: ORDER BY must begin with the event time, ascending'
+    if not clause.order:
+        raise source.error(what, "write ORDER BY ts", *clause.pattern_span, InputError)
+    first = clause.order[0]
+    name = own_name(job.dataframe, first.name.text)
+    type_ = job.dataframe.schema[name].dataType
+    if first.descending or not isinstance(type_, TimestampType | TimestampNTZType | LongType):
+        shown = "descending" if first.descending else type_.simpleString()
+        hint = f"put the watermarked time first: {name} is {shown}"
+        raise source.error(what, hint, *first.name.span, InputError)
+    return name

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The standard's meaning on streams: what of a key's rows is decided, and what is kept of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.errors import CepRuntimeError, StateFormatError
+from pyflinkcep.match_recognize.standard.matcher import Place
+from pyflinkcep.operator.state_format import damaged_state
+from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.matcher import Items, Written
+from pyflinkcep.spark.matching.order import OrderColumns
+from pyflinkcep.spark.matching.results import Found
+from pyflinkcep.spark.matching.stretches import Events
+from pyflinkcep.spark.state.pages import AT_THE_END, NO_DEADLINE, Page
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
+from pyflinkcep.spark.worker.standard import StandardRows
+from pyflinkcep.time import MAX_WATERMARK
+
+__all__ = ["StandardMatcher", "StandardStreamPlan", "StandardStreamTask"]
+
+_FORMAT = 1
+_NUMBERS = 5
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class StandardStreamPlan(BucketPlan):
+    """
+    The settings of the operator of a clause with the standard's meaning.
+
+    Attributes
+    ----------
+    rows : StandardRows
+        How rows of a key become output.
+    order : OrderColumns or None
+        The order of rows of equal time.
+    """
+
+    rows: StandardRows
+    order: OrderColumns | None = None
+
+    def task(self, context: RuntimeContext) -> StandardStreamTask:
+        """Return the plan ready to run."""
+        return StandardStreamTask(self)
+
+
+class StandardStreamTask(BucketTask):
+    """A :class:`StandardStreamPlan` ready to run on a worker."""
+
+    def __init__(self, plan: StandardStreamPlan) -> None:
+        super().__init__(plan)
+        self.order = plan.order
+        self.matcher = StandardMatcher(plan.rows)
+
+    def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
+        """Return queued rows, which every clause over the same columns can use."""
+        return table.select(self.schema.names)
+
+    def still_droppable(self, dropped: Iterable[int], fingerprint: Mapping[str, str]) -> list[int]:
+        """Return nothing: no row is dropped."""
+        return []
+
+    def close(self) -> None:
+        """End the task; nothing was opened."""
+
+
+class StandardMatcher:
+    """
+    Finds what is decided of keys' rows.
+
+    See :class:`~pyflinkcep.spark.matching.matcher.PageMatcher`.
+
+    A key's state is the rows from the first that a match may begin with, those before it that PREV
+    may look at, and five numbers: the version of this format and the fields of a
+    :class:`~pyflinkcep.match_recognize.standard.matcher.Place`. The search begins anew at that row
+    with each portion of rows.
+    """
+
+    def __init__(self, rows: StandardRows) -> None:
+        self._rows = rows
+        self._conditions = rows.plan.compiled()
+        self._looks_back = rows.plan.looks_back
+        self._counts_rows = rows.plan.counts_rows
+        self._found: list[pa.RecordBatch] = []
+
+    def set_events(self, store: EventStore) -> None:
+        """Use another store: what handles mean from now on."""
+        self._store = store
+
+    def run_page(
+        self, events: Events, items: Items, page: Page, first_held: int, watermark: int
+    ) -> Written:
+        """Match rows of keys of a page, and let time pass for them to the watermark."""
+        places = _stored_places(page)
+        ends = np.r_[0, np.cumsum(page.counts)]
+        handles, begun = [], []
+        columns = (items.positions.tolist(), items.starts.tolist(), items.ends.tolist())
+        for position, start, end in zip(*columns, strict=True):
+            due = np.arange(events.base + start, events.base + end)
+            if events.handles is not None:
+                due = events.handles[start:end]
+            held = np.empty(0, np.int64)
+            if position >= 0:
+                held = first_held + np.arange(ends[position], ends[position + 1])
+            handles.append(np.concatenate([held, due]))
+            begun.append(Place(*places[position]) if position >= 0 else Place())
+        rows = self._store.take(np.concatenate(handles)).combine_chunks()
+        written, at = _Writer(), 0
+        for item, (own, place) in enumerate(zip(handles, begun, strict=True)):
+            table = rows.slice(at, len(own))
+            at += len(own)
+            deadline = self._matched(table, place, watermark, items, item)
+            forgotten = max(place.start - self._looks_back, 0)
+            place.forget(forgotten)
+            kept = own[forgotten:]
+            if len(kept) or (self._counts_rows and place.before):
+                written.add(item, deadline, place, kept)
+        return written.written()
+
+    def take(self) -> Found:
+        """Return the output so far, and forget it."""
+        found, self._found = self._found, []
+        return Found.of_rows(pa.Table.from_batches(found) if found else None)
+
+    def _matched(
+        self, rows: pa.Table, place: Place, watermark: int, items: Items, item: int
+    ) -> int:
+        """Collect the output that is decided; return when more of it is though no row comes."""
+        is_end = watermark == MAX_WATERMARK
+        try:
+            self._found += self._rows.matched(
+                rows, self._conditions, place, None if is_end else watermark
+            )
+        except CepRuntimeError as error:
+            raise error.at_key(items.key_of(item)) from error.__cause__
+        if place.start == rows.num_rows:
+            return NO_DEADLINE
+        times = self._rows.times(rows.slice(place.start, 1))
+        return AT_THE_END if times is None else times[0] + self._rows.plan.within - 1
+
+
+def _stored_places(page: Page) -> list[list[int]]:
+    """Return the fields of a place for each key of a page."""
+    if not (page.lengths == _NUMBERS).all():
+        raise damaged_state(f"a key of MATCH_RECOGNIZE does not have {_NUMBERS} numbers")
+    numbers = page.numbers.reshape(-1, _NUMBERS)
+    if (numbers[:, 0] != _FORMAT).any():
+        raise StateFormatError(
+            f"state of MATCH_RECOGNIZE in format {int(numbers[:, 0].max())}, "
+            f"this release reads format {_FORMAT}",
+            "restore with the release that wrote it, or start from empty state",
+        )
+    if (numbers < 0).any() or (numbers[:, 1] > page.counts).any():
+        raise damaged_state("a search begins after the rows that are there")
+    places: list[list[int]] = numbers[:, 1:].tolist()
+    return places
+
+
+class _Writer:
+    """Collects the states of the keys that go on."""
+
+    def __init__(self) -> None:
+        self._columns: list[list[int]] = [[], [], [], []]
+        self._numbers: list[int] = []
+        self._handles: list[Ints] = [np.empty(0, np.int64)]
+
+    def add(self, item: int, deadline: int, place: Place, handles: Ints) -> None:
+        """Add a key's state."""
+        for column, value in zip(
+            self._columns, (item, deadline, _NUMBERS, len(handles)), strict=True
+        ):
+            column.append(value)
+        self._numbers += (_FORMAT, place.start, place.number, place.settled, place.before)
+        self._handles.append(handles)
+
+    def written(self) -> Written:
+        """Return them as columns."""
+        items, deadlines, lengths, counts = (np.asarray(c, np.int64) for c in self._columns)
+        numbers, handles = np.asarray(self._numbers, np.int64), np.concatenate(self._handles)
+        return Written(items, deadlines, lengths, counts, numbers, handles)
