@@ -202,7 +202,7 @@ def _result(
     def explained() -> str:
         if matched.pattern is None or matched.events is None:
             follows = f"\n  watermark: {matched.watermark}" if matched.watermark else ""
-            head = f"{matched.description}\n  matched by the standard's rules, in Python"
+            head = f"{matched.description}\n  matched by the standard's rules"
             return f"{head}{follows}\n{text}"
         keys, time = matched.keys, matched.time
         unfiltered = why_unfiltered(False, False, False) if matched.events.isStreaming else ""
