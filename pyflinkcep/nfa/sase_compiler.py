@@ -19,8 +19,9 @@ from pyflinkcep.expressions.tree import (
     Operation,
     Part,
 )
+from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Query, Strategy
-from pyflinkcep.sase.placement import Clause, column_sql, joined, placed
+from pyflinkcep.sase.placement import Clause, joined, placed
 
 __all__ = ["Asked", "Fields", "Negative", "SaseAutomaton", "Slots", "compile_query"]
 

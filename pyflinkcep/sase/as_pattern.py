@@ -10,8 +10,9 @@ import attrs
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.tree import WHOLE
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Component, Form, Query, Strategy
-from pyflinkcep.sase.placement import Clause, Edges, column_sql, placed
+from pyflinkcep.sase.placement import Clause, Edges, placed
 from pyflinkcep.sase.sql import all_of, literal_sql, part_sql
 
 __all__ = ["as_pattern", "why_no_pattern"]

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.sase.computed import LIKES, like, read_call
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component
 from pyflinkcep.sase.tokens import KEYWORDS, NAME, NUMBER, OPERATOR, TEXT
@@ -34,6 +35,7 @@ AGGREGATES = ("count", "sum", "avg", "min", "max", "first", "last")
 _COMPARISONS = {
     "=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
 }  # fmt: skip
+_CONDITION_WORDS = ("and", "or", "not", "is", "in", "between", *LIKES)
 _INDEXES = "write [1], [i], [i-1], [LEN] or []; aggregates take [..i-1] too"
 _MOST_DEPTH = 100
 
@@ -99,7 +101,7 @@ class ConditionReader:
                 depth += (token.text == "(") - (token.text == ")")
                 if token.text in _COMPARISONS:
                     return True
-            elif token.kind == NAME and token.word in ("and", "or", "not", "is"):
+            elif token.kind == NAME and token.word in _CONDITION_WORDS:
                 return True
             if depth == 0 or token.kind not in (OPERATOR, NAME, NUMBER, TEXT):
                 return False
@@ -112,9 +114,31 @@ class ConditionReader:
             cursor.need("null", "write IS NULL or IS NOT NULL")
             return NullTest(left, negated)
         operator = cursor.take(*_COMPARISONS)
-        if operator is None:
-            raise cursor.unexpected("a comparison", "compare the value: = <> < <= > >= or IS NULL")
-        return Comparison(_COMPARISONS[operator.text], left, self.value())
+        if operator is not None:
+            return Comparison(_COMPARISONS[operator.text], left, self.value())
+        negated = cursor.take("not") is not None
+        test = self._sql_test(left)
+        return Negation(test) if negated else test
+
+    def _sql_test(self, left: Expression) -> Expression:
+        """Read IN, BETWEEN or LIKE, in terms of comparisons."""
+        cursor = self._cursor
+        if (operator := cursor.take(*LIKES)) is not None:
+            return like(cursor, left, operator)
+        if cursor.take("between"):
+            low = Comparison(">=", left, self.value())
+            cursor.need("and", "write BETWEEN low AND high")
+            return Logical("and", (low, Comparison("<=", left, self.value())))
+        if not cursor.take("in"):
+            raise cursor.unexpected(
+                "a comparison", "compare the value: = <> < <= > >=, IN, BETWEEN, LIKE or IS NULL"
+            )
+        cursor.need("(", "write IN (1, 2)")
+        tests = [Comparison("=", left, self.value())]
+        while cursor.take(","):
+            tests.append(Comparison("=", left, self.value()))
+        cursor.need(")", "close the parenthesis of IN (")
+        return tests[0] if len(tests) == 1 else Logical("or", tuple(tests))
 
     # --- values
 
@@ -160,6 +184,8 @@ class ConditionReader:
                 raise cursor.unexpected("')'", "an aggregate is over one variable: avg(a[].x)")
             cursor.need(")", "an aggregate is over one variable: avg(a[].x)")
             return self._function(name.word, over)
+        if cursor.here.text == "(" and name.text not in self._by_name:
+            return read_call(cursor, name, self._by_name, lambda: self._reference("a variable"))
         found = self._rest_of_reference(name.text, name.at)
         if found.attribute == "LEN":
             return Function("count", Reference(found.variable, ALL, None, found.at))

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import attrs
 
 from pyflinkcep.sase.checks import check
+from pyflinkcep.sase.computed import refuse_computed
 from pyflinkcep.sase.conditions import ConditionReader
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Column, Component, Form, Query, Strategy
@@ -87,7 +88,7 @@ class _QueryReader:
             tuple(where.constants),
             tuple(where.conditions),
             self._window() if cursor.take("within") else None,
-            values.condition() if cursor.take("having") else None,
+            _having(cursor, values) if cursor.take("having") else None,
             tuple(_columns(cursor, values)) if cursor.take("return") else None,
             source,
         )
@@ -206,6 +207,12 @@ def _names(components: Iterable[Component]) -> list[str]:
     return [part.variable for part in components if not part.negated]
 
 
+def _having(cursor: Cursor, values: ConditionReader) -> Expression:
+    condition = values.condition()
+    refuse_computed(cursor, condition)
+    return condition
+
+
 def _columns(cursor: Cursor, values: ConditionReader) -> Iterator[Column]:
     taken: set[str] = set()
     number = 0
@@ -213,6 +220,7 @@ def _columns(cursor: Cursor, values: ConditionReader) -> Iterator[Column]:
         number += 1
         at = cursor.here.at
         value = values.value()
+        refuse_computed(cursor, value)
         given = cursor.take("as") is not None
         name = _name_of(value, number)
         if given:

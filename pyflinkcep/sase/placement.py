@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import attrs
 
 from pyflinkcep.expressions.tree import Aggregate, Constant, EventPart, Operation, Part
+from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.normal_form import clauses
 from pyflinkcep.sase.text import condition_text
@@ -136,11 +137,6 @@ def event_at_hand(reference: Reference, owner: str, edge: str) -> bool:
     if reference.variable != owner or edge == "leave":
         return False
     return reference.index in (None, CURRENT, ALL) or (edge == "begin" and reference.index == FIRST)
-
-
-def column_sql(attribute: str) -> str:
-    """Return the SQL for a column, whatever its name is."""
-    return f"`{attribute}`"
 
 
 @attrs.frozen

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from pyflinkcep.expressions.tree import Aggregate, Constant, EventPart, Operation, Part
+from pyflinkcep.sase.computed import column_sql, is_computed
 from pyflinkcep.sase.model import Component, Form, Query
-from pyflinkcep.sase.placement import Clause, Edges, column_sql, placed
+from pyflinkcep.sase.placement import Clause, Edges, placed
 
 __all__ = ["all_of", "literal_sql", "part_sql", "usable_sql"]
 
@@ -45,6 +46,8 @@ def _plain(clauses: Iterable[Clause]) -> list[str]:
 
 def _is_plain(tree: Part) -> bool:
     """Whether a condition compares columns and literals only."""
+    if isinstance(tree, EventPart):
+        return not is_computed(tree.text)
     if isinstance(tree, Operation):
         return tree.operator not in ("+", "-", "*", "/", "%", "neg") and all(
             map(_is_plain, tree.operands)

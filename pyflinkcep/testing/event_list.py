@@ -11,7 +11,9 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.table import EventTable, attributes_asked
 from pyflinkcep.testing.events import Table, epoch_milliseconds, events_of
@@ -67,7 +69,7 @@ class EventObjects:
             times = [epoch_milliseconds(_asked(timestamp, event), event) for event in rows]
             order = sorted(range(len(rows)), key=times.__getitem__)
             rows, times = [rows[at] for at in order], [times[at] for at in order]
-        columns = {name: _column(rows, name) for name in attributes_asked(query)}
+        columns = {name: _values(rows, name) for name in attributes_asked(query)}
         kinds = {name: _kind(name, values) for name, values in columns.items()}
         return cls(rows, EventTable(times, _types(rows, type_), columns, kinds))
 
@@ -83,6 +85,14 @@ class EventObjects:
 def attribute_of(event: Any, name: str) -> Any:
     """Return an attribute of an event; a dict may lack it."""
     return dict.get(event, name) if isinstance(event, dict) else getattr(event, name)
+
+
+def _values(rows: Sequence[Any], attribute: str) -> list[Any]:
+    """Return an attribute of all events, one that SQL computes too."""
+    if not is_computed(attribute):
+        return _column(rows, attribute)
+    computed = event_function(attribute)
+    return [computed(event) for event in rows]
 
 
 def _column(rows: Sequence[Any], name: str) -> list[Any]:

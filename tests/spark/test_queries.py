@@ -219,6 +219,31 @@ def test_compressed_matches_of_patterns(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
+def test_functions_of_spark_in_conditions(spark: SparkSession) -> None:
+    """What looks at one event may be any SQL of Spark, asked only of events of its type."""
+    frame = spark.createDataFrame(
+        [
+            (1, 1, "A", "12"),
+            (2, 2, "B", "x"),
+            (3, 3, "B", "xx"),
+            (4, 4, "A", "7"),
+            (5, 5, "B", "xxx"),
+        ],
+        "id bigint, ts bigint, kind string, s string",
+    )
+    text = "levenshtein(b.s, 'xx') <= 1 AND cast(a.s AS int) > 9 WITHIN 100"
+    for pattern in ("SEQ(A a, B b)", "SEQ(~(C c), A a, B b)", "A a;B b"):
+        query = parse(f"PATTERN {pattern} WHERE {text}")
+        rows = CEP.pattern(frame, query, type="kind").inEventTime("ts").toDF()
+        assert {(r.a[0].id, r.b[0].id) for r in rows.collect()} == {(1, 2), (1, 3), (1, 5)}
+        assert "__cep" not in rows.schema.simpleString()
+    misspelt = parse("PATTERN A;B WHERE levenshteen(b.s, 'x') < 1 WITHIN 5")
+    stream = CEP.pattern(frame, misspelt, type="kind").inEventTime("ts")
+    with pytest.raises(InputError, match="levenshteen"):
+        stream.toDF()
+
+
+@pytest.mark.spark
 def test_explain_says_what_was_chosen(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:

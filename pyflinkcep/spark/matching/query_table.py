@@ -32,17 +32,21 @@ class QueryColumns:
         The column that holds an event's type.
     kinds : dict of str to Kind
         What the attributes hold that conditions look at.
+    computed : dict of str to str
+        The columns of attributes that Spark has computed.
     """
 
     layout: Layout
     type_column: str
     kinds: Mapping[str, Kind]
+    computed: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
     def names(self) -> list[str]:
         """The columns that are read."""
         time = self.layout.time_column
-        return list(dict.fromkeys([str(time), self.type_column, *self.kinds]))
+        attributes = (self.computed.get(name, name) for name in self.kinds)
+        return list(dict.fromkeys([str(time), self.type_column, *attributes]))
 
     def table(
         self, events: pa.Table, keys: Sequence[int], starts: Sequence[bool] | None = None
@@ -62,7 +66,10 @@ class QueryColumns:
         return EventTable(
             self.layout.times_ms(events).tolist(),
             events.column(self.type_column).to_numpy(zero_copy_only=False),
-            {name: _column(events.column(name), kind) for name, kind in self.kinds.items()},
+            {
+                name: _column(events.column(self.computed.get(name, name)), kind)
+                for name, kind in self.kinds.items()
+            },
             self.kinds,
             keys,
             starts,

@@ -16,19 +16,22 @@ from pyspark.sql.types import (
     FractionalType,
     IntegralType,
     StringType,
+    StructType,
     TimestampNTZType,
     TimestampType,
 )
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.sase.computed import computed_for, is_computed
 from pyflinkcep.sase.model import Form, Query, Strategy
 from pyflinkcep.sase.sql import all_of, usable_sql
 from pyflinkcep.sase.table import attributes_asked
 from pyflinkcep.sase.text import query_text
-from pyflinkcep.spark.arrow.columns import POSITION, quoted
+from pyflinkcep.spark.arrow.columns import POSITION, VALUE, quoted
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.query_table import QueryColumns
+from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.interpreter import check_workers
 from pyflinkcep.spark.plan.source import EventSource
@@ -129,7 +132,26 @@ class QueryJob:
 
     def columns(self, layout: Layout) -> QueryColumns:
         """Return what the query reads of events; `layout` says where things are in them."""
-        return QueryColumns(layout, self.type_column, self.kinds)
+        return QueryColumns(layout, self.type_column, self.kinds, self._names)
+
+    @property
+    def _names(self) -> dict[str, str]:
+        """The columns of what Spark computes."""
+        return {sql: f"{VALUE}{n}" for n, sql in enumerate(computed_for(self.query))}
+
+    def computed(self) -> dict[str, Column]:
+        """Return what Spark computes of events, each of the types that need it alone."""
+        types = F.col(quoted(self.type_column))
+        wanted = computed_for(self.query)
+        return {
+            name: F.when(types.isin(sorted(set(wanted[sql]))), F.expr(sql))
+            for sql, name in self._names.items()
+        }
+
+    def layout(self, source: EventSource, always_hash: bool = False) -> Layout:
+        """Return where things are in events with what :meth:`computed` adds."""
+        layout = source.layout((), always_hash)
+        return attrs.evolve(layout, payload=(*layout.payload, *self._names.values()))
 
     def prepared(self) -> tuple[DataFrame, Layout]:
         """Return the shuffled events, and where things are in them."""
@@ -137,8 +159,8 @@ class QueryJob:
         dropped = self.needed()
         if dropped is not None:
             source = attrs.evolve(source, dataframe=source.dataframe.where(dropped))
-        layout = source.layout(())
-        added = {**source.key_hash(), POSITION: F.monotonically_increasing_id()}
+        layout = self.layout(source)
+        added = {**source.key_hash(), **self.computed(), POSITION: F.monotonically_increasing_id()}
         if self.slice_ms is None:
             events = source.prepare(added)
         else:
@@ -236,13 +258,32 @@ def _check_type_column(dataframe: DataFrame, name: str, query: str) -> None:
 
 
 def _kind(dataframe: DataFrame, attribute: str, query: str) -> Kind:
+    if is_computed(attribute):
+        return _kind_of(_computed_type(dataframe, attribute, query), attribute, query)
     if attribute not in dataframe.columns:
         near = get_close_matches(attribute, dataframe.columns, 1)
         raise InputError(
             f"query {query}: the attribute {attribute!r} is not a column",
             f"did you mean {near[0]!r}?" if near else f"the columns are {dataframe.columns}",
         )
-    found: DataType = dataframe.schema[attribute].dataType
+    return _kind_of(dataframe.schema[attribute].dataType, attribute, query)
+
+
+def _computed_type(dataframe: DataFrame, sql: str, query: str) -> DataType:
+    """Return the type of what Spark computes; refuse what it cannot, and what aggregates."""
+    try:
+        # Beside events, so that nothing aggregates; in a struct, so that it is one value.
+        field = dataframe.select("*", F.struct(F.expr(sql))).schema.fields[-1].dataType
+    except Exception as cause:
+        raise InputError(
+            f"query {query}: {sql} cannot be evaluated: {first_line(cause)}",
+            f"the columns are {dataframe.columns}",
+        ) from cause
+    assert isinstance(field, StructType)
+    return field.fields[0].dataType
+
+
+def _kind_of(found: DataType, attribute: str, query: str) -> Kind:
     for type_, kind in _KINDS.items():
         if isinstance(found, type_):
             return kind

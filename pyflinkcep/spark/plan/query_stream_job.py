@@ -61,8 +61,8 @@ def _prepared(
 ) -> tuple[DataFrame, QueryStreamPlan]:
     """Return the events with what the operator needs beside them, and its settings."""
     source = job.source
-    layout = source.layout((), always_hash=True)
-    added = source.key_hash(always=True)
+    layout = job.layout(source, always_hash=True)
+    added = {**source.key_hash(always=True), **job.computed()}
     usable = job.needed()
     is_filtered = usable is not None and drops_late
     if is_filtered:

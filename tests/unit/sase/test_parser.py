@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
@@ -83,3 +85,57 @@ def test_events_that_do_not_fit_are_refused() -> None:
         )
     with pytest.raises(InputError, match="text"):
         matchSase("PATTERN SEQ(A a)", [{"type": 3}])
+
+
+def rows(found: Any) -> list[tuple[int, int]]:
+    return [(match["a"][0]["n"], match["b"][0]["n"]) for match in found]
+
+
+@pytest.mark.parametrize(
+    ("where", "pairs"),
+    [
+        ("upper(a.s) = upper(b.s)", [(0, 1), (4, 5)]),
+        ("abs(a.x) = abs(b.x) AND b.s LIKE '_1'", [(0, 1)]),
+        ("b.s NOT LIKE 'q%'", [(0, 1)]),
+        ("b.x IN (4, 5) OR NOT b.x BETWEEN 0 AND 9", [(0, 2), (0, 3), (0, 5), (4, 5)]),
+        ("length(concat(a.s, 'it''s')) = length(b.s) + 4 AND a.x < 0", [(0, 1), (0, 5)]),
+    ],
+)
+def test_functions_of_one_event(where: str, pairs: list[tuple[int, int]]) -> None:
+    """SQL that looks at one event computes an attribute of it; NULL is neither like nor unlike."""
+    events = [
+        {"n": n, "type": type_, "s": s, "x": x}
+        for n, (type_, s, x) in enumerate(
+            [
+                ("A", "p1", -3),
+                ("B", "P1", 3),
+                ("B", "q", 4),
+                ("B", None, 5),
+                ("A", "qq", 2),
+                ("B", "qq", -2),
+            ]
+        )
+    ]
+    query = parse(f"PATTERN SEQ(A a, B b) WHERE {where} WITHIN 9")
+    assert parse(repr(query)) == query
+    for evaluation in ("nfa", "backtracking", "eventLists"):
+        assert sorted(rows(matchSase(query, events, evaluation=evaluation))) == pairs
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("PATTERN SEQ(A a, B b) WHERE upper(a.s, b.s) = 'X'", "column 40: upper(…) looks at two"),
+        ("PATTERN SEQ(A a, B b) WHERE upper('x') = 'X'", "column 29: upper(…) looks at no event"),
+        ("PATTERN SEQ(A a, B b) RETURN upper(a.s)", "column 30: the function upper(a.s) outside"),
+        ("PATTERN SEQ(A a, B b) WHERE upper(a.s = 1", "column 42: expected ')', got the end"),
+        ("PATTERN SEQ(A a, B b) WHERE a.s LIKE 5", "column 38: expected a 'text', got '5'"),
+        ("PATTERN SEQ(A a, B b) WHERE a.x IN 5", "column 36: expected '(', got '5'"),
+        ("PATTERN SEQ(A a, B b) WHERE a.x BETWEEN 1 OR 3", "column 43: expected AND, got 'OR'"),
+    ],
+)
+def test_functions_where_they_cannot_be(text: str, message: str) -> None:
+    """A function of two events, of none or outside of WHERE is refused, with its place."""
+    with pytest.raises(InvalidArgumentError) as error:
+        parse(text)
+    assert message in str(error.value)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attributes that SQL computes of one event, such as ``upper(a.name)``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from pyflinkcep.sase.cursor import Cursor
+from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.tokens import END, NAME, TEXT, Token
+from pyflinkcep.sase.tree import BEFORE, Comparison, Expression, Literal, Reference, references
+
+__all__ = [
+    "LIKES",
+    "column_sql",
+    "computed_for",
+    "is_computed",
+    "like",
+    "read_call",
+    "refuse_computed",
+]
+
+LIKES = ("like", "ilike", "rlike")
+
+
+def is_computed(attribute: str) -> bool:
+    """Whether an attribute is SQL in parentheses, not the name of a column."""
+    return attribute.startswith("(")
+
+
+def column_sql(attribute: str) -> str:
+    """Return the SQL for an attribute: for a column, whatever its name is."""
+    return attribute if is_computed(attribute) else f"`{attribute}`"
+
+
+def computed_for(query: Query) -> dict[str, list[str]]:
+    """Return what SQL computes for a query, each with the types of events that it is for."""
+    found: dict[str, list[str]] = {}
+    for reference in (r for condition in query.conditions for r in references(condition)):
+        if reference.attribute is not None and is_computed(reference.attribute):
+            types = found.setdefault(reference.attribute, [])
+            types.append(query.component(reference.variable).type)
+    return found
+
+
+def read_call(
+    cursor: Cursor, name: Token, variables: Iterable[str], reference: Callable[[], Reference]
+) -> Reference:
+    """
+    Read the rest of a call of a SQL function, which looks at one event.
+
+    Parameters
+    ----------
+    cursor : Cursor
+        Where to read, from the parenthesis on.
+    name : Token
+        The function.
+    variables : iterable of str
+        The variables of the pattern.
+    reference : callable
+        Reads a reference.
+
+    Returns
+    -------
+    Reference
+        The event, with the call in place of an attribute.
+    """
+    known, sql = set(variables), [name.text]
+    found: list[Reference] = []
+    depth = 0
+    while True:
+        token = cursor.here
+        if token.kind == END:
+            raise cursor.unexpected("')'", f"close the parenthesis of {name.text}(")
+        if token.kind == NAME and token.text in known and cursor.ahead().text in (".", "["):
+            part = reference()
+            _check_event(cursor, part, found, name.text)
+            found.append(part)
+            sql.append(column_sql(str(part.attribute)))
+            continue
+        cursor.next()
+        depth += (token.word == "(") - (token.word == ")")
+        sql.append(_literal(token.text) if token.kind == TEXT else token.text)
+        if not depth:
+            break
+    if not found:
+        raise cursor.failure(
+            name.at,
+            f"{name.text}(…) looks at no event",
+            f"write {name.text}(variable.attribute); aggregates are count, sum, avg, min, max, "
+            "first, last",
+        )
+    shown = cursor.text[name.at : token.at + 1]
+    return Reference(found[0].variable, found[0].index, f"({' '.join(sql)})", name.at, shown)
+
+
+def _check_event(cursor: Cursor, part: Reference, found: list[Reference], name: str) -> None:
+    if part.attribute is None or part.attribute == "LEN" or part.index == BEFORE:
+        raise cursor.failure(
+            part.at, f"expected an attribute of an event in {name}(…)", f"write {name}(a.attribute)"
+        )
+    if found and (part.variable, part.index) != (found[0].variable, found[0].index):
+        raise cursor.failure(
+            part.at,
+            f"{name}(…) looks at two events",
+            "a function looks at one event: compare or compute outside of it",
+        )
+
+
+def like(cursor: Cursor, left: Expression, operator: Token) -> Comparison:
+    """Read the pattern after LIKE and the like; return the test as a comparison."""
+    token = cursor.here
+    if token.kind != TEXT:
+        raise cursor.unexpected("a 'text'", f"write {operator.text.upper()} 'pattern'")
+    if not isinstance(left, Reference) or left.attribute is None:
+        raise cursor.failure(
+            operator.at,
+            f"{operator.text.upper()} tests an attribute of an event",
+            f"write a.name {operator.text.upper()} {token.text}",
+        )
+    cursor.next()
+    tested = column_sql(left.attribute)
+    sql = f"(cast ( {tested} {operator.word} {_literal(token.text)} as int ))"
+    event = left.shown or f"{left.variable}{_indexed(left)}.{left.attribute}"
+    shown = f"cast({event} {operator.word} {token.text} as int)"
+    return Comparison(
+        "=", Reference(left.variable, left.index, sql, left.at, shown), Literal(1, "1")
+    )
+
+
+def _indexed(reference: Reference) -> str:
+    return "" if reference.index is None else f"[{reference.index}]"
+
+
+def refuse_computed(cursor: Cursor, tree: Expression) -> None:
+    """Refuse functions where rows of matches are made, not conditions on events asked."""
+    for reference in references(tree):
+        if reference.attribute is not None and is_computed(reference.attribute):
+            raise cursor.failure(
+                reference.at,
+                f"the function {reference.shown} outside of WHERE",
+                "HAVING and RETURN take attributes and aggregates: use Spark's functions on the "
+                "columns that toDF() returns",
+            )
+
+
+def _literal(text: str) -> str:
+    """Return a quoted text as Spark reads it."""
+    value = text[1:-1].replace("''", "'")
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
