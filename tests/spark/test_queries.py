@@ -172,6 +172,8 @@ def test_packed_matches(spark: SparkSession) -> None:
         assert sum(listed.values()) > 20
         packed = stream.compressed().toDF().collect()
         assert sum((packed_ways(row, "abc") for row in packed), Counter()) == listed
+        ends = [(row.matchTimestamp, row.events[-1].id) for row in packed]
+        assert len(set(ends)) == len(ends)  # whatever slice the first events are in
     many = spark.createDataFrame(
         [(n, n, t) for n, t in enumerate("A" + "B" * 100 + "C")],
         "id bigint, ts bigint, kind string",

@@ -48,7 +48,7 @@ class CompressedQuery:
 
     def endings(self, rows: EndingRows) -> DataFrame:
         """Return a row for each event that completes matches; for bounded events."""
-        events, layout = self.job.prepared()
+        events, layout = self.job.prepared(by_end=True)
         task = EndingsTask(self.job.query, self.job.columns(layout), rows)
         return map_in_arrow(events, task.run, rows.schema, f"CEP: {layout.pattern}")
 

@@ -153,8 +153,15 @@ class QueryJob:
         layout = source.layout((), always_hash)
         return attrs.evolve(layout, payload=(*layout.payload, *self._names.values()))
 
-    def prepared(self) -> tuple[DataFrame, Layout]:
-        """Return the shuffled events, and where things are in them."""
+    def prepared(self, by_end: bool = False) -> tuple[DataFrame, Layout]:
+        """
+        Return the shuffled events, and where things are in them.
+
+        Parameters
+        ----------
+        by_end : bool
+            Whether a match belongs to the slice of its last event, not to that of its first.
+        """
         source = self.source
         dropped = self.needed()
         if dropped is not None:
@@ -164,7 +171,7 @@ class QueryJob:
         if self.slice_ms is None:
             events = source.prepare(added)
         else:
-            events = self._sliced(source.prepare(added), self.slice_ms)
+            events = self._sliced(source.prepare(added), self.slice_ms, by_end)
             layout = attrs.evolve(layout, key_signature=(SLICE,))
         key = [F.col(quoted(name)) for name in layout.key_signature]
         return (events.repartition(key[0]) if key else events.coalesce(1)), layout
@@ -183,21 +190,22 @@ class QueryJob:
 
     # --- slices
 
-    def _sliced(self, events: DataFrame, length: int) -> DataFrame:
+    def _sliced(self, events: DataFrame, length: int, by_end: bool) -> DataFrame:
         """Give each event to the slices in which a match may use it."""
-        before, after = self._reach()
+        before, after = self._reach(by_end)
         time = _milliseconds(self.source)
         slices = F.sequence(_floor(time - after, length), _floor(time + before, length))
         everything = [F.col(quoted(name)) for name in events.columns]
         cut = events.select(*everything, F.explode_outer(slices).alias(SLICE))
         return cut.withColumn(OWN, F.col(SLICE) == _floor(time, length))
 
-    def _reach(self) -> tuple[int, int]:
+    def _reach(self, by_end: bool) -> tuple[int, int]:
         """Return how long before and after a slice events are needed for its matches."""
-        window = self.query.window or 0
-        first = self.query.components[0]
-        looks_back = first.negated or (first.repeats and self.query.form is Form.LIST)
-        return (window if looks_back else 0), window
+        window, is_list = self.query.window or 0, self.query.form is Form.LIST
+        first, last = self.query.components[0], self.query.components[-1]
+        if by_end:
+            return window, window if last.negated or (is_list and last.repeats) else 0
+        return window if first.negated or (is_list and first.repeats) else 0, window
 
 
 def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dict[str, Kind]:

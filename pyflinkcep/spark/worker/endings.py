@@ -43,7 +43,9 @@ class EndingsTask:
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield a row for each event that completes matches."""
         with running(self.columns.layout.pattern):
-            for events, table in keyed_tables(batches, self.columns):
+            for events, sliced in keyed_tables(batches, self.columns):
+                # A slice has the matches that end in it, so that an event has one row.
+                table = attrs.evolve(sliced, starts=None, ends=sliced.starts)
                 found = self.rows.asked(events)(compressed_matches(self.query, table))
                 endings = ((at, table.times[at], ending) for at, *ending in found)
                 while part := list(islice(endings, _MOST_ROWS)):

@@ -33,7 +33,7 @@ SLICE = f"{PREFIX}slice"
 """The column with the number of the slice of time that an event is in."""
 
 OWN = f"{PREFIX}own"
-"""The column that says whether a match of the slice may begin with the event."""
+"""The column that says whether the event is in the slice itself, not only around it."""
 
 
 def whole_keys(
