@@ -110,6 +110,15 @@ class PatternRuns:
                 if partial.table.is_pending:
                     yield partial.payload
 
+    def earliest_start(self) -> int | None:
+        """Return when the first partial match still alive began, None if there is none."""
+        return min((partial.start for partial in self._alive.values()), default=None)
+
+    def deadline(self) -> int | None:
+        """Return when the first window of a partial match ends, None if none does."""
+        ends = map(self._deadline, self._alive.values())
+        return min((int(end) for end in ends if end < float("inf")), default=None)
+
     def _deadline(self, partial: _Partial) -> float:
         length, gap = self._nfa.window_time, partial.table.gap_ms
         by_first = partial.start + length if length > 0 else float("inf")
@@ -201,7 +210,8 @@ class PatternRuns:
             self._alive[key] = partial
         else:
             merged = self._payloads.merged(other.payload, partial.payload)
-            self._alive[key] = attrs.evolve(other, payload=merged)
+            start = min(other.start, partial.start)
+            self._alive[key] = attrs.evolve(other, payload=merged, start=start)
 
 
 def _live_slots(nfa: NFA, values: MatchValues) -> dict[str, tuple[int, ...]]:

@@ -284,15 +284,15 @@ class PatternStream:
         Return all matches without listing them: to count, aggregate and unpack.
 
         For patterns without a skip strategy whose conditions look at one event or are SQL over
-        stages, on bounded DataFrames. Duplicates count as they do in ``toDF()``.
+        stages. Duplicates count as they do in ``toDF()``.
 
         Raises
         ------
         NotSupportedError
             If the pattern has a skip strategy or a condition that is a function of the context,
-            or the DataFrame is a stream.
+            or there is a comparator.
         """
-        return CompressedStream(CompressedPattern.of(self._job(False)))
+        return CompressedStream(CompressedPattern.of(self._job(False), self._settings))
 
     # --- helpers
 

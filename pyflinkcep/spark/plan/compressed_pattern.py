@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compressed matches of a pattern on a bounded DataFrame."""
+"""The compressed matches of a pattern."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import match_schema, taking_stages
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.plan.stream import StreamJob
+from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
 from pyflinkcep.spark.worker.consumers import MAIN, ColumnConsumer, output_schema
 from pyflinkcep.spark.worker.pattern_runs_task import PatternEndingsTask, PatternListTask
+from pyflinkcep.spark.worker.stream_worker import EndingsPlan
+from pyflinkcep.spark.worker.unpack import RowsTask
 
 __all__ = ["CompressedPattern"]
 
@@ -36,12 +38,15 @@ class CompressedPattern:
     ----------
     job : Job
         The pattern on its events.
+    settings : StreamSettings
+        For streams: the number of key groups, and what to do with another pattern's checkpoint.
     """
 
     job: Job
+    settings: StreamSettings
 
     @classmethod
-    def of(cls, job: Job) -> CompressedPattern:
+    def of(cls, job: Job, settings: StreamSettings) -> CompressedPattern:
         """
         Return the compressed matches of a job.
 
@@ -49,15 +54,15 @@ class CompressedPattern:
         ------
         NotSupportedError
             If the pattern has a skip strategy or a condition that is a function of the context,
-            or the events are a stream or have a comparator.
+            or the events have a comparator or no time of their own.
         """
         refuse_uncompressible(job.nfa)
-        if job.source.dataframe.isStreaming or job.comparator is not None:
+        if job.source.time_column is None or job.comparator is not None:
             raise NotSupportedError(
-                "compressed matches on a stream, or with a comparator",
-                "run them on a bounded DataFrame, whose events of equal time keep their order",
+                "compressed matches in processing time, or with a comparator",
+                "write inEventTime('column'): events of equal time keep their order",
             )
-        return cls(job)
+        return cls(job, settings)
 
     @property
     def source(self) -> EventSource:
@@ -79,8 +84,16 @@ class CompressedPattern:
 
     def matches(self, limit: int | None) -> DataFrame:
         """Return the matches as rows; `limit` is how many a key gives at most."""
+        consumer = self._consumer()
+
+        def task(layout: Layout) -> Any:
+            return PatternListTask(self.job.pattern, layout, consumer, limit)
+
+        return self._run(task, output_schema(consumer))
+
+    def _consumer(self) -> ColumnConsumer:
         stages = list(self.variables)
-        consumer = ColumnConsumer(
+        return ColumnConsumer(
             {MAIN: match_schema(self.source, stages, "matchTimestamp")},
             [key.column for key in self.source.keys],
             stages,
@@ -88,18 +101,21 @@ class CompressedPattern:
             self.source.time_unit,
         )
 
-        def task(layout: Layout) -> Any:
-            return PatternListTask(self.job.pattern, layout, consumer, limit)
-
-        return self._run(task, output_schema(consumer))
-
     def stream_of_endings(self, rows: EndingRows) -> StreamJob:
-        """Refuse it."""
-        raise _no_stream()
+        """Return the job that makes a row for each event that completes matches."""
+        listed = self.stream_of_matches()
+        plan: Any = listed.plan
+        own = {field.name: getattr(plan, field.name) for field in attrs.fields(type(plan))}
+        layout = plan.layout  # stored events keep their answers, for they are shown again
+        own["layout"] = attrs.evolve(layout, payload=(*layout.payload, *layout.bit_columns))
+        own["fingerprint"] = {**plan.fingerprint, "output": "all matches of an event"}
+        name = f"{listed.name} ({rows.what})"
+        endings = EndingsPlan(**own, rows=rows)
+        return StreamJob(name, RowsTask(), rows.schema, None, listed.events, endings)
 
     def stream_of_matches(self) -> StreamJob:
-        """Refuse it."""
-        raise _no_stream()
+        """Return the job that makes a row of each match."""
+        return StreamJob.of(self.job, self._consumer(), self.settings, None)
 
     def _run(self, task: Callable[[Layout], Any], schema: StructType) -> DataFrame:
         position = {POSITION: F.monotonically_increasing_id()}
@@ -108,10 +124,3 @@ class CompressedPattern:
         events = prepared.events
         shuffled = events.repartition(key[0]) if key else events.coalesce(1)
         return map_in_arrow(shuffled, task(prepared.layout).run, schema, self.job.name)
-
-
-def _no_stream() -> NotSupportedError:
-    return NotSupportedError(
-        "compressed matches of a pattern on a stream",
-        "write it as a query: parse('PATTERN SEQ(…)')",
-    )

@@ -14,12 +14,14 @@ from pyflinkcep.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.matching.choice import make_matcher
+from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.matching.order import TieOrder, as_order
+from pyflinkcep.spark.matching.pattern_endings import PatternEndingMatcher
 from pyflinkcep.spark.state.pattern_change import requeued, still_droppable
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
 from pyflinkcep.spark.worker.runtime import errors_in
 
-__all__ = ["StreamPlan", "StreamTask"]
+__all__ = ["EndingsPlan", "StreamPlan", "StreamTask"]
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -50,6 +52,26 @@ class StreamPlan(BucketPlan):
     def task(self, context: RuntimeContext) -> StreamTask:
         """Return the plan ready to run."""
         return StreamTask(self, context)
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class EndingsPlan(StreamPlan):
+    """
+    The settings of the operator of a pattern whose matches are not listed.
+
+    Attributes
+    ----------
+    rows : EndingRows
+        What is wanted of the matches that an event completes.
+    """
+
+    rows: EndingRows
+
+    def task(self, context: RuntimeContext) -> StreamTask:
+        """Return the plan ready to run."""
+        task = StreamTask(self, context)
+        task.matcher = PatternEndingMatcher(task.nfa, self.layout, self.rows)
+        return task
 
 
 class StreamTask(BucketTask):

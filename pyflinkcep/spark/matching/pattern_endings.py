@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A matcher of patterns on streams that gives a row for each event that completes matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.compact.pattern_runs import PatternRuns
+from pyflinkcep.errors import StateFormatError
+from pyflinkcep.expressions.codegen import MatchFunctions, generated
+from pyflinkcep.nfa import NFA, EventEvaluation
+from pyflinkcep.nfa.atoms import known_bits
+from pyflinkcep.spark.arrow.answers import as_integers
+from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.matching.ending_rows import Ending, EndingRows
+from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.matcher import Items, Written
+from pyflinkcep.spark.matching.results import Found
+from pyflinkcep.spark.matching.stretches import Events
+from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
+from pyflinkcep.time import MAX_WATERMARK
+
+__all__ = ["PATTERN_ENDINGS_FORMAT", "PatternEndingMatcher"]
+
+PATTERN_ENDINGS_FORMAT = 1
+"""The version of a key's numbers: itself, and the watermark that the key has reached."""
+
+
+class PatternEndingMatcher:
+    """
+    Shows merged partial matches the events of the keys of pages.
+
+    A key's state is the events since the first partial match still alive began, with the answers
+    of their conditions, and the watermark up to which all of them has been given out. They are
+    shown again before new ones.
+
+    Parameters
+    ----------
+    nfa : NFA
+        The pattern.
+    layout : Layout
+        Where things are in the events, the answers of conditions among them.
+    rows : EndingRows
+        What is wanted of the matches that an event completes.
+    """
+
+    def __init__(self, nfa: NFA, layout: Layout, rows: EndingRows) -> None:
+        self._nfa = nfa
+        self._layout = layout
+        self._rows = rows
+        self._functions: MatchFunctions | None = None
+        if layout.values is not None:
+            self._functions = generated(layout.values)
+        self._made: list[pa.Table] = []
+
+    def set_events(self, store: EventStore) -> None:
+        """Use another store: what handles mean from now on."""
+        self._store = store
+
+    def run_page(
+        self, events: Events, items: Items, page: Page, first_held: int, watermark: int
+    ) -> Written:
+        """Match events of keys of a page, and let time pass for them to the watermark."""
+        assert events.handles is None  # compressed patterns have no comparator
+        ends = np.r_[0, np.cumsum(page.counts)]
+        reached = _reached(page)
+        kept: list[tuple[int, int, Ints]] = []
+        columns = (items.positions.tolist(), items.starts.tolist(), items.ends.tolist())
+        for item, (position, start, end) in enumerate(zip(*columns, strict=True)):
+            held, before = np.empty(0, np.int64), None
+            if position >= 0:
+                held = first_held + np.arange(ends[position], ends[position + 1])
+                before = int(reached[position])
+            handles = np.r_[held, events.base + np.arange(start, end)]
+            deadline, since = self._run(handles, len(held), before, watermark)
+            if deadline is not None:
+                kept.append((item, deadline, handles[since:]))
+        return _written(kept, watermark)
+
+    def take(self) -> Found:
+        """Return the rows so far, and forget them."""
+        made, self._made = self._made, []
+        return Found.of_rows(pa.concat_tables(made) if made else None)
+
+    def _run(
+        self, handles: Ints, held: int, before: int | None, watermark: int
+    ) -> tuple[int | None, int]:
+        """Return when the key is to be looked at again, None if never, and since which event."""
+        own = self._store.take(handles).combine_chunks()
+        times = self._layout.times_ms(own)
+        payloads = self._rows.payloads(own, self._nfa.stages)
+        runs = PatternRuns(self._nfa, payloads, self._layout.values, self._functions)
+        ended = list(self._ended(runs, own, handles, times, held, before, watermark))
+        by_event: dict[tuple[int, int | None], list[Any]] = {}
+        for at, time, payload in ended:
+            by_event.setdefault((at, time), []).append(payload)
+        endings: list[Ending] = [(*key, self._rows.ending(c)) for key, c in by_event.items()]
+        if endings:
+            self._made.append(self._rows.table(own, endings))
+        start = runs.earliest_start()
+        if start is None:
+            return None, len(handles)
+        return runs.deadline() or NO_DEADLINE, int(np.searchsorted(times, start))
+
+    def _ended(
+        self,
+        runs: PatternRuns,
+        own: pa.Table,
+        handles: Ints,
+        times: Ints,
+        held: int,
+        before: int | None,
+        watermark: int,
+    ) -> Iterator[tuple[int, int | None, Any]]:
+        bits = self._layout.bits(own)
+        answers = [0] * len(handles) if bits is None else as_integers(bits)
+        evaluation = EventEvaluation(self._store.row, known_bits(self._nfa.atoms))
+        moments = zip(handles.tolist(), times.tolist(), answers, strict=True)
+        for at, (handle, time, holding) in enumerate(moments):
+            if at == held and before is not None:
+                _forget(runs.advance(before))
+            over = ((at, time, payload) for payload in runs.advance(time))
+            evaluation.begin(handle, time, holding)
+            found = runs.process(at, time, evaluation, partial(self._store.fields, handle))
+            both = [*over, *((at, time, payload) for payload in found)]
+            if at >= held:
+                yield from both
+        if held == len(handles) and before is not None:
+            _forget(runs.advance(before))
+        last = max(len(handles) - 1, 0)
+        now = None if watermark == MAX_WATERMARK else watermark
+        yield from ((last, now, payload) for payload in runs.advance(watermark))
+
+
+def _forget(given: Iterator[Any]) -> None:
+    """Let time pass again, and drop what was given out then."""
+    for _ in given:
+        pass
+
+
+def _reached(page: Page) -> Ints:
+    """Return the watermark that each key of a page has reached."""
+    if not len(page):
+        return np.empty(0, np.int64)
+    versions, reached = page.numbers.reshape(-1, 2).T
+    if (versions != PATTERN_ENDINGS_FORMAT).any():
+        raise StateFormatError(
+            f"state of compressed matches in format {int(versions.max())}, "
+            f"this release reads format {PATTERN_ENDINGS_FORMAT}",
+            "restore with the release that wrote it, or start from empty state",
+        )
+    return reached
+
+
+def _written(kept: list[tuple[int, int, Ints]], watermark: int) -> Written:
+    items = np.asarray([item for item, _, _ in kept], np.int64)
+    numbers = np.full((len(kept), 2), PATTERN_ENDINGS_FORMAT, np.int64)
+    numbers[:, 1] = watermark
+    handles = [own for _, _, own in kept]
+    return Written(
+        items,
+        np.asarray([deadline for _, deadline, _ in kept], np.int64),
+        np.full(len(kept), 2, np.int64),
+        np.asarray([len(own) for own in handles], np.int64),
+        numbers.reshape(-1),
+        np.concatenate(handles) if handles else np.empty(0, np.int64),
+    )
