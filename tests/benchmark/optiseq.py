@@ -1,26 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-OptiSeq's experiments on our own engines: event lists beside the automaton on the kernel.
+OptiSeq's experiments: event lists beside the automaton on the kernel, Flink CEP and Siddhi.
 
 The stream is that of the SASE generator: one event a second, types and prices by the 48-bit
 generator of ``java.util.Random``; 20 types, so that two minutes hold six of each. The automaton
 runs the same query as a pattern of followedByAny with conditions in SQL over stages. Both start
-from columns in memory and give the positions of every match; the counts must agree.
+from columns in memory, types as numbers, and give the positions of every match; the counts must
+agree. Flink CEP and Siddhi run in a Java virtual machine that is warm, from arrays in memory.
 
-usage: python -m tests.benchmark.optiseq [--events N]
+usage: python -m tests.benchmark.optiseq [--events N] [--flink-jars FOLDER] [--siddhi-jars FOLDER]
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import subprocess
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pyflinkcep.conditions import ExpressionCondition
-from pyflinkcep.evaluation import list_frames
+from pyflinkcep.evaluation import compressed_matches, list_frames
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import MatchExpression
@@ -31,19 +36,40 @@ from pyflinkcep.sase.table import Coded, EventTable
 
 TYPES = "ABCDEFGHIJKLMNOPQRST"
 END = (1 << 63) - 1
+SEED = 11
+PEERS = Path(__file__).parent / "peer"
+OPEN = ("lang", "util", "util.concurrent", "time", "io", "net")
+QUIET = ("-Dlog4j2.level=OFF", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off")
+RISING = "skip_till_any_match(a, b[], c) { b[i].price > b[i-1].price }"
+COUNTED = [
+    ("no clause, no window", "PATTERN SEQ(A a, B b, C c)", 1_000_000, 100),
+    ("a constant clause", "PATTERN SEQ(A a, B b, C c) WHERE b.price > 50", 1_000_000, 100),
+    ("window of 1,000 events", "PATTERN SEQ(A a, B b, C c) WITHIN 1000", 300_000, 100),
+    (
+        "rising, 100 values, window of 1,000",
+        f"PATTERN SEQ(A a, B+ b[], C c) WHERE {RISING} WITHIN 1000",
+        100_000,
+        100,
+    ),
+]
+"""What is counted: its name, the query, how many events, and of how many prices."""
 MULTIPLIER, ADDEND, MASK = 0x5DEECE66D, 0xB, (1 << 48) - 1
 
-PAPER = "a.price > 50 AND a.price > (1+38%)*b.price AND c.price < (1-40%)*d.price"
-TEN = "b.price > a.price AND c.price > b.price AND d.price < c.price - 23"
-ONE = "b.price > a.price + 30 AND c.price > b.price + 20 AND d.price < c.price - 10"
-CHAIN = "b.price > a.price + 10 AND c.price > b.price + 10"
+CONDITIONS = {
+    "PAPER": "a.price > 50 AND a.price > (1+38%)*b.price AND c.price < (1-40%)*d.price",
+    "TEN": "b.price > a.price AND c.price > b.price AND d.price < c.price - 23",
+    "ONE": "b.price > a.price + 30 AND c.price > b.price + 20 AND d.price < c.price - 10",
+    "CHAIN": "b.price > a.price + 10 AND c.price > b.price + 10",
+}
 EXPERIMENTS = [
-    ("1 the paper's", 4, PAPER, 120),
-    ("1 about 10 %", 4, TEN, 120),
-    ("1 about 1 %", 4, ONE, 120),
-    *(("2 length", length, CHAIN, 120) for length in (3, 4, 5, 6)),
-    *(("3 window", 4, CHAIN, seconds) for seconds in (60, 120, 180, 240, 300)),
+    ("1 the paper's", 4, "PAPER", 120),
+    ("1 about 10 %", 4, "TEN", 120),
+    ("1 about 1 %", 4, "ONE", 120),
+    *(("2 length", length, "CHAIN", 120) for length in (3, 4, 5, 6)),
+    *(("3 window", 4, "CHAIN", seconds) for seconds in (60, 120, 180, 240, 300)),
 ]
+RARE = "B"
+"""The type that is a hundred times rarer than the others in the skewed stream."""
 
 
 def randoms(seed: int) -> Iterator[int]:
@@ -54,16 +80,24 @@ def randoms(seed: int) -> Iterator[int]:
         yield state >> 17
 
 
-def stream(events: int, seed: int = 11) -> tuple[np.ndarray, np.ndarray]:
+def stream(events: int, seed: int = SEED) -> tuple[np.ndarray, np.ndarray]:
     """The types and prices of events a second apart."""
     numbers = np.fromiter(randoms(seed), np.int64, 2 * events)
     return numbers[::2] % len(TYPES), numbers[1::2] % 100 + 1
 
 
-def text(length: int, where: str, seconds: int) -> str:
+def skewed(types: np.ndarray) -> np.ndarray:
+    """The same types, but 99 of 100 events of one are of a type that no query names."""
+    own = np.flatnonzero(types == TYPES.index(RARE))
+    types = types.copy()
+    types[own[np.arange(len(own)) % 100 > 0]] = len(TYPES) - 1
+    return types
+
+
+def text(length: int, conditions: str, seconds: int) -> str:
     variables = TYPES[:length].lower()
     pattern = ", ".join(f"{v.upper()} {v}" for v in variables)
-    return f"PATTERN SEQ({pattern}) WHERE {where} WITHIN {seconds} seconds"
+    return f"PATTERN SEQ({pattern}) WHERE {CONDITIONS[conditions]} WITHIN {seconds} seconds"
 
 
 def by_event_lists(query: str, types: np.ndarray, prices: np.ndarray) -> tuple[float, int]:
@@ -120,19 +154,99 @@ def _value(sql: str, prices: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(value)
 
 
+def by_peer(jars: list[Path], name: str, query: Sequence[object], events: int) -> tuple[float, int]:
+    """Run a query in a Java virtual machine: the seconds it takes there, and its matches."""
+    path = ":".join(map(str, jars))
+    with tempfile.TemporaryDirectory() as classes:
+        sources = [str(PEERS / f"{source}.java") for source in ("Generator", name)]
+        compiler = ["javac", "-nowarn", "-cp", path, "-d", classes, *sources]
+        subprocess.run(compiler, check=True, stderr=subprocess.DEVNULL)
+        opens = (f"--add-opens=java.base/java.{part}=ALL-UNNAMED" for part in OPEN)
+        java = ["java", *opens, "-Xmx2g", *QUIET, "-cp", f"{path}:{classes}", name]
+        command = [*java, *map(str, query), str(events), str(SEED)]
+        printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    answer = json.loads(printed.splitlines()[-1])
+    return answer["seconds"], answer["matches"]
+
+
+def fastest(run: Callable[[], tuple[float, int]], times: int = 3) -> tuple[float, int]:
+    """Run something several times: the shortest time, and the answer, which must be one."""
+    runs = [run() for _ in range(times)]
+    (count,) = {count for _, count in runs}
+    return min(seconds for seconds, _ in runs), count
+
+
+def compare(events: int, peer_events: int, peers: dict[str, list[Path]]) -> None:
+    """Print the experiments, even and skewed, each engine beside event lists."""
+    types, prices = stream(events, SEED)
+    print(f"{'experiment':24} {'matches':>9} {'lists ms':>9} {'kernel':>7}", *peers, sep="  ")
+    for name, length, conditions, seconds in EXPERIMENTS:
+        query = text(length, conditions, seconds)
+        lists, count = fastest(lambda: by_event_lists(query, types, prices))
+        automaton, other = by_kernel(query, types, prices)
+        assert count == other, (query, count, other)
+        row = f"{name} {length} {seconds} s".ljust(24)
+        row += f" {count:9} {lists * 1e3:9.1f} {automaton / lists:6.1f}x"
+        few = types[:peer_events], prices[:peer_events]
+        own, count = fastest(lambda: by_event_lists(query, *few))
+        for peer, jars in peers.items():
+            took, other = by_peer(jars, peer, (conditions, length, seconds), peer_events)
+            assert count == other, (query, peer, count, other)
+            row += f" {took / own:9.0f}x"
+        print(row, flush=True)
+    rare = skewed(types)
+    for conditions in ("PAPER", "TEN", "CHAIN"):
+        query = text(4, conditions, 120)
+        lists, count = fastest(lambda: by_event_lists(query, rare, prices))
+        automaton, other = by_kernel(query, rare, prices)
+        assert count == other
+        print(f"skewed {conditions:17} {count:9} {lists * 1e3:9.1f} {automaton / lists:6.1f}x")
+
+
+def more(events: int) -> None:
+    """Print what has no automaton beside it: negation, closures, and counting."""
+    types, prices = stream(events, SEED)
+    chain = CONDITIONS["CHAIN"]
+    for query in (
+        f"PATTERN SEQ(A a, B b, ~(E e), C c, D d) WHERE {chain} WITHIN 120 seconds",
+        f"PATTERN A;B;C^3;D WHERE {chain.replace('c.price', 'd.price')} WITHIN 120 seconds",
+    ):
+        lists, count = fastest(lambda: by_event_lists(query, types, prices))
+        print(f"{query[:40]:42} {count:9} matches {lists * 1e3:7.1f} ms")
+    for name, query, size, spread in COUNTED:
+        table = counted_table(size, spread)
+        took, count = fastest(lambda: counted(query, table))
+        print(f"{name:42} {len(str(count)):4} digits {size / took:14,.0f} events/s")
+
+
+def counted_table(size: int, spread: int) -> EventTable:
+    types, prices = stream(size, SEED)
+    codes = (types % 3).astype(np.int32)
+    columns = {"price": prices * 7919 % spread}
+    return EventTable(np.arange(size), Coded(codes, "ABC"), columns, {"price": Kind.BIGINT})
+
+
+def counted(query: str, table: EventTable) -> tuple[float, int]:
+    begin = time.process_time()
+    count, _ = compressed_matches(parse(query), table).totals(())
+    return time.process_time() - begin, count
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
-    events = parser.parse_args().events
-    types, prices = stream(events)
-    print(f"{'experiment':16} {'matches':>9} {'lists':>8} {'kernel':>8} {'ratio':>6}")
-    for name, length, where, seconds in EXPERIMENTS:
-        query = text(length, where, seconds)
-        lists, count = by_event_lists(query, types, prices)
-        automaton, other = by_kernel(query, types, prices)
-        assert count == other, (query, count, other)
-        label = f"{name} {length if '2' in name else seconds if '3' in name else ''}"
-        print(f"{label:16} {count:9} {lists:7.2f}s {automaton:7.2f}s {automaton / lists:6.1f}")
+    parser.add_argument("--peer-events", type=int, default=100_000)
+    parser.add_argument("--flink-jars", type=Path, help="of Flink 2.3.0")
+    parser.add_argument("--siddhi-jars", type=Path, help="target/lib in the wheel PySiddhi 5.1.0")
+    given = parser.parse_args()
+    folders = {"FlinkPeer": given.flink_jars, "SiddhiPeer": given.siddhi_jars}
+    peers = {
+        name: [jar for jar in sorted(folder.glob("*.jar")) if "table" not in jar.name]
+        for name, folder in folders.items()
+        if folder is not None
+    }
+    compare(given.events, min(given.events, given.peer_events), peers)
+    more(given.events)
 
 
 if __name__ == "__main__":

@@ -228,46 +228,46 @@ static uint64_t above_float(const Number *items, double least, int count) {
     return truth;
 }
 
-/* Whether a program compares a column of the newest element to another's by an inequality. */
-static bool is_bound(const Program *program, const Batch *batch) {
+/*
+ * Find whether a program compares a column of the newest element to another's by an inequality;
+ * x <= y is not x > y, as NaN is greater than all numbers and equal to itself.
+ */
+bool bound_of(const Program *program, const Column *columns, int32_t newest, Bound *bound) {
     const Instruction *code = program->code;
     if (program->size != 3 || code[0].opcode != OP_FIELD || code[1].opcode != OP_FIELD ||
         code[2].opcode < OP_LT || code[2].opcode > OP_GE)
         return false;
-    const Column *a = &batch->columns[code[0].operand.as.i];
-    const Column *b = &batch->columns[code[1].operand.as.i];
-    return a->valid == NULL && b->valid == NULL &&
-           (a->element == batch->newest) != (b->element == batch->newest);
+    const Column *a = &columns[code[0].operand.as.i], *b = &columns[code[1].operand.as.i];
+    bool is_first = a->element == newest;
+    if (a->valid != NULL || b->valid != NULL || is_first == (b->element == newest)) return false;
+    int32_t opcode = code[2].opcode;
+    bool or_equal = opcode == OP_LE || opcode == OP_GE;
+    bool is_below = (opcode == OP_LT || opcode == OP_LE) == is_first;
+    *bound = (Bound){.own = is_first ? a->items : b->items,
+                     .other = is_first ? b->items : a->items,
+                     .element = is_first ? b->element : a->element,
+                     .is_float = code[2].operand.as.i == TYPE_FLOAT,
+                     .asks_below = is_below != or_equal,
+                     .is_opposite = or_equal};
+    return true;
 }
 
-static uint64_t bound_holds(const Program *program, const Batch *batch) {
-    const Column *own = &batch->columns[program->code[0].operand.as.i];
-    const Column *other = &batch->columns[program->code[1].operand.as.i];
-    int32_t opcode = program->code[2].opcode;
-    bool is_below = opcode == OP_LT || opcode == OP_LE, or_equal = opcode == OP_LE || opcode == OP_GE;
-    if (own->element != batch->newest) {
-        const Column *swapped = own;
-        own = other;
-        other = swapped;
-        is_below = !is_below;
-    }
-    /* x <= y is not x > y, as NaN is greater than all and equal to itself. */
-    bool asks_below = is_below != or_equal;
-    const Number *items = own->items + batch->base;
-    Number bound = other->items[batch->bound[other->element]];
+/* Return for which of `count` events from `base` on a bound holds. */
+uint64_t bound_holds(const Bound *bound, const Py_ssize_t *places, Py_ssize_t base, int count) {
+    const Number *own = bound->own + base;
+    Number limit = bound->other[places[bound->element]];
     uint64_t truth;
-    if (program->code[2].operand.as.i == TYPE_FLOAT)
-        truth = asks_below ? below_float(items, bound.f, batch->count)
-                           : above_float(items, bound.f, batch->count);
+    if (bound->is_float)
+        truth = bound->asks_below ? below_float(own, limit.f, count)
+                                  : above_float(own, limit.f, count);
     else
-        truth = asks_below ? below_int(items, bound.i, batch->count)
-                           : above_int(items, bound.i, batch->count);
-    return (or_equal ? ~truth : truth) & all_of(batch->count);
+        truth = bound->asks_below ? below_int(own, limit.i, count)
+                                  : above_int(own, limit.i, count);
+    return bound->is_opposite ? ~truth : truth;
 }
 
 /* Return for which of the events a condition is true, the first in the lowest bit. */
 uint64_t batch_holds(const Program *program, const Batch *batch, Operand *stack) {
-    if (is_bound(program, batch)) return bound_holds(program, batch);
     Operand *top = stack - 1;
     for (Py_ssize_t at = 0; at < program->size; at++) top = step(top, batch, &program->code[at]);
     return top->truth & top->known & all_of(batch->count);

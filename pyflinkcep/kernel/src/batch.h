@@ -37,6 +37,15 @@ typedef struct {
     int count;
 } Batch;
 
+/* A comparison of a column of the newest element to one of another: less, or greater. */
+typedef struct {
+    const Number *own, *other;
+    int32_t element; /* the other */
+    bool is_float, asks_below, is_opposite;
+} Bound;
+
+bool bound_of(const Program *program, const Column *columns, int32_t newest, Bound *bound);
+uint64_t bound_holds(const Bound *bound, const Py_ssize_t *places, Py_ssize_t base, int count);
 uint64_t batch_holds(const Program *program, const Batch *batch, Operand *stack);
 
 /* Return the place of the lowest bit of a word that is not 0. */

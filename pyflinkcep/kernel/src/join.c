@@ -165,13 +165,17 @@ static bool ask_more(Join *join, Py_ssize_t depth) {
     Level *level = &join->levels[depth];
     if (level->at >= level->end) return false;
     Py_ssize_t rest = level->end - level->at;
-    Batch batch = {.columns = join->columns, .bound = join->bound, .newest = step->element,
-                   .base = level->at, .count = rest < BATCH ? (int)rest : BATCH};
+    int count = rest < BATCH ? (int)rest : BATCH;
     level->base = level->at;
-    level->at += batch.count;
-    level->passing = ~(uint64_t)0 >> (BATCH - batch.count);
-    for (Py_ssize_t i = 0; i < step->clause_count && level->passing != 0; i++)
-        level->passing &= batch_holds(&step->clauses[i], &batch, join->stack);
+    level->at += count;
+    uint64_t passing = ~(uint64_t)0 >> (BATCH - count);
+    for (Py_ssize_t i = 0; i < step->bound_count; i++)
+        passing &= bound_holds(&step->bounds[i], join->bound, level->base, count);
+    Batch batch = {.columns = join->columns, .bound = join->bound, .newest = step->element,
+                   .base = level->base, .count = count};
+    for (Py_ssize_t i = 0; i < step->clause_count && passing != 0; i++)
+        passing &= batch_holds(&step->clauses[i], &batch, join->stack);
+    level->passing = passing;
     return true;
 }
 

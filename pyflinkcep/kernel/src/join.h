@@ -19,8 +19,9 @@ typedef struct {
     bool is_forward; /* whether the element comes after its neighbour */
     int64_t *links; /* by item of the neighbour where the element's candidates begin, or end */
     Array barriers; /* by item of the neighbour the order that no candidate is past; or none */
+    Bound *bounds; /* the conditions that are simple comparisons, and the others */
     Program *clauses;
-    Py_ssize_t clause_count;
+    Py_ssize_t bound_count, clause_count;
 } Step;
 
 /* Where the join is at an element. */

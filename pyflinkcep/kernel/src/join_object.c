@@ -18,6 +18,7 @@ static void join_dealloc(Join *join) {
         array_close(&step->barriers);
         for (Py_ssize_t k = 0; k < step->clause_count; k++) program_free(&step->clauses[k]);
         release_memory(step->clauses);
+        release_memory(step->bounds);
     }
     release_memory(join->lists);
     release_memory(join->columns);
@@ -88,14 +89,21 @@ static int read_columns(Join *join, PyObject *columns) {
     return 0;
 }
 
-static int read_clauses(Step *step, PyObject *clauses, Py_ssize_t *most) {
+static int read_clauses(Join *join, Step *step, PyObject *clauses, Py_ssize_t *most) {
     Py_ssize_t count = PyTuple_Size(clauses);
     step->clauses = allocate_zeros(count, sizeof(Program));
-    if (step->clauses == NULL) return -1;
-    step->clause_count = count;
+    step->bounds = allocate_zeros(count, sizeof(Bound));
+    if (step->clauses == NULL || step->bounds == NULL) return -1;
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (program_read(&step->clauses[i], PyTuple_GetItem(clauses, i)) < 0) return -1;
-        if (step->clauses[i].size > *most) *most = step->clauses[i].size;
+        Program *program = &step->clauses[step->clause_count++];
+        if (program_read(program, PyTuple_GetItem(clauses, i)) < 0) return -1;
+        if (program->size > *most) *most = program->size;
+        Bound *bound = &step->bounds[step->bound_count];
+        if (!bound_of(program, join->columns, step->element, bound)) continue;
+        step->bound_count++;
+        step->clause_count--;
+        program_free(program);
+        *program = (Program){0};
     }
     return 0;
 }
@@ -105,7 +113,7 @@ static int read_step(Join *join, Step *step, PyObject *spec, Py_ssize_t *most) {
     int is_forward;
     if (!PyArg_ParseTuple(spec, "iiipOO!", &step->element, &step->neighbour, &step->far,
                           &is_forward, &barriers, &PyTuple_Type, &clauses) ||
-        array_of(barriers, 8, &step->barriers) < 0 || read_clauses(step, clauses, most) < 0)
+        array_of(barriers, 8, &step->barriers) < 0 || read_clauses(join, step, clauses, most) < 0)
         return -1;
     step->is_forward = is_forward;
     if (step->neighbour < 0) return 0;
