@@ -9,6 +9,7 @@ from pyflinkcep.sase.as_pattern import why_no_pattern
 from pyflinkcep.sase.evaluation import Evaluation
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.sase.placement import placed
+from pyflinkcep.sase.slots import slots_explained
 from pyflinkcep.spark.plan.query_job import QueryJob, one_line
 from pyflinkcep.spark.plan.stream import watermark_of
 
@@ -27,6 +28,7 @@ def query_explanation(job: QueryJob, how: Evaluation, runs_as_pattern: bool) -> 
         ]
     if query.form is Form.SEQ:
         lines += ["Conditions", *_conditions(query)]
+        lines += ["Runs kept apart by", *slots_explained(query)]
     if query.window is None:
         lines += ["Warnings", "  without WITHIN nothing ends a run: memory grows with the input"]
     return "\n".join(lines)
