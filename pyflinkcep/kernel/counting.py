@@ -13,14 +13,14 @@ import numpy as np
 
 from pyflinkcep.errors import OutOfMemoryError
 from pyflinkcep.eventlists.columns import column_of
-from pyflinkcep.expressions.program import Code, Type
+from pyflinkcep.expressions.program import Code, Function, Op, Slot, Type
 from pyflinkcep.kernel.bridge import compiled_module, instruction, slot_spec
 from pyflinkcep.nfa.liveness import Liveness
 from pyflinkcep.nfa.sase_compiler import Asked, SaseAutomaton
 from pyflinkcep.sase.model import Strategy
 from pyflinkcep.sase.table import Coded, EventTable
 
-__all__ = ["KernelCounter"]
+__all__ = ["KernelCounter", "Rise", "rise_of"]
 
 _STRATEGIES = (
     Strategy.STRICT_CONTIGUITY,
@@ -29,6 +29,8 @@ _STRATEGIES = (
     Strategy.SKIP_TILL_ANY_MATCH,
 )
 """In the order of ``counter.h``."""
+
+_OPPOSITE = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 
 _NO_WINDOW = -1
 _MOST_BITS = 62
@@ -74,6 +76,10 @@ class KernelCounter:
                 _NO_WINDOW if automaton.query.window is None else automaton.query.window,
             )
             counter.set_events(len(table.times), tuple(_fields(automaton, table)))
+            for component in range(automaton.size):
+                rise = rise_of(automaton, component)
+                if rise is not None:
+                    counter.set_rising(component, rise.or_equal, _ranks(automaton, table, rise))
         numbers = {type_: number for number, type_ in enumerate(_types(automaton))}
         starts = None if table.starts is None else np.array(table.starts, np.uint8)
         times = np.ascontiguousarray(table.times, np.int64)
@@ -138,7 +144,86 @@ def _slots(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
     return (slot_spec(slot, stages) for slot in automaton.values.slots)
 
 
+@attrs.frozen
+class Rise:
+    """
+    What each further event of a loop must be more than the one before.
+
+    Attributes
+    ----------
+    field : int
+        The field that is compared.
+    falls : bool
+        Whether it must be less instead.
+    or_equal : bool
+        Whether it may be equal.
+    """
+
+    field: int
+    falls: bool
+    or_equal: bool
+
+
+def rise_of(automaton: SaseAutomaton, component: int) -> Rise | None:
+    """Return what a loop rises by if nothing else tells its runs apart, else None."""
+    last = automaton.size - 1
+    around = automaton.strategies[component : component + 2]
+    if any(strategy is not Strategy.SKIP_TILL_ANY_MATCH for strategy in around):
+        return None
+    if automaton.leave[component].joint is not None:
+        return None
+    if any(part.gap == component + 1 <= last for part in automaton.negatives):
+        return None
+    rise = _inequality(automaton.take[component].codes[1])
+    if rise is None:
+        return None
+    slot, found = rise
+    own = automaton.values.slots[slot]
+    names = [part.variable for part in automaton.query.positive]
+    if own != Slot(Function.LAST, names[component], found.field, own.type):
+        return None
+    later = [asked for edge in _edges(automaton) for asked in edge[component + 1 :]]
+    read = frozenset().union(*(asked.reads for asked in later), automaton.partition.reads)
+    taken = {n for n in read if automaton.values.slots[n].stage in names[: component + 1]}
+    return None if taken else found
+
+
+def _edges(automaton: SaseAutomaton) -> tuple[Sequence[Asked], ...]:
+    return automaton.begin, automaton.take, automaton.leave
+
+
+def _inequality(code: Code) -> tuple[int, Rise] | None:
+    """Return the slot and what a program asks if it compares that to a field."""
+    if len(code) != 3 or code[2][0] not in _OPPOSITE:
+        return None
+    (first, a), (second, b), (op, _) = code
+    if (first, second) == (Op.SLOT, Op.FIELD):
+        a, b, op = b, a, _OPPOSITE[op]
+    elif (first, second) != (Op.FIELD, Op.SLOT):
+        return None
+    assert isinstance(a, int)
+    assert isinstance(b, int)
+    return b, Rise(a, op in (Op.LT, Op.LE), op in (Op.LE, Op.GE))
+
+
 # --- the events
+
+
+def _ranks(automaton: SaseAutomaton, table: EventTable, rise: Rise) -> Any:
+    """Return the events' places in the order of a field; negative where it is NULL."""
+    name = automaton.fields[rise.field]
+    kind, values = table.kinds[name], table.columns[name]
+    if kind.type == Type.TEXT:
+        order = {text: n for n, text in enumerate(sorted({v for v in values if v is not None}))}
+        ranks = np.array([order.get(value, -1) for value in values], np.int32)
+        nulls: Any = ranks < 0
+    else:
+        column = column_of(values, kind)
+        ranks = np.unique(column.data, return_inverse=True)[1].astype(np.int32)
+        nulls = np.broadcast_to(column.nulls, len(ranks))
+    if rise.falls:
+        ranks = ranks.max(initial=0) - ranks
+    return np.where(nulls, np.int32(-1), ranks).astype(np.int32)
 
 
 def _fields(automaton: SaseAutomaton, table: EventTable) -> Iterator[tuple[Any, Any, bool]]:

@@ -157,7 +157,7 @@ def test_every_allocation_of_expressions() -> None:
     assert kernel_answer(values, taken, rows) == expected
 
 
-@pytest.mark.parametrize("what", ["joins", "counts"])
+@pytest.mark.parametrize("what", ["joins", "counts", "rising"])
 def test_every_allocation_of_queries(what: str) -> None:
     """The same for joins of event lists, and for counts that need wider and wider numbers."""
     columns: Any = {"x": [n % 5 for n in range(130)], "y": [None, 1, 3, 5] * 32 + [0, 2]}
@@ -169,7 +169,8 @@ def test_every_allocation_of_queries(what: str) -> None:
         return sorted(map(repr, query_matches(query_of(query), table, "eventLists", "all")))
 
     def counts() -> Any:
-        query = "PATTERN SEQ(A a, B+ b[], ~(C n), B c) WHERE b[i].x >= b[i-1].x WITHIN 100"
+        absent = "" if what == "rising" else "~(C n), "
+        query = f"PATTERN SEQ(A a, B+ b[], {absent}B c) WHERE b[i].x >= b[i-1].x WITHIN 100"
         return [*compressed_matches(query_of(query), table).totals_by_event(())]
 
     scenario = joins if what == "joins" else counts

@@ -7,7 +7,7 @@
  */
 #include "counter.h"
 
-static int64_t handle_of(const Counter *counter, Py_ssize_t at) {
+int64_t counter_handle(const Counter *counter, Py_ssize_t at) {
     return counter->stream.handles == NULL ? (int64_t)at : counter->stream.handles[at];
 }
 
@@ -111,11 +111,14 @@ static Run *fresh_run(Counter *counter, const Tally *before, int32_t component, 
 }
 
 /* Let runs take an event for a component. */
-static int take(Counter *counter, const Run *runs, int32_t component, Py_ssize_t at) {
+int counter_take(Counter *counter, const Run *runs, int32_t component, Py_ssize_t at) {
     const Component *own = &counter->components[component];
     if (component + 1 == counter->component_count && !own->loops)
         return counts_sum(&runs->counts, counter->head, first_forbidden(counter, at), &counter->now);
-    Run *run = fresh_run(counter, runs->tally, component, handle_of(counter, at));
+    if (own->rises)
+        return counts_add(&counter->components[component].ladder.fresh, &runs->counts,
+                          counter->head);
+    Run *run = fresh_run(counter, runs->tally, component, counter_handle(counter, at));
     return run == NULL ? -1 : counts_add(&run->counts, &runs->counts, counter->head);
 }
 
@@ -125,7 +128,7 @@ static int begin(Counter *counter, Py_ssize_t at) {
     Run run = {0};
     if (number_start(counter, counter->stream.times[at], &start) < 0) return -1;
     int status = counts_one(&run.counts, start);
-    if (status == 0) status = take(counter, &run, 0, at);
+    if (status == 0) status = counter_take(counter, &run, 0, at);
     counts_free(&run.counts);
     return status;
 }
@@ -196,10 +199,10 @@ static int advance(Counter *counter, Run *run, Py_ssize_t at) {
         run_free(run);
         return 0;
     }
-    Edges edges = edges_of(counter, run, handle_of(counter, at));
-    if (edges.begins && !run->is_closed && take(counter, run, run->component + 1, at) < 0)
+    Edges edges = edges_of(counter, run, counter_handle(counter, at));
+    if (edges.begins && !run->is_closed && counter_take(counter, run, run->component + 1, at) < 0)
         return -1;
-    if (edges.takes && take(counter, run, run->component, at) < 0) return -1;
+    if (edges.takes && counter_take(counter, run, run->component, at) < 0) return -1;
     bool closes = has_bit(counter->closes, run->component);
     if (!closes && edges.mode == run->mode) return 0;
     drop(counter, run);
@@ -295,7 +298,7 @@ static void pass_time(Counter *counter, int64_t time) {
 static bool ask_alone(Counter *counter, Py_ssize_t at) {
     const Stream *stream = &counter->stream;
     int32_t code = stream->codes[at];
-    int64_t handle = handle_of(counter, at), absents;
+    int64_t handle = counter_handle(counter, at), absents;
     bool is_known = code >= 0 && code < stream->kinds, bars = false;
     counter->begins = is_known ? stream->begins[code] : 0;
     counter->takes = is_known ? stream->takes[code] : 0;
@@ -304,7 +307,7 @@ static bool ask_alone(Counter *counter, Py_ssize_t at) {
     if (stream->starts != NULL && !stream->starts[at]) counter->begins &= ~(int64_t)1;
     for (Py_ssize_t c = 0; (counter->begins | counter->takes) >> c != 0; c++) {
         const Component *own = &counter->components[c];
-        bool waits = c == 0 || counter->alive[c - 1].size > 0;
+        bool waits = c == 0 || counter->alive[c - 1].size > 0 || counter->components[c - 1].rises;
         if (has_bit(counter->begins, c) && !(waits && holds(counter, &own->begin_alone, NULL, handle)))
             counter->begins &= ~((int64_t)1 << c);
         if (has_bit(counter->takes, c) && !holds(counter, &own->take_alone, NULL, handle))
@@ -329,12 +332,16 @@ int counter_event(Counter *counter, Py_ssize_t at) {
     bool bars = ask_alone(counter, at);
     for (Py_ssize_t c = 0; c < counter->component_count; c++) {
         RunList *runs = &counter->alive[c];
+        if (counter->components[c].rises && ladder_event(counter, c, at) < 0) return -1;
         if (runs->size == 0 || !concerns(counter, c)) continue;
         for (Py_ssize_t i = runs->size - 1; i >= 0; i--)
             if (advance(counter, runs->items[i], at) < 0) return -1;
     }
     if (has_bit(counter->begins, 0) && begin(counter, at) < 0) return -1;
     if (bars) counter->barred_time = time;
+    int64_t until = first_forbidden(counter, at);
+    for (Py_ssize_t c = 0; c < counter->component_count; c++)
+        if (counter->components[c].rises && ladder_settle(counter, c, at, until) < 0) return -1;
     return settle(counter, at);
 }
 
@@ -352,7 +359,7 @@ static int find_barred_after(Counter *counter) {
         int64_t absents = code >= 0 && code < stream->kinds ? stream->absents[code] : 0;
         for (Py_ssize_t n = 0; absents >> n != 0; n++)
             if (has_bit(absents, n) && counter->negatives[n].gap == counter->component_count &&
-                holds(counter, &counter->negatives[n].alone, NULL, handle_of(counter, at)))
+                holds(counter, &counter->negatives[n].alone, NULL, counter_handle(counter, at)))
                 next = stream->times[at];
     }
     return 0;
@@ -369,6 +376,8 @@ int counter_begin(Counter *counter) {
 void counter_end(Counter *counter) {
     for (Py_ssize_t c = 0; c < counter->component_count && counter->alive != NULL; c++)
         list_free(&counter->alive[c]);
+    for (Py_ssize_t c = 0; c < counter->component_count && counter->components != NULL; c++)
+        ladder_free(&counter->components[c].ladder);
     list_free(&counter->made);
     list_free(&counter->moved);
     table_free(&counter->table);

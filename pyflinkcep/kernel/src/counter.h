@@ -5,6 +5,7 @@
 
 #include "counts.h"
 #include "key.h"
+#include "ladder.h"
 #include "values.h"
 
 enum { LOOPING = 1, WAITING = 2 }; /* as nfa/liveness.py numbers them */
@@ -21,6 +22,10 @@ typedef struct {
     int32_t strategy;
     Program begin_alone, begin_joint, take_alone, take_joint, leave; /* empty if nothing is asked */
     Live live[4]; /* by mode */
+    /* Of a loop whose events rise, and whose runs nothing else tells apart: */
+    bool rises, or_equal;
+    Array ranks; /* by handle the rank of the value, negative for no value */
+    Ladder ladder;
 } Component;
 
 /* A negated component that looks at its events alone. */
@@ -98,6 +103,12 @@ int list_put(RunList *list, Run *run);
 void list_remove(RunList *list, Run *run);
 void list_free(RunList *list);
 void run_free(Run *run);
+
+/* counter_ladders.c */
+int ladder_event(Counter *counter, Py_ssize_t component, Py_ssize_t at);
+int ladder_settle(Counter *counter, Py_ssize_t component, Py_ssize_t at, int64_t until);
+int64_t counter_handle(const Counter *counter, Py_ssize_t at);
+int counter_take(Counter *counter, const Run *runs, int32_t component, Py_ssize_t at);
 
 /* counter.c */
 int counter_begin(Counter *counter);

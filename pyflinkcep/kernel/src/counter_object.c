@@ -11,6 +11,7 @@ static void component_free(Component *component) {
     program_free(&component->take_joint);
     program_free(&component->leave);
     for (int mode = 0; mode < 4; mode++) release_memory(component->live[mode].slots);
+    array_close(&component->ranks);
 }
 
 static void counter_dealloc(Counter *counter) {
@@ -127,6 +128,28 @@ static PyObject *counter_set_events(Counter *counter, PyObject *args) {
     Py_RETURN_NONE;
 }
 
+/* set_rising(component, or_equal, ranks): the loop's events rise by their ranks, by handle. */
+static PyObject *counter_set_rising(Counter *counter, PyObject *args) {
+    PyObject *ranks;
+    int component, or_equal;
+    if (!PyArg_ParseTuple(args, "ipO", &component, &or_equal, &ranks)) return NULL;
+    if (component < 0 || component >= counter->component_count) {
+        PyErr_SetString(PyExc_IndexError, "expected a component");
+        return NULL;
+    }
+    Component *own = &counter->components[component];
+    array_close(&own->ranks);
+    own->rises = false;
+    if (array_of(ranks, 4, &own->ranks) < 0) return NULL;
+    if (own->ranks.size != counter->values.rows) {
+        PyErr_SetString(PyExc_ValueError, "expected ranks as many as there are events");
+        return NULL;
+    }
+    own->rises = true;
+    own->or_equal = or_equal;
+    Py_RETURN_NONE;
+}
+
 /* --- counting */
 
 /* Return a total as a Python integer. */
@@ -231,6 +254,7 @@ static PyObject *counter_count(Counter *counter, PyObject *args) {
 
 static PyMethodDef counter_methods[] = {
     {"set_events", (PyCFunction)counter_set_events, METH_VARARGS, "set what handles mean"},
+    {"set_rising", (PyCFunction)counter_set_rising, METH_VARARGS, "set by what a loop rises"},
     {"count", (PyCFunction)counter_count, METH_VARARGS, "count the matches of a partition"},
     {NULL, NULL, 0, NULL},
 };

@@ -11,11 +11,18 @@ void counts_free(Counts *counts) {
     *counts = (Counts){0};
 }
 
+/* Forget the numbers, and keep the room for others. */
+void counts_clear(Counts *counts) {
+    counts->size = 0;
+    counts->width = counts->width > 0;
+}
+
 /* Make room for other starts and wider numbers; what is kept stays. */
 static int counts_cover(Counts *counts, int64_t first, int64_t end, Py_ssize_t width) {
     Py_ssize_t size = (Py_ssize_t)(end - first);
-    if (counts->words != NULL && first == counts->first && size <= counts->room &&
-        width <= counts->width) {
+    bool stays = counts->size == 0 || first == counts->first;
+    if (counts->words != NULL && stays && size <= counts->room && width <= counts->width) {
+        counts->first = first;
         for (Py_ssize_t w = 0; w < counts->width && size > counts->size; w++)
             memset(counts->words + w * counts->room + counts->size, 0,
                    (size_t)(size - counts->size) * sizeof(uint64_t));
@@ -52,6 +59,21 @@ static bool add_words(uint64_t *to, const uint64_t *from, Py_ssize_t size) {
     return seen >> TOP;
 }
 
+/* Add numbers of two words, which are the most that windows of a thousand events come to. */
+static bool add_pairs(
+    uint64_t *low, uint64_t *high, const uint64_t *more_low, const uint64_t *more_high,
+    Py_ssize_t size) {
+    uint64_t seen = 0;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        uint64_t sum = low[i] + more_low[i];
+        uint64_t top = high[i] + more_high[i] + (sum < more_low[i]);
+        low[i] = sum;
+        high[i] = top;
+        seen |= top;
+    }
+    return seen >> TOP;
+}
+
 /* Add numbers of several words. */
 static bool add_wide(Counts *counts, Py_ssize_t at, const Counts *other, Py_ssize_t from) {
     uint64_t seen = 0;
@@ -83,8 +105,15 @@ int counts_add(Counts *counts, const Counts *other, int64_t since) {
     }
     if (counts_cover(counts, first, last, width) < 0) return -1;
     Py_ssize_t at = (Py_ssize_t)(begin - first), from = (Py_ssize_t)(begin - other->first);
-    bool full = width == 1 ? add_words(counts->words + at, other->words + from, other->size - from)
-                           : add_wide(counts, at, other, from);
+    bool full;
+    uint64_t *to = counts->words + at;
+    const uint64_t *more = other->words + from;
+    if (width == 1)
+        full = add_words(to, more, other->size - from);
+    else if (width == 2 && other->width == 2)
+        full = add_pairs(to, to + counts->room, more, more + other->room, other->size - from);
+    else
+        full = add_wide(counts, at, other, from);
     return full ? counts_cover(counts, counts->first, counts_end(counts), width + 1) : 0;
 }
 

@@ -26,6 +26,7 @@ typedef struct {
 int counts_one(Counts *counts, int64_t start);
 int counts_add(Counts *counts, const Counts *other, int64_t since);
 int counts_sum(const Counts *counts, int64_t since, int64_t until, Total *total);
+void counts_clear(Counts *counts);
 void counts_free(Counts *counts);
 
 bool total_is_zero(const Total *total);

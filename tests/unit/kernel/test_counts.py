@@ -7,6 +7,7 @@ import math
 import random
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from pyflinkcep.compact.counting import CountPayloads
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.bridge import compiled_module
-from pyflinkcep.kernel.counting import KernelCounter
+from pyflinkcep.kernel.counting import KernelCounter, rise_of
 from pyflinkcep.nfa.merged import MergedRuns
 from pyflinkcep.nfa.sase_compiler import compile_query
 from pyflinkcep.nfa.track import Track
@@ -153,6 +154,55 @@ def test_counts_of_any_size_are_exact(within: str) -> None:
     expected = plain_counts(query, table, list(range(400)))
     assert dict(counter.counts(range(400))) == expected
     assert max(expected.values()).bit_length() > (50 if within == " WITHIN 70" else 200)
+
+
+@pytest.mark.parametrize("sign", ["<", "<=", ">", ">="])
+@pytest.mark.parametrize("attribute", ["x", "y", "f", "s"])
+@pytest.mark.parametrize("within", ["", " WITHIN 30"])
+def test_rising_loops_are_counted_by_their_order(sign: str, attribute: str, within: str) -> None:
+    """Loops that rise or fall, of numbers, texts, NULL and NaN, the last component among them."""
+    chance = random.Random(sign + attribute)
+    for pattern in (
+        "A a, B+ b[], C c",
+        "B+ b[], C c",
+        "A a, B+ b[]",
+        "A+ a[], B+ b[], ~(D d), C c",
+    ):
+        loops = [name for name in "ab" if f"{name}[]" in pattern]
+        clauses = [f"{n}[i].{attribute} {sign} {n}[i-1].{attribute}" for n in loops]
+        query = parse(f"PATTERN SEQ({pattern}) WHERE {' AND '.join(clauses)}{within}")
+        table = attrs.evolve(random_table(chance, 60), starts=None)
+        automaton = compile_query(query, table.kinds)
+        counter = KernelCounter.of(automaton, table)
+        assert counter is not None
+        assert rise_of(automaton, len(automaton.types) - 1 - ("C c" in pattern)) is not None or (
+            "~" in pattern
+        )
+        assert dict(counter.counts(range(60))) == plain_counts(query, table, list(range(60)))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "where"),
+    [
+        ("B+ b[], C c", "skip_till_next_match(b[], c) { b[i].x > b[i-1].x }"),
+        ("B+ b[], C c", "b[i].x > b[i-1].x AND c.x > b[LEN].x"),
+        ("B+ b[], C c", "b[i].x > b[i-1].x AND b[i].y > b[i-1].y"),
+        ("B+ b[], C c", "b[i].x > b[i-1].x AND count(b[]) > 2"),
+        ("A a, B+ b[], C c", "b[i].x > b[i-1].x AND c.x > a.x"),
+        ("B+ b[], ~(D d), C c", "b[i].x > b[i-1].x"),
+        ("B+ b[], C c", "b[i].x <> b[i-1].x"),
+        ("B+ b[], C c", "b[i].x > max(b[..i-1].x)"),
+    ],
+)
+def test_what_else_tells_runs_apart_keeps_them_apart(pattern: str, where: str) -> None:
+    """A loop is counted by its order only if nothing ahead can tell its runs apart otherwise."""
+    query = parse(f"PATTERN SEQ({pattern}) WHERE {where}")
+    table = attrs.evolve(random_table(random.Random(where), 40), starts=None)
+    automaton = compile_query(query, table.kinds)
+    assert all(rise_of(automaton, number) is None for number in range(automaton.size))
+    counter = KernelCounter.of(automaton, table)
+    assert counter is not None
+    assert dict(counter.counts(range(40))) == plain_counts(query, table, list(range(40)))
 
 
 def test_what_the_window_left_behind_is_forgotten() -> None:

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A loop whose events rise, and whose runs nothing else tells apart: one inequality decides about
+ * all of them at once. Mirror: nfa/merged.py.
+ */
+#include "counter.h"
+
+enum { AHEAD = 1024 }; /* for how many events to come a ladder gets places at least */
+
+static int32_t rank_at(const Counter *counter, Py_ssize_t component, Py_ssize_t at) {
+    int64_t handle = counter_handle(counter, at);
+    const Array *ranks = &counter->components[component].ranks;
+    return handle >= 0 && handle < ranks->size ? ((const int32_t *)ranks->items)[handle] : -1;
+}
+
+static bool may_be_taken(const Counter *counter, Py_ssize_t component, Py_ssize_t at) {
+    int32_t code = counter->stream.codes[at];
+    if (code < 0 || code >= counter->stream.kinds) return false;
+    return (counter->stream.begins[code] | counter->stream.takes[code]) >> component & 1;
+}
+
+/* Give places to the event at hand and others to come. */
+static int look_ahead(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
+    Ladder *ladder = &counter->components[component].ladder;
+    Py_ssize_t most = ladder->size > AHEAD ? ladder->size : AHEAD, count = 0;
+    int32_t *coming = allocate_zeros(most, sizeof(int32_t));
+    if (coming == NULL) return -1;
+    for (; at < counter->stream.size && count < most; at++) {
+        int32_t rank = may_be_taken(counter, component, at) ? rank_at(counter, component, at) : -1;
+        if (rank >= 0) coming[count++] = rank;
+    }
+    int status = ladder_make_room(ladder, coming, count, counter->head);
+    release_memory(coming);
+    return status;
+}
+
+/* Let the runs at a loop begin the next component with an event, and take it. */
+int ladder_event(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
+    Component *own = &counter->components[component];
+    if (counts_end(&own->ladder.whole) <= counter->head) return 0;
+    if ((uint64_t)counter->begins >> (component + 1) & 1) {
+        Run all = {.counts = own->ladder.whole};
+        if (counter_take(counter, &all, (int32_t)component + 1, at) < 0) return -1;
+    }
+    int32_t rank = rank_at(counter, component, at);
+    if (rank < 0 || !((uint64_t)counter->takes >> component & 1)) return 0;
+    return ladder_sum_below(&own->ladder, rank, own->or_equal, counter->head, &own->ladder.fresh);
+}
+
+/* Let the runs that an event made complete, and go on. */
+int ladder_settle(Counter *counter, Py_ssize_t component, Py_ssize_t at, int64_t until) {
+    Ladder *ladder = &counter->components[component].ladder;
+    if (ladder->fresh.size == 0) return 0;
+    bool completes = component + 1 == counter->component_count;
+    if (completes && counts_sum(&ladder->fresh, counter->head, until, &counter->now) < 0) return -1;
+    int32_t rank = rank_at(counter, component, at);
+    if (rank >= 0 && !ladder_has(ladder, rank) && look_ahead(counter, component, at) < 0) return -1;
+    int status = ladder_put(ladder, rank, &ladder->fresh, counter->head);
+    counts_clear(&ladder->fresh);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs that are told apart by one value, in its order. */
+#ifndef PYFLINKCEP_LADDER_H
+#define PYFLINKCEP_LADDER_H
+
+#include "counts.h"
+
+/*
+ * The runs of a loop whose events must rise: by the rank of their last event's value. Sums of the
+ * runs below a rank are taken from a binary indexed tree. It has places for the ranks of the runs
+ * there are and of events to come; when an event has another rank, it is made anew.
+ */
+typedef struct {
+    int32_t *ranks; /* those that have a place, rising */
+    Counts *own, *tree; /* by place the runs there; sums over places, from 1 on */
+    Py_ssize_t size;
+    Counts whole; /* all runs, those with no value too */
+    Counts fresh; /* those that the event at hand makes */
+} Ladder;
+
+int ladder_sum_below(const Ladder *ladder, int32_t rank, bool or_equal, int64_t since, Counts *sum);
+bool ladder_has(const Ladder *ladder, int32_t rank);
+int ladder_put(Ladder *ladder, int32_t rank, const Counts *runs, int64_t since);
+int ladder_make_room(Ladder *ladder, const int32_t *coming, Py_ssize_t count, int64_t since);
+void ladder_free(Ladder *ladder);
+
+#endif
