@@ -201,38 +201,35 @@ static Operand *step(Operand *top, const Batch *batch, const Instruction *now) {
 
 /* --- a comparison of two columns, which nearly all conditions are */
 
-static uint64_t below_int(const Number *items, int64_t most, int count) {
+static inline uint64_t compared_ints(const Number *items, int64_t limit, bool below, int count) {
     uint64_t truth = 0;
-    EACH(count, items[i].i < most);
-    return truth;
-}
-
-static uint64_t above_int(const Number *items, int64_t least, int count) {
-    uint64_t truth = 0;
-    EACH(count, items[i].i > least);
-    return truth;
-}
-
-static uint64_t below_float(const Number *items, double most, int count) {
-    uint64_t truth = 0;
-    if (most != most)
-        EACH(count, items[i].f == items[i].f);
+    if (below)
+        EACH(count, items[i].i < limit);
     else
-        EACH(count, items[i].f < most);
+        EACH(count, items[i].i > limit);
     return truth;
 }
 
-static uint64_t above_float(const Number *items, double least, int count) {
+static inline uint64_t compared_floats(const Number *items, double limit, bool below, int count) {
     uint64_t truth = 0;
-    if (least == least) EACH(count, !(items[i].f <= least));
+    if (below)
+        EACH(count, float_less(items[i].f, limit));
+    else
+        EACH(count, float_less(limit, items[i].f));
     return truth;
+}
+
+static inline uint64_t compared(const Bound *bound, const Number *items, Number limit, int count) {
+    return bound->is_float ? compared_floats(items, limit.f, bound->asks_below, count)
+                           : compared_ints(items, limit.i, bound->asks_below, count);
 }
 
 /*
  * Find whether a program compares a column of the newest element to another's by an inequality;
  * x <= y is not x > y, as NaN is greater than all numbers and equal to itself.
  */
-bool bound_of(const Program *program, const Column *columns, int32_t newest, Bound *bound) {
+bool bound_of(
+    const Program *program, const Column *columns, int32_t newest, Py_ssize_t size, Bound *bound) {
     const Instruction *code = program->code;
     if (program->size != 3 || code[0].opcode != OP_FIELD || code[1].opcode != OP_FIELD ||
         code[2].opcode < OP_LT || code[2].opcode > OP_GE)
@@ -246,23 +243,23 @@ bool bound_of(const Program *program, const Column *columns, int32_t newest, Bou
     *bound = (Bound){.own = is_first ? a->items : b->items,
                      .other = is_first ? b->items : a->items,
                      .element = is_first ? b->element : a->element,
+                     .size = size,
                      .is_float = code[2].operand.as.i == TYPE_FLOAT,
                      .asks_below = is_below != or_equal,
                      .is_opposite = or_equal};
     return true;
 }
 
-/* Return for which of `count` events from `base` on a bound holds. */
+/*
+ * Return for which of `count` events from `base` on a bound holds; bits beyond mean nothing. A few
+ * are asked as if they were FEW, if the column goes on: a loop of one length is never mispredicted.
+ */
 uint64_t bound_holds(const Bound *bound, const Py_ssize_t *places, Py_ssize_t base, int count) {
+    enum { FEW = 8 };
     const Number *own = bound->own + base;
     Number limit = bound->other[places[bound->element]];
-    uint64_t truth;
-    if (bound->is_float)
-        truth = bound->asks_below ? below_float(own, limit.f, count)
-                                  : above_float(own, limit.f, count);
-    else
-        truth = bound->asks_below ? below_int(own, limit.i, count)
-                                  : above_int(own, limit.i, count);
+    uint64_t truth = count <= FEW && bound->size - base >= FEW ? compared(bound, own, limit, FEW)
+                                                               : compared(bound, own, limit, count);
     return bound->is_opposite ? ~truth : truth;
 }
 

@@ -40,11 +40,13 @@ typedef struct {
 /* A comparison of a column of the newest element to one of another: less, or greater. */
 typedef struct {
     const Number *own, *other;
+    Py_ssize_t size; /* of the newest element's column */
     int32_t element; /* the other */
     bool is_float, asks_below, is_opposite;
 } Bound;
 
-bool bound_of(const Program *program, const Column *columns, int32_t newest, Bound *bound);
+bool bound_of(
+    const Program *program, const Column *columns, int32_t newest, Py_ssize_t size, Bound *bound);
 uint64_t bound_holds(const Bound *bound, const Py_ssize_t *places, Py_ssize_t base, int count);
 uint64_t batch_holds(const Program *program, const Batch *batch, Operand *stack);
 

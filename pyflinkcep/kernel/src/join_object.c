@@ -99,7 +99,8 @@ static int read_clauses(Join *join, Step *step, PyObject *clauses, Py_ssize_t *m
         if (program_read(program, PyTuple_GetItem(clauses, i)) < 0) return -1;
         if (program->size > *most) *most = program->size;
         Bound *bound = &step->bounds[step->bound_count];
-        if (!bound_of(program, join->columns, step->element, bound)) continue;
+        if (!bound_of(program, join->columns, step->element, join->lists[step->element].size, bound))
+            continue;
         step->bound_count++;
         step->clause_count--;
         program_free(program);
