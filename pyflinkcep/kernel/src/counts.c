@@ -59,17 +59,27 @@ static bool add_words(uint64_t *to, const uint64_t *from, Py_ssize_t size) {
     return seen >> TOP;
 }
 
+/* Add a number of two words to another. */
+static inline void add_pair(uint64_t *low, uint64_t *high, uint64_t more_low, uint64_t more_high) {
+#if defined(__SIZEOF_INT128__) /* a compiler that has it adds with a carry */
+    __extension__ typedef unsigned __int128 Pair;
+    Pair sum = ((Pair)*high << 64 | *low) + ((Pair)more_high << 64 | more_low);
+    *low = (uint64_t)sum;
+    *high = (uint64_t)(sum >> 64);
+#else
+    *low += more_low;
+    *high += more_high + (*low < more_low);
+#endif
+}
+
 /* Add numbers of two words, which are the most that windows of a thousand events come to. */
 static bool add_pairs(
     uint64_t *low, uint64_t *high, const uint64_t *more_low, const uint64_t *more_high,
     Py_ssize_t size) {
     uint64_t seen = 0;
     for (Py_ssize_t i = 0; i < size; i++) {
-        uint64_t sum = low[i] + more_low[i];
-        uint64_t top = high[i] + more_high[i] + (sum < more_low[i]);
-        low[i] = sum;
-        high[i] = top;
-        seen |= top;
+        add_pair(&low[i], &high[i], more_low[i], more_high[i]);
+        seen |= high[i];
     }
     return seen >> TOP;
 }
