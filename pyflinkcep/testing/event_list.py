@@ -113,7 +113,8 @@ def _attributes(event: Any) -> Iterable[str]:
 
 def _kind(name: str, values: Iterable[Any]) -> Kind:
     """Return what a column holds; whole numbers where nothing is known."""
-    kinds = {_kind_of(name, value) for value in values if value is not None}
+    by_type = {type(value): value for value in values if value is not None}
+    kinds = {_kind_of(name, value) for value in by_type.values()}
     if kinds == {Kind.BIGINT, Kind.DOUBLE}:
         return Kind.DOUBLE
     if len(kinds) > 1:

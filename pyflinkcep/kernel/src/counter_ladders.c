@@ -5,7 +5,7 @@
  */
 #include "counter.h"
 
-enum { AHEAD = 1024 }; /* for how many events to come a ladder gets places at least */
+enum { AHEAD = 1024 };
 
 static int32_t rank_at(const Counter *counter, Py_ssize_t component, Py_ssize_t at) {
     int64_t handle = counter_handle(counter, at);
@@ -22,7 +22,8 @@ static bool may_be_taken(const Counter *counter, Py_ssize_t component, Py_ssize_
 /* Give places to the event at hand and others to come. */
 static int look_ahead(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
     Ladder *ladder = &counter->components[component].ladder;
-    Py_ssize_t most = ladder->size > AHEAD ? ladder->size : AHEAD, count = 0;
+    Py_ssize_t most = ladder_alive(ladder, counter->head), count = 0;
+    if (most < AHEAD) most = AHEAD; /* or as many as there are, so that making room costs little */
     int32_t *coming = allocate_zeros(most, sizeof(int32_t));
     if (coming == NULL) return -1;
     for (; at < counter->stream.size && count < most; at++) {

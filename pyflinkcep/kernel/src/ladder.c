@@ -76,6 +76,17 @@ static int add_up(Ladder *ladder, int64_t since) {
     return 0;
 }
 
+static bool is_alive(const Counts *runs, int64_t since) {
+    return runs->size > 0 && counts_end(runs) > since;
+}
+
+/* Return how many places have runs that the window has not left behind. */
+Py_ssize_t ladder_alive(const Ladder *ladder, int64_t since) {
+    Py_ssize_t alive = 0;
+    for (Py_ssize_t i = 0; i < ladder->size; i++) alive += is_alive(&ladder->own[i], since);
+    return alive;
+}
+
 /* Return the ranks of runs that go on and of events to come, sorted, each once. */
 static int32_t *ranks_wanted(
     const Ladder *ladder, const int32_t *coming, Py_ssize_t count, int64_t since, Py_ssize_t *size) {
@@ -83,8 +94,7 @@ static int32_t *ranks_wanted(
     if (ranks == NULL) return NULL;
     Py_ssize_t all = 0, kept = 0;
     for (Py_ssize_t i = 0; i < ladder->size; i++)
-        if (ladder->own[i].size > 0 && counts_end(&ladder->own[i]) > since)
-            ranks[all++] = ladder->ranks[i];
+        if (is_alive(&ladder->own[i], since)) ranks[all++] = ladder->ranks[i];
     for (Py_ssize_t i = 0; i < count; i++) ranks[all++] = coming[i];
     if (all > 0) qsort(ranks, (size_t)all, sizeof(int32_t), by_value);
     for (Py_ssize_t i = 0; i < all; i++)

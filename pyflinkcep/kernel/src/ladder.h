@@ -19,6 +19,7 @@ typedef struct {
 } Ladder;
 
 int ladder_sum_below(const Ladder *ladder, int32_t rank, bool or_equal, int64_t since, Counts *sum);
+Py_ssize_t ladder_alive(const Ladder *ladder, int64_t since);
 bool ladder_has(const Ladder *ladder, int32_t rank);
 int ladder_put(Ladder *ladder, int32_t rank, const Counts *runs, int64_t since);
 int ladder_make_room(Ladder *ladder, const int32_t *coming, Py_ssize_t count, int64_t since);
