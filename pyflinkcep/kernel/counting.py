@@ -67,19 +67,11 @@ class KernelCounter:
             return None
         if any(part.asked.joint is not None for part in negatives):
             return None
-        with _naming_memory_errors():
-            counter = module.Counter(
-                tuple(_components(automaton)),
-                tuple((part.gap, _code(part.asked.codes[0])) for part in negatives),
-                _codes(automaton.partition),
-                tuple(_slots(automaton)),
-                _NO_WINDOW if automaton.query.window is None else automaton.query.window,
-            )
-            counter.set_events(len(table.times), tuple(_fields(automaton, table)))
-            for component in range(automaton.size):
-                rise = rise_of(automaton, component)
-                if rise is not None:
-                    counter.set_rising(component, rise.or_equal, _ranks(automaton, table, rise))
+        try:
+            with _naming_memory_errors():
+                counter = _made(module, automaton, table)
+        except OverflowError:  # a number of more than 64 bits
+            return None
         numbers = {type_: number for number, type_ in enumerate(_types(automaton))}
         starts = None if table.starts is None else np.array(table.starts, np.uint8)
         times = np.ascontiguousarray(table.times, np.int64)
@@ -104,6 +96,23 @@ class KernelCounter:
         own = np.asarray(positions, np.int64)
         starts = None if self.starts is None else self.starts[own]
         return self.times[own], own, self.codes[own], starts, *self.masks
+
+
+def _made(module: Any, automaton: SaseAutomaton, table: EventTable) -> Any:
+    negatives = automaton.negatives
+    counter = module.Counter(
+        tuple(_components(automaton)),
+        tuple((part.gap, _code(part.asked.codes[0])) for part in negatives),
+        _codes(automaton.partition),
+        tuple(_slots(automaton)),
+        _NO_WINDOW if automaton.query.window is None else automaton.query.window,
+    )
+    counter.set_events(len(table.times), tuple(_fields(automaton, table)))
+    for component in range(automaton.size):
+        rise = rise_of(automaton, component)
+        if rise is not None:
+            counter.set_rising(component, rise.or_equal, _ranks(automaton, table, rise))
+    return counter
 
 
 @contextmanager

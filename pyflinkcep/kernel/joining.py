@@ -24,11 +24,9 @@ from pyflinkcep.sase.tree import (
     Comparison,
     Expression,
     Function,
-    Literal,
     Logical,
     NullTest,
     Reference,
-    parts_of,
 )
 
 __all__ = ["joined_frames", "kernel_split"]
@@ -51,9 +49,7 @@ def joined_frames(lists: EventLists) -> Iterable[Frame] | None:
         What :meth:`EventLists.frames` takes; None if the plain path must do.
     """
     module = compiled_module()
-    if module is None or not _in_range(lists.query.conditions):
-        return None
-    return _Plan(lists, module).frames()
+    return None if module is None else _Plan(lists, module).frames()
 
 
 def kernel_split() -> Split | None:
@@ -76,16 +72,6 @@ def _naming_memory_errors() -> Iterator[None]:
         yield
     except MemoryError as error:
         raise OutOfMemoryError("out of memory while lists of events are joined") from error
-
-
-def _in_range(trees: Iterable[Expression]) -> bool:
-    """Whether all numbers fit 64 bits."""
-    return all(
-        _in_range(parts_of(tree))
-        if not isinstance(tree, Literal)
-        else not isinstance(tree.value, int) or _LEAST <= tree.value <= _MOST
-        for tree in trees
-    )
 
 
 @attrs.frozen(eq=False)

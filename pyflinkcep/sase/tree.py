@@ -24,7 +24,6 @@ __all__ = [
     "NullTest",
     "Reference",
     "functions",
-    "parts_of",
     "plain_references",
     "references",
 ]
@@ -120,8 +119,7 @@ Expression = (
 )
 
 
-def parts_of(tree: Expression) -> tuple[Expression, ...]:
-    """Return what a tree is made of directly."""
+def _parts(tree: Expression) -> tuple[Expression, ...]:
     if isinstance(tree, Arithmetic | Logical):
         return tree.operands
     if isinstance(tree, Comparison):
@@ -137,7 +135,7 @@ def functions(tree: Expression) -> Iterator[Function]:
     """Yield the aggregates of a tree."""
     if isinstance(tree, Function):
         yield tree
-    for part in parts_of(tree):
+    for part in _parts(tree):
         yield from functions(part)
 
 
@@ -145,7 +143,7 @@ def plain_references(tree: Expression) -> Iterator[Reference]:
     """Yield the references outside of aggregates."""
     if isinstance(tree, Reference):
         yield tree
-    for part in parts_of(tree):
+    for part in _parts(tree):
         yield from plain_references(part)
 
 
@@ -155,5 +153,5 @@ def references(tree: Expression) -> Iterator[Reference]:
         yield tree
     elif isinstance(tree, Function):
         yield tree.over
-    for part in parts_of(tree):
+    for part in _parts(tree):
         yield from references(part)

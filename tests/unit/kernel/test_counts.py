@@ -22,6 +22,7 @@ from pyflinkcep.nfa.sase_compiler import compile_query
 from pyflinkcep.nfa.track import Track
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.table import EventTable
+from pyflinkcep.testing import matchSase
 from tests.kernel_harness import needs_kernel
 
 pytestmark = needs_kernel
@@ -203,6 +204,15 @@ def test_what_else_tells_runs_apart_keeps_them_apart(pattern: str, where: str) -
     counter = KernelCounter.of(automaton, table)
     assert counter is not None
     assert dict(counter.counts(range(40))) == plain_counts(query, table, list(range(40)))
+
+
+def test_numbers_beyond_64_bits_are_left_to_the_plain_path() -> None:
+    """What the kernel cannot hold is counted all the same."""
+    for most in (3, 10**25):
+        events = [{"type": "AB"[n % 2], "x": n * most} for n in range(6)]
+        query = "PATTERN SEQ(A a, B b) WHERE b.x > a.x"
+        listed = matchSase(query, events, evaluation="nfa")
+        assert matchSase(query, events, compressed=True).count() == len(listed) == 6
 
 
 def test_what_the_window_left_behind_is_forgotten() -> None:
