@@ -125,7 +125,7 @@ def partition(query: SaseQuery, table: EventTable, chance: random.Random) -> lis
     return chance.choice(found) if found else []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=settings.default.max_examples * 5)
 @given(st.integers(0, 1 << 40))
 def test_the_kernel_counts_what_the_plain_path_counts(seed: int) -> None:
     """Both count the same matches of each event, under every strategy and condition."""

@@ -103,7 +103,7 @@ def matches(query: SaseQuery, table: EventTable, with_kernel: bool) -> list[dict
     return sorted(list_matches(lists, frames, "all"), key=lambda match: [*match.values()])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=settings.default.max_examples * 5)
 @given(st.integers(0, 1 << 40))
 def test_the_kernel_joins_what_the_plain_path_joins(seed: int) -> None:
     """Both have the same matches, whatever the conditions, keys, NULLs and equal times."""
