@@ -71,13 +71,20 @@ def _check_name(_tag: OutputTag, _attribute: object, name: Any) -> None:
 
 def _check_schema(tag: OutputTag, _attribute: object, schema: Any) -> None:
     """Refuse text that cannot be DDL; what only Spark can tell, it tells when the tag is used."""
-    if schema is None or not isinstance(schema, str):
+    if schema is None or hasattr(schema, "fieldNames"):
         return
+    if not isinstance(schema, str):
+        raise InvalidArgumentError(
+            f"OutputTag({tag.name!r}): expected a schema, got {schema!r}",
+            "write it as 'user string, amount double', or as a StructType",
+        )
     flat, before = schema, ""
     while flat != before:
         flat, before = _NESTED.sub("_", flat), flat
-    for column in flat.split(","):
-        if not _COLUMN.fullmatch(column.strip()):
+    columns = flat.split(",")
+    for column in columns:
+        found = _COLUMN.fullmatch(column.strip())
+        if found is None or (found["type"] is None and len(columns) > 1):
             raise InvalidArgumentError(
                 f"OutputTag({tag.name!r}): expected columns with their types, got {column!r}",
                 "write the schema as 'user string, amount double'",
@@ -87,7 +94,7 @@ def _check_schema(tag: OutputTag, _attribute: object, schema: Any) -> None:
 _NESTED = re.compile(r"'[^']*'|`[^`]*`|\([^()<>]*\)|<[^()<>]*>")
 """What may have commas inside: text, names, arguments of types; innermost first."""
 _COLUMN = re.compile(
-    r"[\w-]+(\s*:?\s*[a-z]\w*"
+    r"[\w-]+(?P<type>\s*:?\s*[a-z]\w*"
     r"(\s+(not|null|comment|collate|default|generated|with|without|day|hour|minute|second|year"
     r"|month|precision)\b.*)?)?",
     re.IGNORECASE | re.DOTALL,

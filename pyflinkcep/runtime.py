@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""User code: what errors call it, its life cycle, and the context it runs in."""
+"""User code: what errors say of it, its life cycle, and the context it runs in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import difflib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from inspect import unwrap
@@ -12,7 +13,7 @@ from typing import Any, Protocol
 
 from pyflinkcep.errors import CepError, CepRuntimeError, NotSupportedError
 
-__all__ = ["RichFunction", "RuntimeContext", "function_name", "opened"]
+__all__ = ["RichFunction", "RuntimeContext", "function_name", "no_such_column", "opened"]
 
 
 def function_name(function: Any) -> str:
@@ -23,8 +24,8 @@ def function_name(function: Any) -> str:
     --------
     >>> function_name(len)
     'len'
-    >>> function_name(function_name)
-    'function_name at runtime.py:19'
+    >>> function_name(function_name).split(":")[0]
+    'function_name at runtime.py'
     """
     if isinstance(function, partial):
         return f"partial of {function_name(function.func)}"
@@ -42,6 +43,20 @@ def _place(function: Any) -> str:
     codes = [getattr(unwrap(member), "__code__", None) for member in members]
     places = [(c.co_firstlineno, PurePath(c.co_filename).name) for c in codes if c is not None]
     return "{1}:{0}".format(*min(places)) if places else ""
+
+
+def no_such_column(name: str, columns: Sequence[str]) -> str:
+    """
+    Return what to say of a name that is not a column's.
+
+    Examples
+    --------
+    >>> no_such_column("prise", ["id", "price"])
+    "no column 'prise'; did you mean 'price'? The columns are ['id', 'price']"
+    """
+    near = difflib.get_close_matches(name, columns, n=3)
+    meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+    return f"no column {name!r}{meant} The columns are {list(columns)}"
 
 
 class RuntimeContext:

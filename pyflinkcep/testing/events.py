@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.runtime import no_such_column
 
 __all__ = ["Record", "Table", "as_event", "epoch_milliseconds", "events_of"]
 
@@ -34,12 +35,15 @@ class Record(dict[str, Any]):
         return super().__getattribute__(name)
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"no field {name!r}, there are {list(dict.keys(self))}")
+        raise AttributeError(no_such_column(name, list(dict.keys(self))))
 
     def __getitem__(self, name: str | int) -> Any:
         if isinstance(name, int) and not dict.__contains__(self, name):
             return list(dict.values(self))[name]
         return super().__getitem__(name)  # type: ignore[index]
+
+    def __missing__(self, name: Any) -> Any:
+        raise KeyError(no_such_column(str(name), list(dict.keys(self))))
 
 
 class _Pandas(Protocol):

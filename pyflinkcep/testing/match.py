@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.testing.events import Record, Table, epoch_milliseconds, events_of
 from pyflinkcep.testing.harness import OperatorTestHarness
@@ -130,8 +130,8 @@ def match(
         pattern, timeoutHandling=True, lateDataOutput=True, examples=given
     )
     delay = None if delayThreshold is None else to_milliseconds(delayThreshold, "delayThreshold")
-    time_of = None if timestamp is None else _getter(timestamp)
-    key_of = None if key is None else _getter(key)
+    time_of = None if timestamp is None else _getter(timestamp, "timestamp")
+    key_of = None if key is None else _getter(key, "key")
     latest: int | None = None
     for position, event in enumerate(given):
         time = position if time_of is None else epoch_milliseconds(time_of(event), event)
@@ -146,7 +146,17 @@ def match(
     return found
 
 
-def _getter(field: str | Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _getter(field: str | Callable[[Any], Any], what: str) -> Callable[[Any], Any]:
     if callable(field):
         return field
-    return lambda event: event[field] if isinstance(event, dict) else getattr(event, field)
+
+    def get(event: Any) -> Any:
+        try:
+            return event[field] if isinstance(event, dict) else getattr(event, field)
+        except (LookupError, AttributeError) as cause:
+            raise InputError(
+                f"{what}={field!r}: the event {event!r} has no {field!r}",
+                "give the name of a field that every event has, or a function of the event",
+            ) from cause
+
+    return get

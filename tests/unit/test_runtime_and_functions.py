@@ -129,13 +129,21 @@ def test_schemas_of_output_tags(schema: str | None) -> None:
     assert OutputTag("late", schema).schema == schema
 
 
-@pytest.mark.parametrize("schema", ["foo bar baz", "a int b int", "a int, , b int", "", "a int;"])
+@pytest.mark.parametrize(
+    "schema", ["foo bar baz", "a int b int", "a int, b", "a int, , b int", "", "a int;"]
+)
 def test_text_that_is_not_a_schema(schema: str) -> None:
     """Text that cannot be DDL is refused where the tag is made."""
     with pytest.raises(InvalidArgumentError, match="expected columns with their types") as caught:
         OutputTag("late", schema)
 
     assert caught.value.hint
+
+
+def test_what_is_no_schema() -> None:
+    """So is what is neither text nor a type of Spark's."""
+    with pytest.raises(InvalidArgumentError, match=r"OutputTag\('x'\): expected a schema, got 42"):
+        OutputTag("x", 42)
 
 
 @pytest.mark.parametrize("name", ["", None, 3])

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +20,6 @@ __all__ = [
     "VALUE",
     "Flags",
     "Ints",
-    "no_such_column",
     "quoted",
     "spark_atoms",
     "value_names",
@@ -60,20 +57,6 @@ def quoted(name: str) -> str:
     '`a.b`'
     """
     return "`" + name.replace("`", "``") + "`"
-
-
-def no_such_column(name: str, columns: Sequence[str]) -> str:
-    """
-    Return what to say of a name that is not a column's.
-
-    Examples
-    --------
-    >>> no_such_column("prise", ["id", "price"])
-    "no column 'prise'; did you mean 'price'? The columns are ['id', 'price']"
-    """
-    near = difflib.get_close_matches(name, columns, n=3)
-    meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
-    return f"no column {name!r}{meant} The columns are {list(columns)}"
 
 
 def value_names(values: MatchValues | None) -> tuple[str, ...]:

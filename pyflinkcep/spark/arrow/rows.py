@@ -12,7 +12,7 @@ from pyspark.sql import Row
 from pyspark.sql.types import StructField, StructType
 
 from pyflinkcep.errors import FunctionError
-from pyflinkcep.spark.arrow.columns import no_such_column
+from pyflinkcep.runtime import no_such_column
 from pyflinkcep.spark.arrow.internals import arrow_schema, local_rows, local_table
 from pyflinkcep.spark.arrow.lazy_rows import LazyRows, item_getters
 from pyflinkcep.spark.arrow.type_checks import field_fits

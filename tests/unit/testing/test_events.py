@@ -128,7 +128,9 @@ def test_a_record_is_like_a_row() -> None:
         4,
         4,
     )
-    with pytest.raises(AttributeError, match=r"no field 'price', there are \['user', 'values'"):
+    with pytest.raises(
+        AttributeError, match=r"no column 'price'. The columns are \['user', 'values'"
+    ):
         _ = event.price
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep import Pattern
-from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.errors import ConditionError, InputError, InvalidArgumentError
 from pyflinkcep.testing import match
 from tests.shorthand import braces, ms, parse
 
@@ -121,3 +121,19 @@ def test_what_is_not_a_pattern() -> None:
     """Anything but a pattern is refused by name."""
     with pytest.raises(InvalidArgumentError, match="match: expected a Pattern, got None"):
         match(None, [])  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize("what", ["timestamp", "key"])
+@pytest.mark.parametrize("event", [3, {"n": 1}])
+def test_events_without_the_field_are_refused(event: Any, what: str) -> None:
+    """A field for times or keys that an event lacks is named, with the event."""
+    with pytest.raises(InputError, match=f"{what}='at': the event .* has no 'at'"):
+        match(Pattern.begin("a"), [event], **{what: "at"})
+
+
+def test_a_wrong_field_has_near_names() -> None:
+    """As on Spark, what a dict lacks is an error that names the nearest field, either way to ask."""
+    events = [{"price": 1, "id": 2}]
+    for wrong in (lambda e: e.prise > 1, lambda e: e["prise"] > 1):
+        with pytest.raises(ConditionError, match="no column 'prise'; did you mean 'price'"):
+            match(Pattern.begin("a").where(wrong), events)
