@@ -17,7 +17,7 @@ from pyflinkcep.nfa.runs import Payloads
 from pyflinkcep.nfa.state import State
 from pyflinkcep.nfa.steps import Ask, Move, StateTable, Step
 
-__all__ = ["PatternRuns", "refuse_uncompressible"]
+__all__ = ["PatternRuns", "refuse_incompressible"]
 
 
 class Answers(Protocol):
@@ -38,7 +38,7 @@ class _Partial:
     payload: Any
 
 
-def refuse_uncompressible(nfa: NFA) -> None:
+def refuse_incompressible(nfa: NFA) -> None:
     """
     Refuse a pattern whose matches cannot be compressed.
 
@@ -92,7 +92,7 @@ class PatternRuns:
         values: MatchValues | None = None,
         functions: MatchFunctions | None = None,
     ) -> None:
-        refuse_uncompressible(nfa)
+        refuse_incompressible(nfa)
         self._nfa = nfa
         self._payloads = payloads
         self._functions = functions

@@ -68,7 +68,7 @@ def ids(matches: Any) -> Counter[str]:
 
 @settings(max_examples=80, deadline=None)
 @given(st.sampled_from(patterns()), st.integers(0, 10**6))
-def test_the_pattern_has_the_querys_matches(query: SaseQuery, seed: int) -> None:
+def test_the_pattern_has_the_matches_of_the_query(query: SaseQuery, seed: int) -> None:
     """Key by key, the pattern's matches are those of the query, each as often."""
     rows = events(seed, 12)
     groups: dict[Any, list[dict[str, Any]]] = defaultdict(list)

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from pyflinkcep.compact.pattern_runs import refuse_uncompressible
+from pyflinkcep.compact.pattern_runs import refuse_incompressible
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.spark.arrow.columns import POSITION, quoted
 from pyflinkcep.spark.arrow.layout import Layout
@@ -56,7 +56,7 @@ class CompressedPattern:
             If the pattern has a skip strategy or a condition that is a function of the context,
             or the events have a comparator or no time of their own.
         """
-        refuse_uncompressible(job.nfa)
+        refuse_incompressible(job.nfa)
         if job.source.time_column is None or job.comparator is not None:
             raise NotSupportedError(
                 "compressed matches in processing time, or with a comparator",
