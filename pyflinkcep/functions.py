@@ -40,6 +40,13 @@ class Collector(Protocol):
         """Emit one record."""
 
 
+class RowSchema(Protocol):
+    """A ``StructType`` of Spark."""
+
+    def fieldNames(self) -> list[str]:
+        """Return the names of the columns."""
+
+
 class EventComparator(ABC):
     """
     Orders events of equal time.
@@ -131,7 +138,7 @@ class OutputTag:
     """
 
     name: str = attrs.field(validator=_check_name)
-    schema: Any = attrs.field(default=None, eq=False, validator=_check_schema)
+    schema: str | RowSchema | None = attrs.field(default=None, eq=False, validator=_check_schema)
 
 
 class PatternSelectFunction(ABC):

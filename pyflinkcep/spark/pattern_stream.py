@@ -299,14 +299,12 @@ class PatternStream:
     def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
         job = self._job(isinstance(function, TimedOutPartialMatchHandler))
         schemas = {MAIN: parsed_schema(schema, "the output")}
-        tags = []
         for tag in function.outputTags:
             check_tag(tag)
             side = parsed_schema(tag.schema, f"side output {tag.name!r}")
             add_output(schemas, tag.name, side)
-            tags.append(OutputTag(tag.name, side))
         keys = {key.name: key.column for key in job.source.keys}
-        return self._run(job, FunctionConsumer(function, schemas[MAIN], tags, keys))
+        return self._run(job, FunctionConsumer(function, schemas, keys))
 
     def _job(self, timeout_handling: bool) -> Job:
         """Compile the pattern and check it against the events."""

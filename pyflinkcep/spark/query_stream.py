@@ -27,7 +27,7 @@ from pyflinkcep.spark.plan.query_job import QueryJob, attribute_kinds, query_key
 from pyflinkcep.spark.plan.query_stream_job import query_stream_job
 from pyflinkcep.spark.plan.returns import returned
 from pyflinkcep.spark.plan.stream import StreamSettings
-from pyflinkcep.spark.worker.consumers import Consumer, FunctionConsumer
+from pyflinkcep.spark.worker.consumers import MAIN, Consumer, FunctionConsumer
 
 __all__ = ["QueryStream"]
 
@@ -148,9 +148,8 @@ class QueryStream:
             return pattern.process(function, schema)
         job = self._job(self._how())
         keys = {key.name: key.column for key in job.source.keys}
-        return self._run(
-            job, FunctionConsumer(function, parsed_schema(schema, "the output"), (), keys)
-        )
+        schemas = {MAIN: parsed_schema(schema, "the output")}
+        return self._run(job, FunctionConsumer(function, schemas, keys))
 
     def compressed(self) -> CompressedStream:
         """

@@ -23,7 +23,7 @@ from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.worker.batch import BatchTask
-from pyflinkcep.spark.worker.consumers import FunctionConsumer
+from pyflinkcep.spark.worker.consumers import MAIN, FunctionConsumer
 from pyflinkcep.spark.worker.sorting import BUDGET_BYTES
 from pyflinkcep.testing import OperatorTestHarness
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
@@ -314,7 +314,7 @@ def test_the_life_of_functions() -> None:
             calls.append("select")
             return 1 // pattern["x"][0].price
 
-    consumer = FunctionConsumer(select_adapter(Select()), _schema("x int"), [], {"key": "key"})
+    consumer = FunctionConsumer(select_adapter(Select()), {MAIN: _schema("x int")}, {"key": "key"})
     task = BatchTask(Pattern.begin("x"), layout(), None, consumer)
     found = pa.Table.from_batches(task.run(batches([(1, 1, "a", 1, 1)], 1)))
     with pytest.raises(Exception, match="ZeroDivisionError") as caught:

@@ -37,6 +37,7 @@ def stages(a: Pattern) -> None:
 
 
 def jobs(frame: DataFrame, a: Pattern, tag: OutputTag) -> None:
+    OutputTag("x", 42)  # type: ignore[arg-type]
     stream = CEP.pattern(keyBy(frame, "user"), a)
     CEP.pattern(frame, "a")  # type: ignore[call-overload]
     stream.inEventTime(3)  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ def check_tag(tag: object) -> None:
         )
 
 
-def parsed_schema(schema: str | StructType, what: str) -> StructType:
+def parsed_schema(schema: object, what: str) -> StructType:
     """Return the schema of `what`, parsed by Spark if it is DDL."""
     if isinstance(schema, StructType):
         return schema

@@ -87,25 +87,20 @@ class FunctionConsumer:
     ----------
     function : PatternProcessFunction
         The function, or an adapter around one.
-    schema : StructType
-        The schema of the main output.
-    tags : sequence of OutputTag
-        The side outputs, with their schemas parsed.
+    schemas : dict of str to StructType
+        The schema of each output by its name, :data:`MAIN` among them.
     keys : mapping of str to str
         The key's columns among the events', by the key's names; for errors.
     """
 
     function: PatternProcessFunction
-    schema: StructType
-    tags: Sequence[OutputTag]
+    schemas: dict[str, StructType]
     keys: Mapping[str, str] = attrs.field(factory=dict)
-    schemas: dict[str, StructType] = attrs.field(init=False)
     wants_timeouts: bool = attrs.field(init=False)
     shows_time: bool = attrs.field(init=False)
     _writers: dict[str, RowWriter] = attrs.field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        self.schemas = {MAIN: self.schema, **{tag.name: tag.schema for tag in self.tags}}
         self.wants_timeouts = isinstance(self.function, TimedOutPartialMatchHandler)
         self.shows_time = not isinstance(self.function, FunctionAdapter)
 
