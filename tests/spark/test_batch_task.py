@@ -75,7 +75,7 @@ def _schema(ddl: str) -> StructType:
 def layout(pattern: str = "p", keyed: bool = True) -> Layout:
     """Describe the input of these tests."""
     key = ("key",) if keyed else ()
-    return Layout(pattern, _schema(FIELDS), tuple(ARROW.names), key, key, key, "ts", None, False)
+    return Layout(pattern, _schema(FIELDS), tuple(ARROW.names), key, key, key, "ts", None, ())
 
 
 def table(rows: list[tuple[Any, ...]]) -> pa.Table:
