@@ -106,7 +106,7 @@ def test_the_standards_meaning_on_a_stream(
     assert [len(first.rows), len(second.rows), len(rest)] == [8, 4, 2]
     assert sum(second.metrics("numLateRecordsDropped")) == 1
     assert "PatternChangedError: the checkpoint holds" in refused
-    assert "pattern: '(^ A? | F+ O?)' is now" in refused
+    assert "pattern: '((^ A?) | (F+ O?))' is now '((^ A?) | (F+ O))'" in refused
 
 
 @pytest.mark.parametrize(
