@@ -30,6 +30,7 @@ COMMANDS = {
     "pending": Suites.pending,
     "sql": Suites.sql,
     "passing": Suites.passing,
+    "layers": Suites.layers,
 }
 
 

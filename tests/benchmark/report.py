@@ -41,6 +41,7 @@ def markdown(document: dict[str, Any], measurements: Sequence[Measurement]) -> s
         ("Growth", _growth(best)),
         ("Partial matches on one key", _pending(best)),
         ("Keys that come and go", _passing(best)),
+        ("A micro-batch, taken apart", _layers(best)),
     ]
     parts = [f"### {title}\n\n{text}" if title else text for title, text in sections if text]
     return "\n\n".join(parts)
@@ -187,6 +188,18 @@ def _pending(best: Sequence[Measurement]) -> str:
         way = f"{m.engine} {m.variant}".strip()
         rows.append([f"{m.matches:,}", f"{m.events:,}", way, f"{m.seconds:.2f}", ratio])
     return _table(["partial matches", "events", "engine", "seconds", "against Flink"], rows)
+
+
+def _layers(best: Sequence[Measurement]) -> str:
+    rows = [
+        [
+            m.workload,
+            f"{m.keys:,}",
+            *(f"{m.details[name]:.2f}" for name in ("add_batch_s", "trigger_s", "first_s")),
+        ]
+        for m in _of(best, "layers")
+    ]
+    return _table(["plan", "keys", "addBatch, s", "whole trigger, s", "first trigger, s"], rows)
 
 
 def _passing(best: Sequence[Measurement]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.benchmark import batch, clauses, latency, parts, passing, peers, stream
+from tests.benchmark import batch, clauses, latency, layers, parts, passing, peers, stream
 from tests.benchmark.clauses import CLAUSES, HARD, LOOP, Clause
 from tests.benchmark.events import EventSource, PassingKeys, PendingEvents, RandomEvents
 from tests.benchmark.measurement import Measurement
@@ -233,6 +233,17 @@ class Suites:
         jars = self._settings.flink_jars
         if jars is not None:
             yield peers.measure_flink_sql(jars, source, clause, self._settings.cores)
+
+    def layers(self) -> Iterator[Measurement]:
+        """Take a large micro-batch apart: plans that each do a little more."""
+        settings = self._settings
+        for keys in settings.keys:
+            source = settings.source(keys)
+            for layer in (*layers.LAYERS, *settings.workloads):
+                for _ in range(settings.repeat):
+                    yield layers.measure_layer(
+                        self._spark, source, keys, layer, settings.cache, settings.micro_batch
+                    )
 
     def passing(self) -> Iterator[Measurement]:
         """Let a million keys come and go in a hundred micro-batches."""

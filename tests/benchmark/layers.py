@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A large micro-batch taken apart: plans that each do a little more, and the whole."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from tests.benchmark.events import EventSource, write_events
+from tests.benchmark.measurement import Measurement
+from tests.benchmark.stream import read_stream, start_query, stream_matches, trigger_seconds
+from tests.benchmark.workloads import WORKLOADS
+
+LAYERS = (
+    "read",
+    "+ Arrow, pack",
+    "+ shuffle, count rows in a stateful operator",
+    "+ one state value",
+)
+"""The plans below the workloads; a workload's own plan is named after it."""
+
+_BUCKETS = 16
+_FILES_PER_BATCH = 4
+
+
+class CountRows(StatefulProcessor):
+    """Counts the rows of a bucket, and keeps nothing."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Declare no state."""
+
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        """Count the rows."""
+        yield pd.DataFrame({"n": [sum(map(len, rows))]})
+
+    def close(self) -> None:
+        """End a task."""
+
+
+class SumRows(CountRows):
+    """Counts the rows of a bucket over all micro-batches."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Declare the sum."""
+        self._sum = handle.getValueState("sum", "n bigint")
+
+    def handleInputRows(
+        self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
+    ) -> Iterator[pd.DataFrame]:
+        """Add the rows."""
+        before = self._sum.get()
+        total = sum(map(len, rows)) + (before[0] if before else 0)
+        self._sum.update((total,))
+        yield pd.DataFrame({"n": [total]})
+
+
+def measure_layer(
+    spark: SparkSession, source: EventSource, keys: int, layer: str, cache: Path, micro_batch: int
+) -> Measurement:
+    """
+    Run one of :data:`LAYERS`, or a workload, over a stream in large micro-batches.
+
+    Returns
+    -------
+    Measurement
+        The details have the time of the first micro-batch, and medians of the others.
+    """
+    events = read_stream(
+        spark, write_events(source, cache, micro_batch // _FILES_PER_BATCH), _FILES_PER_BATCH
+    )
+    with tempfile.TemporaryDirectory() as checkpoint:
+        query = start_query(_plan(events, layer).writeStream.format("noop"), checkpoint)
+        query.awaitTermination()
+    progress = [dict(p) for p in query.recentProgress]
+    full = [p for p in progress if p["numInputRows"]]
+    return Measurement(
+        engine="layers",
+        workload=layer,
+        variant="",
+        source=source.name,
+        events=source.events,
+        keys=keys,
+        seconds=sum(map(trigger_seconds, progress)),
+        matches=0,
+        checksum=0,
+        details={
+            "first_s": trigger_seconds(full[0]),
+            "trigger_s": statistics.median(map(trigger_seconds, full[1:])),
+            "add_batch_s": statistics.median(p["durationMs"]["addBatch"] for p in full[1:]) / 1000,
+        },
+    )
+
+
+def _plan(events: DataFrame, layer: str) -> DataFrame:
+    if layer in WORKLOADS:
+        matches: DataFrame = stream_matches(events, WORKLOADS[layer], "columns").toDF()
+        return matches
+    number = LAYERS.index(layer)
+    if number == 0:
+        return events
+    packed = events.mapInArrow(_packed, "bucket int, data binary")
+    if number == 1:
+        return packed
+    processor = CountRows() if number == 2 else SumRows()
+    buckets = packed.groupBy("bucket")
+    return buckets.transformWithStateInPandas(processor, "n bigint", "Append", "EventTime")
+
+
+def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return a row for each bucket, with all of its events."""
+    table = pa.Table.from_batches(list(batches))
+    buckets = table.column("key").to_numpy() % _BUCKETS
+    order = np.argsort(buckets, kind="stable")
+    ordered = table.take(pa.array(order)).combine_chunks()
+    bounds = np.searchsorted(buckets[order], np.arange(_BUCKETS + 1)).tolist()
+    data = []
+    for start, end in pairwise(bounds):
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, ordered.schema) as writer:
+            writer.write_table(ordered.slice(start, end - start))
+        data.append(sink.getvalue().to_pybytes())
+    columns = [pa.array(np.arange(_BUCKETS, dtype=np.int32)), pa.array(data, pa.binary())]
+    yield pa.RecordBatch.from_arrays(columns, names=["bucket", "data"])
