@@ -22,6 +22,7 @@ settings.register_profile("few", parent=settings.get_profile("dev"), max_example
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 _SPARK_TESTS = Path(__file__).parent / "spark"
+_OWN_JVM = ("test_stream_crash.py", "test_stream_cluster.py")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at its options
@@ -40,6 +41,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if _SPARK_TESTS in item.path.parents:
             item.add_marker(pytest.mark.spark)
+        if item.path.name in _OWN_JVM:
+            continue  # their jobs run elsewhere: whichever process is free may wait for them
         if item.get_closest_marker("spark") and config.pluginmanager.hasplugin("xdist"):
             name = "streams" if item.path.name.startswith("test_stream") else "batch"
             item.add_marker(pytest.mark.xdist_group(name))

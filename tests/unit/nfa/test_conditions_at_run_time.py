@@ -35,7 +35,7 @@ def test_a_raising_condition_names_stage_and_time_and_keeps_its_cause() -> None:
 def test_the_operator_adds_the_key() -> None:
     """Through the operator the error names the key too, in its text and as a field."""
     harness = OperatorTestHarness(Pattern.begin("a").where(lambda e: e["x"]))
-    harness.processElement({}, 5, key="k1")
+    harness.processElement({"y": 1}, 5, key="k1")
     with pytest.raises(ConditionError) as caught:
         harness.processWatermark(5)
     error = caught.value
@@ -43,7 +43,8 @@ def test_the_operator_adds_the_key() -> None:
     assert (error.key, type(error.__cause__), str(error).split("\n")[0]) == (
         "'k1'",
         KeyError,
-        "Failure happened in filter function. KeyError: 'x' (stage 'a', key 'k1', event time 5 ms)",
+        "Failure happened in filter function. KeyError: \"no column 'x'. The columns are ['y']\" "
+        "(stage 'a', key 'k1', event time 5 ms)",
     )
 
 
