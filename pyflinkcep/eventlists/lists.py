@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -210,6 +210,3 @@ def _holding(clause: Expression, positions: Ints, columns: Columns) -> Any:
         return columns.taken(str(reference.attribute), positions)
 
     return holding(clause, len(positions), value_of, columns)
-
-
-ListsByVariable = Mapping[str, ElementList]

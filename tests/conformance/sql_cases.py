@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 from pyflinkcep.errors import CepError
 from tests.conformance.cases import Case, load
 
-__all__ = ["flink_cases", "problem", "problem_with_error", "standard_cases"]
+__all__ = ["flink_cases", "problem", "problem_with_error", "problems", "standard_cases"]
 
 _SAME_WORDS = ("TableException", "MalformedPatternException", "FlinkRuntimeException", "Error")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,6 +36,21 @@ def flink_cases() -> tuple[Case, ...]:
 def standard_cases() -> tuple[Case, ...]:
     """Return the standard's answers."""
     return load("sql/sql_standard_cases")
+
+
+def problems(
+    cases: Sequence[Case], answer: Callable[[Case], tuple[list[str], list[Any]]]
+) -> dict[str, str]:
+    """Return how the answers to cases, or their errors, differ from the recorded ones, by id."""
+    found = {}
+    for case in cases:
+        try:
+            differs = problem(case, *answer(case))
+        except Exception as raised:
+            differs = problem_with_error(case, raised)
+        if differs is not None:
+            found[case["id"]] = differs
+    return found
 
 
 def problem(case: Case, columns: list[str], rows: list[Any]) -> str | None:

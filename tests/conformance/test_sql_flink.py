@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from tests.conformance.cases import Case
-from tests.conformance.sql_cases import flink_cases, problem, problem_with_error
+from tests.conformance.sql_cases import flink_cases, problems
 from tests.unit.match_recognize.flink_lists import answer, can_answer
 
 _SIZE = 40
@@ -21,14 +23,4 @@ _PARTS = [tuple(_CASES[at : at + _SIZE]) for at in range(0, len(_CASES), _SIZE)]
 @pytest.mark.parametrize("cases", _PARTS, ids=lambda part: part[0]["id"])
 def test_flinks_answers(cases: tuple[Case, ...]) -> None:
     """Rows with their release times, and errors, are those of Flink SQL 2.3.0."""
-    problems = {}
-    for case in cases:
-        try:
-            columns, rows = answer(None, case)
-            found = problem(case, columns, rows)
-        except Exception as raised:
-            found = problem_with_error(case, raised)
-        if found is not None:
-            problems[case["id"]] = found
-
-    assert problems == {}
+    assert problems(cases, partial(answer, None)) == {}

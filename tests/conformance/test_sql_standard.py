@@ -6,13 +6,14 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pytest
 
 from pyflinkcep.errors import SkipError
 from tests.conformance.cases import Case
-from tests.conformance.sql_cases import problem, problem_with_error, standard_cases
+from tests.conformance.sql_cases import problems, standard_cases
 from tests.unit.match_recognize.lists import answer, reading
 
 _SIZE = 20
@@ -22,17 +23,7 @@ _PARTS = [standard_cases()[at : at + _SIZE] for at in range(0, len(standard_case
 @pytest.mark.parametrize("cases", _PARTS, ids=lambda part: part[0]["id"])
 def test_the_standards_answers(cases: tuple[Case, ...]) -> None:
     """Rows, or the error, are those recorded."""
-    problems = {}
-    for case in cases:
-        try:
-            columns, rows = answer(None, case)
-            found = problem(case, columns, rows)
-        except Exception as raised:
-            found = problem_with_error(case, raised)
-        if found is not None:
-            problems[case["id"]] = found
-
-    assert problems == {}
+    assert problems(cases, partial(answer, None)) == {}
 
 
 def _outcome(case: Case, within: int, portions: Callable[[int], Sequence[int]]) -> Any:

@@ -15,7 +15,7 @@ from pyflinkcep.match_recognize.leaves import LABEL, LEAF, Leaf, labelled
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.scalar import condition_function
 from pyflinkcep.match_recognize.standard.matcher import Place, find_matches
-from pyflinkcep.match_recognize.standard.output import OutputRows, is_picked, output_rows
+from pyflinkcep.match_recognize.standard.output import OutputRows, output_rows
 from pyflinkcep.match_recognize.standard.program import Op, Program, compile_pattern
 from pyflinkcep.match_recognize.standard.values import Condition, PartitionConditions
 from pyflinkcep.match_recognize.tree import Clause, Rows, Skip, SkipTo
@@ -251,16 +251,6 @@ class StandardPlan:
         for expression in self.conditions.values():
             yield from expression.leaves
         yield from self.leaves
-
-    @property
-    def computed_arguments(self) -> list[str]:
-        """The measures' arguments that are wanted as values, not only picked from."""
-        arguments: dict[str, None] = {}
-        for leaf in self.leaves:
-            if leaf.argument not in (None, LABEL) and not is_picked(leaf):
-                for variable in self.program.variables:
-                    arguments[labelled(leaf.argument or "", variable)] = None
-        return list(arguments)
 
 
 def read_clause(clause: Clause, names: Names) -> StandardClause:

@@ -237,10 +237,6 @@ def event_values(events: pa.Table, attribute: str | None) -> Sequence[Any] | Non
     return values
 
 
-def _taken(events: pa.Table, columns: Iterable[str], positions: Sequence[int]) -> pa.Table:
-    return events.select(list(columns)).take(pa.array(positions, pa.int64()))
-
-
 def _nodes(rows: Sequence[Packed]) -> pa.Array:
     nodes = [node for row in rows for node in row.nodes]
     columns = [
