@@ -12,7 +12,7 @@ from pyflinkcep.errors import CepError
 from pyflinkcep.match_recognize.tokens import Source
 from pyflinkcep.match_recognize.tree import Clause, Span, variables
 
-__all__ = ["Names", "nearest"]
+__all__ = ["Names", "nearest", "spelled_alike"]
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
@@ -22,6 +22,28 @@ def nearest(name: str, known: Sequence[str]) -> str:
     if near:
         return f"did you mean {near[0]!r}?"
     return f"the variables are {', '.join(known)}" if known else "PATTERN has no variables"
+
+
+def spelled_alike(clause: Clause) -> Clause:
+    """Return a clause whose variables and unions are spelled throughout as where they are made."""
+    spelled = _spellings(clause)
+
+    def spelling(name: str) -> str:
+        return spelled.get(name.lower(), name)
+
+    skip = clause.skip
+    if skip is not None and skip.variable is not None:
+        skip = attrs.evolve(skip, variable=spelling(skip.variable))
+    subsets = [attrs.evolve(s, variables=tuple(map(spelling, s.variables))) for s in clause.subsets]
+    definitions = [attrs.evolve(d, variable=spelling(d.variable)) for d in clause.definitions]
+    return attrs.evolve(clause, skip=skip, subsets=tuple(subsets), definitions=tuple(definitions))
+
+
+def _spellings(clause: Clause) -> dict[str, str]:
+    """Return the names of variables and unions by their small letters."""
+    names = [variable.name for variable in variables(clause.pattern)]
+    names += [subset.name for subset in clause.subsets]
+    return {name.lower(): name for name in reversed(names)}
 
 
 @attrs.frozen(eq=False)
@@ -43,6 +65,8 @@ class Names:
         The input's own name in the statement.
     standard : bool
         Whether the clause has the meaning of SQL:2016, not Flink's.
+    spellings : dict of str to str
+        Variables and unions by their small letters, if capitals make no difference.
     """
 
     source: Source
@@ -51,6 +75,7 @@ class Names:
     columns: tuple[str, ...]
     alias: str | None
     standard: bool
+    spellings: dict[str, str]
 
     @classmethod
     def of(
@@ -60,11 +85,17 @@ class Names:
         columns: Sequence[str],
         alias: str | None,
         standard: bool,
+        case_sensitive: bool = False,
     ) -> Names:
-        """Collect the names of a clause."""
+        """
+        Collect the names of a clause.
+
+        To Flink capitals always make a difference, to the standard if `case_sensitive`.
+        """
         names = tuple(dict.fromkeys(variable.name for variable in variables(clause.pattern)))
         subsets = {subset.name: subset.variables for subset in clause.subsets}
-        return cls(source, names, subsets, tuple(columns), alias, standard)
+        spellings = _spellings(clause) if standard and not case_sensitive else {}
+        return cls(source, names, subsets, tuple(columns), alias, standard, spellings)
 
     def members(self, name: str | None) -> tuple[str, ...]:
         """Return the variables that a variable or a union stands for; None stands for all."""
@@ -76,9 +107,11 @@ class Names:
         """Return a hint with the variable that was perhaps meant."""
         return nearest(name, (*self.variables, *self.subsets))
 
-    def is_variable(self, name: str) -> bool:
-        """Whether a name is a variable of PATTERN or a union of them."""
-        return name in self.variables or name in self.subsets
+    def variable(self, name: str) -> str | None:
+        """Return the variable of PATTERN, or union of them, that a name means; None if none."""
+        if name in self.variables or name in self.subsets:
+            return name
+        return self.spellings.get(name.lower())
 
     def is_column(self, name: str) -> bool:
         """Whether the input has a column of a name, as Spark compares names."""
@@ -93,7 +126,7 @@ class Names:
         InvalidArgumentError
             If it is none; names the nearest.
         """
-        if not self.is_variable(name):
+        if self.variable(name) is None:
             raise self.unknown(name, f"{what}: no such variable", span)
 
     def unknown(self, name: str, message: str, span: Span) -> CepError:

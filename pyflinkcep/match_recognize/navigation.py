@@ -259,8 +259,9 @@ class LeafReader:
         name: str = node.value[0]
         if len(node.value) == 1 and node.form is Form.COLUMN:
             return None
-        if self._names.is_variable(name):
-            return name
+        variable = self._names.variable(name)
+        if variable is not None:
+            return variable
         if self._names.is_column(name) and node.form is Form.COLUMN:
             return None  # a field of a struct
         shown = self._shown(node)
@@ -284,14 +285,15 @@ class LeafReader:
         argument = node.operands[0]
         is_name = argument.form is Form.COLUMN and len(argument.value) == 1
         name = argument.value[0] if is_name else self._shown(argument)
-        if len(node.operands) > 1 or not self._names.is_variable(name):
+        variable = None if len(node.operands) > 1 else self._names.variable(name)
+        if variable is None:
             raise self._error(
                 f"{self._shown(node)}: {name} is no variable of PATTERN",
                 self._names.nearest(name),
                 None,
                 node.start,
             )
-        return str(name)
+        return variable
 
     def row_sql(self, tree: Syntax, bound: frozenset[str]) -> str:
         """Return a part about one row as SQL over its columns: without variables."""

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.match_recognize.checks import check_clause
-from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.names import Names, spelled_alike
 from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.statement import VIEW, Statement, Use
 from pyflinkcep.match_recognize.tokens import Source, tokenize
@@ -182,8 +182,10 @@ def _matched(
     frame: DataFrame, clause: Clause, source: Source, alias: str | None, options: SqlOptions
 ) -> Matched:
     standard = options.dialect == "standard"
-    names = Names.of(clause, source, frame.columns, alias, standard)
     sensitive = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    if standard and not sensitive:
+        clause = spelled_alike(clause)
+    names = Names.of(clause, source, frame.columns, alias, standard, sensitive)
     check_clause(clause, names, sensitive)
     if standard:
         return standard_clause(frame, clause, names, options.settings)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pyflinkcep.match_recognize.checks import check_clause
 from pyflinkcep.match_recognize.flink import FlinkClause, read_flink_clause
 from pyflinkcep.match_recognize.interval import window_ms
-from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.names import Names, spelled_alike
 from pyflinkcep.match_recognize.standard.plan import StandardClause, read_clause
 from pyflinkcep.match_recognize.statement import Statement
 
@@ -18,13 +18,12 @@ def plans(sql: str, columns: Sequence[str], dialect: str) -> list[FlinkClause | 
     statement, found = Statement(sql), []
     while (use := statement.next_use()) is not None:
         standard = dialect == "standard"
-        names = Names.of(use.clause, statement.source, columns, use.alias, standard)
-        within = window_ms(use.clause, statement.source)
-        check_clause(use.clause, names, case_sensitive=False)
+        clause = spelled_alike(use.clause) if standard else use.clause
+        names = Names.of(clause, statement.source, columns, use.alias, standard)
+        within = window_ms(clause, statement.source)
+        check_clause(clause, names, case_sensitive=False)
         found.append(
-            read_clause(use.clause, names)
-            if standard
-            else read_flink_clause(use.clause, names, within)
+            read_clause(clause, names) if standard else read_flink_clause(clause, names, within)
         )
         statement.replaced(use, f"__cep_view_{len(found)}")
     return found
