@@ -70,6 +70,13 @@ def _check_output(clause: Clause, names: Names, case_sensitive: bool) -> None:
                 "partition columns come out by themselves: leave the measure out, or rename it",
                 *measure.span,
             )
+        if clause.rows is not Rows.ONE and name in map(folded, names.columns):
+            raise names.source.error(
+                f"Columns ambiguously defined: measure {measure.name} is a column of the input, "
+                "which ALL ROWS PER MATCH shows too",
+                "rename the measure",
+                *measure.span,
+            )
         if name in seen:
             raise names.source.error(
                 f"two measures named {measure.name}", "give each its own name", *measure.span
