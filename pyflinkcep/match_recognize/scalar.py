@@ -14,7 +14,7 @@ from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.literals import interval_us
 from pyflinkcep.expressions.parser import Scope, match_part
-from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.program import Code, Kind
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Constant,
@@ -27,7 +27,7 @@ from pyflinkcep.expressions.tree import (
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 
-__all__ = ["condition_function"]
+__all__ = ["ConditionProgram", "condition_program"]
 
 _BEFORE = "compute it in a subquery before"
 _NO_STAGES = Scope(frozenset(), has_event=False)
@@ -35,9 +35,32 @@ _SHIFTED = re.compile(rf"\(({LEAF}\d+)\) ([+-]) INTERVAL\b(.*)", re.IGNORECASE |
 _FIELD = re.compile(rf"(?:cast\()?{LEAF}(\d+)(?: as (\w+)\))?", re.IGNORECASE)
 
 
-def condition_function(
+@attrs.frozen(eq=False)
+class ConditionProgram:
+    """
+    A condition as a program whose fields are leaves.
+
+    Attributes
+    ----------
+    leaves : tuple of Leaf
+        What it takes of the match.
+    casts : tuple of bool
+        Which of the leaves' values are made doubles.
+    code : Code
+        The program; its field ``i`` is leaf ``i``.
+    function : callable
+        Whether it holds, given the leaves' values as they are.
+    """
+
+    leaves: tuple[Leaf, ...]
+    casts: tuple[bool, ...]
+    code: Code
+    function: Callable[[Sequence[Any]], bool]
+
+
+def condition_program(
     expression: Expression, kinds: Mapping[Leaf, Kind], ansi: bool
-) -> tuple[tuple[Leaf, ...], Callable[[Sequence[Any]], bool]]:
+) -> ConditionProgram:
     """
     Compile a condition.
 
@@ -50,11 +73,6 @@ def condition_function(
     ansi : bool
         Whether overflow and division by zero are errors.
 
-    Returns
-    -------
-    tuple of (tuple of Leaf, callable)
-        The leaves that the function wants, and the function of their values.
-
     Raises
     ------
     InputError
@@ -66,7 +84,7 @@ def condition_function(
     of_names = {f"{LEAF}{n}": kinds[leaf] for n, leaf in enumerate(expression.leaves)}
     _check_fields(part, of_names)
     values = compiled([("DEFINE", MatchExpression(expression.text, part))], of_names, ansi)
-    (function,) = generated(values).conditions.values()
+    (function,), (code,) = generated(values).conditions.values(), values.programs.values()
     wanted, casts = [], []
     for field in values.fields:
         found = _FIELD.fullmatch(field.sql)
@@ -74,7 +92,8 @@ def condition_function(
             raise InputError(f"{field.sql!r} beside values of the match", _BEFORE)
         wanted.append(expression.leaves[int(found[1])])
         casts.append(found[2] is not None)
-    return tuple(wanted), _Function(function, casts) if any(casts) else _Plain(function)
+    asked = _Function(function, casts) if any(casts) else _Plain(function)
+    return ConditionProgram(tuple(wanted), tuple(casts), code, asked)
 
 
 @attrs.frozen(eq=False)

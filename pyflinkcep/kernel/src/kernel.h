@@ -159,7 +159,7 @@ typedef struct {
 
 extern PyType_Spec key_spec;
 
-/* search.c */
+/* search_object.c */
 
 extern PyType_Spec search_spec;
 KeyObject *key_object_new(const Kernel *kernel);

@@ -62,8 +62,8 @@ static Value slot_before(const Values *values, const Tally *before, Py_ssize_t s
     return before == NULL ? values_initial(values, slot) : before->slots[slot];
 }
 
-/* Return what a slot becomes, with a reference for the caller. */
-static Value slot_after(
+/* Return what a slot becomes that sees an event, with a reference for the caller. */
+Value slot_after(
     const Values *values, const Slot *slot, Value old, const Tally *before, int64_t handle) {
     if (slot->function == LAST && slot->offset > 0)
         return value_keep(slot_before(values, before, slot->source));

@@ -68,6 +68,8 @@ static inline Value value_float(double f) { return (Value){{.f = f}, VALUE_FLOAT
 int value_compare(Value a, Value b);
 Value values_field(const Values *values, int64_t field, int64_t handle);
 Value values_initial(const Values *values, Py_ssize_t slot);
+Value slot_after(
+    const Values *values, const Slot *slot, Value old, const Tally *before, int64_t handle);
 Tally *tally_after(const Values *values, const Tally *before, int32_t stage, int64_t handle);
 Value tally_slot_after(
     const Values *values, const Tally *before, int32_t stage, int64_t handle, Py_ssize_t slot);

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -12,7 +12,7 @@ from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
 from pyflinkcep.match_recognize.standard.matcher import Match, Place
 from pyflinkcep.match_recognize.tree import Rows
 
-__all__ = ["NONE", "OutputRows", "is_picked", "output_rows"]
+__all__ = ["NONE", "Output", "OutputRows", "is_picked"]
 
 NONE = -1
 """In place of a row: there is none, the value is NULL."""
@@ -51,23 +51,12 @@ class OutputRows:
         return cls([], [], [[] for _ in leaves])
 
 
-def output_rows(
-    matches: Iterable[Match],
-    rows: Rows,
-    leaves: Sequence[Leaf],
-    variables: Sequence[str],
-    members: Mapping[str, tuple[str, ...]],
-    columns: Callable[[str], Sequence[Any]],
-    size: int,
-    place: Place,
-) -> Iterator[OutputRows]:
+class Output:
     """
-    Make the output rows of a partition.
+    Collects the output rows of partitions laid one after another.
 
     Parameters
     ----------
-    matches : iterable of Match
-        The matches, in order.
     rows : Rows
         What comes out of a match.
     leaves : sequence of Leaf
@@ -77,37 +66,71 @@ def output_rows(
     members : mapping of str to tuple of str
         The variables of each union.
     columns : callable
-        Gives an argument's values for the rows of the partition, for what is not picked.
-    size : int
-        The number of rows of the partition.
-    place : Place
-        How far the search for matches has come; what rows are settled is noted in it.
-
-    Yields
-    ------
-    OutputRows
-        The rows, in order, in parts of a bounded size.
+        Gives an argument's values for all rows, for what is not picked.
     """
-    getters = [_Leaf(leaf, variables, members, columns, size) for leaf in leaves]
-    out = OutputRows.empty(leaves)
-    unmatched = rows is Rows.WITH_UNMATCHED
-    for match in matches:
-        if unmatched and place.settled < match.start:
-            _add_unmatched(out, leaves, place.settled, match.start)
-        place.settled = max(place.settled, match.end if match.labels else match.start + 1)
-        shown = _shown(match, rows)
+
+    def __init__(
+        self,
+        rows: Rows,
+        leaves: Sequence[Leaf],
+        variables: Sequence[str],
+        members: Mapping[str, tuple[str, ...]],
+        columns: Callable[[str], Sequence[Any]],
+    ) -> None:
+        self._rows = rows
+        self._leaves = leaves
+        self._getters = [_Leaf(leaf, variables, members, columns) for leaf in leaves]
+        self._has_unmatched = rows is Rows.WITH_UNMATCHED
+        self._out = OutputRows.empty(leaves)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is enough to hand it on."""
+        return len(self._out.rows) >= _MOST_ROWS
+
+    def take(self) -> OutputRows:
+        """Return what was collected, and forget it."""
+        out, self._out = self._out, OutputRows.empty(self._leaves)
+        return out
+
+    def add(self, match: Match, part: range, place: Place) -> None:
+        """
+        Add the rows of a match, and the unmatched ones before it.
+
+        Parameters
+        ----------
+        match : Match
+            The match.
+        part : range
+            The rows of its partition.
+        place : Place
+            How far the search has come; what rows are settled is noted in it.
+        """
+        settled = part.start + place.settled
+        if self._has_unmatched and settled < match.start:
+            self._add_unmatched(settled, match.start)
+        settled = max(settled, match.end if match.labels else match.start + 1)
+        place.settled = settled - part.start
+        shown = _shown(match, self._rows)
         if shown:
-            out.rows.extend(match.start + max(at, 0) for at in shown)
+            out = self._out
+            out.rows.extend([match.start + max(at, 0) for at in shown])
             out.matched.extend([True] * len(shown))
-            for values, getter in zip(out.values, getters, strict=True):
-                values.extend(getter.values(match, shown))
-        if len(out.rows) >= _MOST_ROWS:
-            yield out
-            out = OutputRows.empty(leaves)
-    if unmatched and place.settled < place.start:
-        _add_unmatched(out, leaves, place.settled, place.start)
-    place.settled = max(place.settled, place.start)
-    yield out
+            for values, getter in zip(out.values, self._getters, strict=True):
+                values.extend(getter.values(match, shown, part))
+
+    def settle(self, part: range, place: Place) -> None:
+        """Add the rows that no match took, as far as the search has come."""
+        if self._has_unmatched and place.settled < place.start:
+            self._add_unmatched(part.start + place.settled, part.start + place.start)
+        place.settled = max(place.settled, place.start)
+
+    def _add_unmatched(self, start: int, end: int) -> None:
+        out, count = self._out, end - start
+        out.rows.extend(range(start, end))
+        out.matched.extend([False] * count)
+        for leaf, values in zip(self._leaves, out.values, strict=True):
+            values.extend([NONE if is_picked(leaf) else None] * count)
 
 
 def _shown(match: Match, rows: Rows) -> list[int]:
@@ -119,13 +142,6 @@ def _shown(match: Match, rows: Rows) -> list[int]:
     return [at for at, hidden in enumerate(match.hidden) if not hidden]
 
 
-def _add_unmatched(out: OutputRows, leaves: Sequence[Leaf], start: int, end: int) -> None:
-    out.rows.extend(range(start, end))
-    out.matched.extend([False] * (end - start))
-    for leaf, values in zip(leaves, out.values, strict=True):
-        values.extend([NONE if is_picked(leaf) else None] * (end - start))
-
-
 class _Leaf:
     """What a leaf gives for the rows of a match."""
 
@@ -135,11 +151,9 @@ class _Leaf:
         variables: Sequence[str],
         members: Mapping[str, tuple[str, ...]],
         columns: Callable[[str], Sequence[Any]],
-        size: int,
     ) -> None:
         self._leaf = leaf
         self._names = variables
-        self._size = size
         names = None if leaf.variable is None else members.get(leaf.variable, (leaf.variable,))
         self._members = None
         if names is not None:
@@ -149,15 +163,15 @@ class _Leaf:
             arguments = [labelled(leaf.argument or "", name) for name in variables]
             self._columns = [columns(argument) for argument in arguments]
 
-    def values(self, match: Match, shown: Sequence[int]) -> list[Any]:
-        """Return the values for the shown rows of a match."""
+    def values(self, match: Match, shown: Sequence[int], part: range) -> list[Any]:
+        """Return the values for the shown rows of a match; `part` is its partition."""
         leaf = self._leaf
         if leaf.function == "match_number":
             return [match.number] * len(shown)
         rows = self._rows(match)
         counts = self._counts(match, rows, shown)
         if leaf.is_row:
-            return [self._at_row(match, rows, count) for count in counts]
+            return [self._at_row(match, rows, count, part) for count in counts]
         return self._aggregated(match, rows, counts)
 
     def _rows(self, match: Match) -> Sequence[int]:
@@ -179,14 +193,14 @@ class _Leaf:
             counts.append(count)
         return counts
 
-    def _at_row(self, match: Match, rows: Sequence[int], count: int) -> Any:
+    def _at_row(self, match: Match, rows: Sequence[int], count: int, part: range) -> Any:
         leaf = self._leaf
         nothing = NONE if is_picked(leaf) else None
         if count <= leaf.offset:
             return nothing
         at = rows[leaf.offset if leaf.function == "first" else count - 1 - leaf.offset]
         at += match.start + leaf.shift
-        if not 0 <= at < self._size:
+        if at not in part:
             return nothing
         return at if is_picked(leaf) else self._value(match, at)
 

@@ -3,24 +3,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
-from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.expressions.program import Kind
+from pyflinkcep.errors import InputError, NotSupportedError
+from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.match_recognize.expressions import Expression, read_expression
 from pyflinkcep.match_recognize.leaves import LABEL, LEAF, Leaf, labelled
 from pyflinkcep.match_recognize.names import Names
-from pyflinkcep.match_recognize.scalar import condition_function
-from pyflinkcep.match_recognize.standard.matcher import Place, find_matches
-from pyflinkcep.match_recognize.standard.output import OutputRows, output_rows
+from pyflinkcep.match_recognize.scalar import condition_program
 from pyflinkcep.match_recognize.standard.program import Op, Program, compile_pattern
-from pyflinkcep.match_recognize.standard.values import Condition, PartitionConditions
+from pyflinkcep.match_recognize.standard.tables import SearchTables, search_tables
+from pyflinkcep.match_recognize.standard.values import Condition
 from pyflinkcep.match_recognize.tree import Clause, Rows, Skip, SkipTo
 
-__all__ = ["StandardClause", "StandardPlan", "read_clause"]
+__all__ = ["Compiled", "StandardClause", "StandardPlan", "read_clause"]
+
+_NUMBERS = (Kind.BIGINT, Kind.DOUBLE, Kind.DECIMAL, Kind.WIDE_DECIMAL)
+_MOST_VARIABLES = 256
 
 
 @attrs.frozen(eq=False)
@@ -110,6 +111,23 @@ class StandardClause:
 
 
 @attrs.frozen(eq=False)
+class Compiled:
+    """
+    The conditions of a clause, compiled.
+
+    Attributes
+    ----------
+    conditions : dict of str to Condition
+        DEFINE, by variable.
+    tables : SearchTables or None
+        The same for the compiled search; None if it does not know them.
+    """
+
+    conditions: dict[str, Condition]
+    tables: SearchTables | None
+
+
+@attrs.frozen(eq=False)
 class StandardPlan:
     """
     What matching a partition needs; travels to the workers.
@@ -146,23 +164,33 @@ class StandardPlan:
     leaves: tuple[Leaf, ...]
     within: int = 0
 
-    def compiled(self, variables: Iterable[str] | None = None) -> dict[str, Condition]:
+    def compiled(self) -> Compiled:
         """
-        Return conditions as functions; all of them if no variables are given.
+        Compile the conditions.
 
         Raises
         ------
         InputError
             If a condition gives no boolean, or types do not go together.
         """
-        compiled = {}
-        for variable in self.conditions if variables is None else variables:
-            expression = self.conditions[variable]
-            kinds = {leaf: self._kind(leaf) for leaf in expression.leaves}
-            leaves, function = condition_function(expression, kinds, self.ansi)
-            is_leaf = self._is_row(expression)
-            compiled[variable] = Condition(variable, expression.text, leaves, function, is_leaf)
-        return compiled
+        conditions = {variable: self.condition(variable) for variable in self.conditions}
+        tables = search_tables(
+            self.program.variables,
+            conditions,
+            self.subsets,
+            lambda argument: self.kinds[argument].type is Type.FLOAT,
+        )
+        return Compiled(conditions, tables)
+
+    def condition(self, variable: str) -> Condition:
+        """Compile the condition of a variable; see :meth:`compiled`."""
+        expression = self.conditions[variable]
+        kinds = {leaf: self._kind(leaf) for leaf in expression.leaves}
+        program = condition_program(expression, kinds, self.ansi)
+        return Condition(
+            variable, expression.text, program.leaves, program.casts, program.code,
+            program.function, self._is_row(expression),
+        )  # fmt: skip
 
     def _is_row(self, expression: Expression) -> bool:
         """Whether Spark has answered all of a condition, for each row."""
@@ -174,61 +202,15 @@ class StandardPlan:
     def _kind(self, leaf: Leaf) -> Kind:
         if leaf.function in ("count", "match_number"):
             return Kind.BIGINT
-        if leaf.function == "avg":
-            return Kind.DOUBLE
-        if leaf.argument == LABEL:
-            return Kind.STRING
         assert leaf.argument is not None
-        if leaf.has_label:
-            return self.kinds[labelled(leaf.argument, self.program.variables[0])]
-        return self.kinds[leaf.argument]
-
-    def match(
-        self,
-        conditions: Mapping[str, Condition],
-        size: int,
-        columns: Mapping[str, Sequence[Any]],
-        measured: Callable[[str], Sequence[Any]],
-        times: Sequence[int] | None = None,
-        place: Place | None = None,
-        watermark: int | None = None,
-    ) -> Iterator[OutputRows]:
-        """
-        Match the rows of a partition.
-
-        Parameters
-        ----------
-        conditions : mapping of str to Condition
-            What :meth:`compiled` gave.
-        size : int
-            The number of rows.
-        columns : mapping of str to sequence
-            The conditions' arguments, row by row.
-        measured : callable
-            Gives a measure's argument, row by row.
-        times : sequence of int, optional
-            The rows' times in epoch milliseconds, if there is a window.
-        place : Place, optional
-            Where to begin; it is moved on to where the search has come.
-        watermark : int, optional
-            The time after which all rows are that have not come yet; none are to come if not
-            given.
-
-        Yields
-        ------
-        OutputRows
-            The output.
-        """
-        variables = self.program.variables
-        about = PartitionConditions(
-            variables, conditions, self.subsets, size, columns, self.ansi,
-            times if self.within else None, self.within, watermark,
-        )  # fmt: skip
-        place = Place() if place is None else place
-        matches = find_matches(self.program, about, size, self.skip, self.subsets, place)
-        yield from output_rows(
-            matches, self.rows, self.leaves, variables, self.subsets, measured, size, place
-        )
+        kind = Kind.STRING
+        if leaf.argument != LABEL:
+            kind = self.kinds[labelled(leaf.argument, self.program.variables[0])]
+        if leaf.function in ("sum", "avg") and kind not in _NUMBERS:
+            raise InputError(
+                f"{leaf.function.upper()} of {leaf.argument}, which is {kind.value}", "sum numbers"
+            )
+        return Kind.DOUBLE if leaf.function == "avg" else kind
 
     @property
     def looks_back(self) -> int:
@@ -262,6 +244,13 @@ def read_clause(clause: Clause, names: Names) -> StandardClause:
     CepError
         If it does not; names line and column.
     """
+    if len(names.variables) > _MOST_VARIABLES:
+        raise names.source.error(
+            f"PATTERN has {len(names.variables)} variables, more than {_MOST_VARIABLES}",
+            "use a variable more than once, or join conditions with OR",
+            *clause.pattern_span,
+            NotSupportedError,
+        )
     program = compile_pattern(clause.pattern, names.variables, names.source, clause.pattern_span)
     skip = clause.skip or Skip(SkipTo.PAST_LAST_ROW)
     if skip.variable is not None:

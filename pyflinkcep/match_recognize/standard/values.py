@@ -1,22 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What DEFINE says about the rows of a partition: leaves, slots, conditions."""
+"""What DEFINE says about the rows of partitions, in Python: leaves, slots, conditions."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from pyflinkcep.errors import ConditionError
+from pyflinkcep.expressions.codegen import OVERFLOW
+from pyflinkcep.expressions.program import Code
 from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
-from pyflinkcep.match_recognize.standard.matcher import UNKNOWN
+from pyflinkcep.match_recognize.standard.columns import RowColumns
 
-__all__ = ["Condition", "PartitionConditions", "at_hand"]
+__all__ = ["UNKNOWN", "Condition", "Known", "RowConditions", "at_hand"]
 
 Known = tuple[Any, ...]
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
+UNKNOWN = 2
+"""In place of an answer: the condition was not asked."""
+
+_OVERFLOWED = object()
+"""In place of a sum: an error in every condition that is asked then."""
 
 
 @attrs.frozen(eq=False)
@@ -32,6 +39,10 @@ class Condition:
         The condition as it was written.
     leaves : tuple of Leaf
         What it takes of the match, in the order in which `function` wants it.
+    casts : tuple of bool
+        Which of the leaves' values are made doubles.
+    code : Code
+        It as a program whose fields are the leaves.
     function : callable
         Whether it holds, given the leaves' values.
     is_leaf : bool
@@ -41,8 +52,18 @@ class Condition:
     variable: str
     text: str
     leaves: tuple[Leaf, ...]
+    casts: tuple[bool, ...]
+    code: Code
     function: Callable[[Sequence[Any]], bool]
     is_leaf: bool = False
+
+    def failed(self, message: str) -> ConditionError:
+        """Return the error for a condition that cannot be computed."""
+        return ConditionError(
+            f"the condition {self.text!r} failed. {message}",
+            "test for it in the condition, or set spark.sql.ansi.enabled to false",
+            stage=self.variable,
+        )
 
 
 def at_hand(leaf: Leaf, variable: str, members: Mapping[str, tuple[str, ...]]) -> bool:
@@ -52,9 +73,9 @@ def at_hand(leaf: Leaf, variable: str, members: Mapping[str, tuple[str, ...]]) -
     return leaf.variable is None or variable in members.get(leaf.variable, (leaf.variable,))
 
 
-class PartitionConditions:
+class RowConditions:
     """
-    See :class:`~pyflinkcep.match_recognize.standard.matcher.Conditions`.
+    The conditions, ready to be asked of the rows of partitions laid one after another.
 
     Parameters
     ----------
@@ -66,15 +87,23 @@ class PartitionConditions:
         The variables of each union.
     size : int
         The number of rows.
-    columns : mapping of str to sequence
-        By argument: its value for each row of the partition. For an argument with
-        :data:`LABEL` there is one for each variable, the name put in as a string.
+    columns : RowColumns
+        What the conditions look at. For an argument with :data:`LABEL` there is one for each
+        variable, the name put in as a string.
     ansi : bool
         Whether overflow is an error.
-    times, within : sequence of int or None, int
-        The rows' times and the length of the window, None for no window.
-    watermark : int, optional
-        The time after which all rows are that have not come yet; none are to come if not given.
+
+    Attributes
+    ----------
+    initial : tuple
+        What is known of a match without rows.
+    updates : list of callable or None
+        By variable: makes of what is known of a match and a row what is known once the row is
+        taken; None if that changes nothing.
+    remembers : bool
+        Whether what is known of a match is all of it that conditions look at.
+    is_numbered : bool
+        Whether a condition asks for the number of the match.
     """
 
     def __init__(
@@ -83,37 +112,35 @@ class PartitionConditions:
         conditions: Mapping[str, Condition],
         members: Mapping[str, tuple[str, ...]],
         size: int,
-        columns: Mapping[str, Sequence[Any]],
+        columns: RowColumns,
         ansi: bool,
-        times: Sequence[int] | None = None,
-        within: int = 0,
-        watermark: int | None = None,
     ) -> None:
-        self._watermark = watermark
         self._variables = variables
         self._members = members
         self._columns = columns
         self._ansi = ansi
-        self._times = times
-        self._within = within
         self._start = self._number = 0
+        self._part = range(size)
         self._labels = bytearray()
         self._slots: dict[tuple[Any, ...], int] = {}
         self._positional = [True] * len(variables)
         self.remembers = True
-        self._numbered = False
+        self.is_numbered = False
         self._asked = [conditions.get(name) for name in variables]
         self._size = size
         self._getters = [
             None if c is None else [self._getter(leaf, number) for leaf in c.leaves]
             for number, c in enumerate(self._asked)
         ]
-        self.is_timeless = times is None and not self._numbered
         self.initial = tuple(_INITIAL.get(slot[0]) for slot in self._slots)
         self.updates = [self._update(name) for name in variables]
 
     def answers(self, variable: int) -> bytearray | None:
-        """Return whether the condition of a variable holds for each row, as far as it is known."""
+        """
+        Return whether the condition of a variable holds for each row; :data:`UNKNOWN` if not asked.
+
+        None if it looks at more than the row's place in its partition.
+        """
         condition = self._asked[variable]
         if condition is None:
             return bytearray([1]) * self._size
@@ -122,11 +149,14 @@ class PartitionConditions:
         if not condition.is_leaf:
             return bytearray([UNKNOWN]) * self._size
         (leaf,) = condition.leaves
-        column = self._columns[leaf.argument or ""]
-        return bytearray(map(bool, column))
+        return bytearray(map(bool, self._columns.plain(leaf.argument or "")))
+
+    def turn_to(self, part: range) -> None:
+        """Turn to another partition."""
+        self._part = part
 
     def begin(self, start: int, number: int, labels: bytearray) -> None:
-        """Turn to another match."""
+        """Turn to another match; `labels` has the variables of its rows as they are taken."""
         self._start, self._number, self._labels = start, number, labels
 
     def holds(self, variable: int, row: int, known: Known) -> bool:
@@ -134,26 +164,12 @@ class PartitionConditions:
         condition, getters = self._asked[variable], self._getters[variable]
         if condition is None or getters is None:
             return True
+        if _OVERFLOWED in known:
+            raise condition.failed(OVERFLOW)
         try:
             return condition.function([getter(row, known) for getter in getters])
         except ArithmeticError as cause:
-            raise ConditionError(
-                f"the condition {condition.text!r} failed. {cause}",
-                "test for it in the condition, or set spark.sql.ansi.enabled to false",
-                stage=condition.variable,
-            ) from cause
-
-    def limit(self, start: int, size: int) -> int:
-        """Return the first row that is too late for a match that begins with a row."""
-        if self._times is None:
-            return size
-        return bisect_left(self._times, self._times[start] + self._within, start)
-
-    def is_open(self, start: int) -> bool:
-        """Whether a match that begins with a row may have rows that have not come yet."""
-        if self._watermark is None:
-            return False
-        return self._times is None or self._watermark < self._times[start] + self._within - 1
+            raise condition.failed(str(cause)) from cause
 
     # --- leaves
 
@@ -161,7 +177,7 @@ class PartitionConditions:
         """Return what gives a leaf's value for the row at hand and what is known."""
         if leaf.function == "match_number":
             self._positional[variable] = False
-            self._numbered = True
+            self.is_numbered = True
             return lambda _row, _known: self._number
         if not leaf.is_row:
             self._positional[variable] = False
@@ -189,11 +205,11 @@ class PartitionConditions:
 
     def _value(self, leaf: Leaf) -> Callable[[int, int], Any]:
         """Return what gives a leaf's argument at a row, when the match has come to another."""
-        argument, size = leaf.argument, self._size
+        argument = leaf.argument
         assert argument is not None
         if not leaf.has_label:
-            column = self._columns[argument]
-            return lambda at, _row: column[at] if 0 <= at < size else None
+            column = self._columns.plain(argument)
+            return lambda at, _row: column[at] if at in self._part else None
         columns = self._labelled(argument)
 
         def of_variable(at: int, row: int) -> Any:
@@ -205,7 +221,7 @@ class PartitionConditions:
         """Return the columns of an argument with CLASSIFIER, by variable."""
         if argument == LABEL:
             return [_Constant(name) for name in self._variables]
-        return [self._columns[labelled(argument, name)] for name in self._variables]
+        return [self._columns.plain(labelled(argument, name)) for name in self._variables]
 
     def _aggregate(self, leaf: Leaf) -> Callable[[int, Known], Any]:
         if leaf.function == "avg":
@@ -250,7 +266,7 @@ class PartitionConditions:
         if argument == LABEL:
             column = _Constant(variable)
         else:
-            column = self._columns[labelled(argument, variable)]
+            column = self._columns.plain(labelled(argument, variable))
         if function == "count":
             return lambda count, row: count if column[row] is None else count + 1
         combine = _COMBINE[function] if len(slot) == 3 else _add_floats
@@ -258,7 +274,7 @@ class PartitionConditions:
 
         def step(value: Any, row: int) -> Any:
             new = column[row]
-            if new is None:
+            if new is None or value is _OVERFLOWED:
                 return value
             return new if value is None else add(value, new)
 
@@ -268,7 +284,7 @@ class PartitionConditions:
         total = a + b
         if isinstance(total, int) and not _LEAST <= total <= _MOST:
             if self._ansi:
-                raise ArithmeticError("overflow: the result does not fit bigint")
+                return _OVERFLOWED
             return (total - _LEAST) % (1 << 64) + _LEAST
         return total
 

@@ -153,7 +153,7 @@ def _check(read: StandardClause, plan: StandardPlan) -> None:
     """Compile the conditions, one after another to name the one at fault."""
     for variable in read.conditions:
         try:
-            plan.compiled([variable])
+            plan.condition(variable)
         except CepError as refused:
             what = refused.message.rpartition("': ")[2]
             raise _error_of(read.names, variable, read.conditions[variable])(

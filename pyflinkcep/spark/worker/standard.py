@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks with the standard's meaning: sorted rows in, one key matched after another."""
+"""Tasks with the standard's meaning: sorted rows in, many keys matched at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -12,11 +13,13 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import CepRuntimeError, InputError
+from pyflinkcep.match_recognize.standard.columns import FieldArray
 from pyflinkcep.match_recognize.standard.matcher import Place
+from pyflinkcep.match_recognize.standard.matching import Matching, Partitions
 from pyflinkcep.match_recognize.standard.output import OutputRows, is_picked
-from pyflinkcep.match_recognize.standard.plan import StandardPlan
-from pyflinkcep.match_recognize.standard.values import Condition
-from pyflinkcep.spark.arrow.fields import field_columns
+from pyflinkcep.match_recognize.standard.plan import Compiled, StandardPlan
+from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.spark.arrow.fields import field_array, field_columns
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.layout import KeyText, Layout
 
@@ -57,26 +60,30 @@ class StandardRows:
     def matched(
         self,
         rows: pa.Table,
-        conditions: dict[str, Condition],
-        place: Place | None = None,
+        ends: Ints,
+        compiled: Compiled,
+        places: Sequence[Place],
+        key_of: Callable[[int], Any],
         watermark: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """
-        Match the rows of a key; yield its output.
+        Match the rows of keys; yield their output.
 
         Parameters
         ----------
         rows : pyarrow.Table
-            The rows in their order.
-        conditions : dict of str to Condition
+            The rows of one key after another, each key's in their order.
+        ends : array of int64
+            Where the rows of each key end.
+        compiled : Compiled
             What ``plan.compiled()`` gave.
-        place : Place, optional
-            Where to begin; it is moved on.
+        places : sequence of Place
+            Where to begin, for each key; they are moved on.
+        key_of : callable
+            Returns a key by its number, for errors.
         watermark : int, optional, epoch milliseconds
             The time after which later rows come; none come if not given.
         """
-        fields = field_columns(rows.select(list(dict.fromkeys(self.conditions.values()))))
-        columns = {sql: fields[name] for sql, name in self.conditions.items()}
         measured: dict[str, list[Any]] = {}
 
         def argument(sql: str) -> Sequence[Any]:
@@ -84,15 +91,20 @@ class StandardRows:
                 measured[sql] = rows.column(self.measures[sql]).to_pylist()
             return measured[sql]
 
-        times = self.times(rows)
-        found = self.plan.match(
-            conditions, rows.num_rows, columns, argument, times, place, watermark
-        )
-        for output in found:
-            if output.rows:
-                yield from self._output(rows, output).to_batches()
+        columns = _TableColumns(rows, self.conditions)
+        partitions = Partitions(ends, columns, argument, self.times(rows), watermark)
+        matching = Matching(self.plan, compiled, partitions)
+        for number, place in enumerate(places):
+            try:
+                for output in matching.partition(number, place):
+                    yield from self._output(rows, output).to_batches()
+            except CepRuntimeError as error:
+                raise error.at_key(key_of(number)) from error.__cause__
+        rest = matching.rest()
+        if rest.rows:
+            yield from self._output(rows, rest).to_batches()
 
-    def times(self, rows: pa.Table) -> Sequence[int] | None:
+    def times(self, rows: pa.Table) -> Ints | None:
         """Return the times that WITHIN is about, epoch milliseconds; None without it."""
         if self.time_column is None:
             return None
@@ -102,8 +114,8 @@ class StandardRows:
                 f"null in {self.time_column!r}, the time that WITHIN is about",
                 "filter such rows out, or give them a time",
             )
-        times = column.cast(pa.int64()).to_numpy()
-        return np.floor_divide(times, self.time_unit).tolist()  # type: ignore[no-any-return]
+        times: Ints = np.floor_divide(column.cast(pa.int64()).to_numpy(), self.time_unit)
+        return times
 
     def _output(self, rows: pa.Table, output: OutputRows) -> pa.Table:
         schema = arrow_schema(self.schema)
@@ -141,34 +153,59 @@ class StandardTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the rows of a partition, which are sorted by key; yield its output."""
-        conditions = self.rows.plan.compiled()
-        for rows in self._keys(batches):
-            key = KeyText(self.layout, rows, 0) if self.layout.key_columns else None
+        compiled = self.rows.plan.compiled()
+        for rows, ends in self._keys(batches):
+            places = [Place() for _ in ends]
+            key_of = partial(self._key, rows, ends)
             try:
-                yield from self.rows.matched(rows, conditions)
+                yield from self.rows.matched(rows, ends, compiled, places, key_of)
             except CepRuntimeError as error:
-                placed = error.at_key(key).in_pattern(self.layout.pattern)
-                raise placed from error.__cause__
+                raise error.in_pattern(self.layout.pattern) from error.__cause__
 
-    def _keys(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-        """Yield the rows of one key after another."""
+    def _key(self, rows: pa.Table, ends: Ints, number: int) -> KeyText | None:
+        return KeyText(self.layout, rows, ends[number] - 1) if self.layout.key_columns else None
+
+    def _keys(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Ints]]:
+        """Yield the rows of some keys at a time, and where each key's end."""
         held: list[pa.Table] = []
         for batch in batches:
             table = pa.Table.from_batches([batch])
             if not table.num_rows:
                 continue
+            changes = self.layout.key_changes(table)
             if held and self._differ(held[-1], table):
-                yield pa.concat_tables(held)
-                held = []
-            start = 0
-            for end in self.layout.key_changes(table).tolist():
-                yield pa.concat_tables([*held, table.slice(start, end - start)])
-                held, start = [], end
-            held.append(table.slice(start))
+                changes = np.r_[0, changes]
+            if not len(changes):
+                held.append(table)
+                continue
+            before, last = sum(part.num_rows for part in held), int(changes[-1])
+            yield pa.concat_tables([*held, table.slice(0, last)]), before + changes
+            held = [table.slice(last)]
         if held:
-            yield pa.concat_tables(held)
+            rows = pa.concat_tables(held)
+            yield rows, np.array([rows.num_rows])
 
     def _differ(self, before: pa.Table, after: pa.Table) -> bool:
         """Whether another key begins with a table."""
         both = pa.concat_tables([before.slice(before.num_rows - 1), after.slice(0, 1)])
         return len(self.layout.key_changes(both)) > 0
+
+
+class _TableColumns:
+    """The columns of a table by the SQL that they hold."""
+
+    def __init__(self, table: pa.Table, names: dict[str, str]) -> None:
+        self._table = table
+        self._names = names
+        self._plain: dict[str, list[Any]] = {}
+
+    def plain(self, argument: str) -> Sequence[Any]:
+        """Return the values of an argument."""
+        name = self._names[argument]
+        if name not in self._plain:
+            self._plain |= field_columns(self._table.select([name]))
+        return self._plain[name]
+
+    def array(self, argument: str) -> FieldArray:
+        """Return the same as an array."""
+        return field_array(self._table.column(self._names[argument]))

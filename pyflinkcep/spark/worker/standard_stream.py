@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.errors import CepRuntimeError, StateFormatError
+from pyflinkcep.errors import StateFormatError
 from pyflinkcep.match_recognize.standard.matcher import Place
 from pyflinkcep.operator.state_format import damaged_state
 from pyflinkcep.runtime import RuntimeContext
@@ -80,12 +80,12 @@ class StandardMatcher:
     A key's state is the rows from the first that a match may begin with, those before it that PREV
     may look at, and five numbers: the version of this format and the fields of a
     :class:`~pyflinkcep.match_recognize.standard.matcher.Place`. The search begins anew at that row
-    with each portion of rows.
+    with each portion of rows. All keys of a page are laid one after another and searched at once.
     """
 
     def __init__(self, rows: StandardRows) -> None:
         self._rows = rows
-        self._conditions = rows.plan.compiled()
+        self._compiled = rows.plan.compiled()
         self._looks_back = rows.plan.looks_back
         self._counts_rows = rows.plan.counts_rows
         self._found: list[pa.RecordBatch] = []
@@ -111,12 +111,17 @@ class StandardMatcher:
                 held = first_held + np.arange(ends[position], ends[position + 1])
             handles.append(np.concatenate([held, due]))
             begun.append(Place(*places[position]) if position >= 0 else Place())
-        rows = self._store.take(np.concatenate(handles)).combine_chunks()
-        written, at = _Writer(), 0
-        for item, (own, place) in enumerate(zip(handles, begun, strict=True)):
-            table = rows.slice(at, len(own))
-            at += len(own)
-            deadline = self._matched(table, place, watermark, items, item)
+        all_handles = np.concatenate(handles)
+        rows = self._store.take(all_handles).combine_chunks()
+        own_ends = np.cumsum([len(own) for own in handles], dtype=np.int64)
+        is_end = watermark == MAX_WATERMARK
+        self._found += self._rows.matched(
+            rows, own_ends, self._compiled, begun, items.key_of, None if is_end else watermark
+        )
+        own_starts = np.r_[0, own_ends[:-1]]
+        deadlines = self._deadlines(rows, own_starts, own_ends, begun)
+        written = _Writer()
+        for item, (own, place, deadline) in enumerate(zip(handles, begun, deadlines, strict=True)):
             forgotten = max(place.start - self._looks_back, 0)
             place.forget(forgotten)
             kept = own[forgotten:]
@@ -129,21 +134,18 @@ class StandardMatcher:
         found, self._found = self._found, []
         return Found.of_rows(pa.Table.from_batches(found) if found else None)
 
-    def _matched(
-        self, rows: pa.Table, place: Place, watermark: int, items: Items, item: int
-    ) -> int:
-        """Collect the output that is decided; return when more of it is though no row comes."""
-        is_end = watermark == MAX_WATERMARK
-        try:
-            self._found += self._rows.matched(
-                rows, self._conditions, place, None if is_end else watermark
-            )
-        except CepRuntimeError as error:
-            raise error.at_key(items.key_of(item)) from error.__cause__
-        if place.start == rows.num_rows:
-            return NO_DEADLINE
-        times = self._rows.times(rows.slice(place.start, 1))
-        return AT_THE_END if times is None else times[0] + self._rows.plan.within - 1
+    def _deadlines(
+        self, rows: pa.Table, starts: Ints, ends: Ints, places: Sequence[Place]
+    ) -> list[int]:
+        """Return for each key when more of its output is decided though no row comes."""
+        begins = starts + [place.start for place in places]
+        deadlines = np.full(len(places), AT_THE_END)
+        waiting = begins < ends
+        times = self._rows.times(rows)
+        if times is not None:
+            deadlines[waiting] = times[begins[waiting]] + self._rows.plan.within - 1
+        deadlines[~waiting] = NO_DEADLINE
+        return deadlines.tolist()
 
 
 def _stored_places(page: Page) -> list[list[int]]:

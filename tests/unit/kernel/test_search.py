@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-import gc
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyflinkcep.errors import SkipError
+from pyflinkcep.errors import ConditionError, SkipError
+from pyflinkcep.expressions.program import Code, Function, Op, Type
 from pyflinkcep.kernel import make_search
 from tests.conformance.cases import Case
 from tests.conformance.sql_cases import standard_cases
@@ -25,6 +26,11 @@ _CONDITIONS = (
     "@.name = 'a'", "@.name <> 'b'", "@.v > PREV(@.v)", "@.v > 2", "NEXT(@.name) = 'a'",
     "COUNT(@.v) < 3", "SUM(v) < 9", "@.v >= LAST(A.v)", "FIRST(v) < @.v", "MATCH_NUMBER() < 3",
     "COUNT(*) > 1 OR @.name = 'b'", "PREV(CLASSIFIER()) = 'A'", "TRUE",
+    "LAST(@.v, 1) < @.v OR LAST(U.name, 2) LIKE '%b'", "FIRST(U.v, 1) IS NULL OR AVG(U.v) <= 3",
+    "COUNT(U.*) % 2 = 0", "MIN(v) = MAX(@.v)", "LAST(CLASSIFIER(), 1) <> 'B'",
+    "CASE WHEN COUNT(@.v) > 1 THEN LAST(CLASSIFIER(U)) = 'A' ELSE @.v / COUNT(*) > 1 END",
+    "PREV(LAST(@.v, 1), 1) IS NULL", "NEXT(FIRST(U.name)) IN ('a', 'c')",
+    "MAX(CLASSIFIER()) || @.name = 'Bb'", "coalesce(SUM(@.id), 0) < 2 * MATCH_NUMBER() + 7",
 )  # fmt: skip
 
 
@@ -48,10 +54,9 @@ def patterns(draw: Any, depth: int = 3) -> str:
 def cases(draw: Any) -> Case:
     """Return a clause over a few rows."""
     size = draw(st.integers(0, 9))
-    rows = [
-        [number, draw(st.sampled_from("abc")), draw(st.integers(0, 5)) * 1.0]
-        for number in range(size)
-    ]
+    values = st.one_of(st.none(), *(st.just(float(v)) for v in range(6)))
+    names = st.sampled_from(["a", "b", "c", None])
+    rows = [[number, draw(names), draw(values)] for number in range(size)]
     defined = [
         f"{name} AS {draw(st.sampled_from(_CONDITIONS)).replace('@', name)}"
         for name in "ABC"
@@ -61,26 +66,28 @@ def cases(draw: Any) -> Case:
     define = f"DEFINE {', '.join(defined)}" if defined else "DEFINE A AS TRUE"
     sql = f"""SELECT * FROM events MATCH_RECOGNIZE (ORDER BY id
         MEASURES MATCH_NUMBER() AS n, CLASSIFIER() AS c, COUNT(*) AS k ALL ROWS PER MATCH
-        AFTER MATCH SKIP {skip} PATTERN (A? B? C? {draw(patterns())}) {define}) AS m"""
+        AFTER MATCH SKIP {skip} PATTERN (A? B? C? {draw(patterns())}) SUBSET U = (A, C) {define})"""
     return {"sql": sql, "columns": _COLUMNS, "items": rows}
 
 
-def outcome(case: Case, portions: list[int]) -> Any:
+def outcome(case: Case, portions: list[int], within: int) -> Any:
     """Return the answer, or the message of the error."""
     try:
-        return answer(None, case, lambda size: [*(at for at in portions if at < size), size])
-    except SkipError as error:
+        return answer(
+            None, case, lambda size: [*(at for at in portions if at < size), size], within
+        )
+    except (SkipError, ConditionError) as error:
         return error.message
 
 
-@given(cases(), st.lists(st.integers(1, 8), max_size=3))
-def test_both_searches_agree(case: Case, cuts: list[int]) -> None:
-    """Whatever pattern, conditions, rows and portions, both give the same rows or error."""
+@given(cases(), st.lists(st.integers(1, 8), max_size=3), st.sampled_from([0, 0, 2, 5]))
+def test_both_searches_agree(case: Case, cuts: list[int], within: int) -> None:
+    """Whatever pattern, conditions, rows, portions and window, both give the same or an error."""
     portions = sorted(set(cuts))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYFLINKCEP_KERNEL", "0")
-        plain = outcome(case, portions)
-    compiled = outcome(case, portions)
+        plain = outcome(case, portions, within)
+    compiled = outcome(case, portions, within)
 
     assert (compiled, case["sql"]) == (plain, case["sql"])
 
@@ -94,64 +101,68 @@ def test_recorded_cases_on_the_plain_search(monkeypatch: pytest.MonkeyPatch) -> 
     assert [answer(None, case) for case in chosen] == compiled
 
 
-def search(code: Any, holds: Any, size: int = 3, flags: int = 0) -> Any:
-    """Return a search for one variable whose conditions are asked."""
-    return make_search(
-        code, 0, size, 0, flags, True, 10, (), (None,), holds, (None,), bytearray(size),
-        bytearray(size),
-    )  # fmt: skip
+OVERFLOWING = 1 << 62
+
+
+def search(code: Any, **changed: Any) -> Any:
+    """Return a search for one variable in three rows, turned to all of them."""
+    given: dict[str, Any] = {
+        "code": code, "loops": 0, "rows": 3, "has_flags": False, "slots": (), "programs": (None,),
+        "has_number": False, "ansi": True, "most_remembered": 10, "fields": (), "answers": (None,),
+        "times": None, "within": 0, "watermark": None,
+        "failed": lambda variable, what: ValueError(f"{variable}: {what}"),
+    }  # fmt: skip
+    made = make_search(**{**given, **changed})
+    assert made is not None
+    made.turn_to(0, 3, True)
+    return made
 
 
 TAKE_ALL = ((1, 1, 3), (0, 0, 0), (2, 0, 0), (7, 0, 0))
 """A greedy loop of one variable."""
 
 
-def test_an_error_of_a_condition_goes_through() -> None:
-    """An exception ends the search, which can be used again."""
-    asked: list[int] = []
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (((Op.SLOT, 0), (Op.INT, 0), (Op.GE, Type.INT)), "0: overflow: the result does not fit"),
+        (((Op.INT, 1), (Op.INT, 0), (Op.INT_DIV, Type.INT)), "0: division by zero"),
+    ],
+)
+def test_an_error_of_a_condition_names_its_variable(code: Code, message: str) -> None:
+    """What cannot be computed is an error of the variable asked; the search can be used again."""
+    values = np.array([OVERFLOWING, OVERFLOWING, 0])
+    slot = (int(Function.SUM), (0,), -1, 0, False)
+    made = search(TAKE_ALL, slots=(slot,), programs=(code,), fields=((values, None, False),))
 
-    def holds(_variable: int, row: int, _known: Any) -> bool:
-        asked.append(row)
-        if len(asked) == 2:
-            raise ArithmeticError("no")
-        return True
+    for _ in range(2):
+        with pytest.raises(ValueError, match=message) as raised:
+            made.find(0, 1)
+        assert isinstance(raised.value.__cause__, ArithmeticError)
 
-    made = search(TAKE_ALL, holds)
-    with pytest.raises(ArithmeticError, match="no"):
-        made.find(0, 3, False)
 
-    assert made.find(0, 3, False) == 3
-    assert asked == [0, 1, 0, 1, 2]
+def test_partitions_do_not_touch() -> None:
+    """A match ends with its partition, and starts are looked for up to the partition's end."""
+    made = search(TAKE_ALL)
+    made.turn_to(1, 2, True)
+
+    assert made.find(1, 1) == (1, 2)
+    assert made.find(2, 1) is None
 
 
 def test_what_a_search_refuses() -> None:
-    """Programs that lead out of themselves, short buffers, rows that are not there, recursion."""
+    """Programs that lead out of themselves, slots that do not fit, rows that are not there."""
     with pytest.raises(ValueError, match="leads out of the program"):
-        search(((2, 9, 0),), None)
+        search(((2, 9, 0),))
+    with pytest.raises(ValueError, match="a field for each variable"):
+        search(TAKE_ALL, slots=((0, (-1, -1), -1, 0, False),))
+    with pytest.raises(ValueError, match="a time for each row"):
+        search(TAKE_ALL, times=np.array([1, 2]))
     with pytest.raises(ValueError, match="shorter than the rows"):
-        make_search(
-            TAKE_ALL, 0, 3, 0, 0, True, 10, (), (None,), None, (None,), bytearray(2), bytearray(3)
-        )  # type: ignore[arg-type]
-    made = search(TAKE_ALL, lambda *_: made.find(0, 3, False))
-    with pytest.raises(ValueError, match="a search within a search"):
-        made.find(0, 3, False)
+        search(TAKE_ALL, answers=(bytearray(2),))
+    made = search(TAKE_ALL)
+    with pytest.raises(ValueError, match="no such rows"):
+        made.turn_to(0, 4, True)
+    made.turn_to(1, 3, True)
     with pytest.raises(ValueError, match="no such row"):
-        made.find(7, 3, False)
-
-
-def test_a_search_in_a_circle_is_collected() -> None:
-    """A search whose condition refers to it is freed."""
-    circle: list[Any] = []
-
-    class Holds:
-        def __call__(self, _variable: int, _row: int, _known: Any) -> bool:
-            return bool(circle)
-
-    gone: list[int] = []
-    holds = Holds()
-    Holds.__del__ = lambda _self: gone.append(1)  # type: ignore[attr-defined]
-    holds.search = search(TAKE_ALL, holds)  # type: ignore[attr-defined]
-    del holds
-    gc.collect()
-
-    assert gone == [1]
+        made.find(0, 1)

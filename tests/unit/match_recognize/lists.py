@@ -7,12 +7,18 @@ from collections.abc import Callable, Sequence
 from functools import cmp_to_key
 from typing import Any
 
+import attrs
+import numpy as np
+
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.expressions.syntax import Form
+from pyflinkcep.match_recognize.checks import check_clause
 from pyflinkcep.match_recognize.leaves import LEAF
-from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.names import Names, spelled_alike
+from pyflinkcep.match_recognize.standard.columns import FieldArray
 from pyflinkcep.match_recognize.standard.matcher import Place
+from pyflinkcep.match_recognize.standard.matching import Matching, Partitions
 from pyflinkcep.match_recognize.standard.output import is_picked
 from pyflinkcep.match_recognize.standard.plan import StandardClause, read_clause
 from pyflinkcep.match_recognize.statement import Statement
@@ -20,6 +26,31 @@ from pyflinkcep.match_recognize.tree import Rows
 from tests.unit.match_recognize.interpreter import computed
 
 _KINDS = {"INT": Kind.BIGINT, "STRING": Kind.STRING, "DOUBLE": Kind.DOUBLE}
+
+
+@attrs.frozen(eq=False)
+class ListColumns:
+    """Columns that are lists, by the SQL that they hold, whose kinds are known."""
+
+    columns: dict[str, list[Any]]
+    kinds: dict[str, Kind]
+
+    def plain(self, argument: str) -> list[Any]:
+        """Return the values of an argument."""
+        return self.columns[argument]
+
+    def array(self, argument: str) -> FieldArray:
+        """Return the same as an array."""
+        values, type_ = self.columns[argument], self.kinds[argument].type
+        if type_ is Type.TEXT:
+            return values, None, False
+        valid = np.array([value is not None for value in values], bool)
+        numbers = np.array([0 if value is None else value for value in values])
+        return (
+            numbers.astype(float if type_ is Type.FLOAT else np.int64),
+            valid,
+            type_ is Type.FLOAT,
+        )
 
 
 def answer(
@@ -56,8 +87,10 @@ def reading(case: dict[str, Any]) -> StandardClause:
     use = statement.next_use()
     assert use is not None
     columns = [name for name, _ in case["columns"]]
-    names = Names.of(use.clause, statement.source, columns, use.alias, standard=True)
-    return read_clause(use.clause, names)
+    clause = spelled_alike(use.clause)
+    names = Names.of(clause, statement.source, columns, use.alias, standard=True)
+    check_clause(clause, names, case_sensitive=False)
+    return read_clause(clause, names)
 
 
 def parsed_select(text: str) -> list[str]:
@@ -77,7 +110,7 @@ def _run(
     place = {name.lower(): at for at, (name, _) in enumerate(columns)}
     kinds = {sql: kind_of(sql, columns) for sql in read.condition_arguments()}
     plan = read.plan(kinds, ansi=False, within=within)
-    conditions = plan.compiled()
+    compiled = plan.compiled()
     keys = [place[key.text.lower()] for key in clause.partition]
     order = [(place[o.name.text.lower()], o.descending) for o in clause.order]
     parts: dict[Any, list[Any]] = {}
@@ -104,16 +137,18 @@ def _run(
             there = slice(come.before, end)
             known = {sql: column[there] for sql, column in values.items()}
             arguments = {sql: column[there] for sql, column in measured.items()}
-            watermark = None if end == len(part) else times[end - 1] if times else 0
-            for found in plan.match(
-                conditions,
-                end - come.before,
-                known,
-                arguments.__getitem__,
-                times[there] if times else None,
-                come,
-                watermark,
-            ):
+            matching = Matching(
+                plan,
+                compiled,
+                Partitions(
+                    np.array([end - come.before]),
+                    ListColumns(known, kinds),
+                    arguments.__getitem__,
+                    np.array(times[there], np.int64) if times else None,
+                    None if end == len(part) else times[end - 1] if times else 0,
+                ),
+            )
+            for found in [*matching.partition(0, come), matching.rest()]:
                 out += _shown(read, plan.leaves, found, arguments, part[there], first, rest)
             come.forget(max(come.start - plan.looks_back, 0))
     return header, out

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 from pyspark.sql.types import DoubleType, LongType, StringType, StructType
 
 from pyflinkcep.errors import SkipError, StateFormatError
+from pyflinkcep.match_recognize.standard.matcher import Place
 from pyflinkcep.match_recognize.standard.plan import StandardClause
 from pyflinkcep.match_recognize.tree import Rows
 from pyflinkcep.runtime import RuntimeContext
@@ -144,11 +146,19 @@ class Bucket:
     def at_once(self, rows: Sequence[Row]) -> Counter[tuple[Any, ...]]:
         """Return the output of all rows of bounded input."""
         found: Counter[tuple[Any, ...]] = Counter()
-        conditions = self.plan.rows.plan.compiled()
-        for key in {row["k"] for row in rows}:
-            own = sorted((r for r in rows if r["k"] == key), key=lambda r: (r["ts"], -r["id"]))
-            for batch in self.plan.rows.matched(self.table(own), conditions):
-                found.update(zip(*batch.to_pydict().values(), strict=True))
+        keys = [*{row["k"]: None for row in rows}]
+        own = [[row for row in rows if row["k"] == key] for key in keys]
+        for rows_of_key in own:
+            rows_of_key.sort(key=lambda row: (row["ts"], -row["id"]))
+        ends = np.cumsum([len(rows_of_key) for rows_of_key in own], dtype=np.int64)
+        for batch in self.plan.rows.matched(
+            self.table([row for rows_of_key in own for row in rows_of_key]),
+            ends,
+            self.plan.rows.plan.compiled(),
+            [Place() for _ in keys],
+            keys.__getitem__,
+        ):
+            found.update(zip(*batch.to_pydict().values(), strict=True))
         return found
 
     @property

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The search for matches with the standard's meaning, and what is known on its way. */
+#ifndef PYFLINKCEP_SEARCH_H
+#define PYFLINKCEP_SEARCH_H
+
+#include "key.h"
+
+/* --- search_slots.c */
+
+/* What is known of the match at work, and of the ways that are left. */
+typedef struct {
+    Values values;
+    Fields fields;
+    int32_t *fields_seen; /* by slot and variable: the field that the slot takes, or SEES_NOTHING */
+    bool *changes; /* by variable: whether taking a row changes a slot */
+    Program *programs; /* by variable; without instructions every row will do */
+    Tally *now, *next; /* `next` once a row is taken, until its condition holds */
+    Py_ssize_t variables, program_count;
+    bool has_number; /* whether the first slot is the number of the match */
+    Value *ways; /* the slots of each way that is left, one after another */
+    Py_ssize_t way_count, way_room;
+} Slots;
+
+enum { SEES_NOTHING = -2 };
+
+int slots_read(Slots *slots, PyObject *specs, PyObject *programs, Py_ssize_t variables);
+void slots_free(Slots *slots);
+void slots_begin(Slots *slots, int64_t number);
+void slots_take(Slots *slots, int32_t variable, int64_t row);
+void slots_settle(Slots *slots, int32_t variable, bool holds);
+int slots_push(Slots *slots);
+Value *slots_last(const Slots *slots);
+void slots_go_back(Slots *slots);
+void slots_forget(Slots *slots);
+ProgramAnswer slots_ask(Slots *slots, int32_t variable, int64_t row);
+
+/* --- search_failed.c */
+
+/* Places that have failed, each with the slots that were known there: a table of hashes. */
+typedef struct {
+    int64_t *places;
+    Value *values; /* `width` for each place */
+    Py_ssize_t size, room, value_room, width, most;
+    uint32_t *table; /* the number of an entry from 1, 0 for none */
+    Py_ssize_t capacity; /* a power of two, or 0 */
+} Failed;
+
+bool failed_has(const Failed *failed, int64_t place, const Value *values);
+int failed_add(Failed *failed, int64_t place, Value *values);
+void failed_clear(Failed *failed);
+void failed_free(Failed *failed);
+
+/* --- search.c */
+
+typedef struct {
+    int32_t op, first, second, number; /* `number` of a SPLIT among the SPLITs */
+} Command;
+
+typedef struct {
+    int64_t start, row, mask;
+    int32_t pc;
+    bool is_open;
+} Way;
+
+typedef struct {
+    PyObject_HEAD
+    Command *code;
+    Py_ssize_t code_size, splits;
+    int loops;
+    int64_t begin, end; /* the rows of the partition */
+    bool has_first; /* whether the first of them is the partition's first */
+    int64_t limit; /* the first row that is too late */
+    int64_t within, watermark;
+    bool is_growing; /* whether rows may come yet; all are after the watermark */
+    Slots slots;
+    Failed failed;
+    bool has_flags; /* whether failed places are marked for good, for slots there are none */
+    uint8_t *flags;
+    Py_ssize_t flag_room;
+    Array times; /* without items if there is no window */
+    Py_buffer labels, hidden, *answers; /* an answer for each row, of some variables */
+    Py_ssize_t rows, answer_count;
+    int64_t *stack;
+    Py_ssize_t depth, room;
+    Way way;
+    uint32_t steps;
+    int asked; /* the variable whose condition was asked last */
+} Search;
+
+int search_turn(Search *search, int64_t begin, int64_t end, bool has_first);
+int64_t search_next(Search *search, int64_t start, int64_t number);
+
+enum { SEARCH_NONE = -2, SEARCH_OPEN = -1, SEARCH_FAILED = -3 };
+
+enum { TAKE, SPLIT, JUMP, START, END, MARK, CHECK, ACCEPT }; /* of standard/program.py */
+
+#endif

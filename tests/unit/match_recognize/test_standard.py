@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The standard's dialect on lists: names, and what is refused before a row is looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pyflinkcep.errors import CepError, InputError
+from pyflinkcep.expressions.program import Kind
+from tests.unit.match_recognize.lists import answer, reading
+
+_COLUMNS = [["id", "INT"], ["k", "STRING"], ["name", "STRING"], ["v", "DOUBLE"]]
+_ROWS = [[1, "x", "a", 1.0], [2, "x", "b", 2.0], [3, "y", "a", None], [4, "x", "b", 4.0]]
+
+
+def _kind(sql: str) -> Kind:
+    return Kind.BOOLEAN if ">" in sql else Kind.STRING
+
+
+def _case(clause: str) -> dict[str, Any]:
+    sql = f"SELECT * FROM events MATCH_RECOGNIZE ({clause}) AS m"
+    return {"sql": sql, "columns": _COLUMNS, "items": _ROWS}
+
+
+def test_capitals_make_no_difference_to_variables() -> None:
+    """Variables and unions are found however they are written; PATTERN has the last word."""
+    clause = """ORDER BY id MEASURES a.id AS i, B.ID AS j, last(classifier(u)) AS c
+        AFTER MATCH SKIP TO LAST B PATTERN (a b) SUBSET U = (A, B)
+        DEFINE A AS name = 'a' AND A.v IS NOT NULL, b AS B.Name = 'b'"""
+
+    assert answer(None, _case(clause)) == (["i", "j", "c"], [(1, 2, "b")])
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        ("PATTERN (a A)", "the variables a and A differ in capitals only"),
+        ("PATTERN (A B) SUBSET u = (A), U = (B)", "the variables u and U differ in capitals only"),
+        ("PATTERN (A) SUBSET U = (A, C)", "SUBSET U: C is no variable"),
+        ("AFTER MATCH SKIP TO C PATTERN (A)", "AFTER MATCH SKIP TO C: no such variable"),
+        ("PATTERN (A) DEFINE A AS C.v > 1", "'C.v': C is no variable of PATTERN"),
+        ("MEASURES v AS ID ALL ROWS PER MATCH PATTERN (A)", "measure ID is a column of the input"),
+        (f"PATTERN ({' '.join(f'V{n}' for n in range(257))})", "257 variables, more than 256"),
+        ("PATTERN (A{70000})", "steps when quantifiers and PERMUTE are written out"),
+    ],
+)
+def test_what_means_nothing_is_refused_with_its_place(clause: str, message: str) -> None:
+    """Names of nothing, names of two things and patterns beyond all bounds are refused."""
+    measures = "" if "MEASURES" in clause else "MEASURES id AS i "
+    with pytest.raises(CepError) as raised:
+        reading(_case(f"ORDER BY id {measures}{clause}"))
+
+    assert message in raised.value.message
+    assert "line 1, column " in raised.value.message
+    assert raised.value.hint
+
+
+@pytest.mark.parametrize("aggregate", ["SUM", "AVG"])
+@pytest.mark.parametrize("argument", ["name", "A.name", "U.name || U.k", "CLASSIFIER()", "v > 1"])
+def test_only_numbers_are_summed(aggregate: str, argument: str) -> None:
+    """SUM and AVG in DEFINE refuse texts, which Python would put together, and booleans."""
+    clause = f"""ORDER BY id MEASURES id AS i PATTERN (A) SUBSET U = (A)
+        DEFINE A AS {aggregate}({argument}) IS NOT NULL"""
+    read = reading(_case(clause))
+    kinds = {sql: _kind(sql) for sql in read.condition_arguments()}
+
+    with pytest.raises(InputError, match=f"{aggregate} of .*, which is (string|boolean)"):
+        read.plan(kinds, ansi=True).condition("A")
