@@ -10,6 +10,7 @@ import attrs
 from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.tokens import Source, Token, closing, is_at, tokenize
 from pyflinkcep.match_recognize.tree import Clause
+from pyflinkcep.match_recognize.with_queries import named_queries
 
 __all__ = ["VIEW", "Statement", "Use"]
 
@@ -165,23 +166,7 @@ class Statement:
                 return
         for scope in scopes:
             if is_at(self._tokens, scope, "WITH"):
-                yield from self._named_queries(scope + 1, at)
-
-    def _named_queries(self, at: int, limit: int) -> Iterator[tuple[int, int]]:
-        """Yield the queries of a WITH that end before a place."""
-        while True:
-            opens = at + 1
-            while opens < limit and not is_at(self._tokens, opens, "AS", "("):
-                opens += 1
-            if opens >= limit:
-                return
-            end = closing(self._tokens, opens + 1, self.source) + 1
-            if end > limit:
-                return
-            yield at, end
-            if not (end < len(self._tokens) and self._tokens[end].is_symbol(",")):
-                return
-            at = end + 1
+                yield from named_queries(self._tokens, scope + 1, at, self.source)
 
     def _joined(self, start: int, stop: int) -> str:
         """Return tokens as text, with what stands between them."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,8 +18,10 @@ from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.statement import VIEW, Statement, Use
 from pyflinkcep.match_recognize.tokens import Source, tokenize
 from pyflinkcep.match_recognize.tree import Clause
+from pyflinkcep.match_recognize.with_queries import without_unused
 from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.spark.arrow.columns import quoted
+from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.explain import explanation
 from pyflinkcep.spark.plan.analysis import first_line
@@ -27,6 +30,7 @@ from pyflinkcep.spark.plan.matched import Matched
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.standard_clause import standard_clause
 from pyflinkcep.spark.plan.stream import StreamSettings
+from pyflinkcep.spark.plan.watermark import joins_streams, stateful_count, streaming_nodes
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.consumers import MAIN
 
@@ -131,36 +135,83 @@ def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDat
         If it cannot be read, or means nothing.
     """
     statement = Statement(text)
-    views: dict[str, Matched] = {}
+    levels: list[_Level] = []
     with _views(spark) as create:
         while (use := statement.next_use()) is not None:
             frame = _queried(spark, use.query, statement.source, use)
+            if levels and (frame.isStreaming or levels[-1].matched.frame.isStreaming):
+                _check_chain(levels, use, frame, statement.source, options)
             matched = _matched(frame, use.clause, statement.source, use.alias, options)
-            if views and (frame.isStreaming or any(_is_streaming(m) for m in views.values())):
-                raise statement.source.error(
-                    "a second MATCH_RECOGNIZE in a statement over a stream",
-                    "write the first one's output to a table, and match that in a query of its own",
-                    *use.span,
-                    NotSupportedError,
-                )
             view = f"{VIEW}{uuid.uuid4().hex}"
             create(view, matched.frame)
-            views[view] = matched
+            levels.append(_Level(without_unused(use.query), view, matched))
             statement.replaced(use, view)
-        if not views:
+        if not levels:
             raise statement.source.error(
                 "no MATCH_RECOGNIZE ( in the statement", "for other statements use spark.sql",
                 0, len(text),
             )  # fmt: skip
         main = _queried(spark, statement.text, statement.source, None)
-    (view, matched), *_ = views.items()
+    last = without_unused(statement.text)
+    _check_streams(main, _views_in(last) == {levels[-1].view}, statement.source)
 
-    def around(frame: DataFrame) -> DataFrame:
+    def flush(checkpoint: str, operator: int) -> DataFrame:
+        rest: DataFrame | None = None
         with _views(spark) as create:
-            create(view, frame)
-            return _queried(spark, statement.text, statement.source, None)
+            for number, level in enumerate(levels):
+                if rest is not None:
+                    rest = _queried(spark, level.query, statement.source, None)
+                assert level.matched.flush is not None
+                rest = level.matched.flush(checkpoint, operator + len(levels) - 1 - number, rest)
+                create(level.view, rest)
+            return _queried(spark, last, statement.source, None)
 
-    return _result(main, matched, around, statement.source.text)
+    return _result(main, levels[-1].matched, flush, statement.source.text)
+
+
+@attrs.frozen(eq=False)
+class _Level:
+    """A clause of a statement: the query of its input, and the view that stands for its output."""
+
+    query: str
+    view: str
+    matched: Matched
+
+
+def _check_chain(
+    levels: list[_Level], use: Use, frame: DataFrame, source: Source, options: SqlOptions
+) -> None:
+    """Refuse a clause beside others on a stream but over the output of the one before."""
+    plan = analysed_plan(frame)
+    is_next = _views_in(use.query) == {levels[-1].view} and options.dialect == "flink"
+    if is_next and plan is not None and stateful_count(plan) == len(levels):
+        return
+    raise source.error(
+        "a second MATCH_RECOGNIZE in a statement over a stream",
+        "only its input may be the output of the first, MATCH_ROWTIME() its time; else write that "
+        "to a table, and match the table in a query of its own",
+        *use.span,
+        NotSupportedError,
+    )
+
+
+def _views_in(query: str) -> set[str]:
+    """Return the clauses that a query is over."""
+    return set(re.findall(rf"{VIEW}\w+", without_unused(query)))
+
+
+def _check_streams(main: DataFrame, has_one: bool, source: Source) -> None:
+    """Refuse a statement over two streams, the rest of which no flush could give."""
+    plan = analysed_plan(main) if main.isStreaming else None
+    if plan is None or (has_one and not any(map(joins_streams, streaming_nodes(plan)))):
+        return
+    raise source.error(
+        "a join of two streams in a statement with MATCH_RECOGNIZE",
+        "make the clause's output a view of its own, and join that",
+        0,
+        len(source.text),
+        NotSupportedError,
+    )
 
 
 def run_clause(dataframe: DataFrame, text: str, options: SqlOptions) -> CepDataFrame:
@@ -175,7 +226,12 @@ def run_clause(dataframe: DataFrame, text: str, options: SqlOptions) -> CepDataF
     source = Source(text)
     clause = parse_clause(tokenize(source), source, len(text))
     matched = _matched(dataframe, clause, source, None, options)
-    return _result(matched.frame, matched, lambda frame: frame, text)
+
+    def flush(checkpoint: str, operator: int) -> DataFrame:
+        assert matched.flush is not None
+        return matched.flush(checkpoint, operator, None)
+
+    return _result(matched.frame, matched, flush, text)
 
 
 def _matched(
@@ -192,12 +248,8 @@ def _matched(
     return flink_clause(frame, clause, names, options.settings, options.limit)
 
 
-def _is_streaming(matched: Matched) -> bool:
-    return bool(matched.frame.isStreaming)
-
-
 def _result(
-    main: DataFrame, matched: Matched, around: Callable[[DataFrame], DataFrame], text: str
+    main: DataFrame, matched: Matched, rest: Callable[[str, int], DataFrame], text: str
 ) -> CepDataFrame:
     flush = None
 
@@ -211,10 +263,9 @@ def _result(
         return explanation(matched.pattern, matched.events, keys, time, unfiltered)
 
     if matched.flush is not None:
-        rest = matched.flush
 
         def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
-            frame = around(rest(checkpoint, operator_id))
+            frame = rest(checkpoint, operator_id)
             return CepDataFrame(frame, {MAIN: frame.schema}, matched.description)
 
     return CepDataFrame(

@@ -21,7 +21,8 @@ CLAUSE = """
     PATTERN (F{2,} O) WITHIN INTERVAL '1' MINUTE
     DEFINE F AS result = 'fail', O AS result = 'ok'
 """
-TEXT = f"SELECT *, fails * 2 AS twice FROM logins MATCH_RECOGNIZE ({CLAUSE}) AS m WHERE fails > 1"
+TEXT = f"""WITH seen AS (SELECT * FROM logins WHERE ts > 0)
+    SELECT *, fails * 2 AS twice FROM seen MATCH_RECOGNIZE ({CLAUSE}) AS m WHERE fails > 1"""
 
 
 @pytest.fixture(autouse=True)
@@ -153,6 +154,38 @@ def test_a_windowed_count_of_alerts_uses_the_rowtime(
     found = run(counts, tmp_path / "checkpoint")
 
     assert [row.n for row in found.rows] == [1, 1]
+
+
+def test_a_clause_over_a_clause(spark: SparkSession, tmp_path: Path) -> None:
+    """What the first clause still holds at the end goes through the second: the bounded rows."""
+    inner = """(SELECT * FROM numbers MATCH_RECOGNIZE (PARTITION BY k ORDER BY time
+        MEASURES A.id AS a, MATCH_ROWTIME() AS at PATTERN (A B) DEFINE B AS B.id > A.id) AS t)"""
+    text = f"""SELECT *, y - x AS gap FROM {inner} MATCH_RECOGNIZE (ORDER BY at
+        MEASURES X.a AS x, Y.a AS y AFTER MATCH SKIP PAST LAST ROW PATTERN (X Y)
+        DEFINE Y AS Y.a > X.a) AS u"""
+    source = FileSource(tmp_path / "in", "k string, ts bigint, id int")
+    source.add(
+        [("u", 1000, 1), ("v", 1500, 5), ("u", 2000, 2)],
+        [("v", 3000, 6), (None, 3500, 1), ("u", 4000, 3)],
+        [(None, 9000, 9), ("v", 9500, 7), ("u", 10_000, 4), ("u", 10_001, 5)],
+    )
+    source.bounded(spark).createOrReplaceTempView("numbers")
+    expected = plain(CEP.sql(spark, text).collect())
+    source.stream(spark).createOrReplaceTempView("numbers")
+
+    result = CEP.sql(spark, text)
+    rows = run(result, tmp_path / "checkpoint").rows
+    rest = result.flush(str(tmp_path / "checkpoint")).collect()
+    with pytest.raises(CepError, match="a second MATCH_RECOGNIZE in a statement over a stream"):
+        CEP.sql(spark, text.replace("ORDER BY at", "ORDER BY at").replace(
+            "FROM (SELECT * FROM numbers", "FROM (SELECT DISTINCT * FROM numbers"
+        ))  # fmt: skip
+    with pytest.raises(CepError, match="a join of two streams"):
+        CEP.sql(spark, f"SELECT * FROM {inner} AS m JOIN numbers ON m.a = numbers.id")
+
+    assert plain([*rows, *rest]) == expected
+    assert len(expected) == 3
+    assert rest
 
 
 def test_a_changed_clause_is_refused_or_restarts(spark: SparkSession, tmp_path: Path) -> None:

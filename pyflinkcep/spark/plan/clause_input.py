@@ -39,9 +39,9 @@ def own_name(dataframe: DataFrame, name: str) -> str:
     return next(column for column in dataframe.columns if column.lower() == name.lower())
 
 
-def partition_keys(dataframe: DataFrame, keys: list[str]) -> list[str | Column]:
+def partition_keys(dataframe: DataFrame, keys: list[str], is_stream: bool) -> list[str | Column]:
     """Return the key: of a stream, whose keys must not be null, with whether each is NULL."""
-    if not dataframe.isStreaming:
+    if not is_stream:
         return list(keys)
     by: list[str | Column] = []
     for key in keys:

@@ -95,9 +95,15 @@ def flink_clause(
     ]
     own = [leaf.column for leaf in leaves if leaf.column and leaf.column in dataframe.columns]
     kept = dict.fromkeys([*keys, time, *(name for name, _, _ in order), *own])
-    events = dataframe.select("*", *(c.alias(n) for n, c in arguments.computed.items()))
-    by = partition_keys(dataframe, keys)
-    job = _job(read, events, by, time, order, limit, (*kept, *arguments.computed))
+    is_stream = dataframe.isStreaming
+
+    def job_on(frame: DataFrame) -> Job:
+        events = frame.select("*", *(c.alias(n) for n, c in arguments.computed.items()))
+        by = partition_keys(frame, keys, is_stream)
+        return _job(read, events, by, time, order, limit, (*kept, *arguments.computed))
+
+    job = job_on(dataframe)
+    events = job.source.dataframe
     fields = [StructField(key, dataframe.schema[key].dataType) for key in keys]
     columns = {leaf: (f"{LEAF}{number}", v.type) for number, (leaf, v) in enumerate(values.items())}
     fields += [StructField(name, type_) for name, type_ in columns.values()]
@@ -111,20 +117,20 @@ def flink_clause(
         own_keys = [F.col(quoted(key)) for key in keys]
         return measured(result, own_keys, read.measures, columns, names, finish)
 
-    if not dataframe.isStreaming:
+    if not is_stream:
         return Matched(
             rest(run_batch(job, consumer)), job.name, read.pattern, events, tuple(keys), time
         )
     stream = StreamJob.of(job, consumer, settings, None, arguments.sql)
-    return Matched(
-        rest(stream.run()),
-        job.name,
-        read.pattern,
-        events,
-        tuple(keys),
-        time,
-        lambda checkpoint, operator: rest(stream.flush(checkpoint, operator)),
-    )
+
+    def flush(checkpoint: str, operator: int, arriving: DataFrame | None) -> DataFrame:
+        if arriving is not None:
+            arriving = StreamJob.of(
+                job_on(arriving), consumer, settings, None, arguments.sql
+            ).events
+        return rest(stream.flush(checkpoint, operator, arriving))
+
+    return Matched(rest(stream.run()), job.name, read.pattern, events, tuple(keys), time, flush)
 
 
 def _argument(arguments: Arguments, leaf: Leaf, value: Value) -> str | None:

@@ -11,9 +11,10 @@ from pyspark.sql import functions as F
 from pyflinkcep.errors import InputError
 from pyflinkcep.spark.state.storage import INDEX, KINDS, PAGES, SEGMENTS
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
+from pyflinkcep.spark.worker.flush import ARRIVED
 from pyflinkcep.spark.worker.pack import BUCKET
 
-__all__ = ["stored_state"]
+__all__ = ["by_bucket", "stored_state"]
 
 
 def stored_state(
@@ -36,7 +37,7 @@ def stored_state(
     Returns
     -------
     DataFrame
-        Rows of (bucket, kind, first, second, data); those of a bucket together.
+        Rows of (bucket, kind, first, second, data).
 
     Raises
     ------
@@ -60,7 +61,21 @@ def stored_state(
             "operatorId says which of several stateful operators the pattern is, counted from the "
             "sink",
         ) from cause
-    return state.repartition(BUCKET).sortWithinPartitions(BUCKET)
+    return state
+
+
+def by_bucket(state: DataFrame, packed: DataFrame | None) -> DataFrame:
+    """Return rows of state, and packed events if there are any, those of a bucket together."""
+    if packed is not None:
+        events = packed.where("data IS NOT NULL").select(
+            F.col(BUCKET),
+            F.lit(ARRIVED).alias("kind"),
+            F.col("partition").cast("bigint").alias("first"),
+            F.col("position").cast("bigint").alias("second"),
+            F.col("data"),
+        )
+        state = state.unionAll(events)
+    return state.repartition(BUCKET).sortWithinPartitions(BUCKET, "kind", "first", "second")
 
 
 def _rows(

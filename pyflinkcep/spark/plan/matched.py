@@ -33,7 +33,8 @@ class Matched:
     time : str or None
         Its time column.
     flush : callable or None
-        For streams: the output of a final watermark, on (checkpoint, operator id).
+        For streams: the output of a final watermark, on (checkpoint, operator id, the bounded
+        input that comes before it or None).
     watermark : str
         For streams with the standard's meaning: which watermark decides.
     """
@@ -44,5 +45,5 @@ class Matched:
     events: DataFrame | None = None
     keys: tuple[str, ...] = ()
     time: str | None = None
-    flush: Callable[[str, int], DataFrame] | None = None
+    flush: Callable[[str, int, DataFrame | None], DataFrame] | None = None
     watermark: str = ""

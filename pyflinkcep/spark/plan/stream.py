@@ -18,7 +18,7 @@ from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.counters import counters_name
-from pyflinkcep.spark.plan.flush import stored_state
+from pyflinkcep.spark.plan.flush import by_bucket, stored_state
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.prefilter import droppable_events
 from pyflinkcep.spark.plan.source import EventSource
@@ -166,7 +166,9 @@ class StreamJob:
         )
         return self._unpacked(observed)
 
-    def flush(self, checkpoint: str, operator_id: int) -> DataFrame:
+    def flush(
+        self, checkpoint: str, operator_id: int, arriving: DataFrame | None = None
+    ) -> DataFrame:
         """
         Run the job whose results are those of a final watermark.
 
@@ -176,6 +178,8 @@ class StreamJob:
             The stream's checkpoint; it is read, not changed.
         operator_id : int
             Which of the query's stateful operators the pattern is, counted from the sink.
+        arriving : DataFrame, optional
+            Bounded events that come before that watermark, prepared.
 
         Returns
         -------
@@ -187,9 +191,16 @@ class StreamJob:
         InputError
             When the checkpoint has no state of the pattern.
         """
-        state = stored_state(self.events.sparkSession, self.plan, checkpoint, operator_id)
-        name = f"{self.name} (flush)"
-        return self._unpacked(map_in_arrow(state, FlushTask(self.plan).run, RESULTS, name))
+        plan, name, packed = self.plan, f"{self.name} (flush)", None
+        state = stored_state(self.events.sparkSession, plan, checkpoint, operator_id)
+        if arriving is not None:
+            task = PackTask(
+                plan.layout, plan.schema, plan.key_groups, tells_latest=False,
+                allows_null_keys=plan.allows_null_keys,
+            )  # fmt: skip
+            packed = map_in_arrow(arriving, task.run, PACKED, f"{name} (pack)")
+        rows = by_bucket(state, packed)
+        return self._unpacked(map_in_arrow(rows, FlushTask(plan).run, RESULTS, name))
 
     def _unpacked(self, results: DataFrame) -> DataFrame:
         """Return the outputs from what the operator gave."""

@@ -11,6 +11,7 @@ import attrs
 import pyarrow as pa
 
 from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.arrow.ipc import read_table
 from pyflinkcep.spark.state.storage import MemoryStorage
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
@@ -19,13 +20,16 @@ from pyflinkcep.spark.worker.pack import BUCKET
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["FlushTask"]
+__all__ = ["ARRIVED", "FlushTask"]
+
+ARRIVED = 3
+"""The kind of rows that are no state: packed events that come before the final watermark."""
 
 
 @attrs.frozen(eq=False)
 class FlushTask:
     """
-    The work on some buckets' state.
+    The work on some buckets' state, and on the events that still come.
 
     Attributes
     ----------
@@ -43,10 +47,13 @@ class FlushTask:
             closing(self.plan.task(context)) as task,
         ):
             for bucket_id, bucket in groupby(rows, key=lambda row: row[BUCKET]):
-                storage = MemoryStorage()
+                storage, arrived = MemoryStorage(), []
                 for row in bucket:
-                    storage.add(row["kind"], row["first"], row["second"], row["data"])
+                    if row["kind"] == ARRIVED:
+                        arrived.append(read_table(row["data"]))
+                    else:
+                        storage.add(row["kind"], row["first"], row["second"], row["data"])
                 groups = self.plan.key_groups.of_bucket(bucket_id)
-                outputs = BucketWork(task, storage, groups).run(Arrivals(), MAX_WATERMARK)
+                outputs = BucketWork(task, storage, groups).run(Arrivals(arrived), MAX_WATERMARK)
                 results = [result_row(task, output, False, storage) for output in outputs]
                 yield pa.RecordBatch.from_pylist(results, schema=arrow_schema(RESULTS))

@@ -9,6 +9,7 @@ from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.match_recognize.interval import window_ms
 from pyflinkcep.match_recognize.statement import Statement
 from pyflinkcep.match_recognize.tree import Quantified, Rows, SkipTo, Variable
+from pyflinkcep.match_recognize.with_queries import without_unused
 from tests.conformance.cases import Case
 from tests.conformance.sql_cases import flink_cases, problem_with_error, standard_cases
 from tests.unit.match_recognize.planning import plans
@@ -171,6 +172,25 @@ def test_errors_say_where_and_what_to_write(text: str, message: str, hint: str) 
 
 
 _NEED_TYPES = ("order-by-other", "unknown-column", "condition-not-boolean")
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("WITH a AS (SELECT 1) SELECT * FROM v", "SELECT * FROM v"),
+        ("WITH a AS (SELECT 1) SELECT * FROM `A`", "WITH a AS (SELECT 1) SELECT * FROM `A`"),
+        ("WITH a AS (SELECT 1), b AS (SELECT * FROM a) SELECT 'a', 2 -- b", "SELECT 'a', 2 -- b"),
+        (
+            "WITH a AS (SELECT 1), b AS (SELECT 2), c AS (SELECT 3) SELECT * FROM a, c",
+            "WITH a AS (SELECT 1) , c AS (SELECT 3) SELECT * FROM a, c",
+        ),
+        ("WITH a AS (SELECT 1), b(x) AS (SELECT 2) TABLE b", "WITH b(x) AS (SELECT 2) TABLE b"),
+        ("SELECT * FROM (WITH a AS (SELECT 1) SELECT 2)", "SELECT * FROM ( SELECT 2)"),
+    ],
+)
+def test_named_queries_that_nothing_names_are_left_out(text: str, rest: str) -> None:
+    """What only a clause read is gone from the statement around, so that no stream is in it."""
+    assert " ".join(without_unused(text).split()) == rest
 
 
 @pytest.mark.parametrize(
