@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyflinkcep import CEP, AfterMatchSkipStrategy, Pattern, keyBy
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.sase import parse
-from pyflinkcep.spark.plan import query_job
+from pyflinkcep.spark.plan import slices as slices_of_time
 from pyflinkcep.testing import matchSase
 from tests.conformance.test_sase import cases
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
@@ -83,7 +83,7 @@ def test_recorded_answers_do_not_depend_on_slices(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, slices: int
 ) -> None:
     """Without a key, time is cut into slices of a window or more; every match is found once."""
-    monkeypatch.setattr(query_job, "_SLICE_WINDOWS", slices)
+    monkeypatch.setattr(slices_of_time, "_SLICE_WINDOWS", slices)
     chosen = [c for c in cases() if "matches" in c["expect"] and "WITHIN" in c["query"]]
     with configured(spark, QUICK_FOR_MANY_PLANS):
         for case in [c for c in chosen if "[" not in c["query"] and "x" in c["schema"]][slices::9]:

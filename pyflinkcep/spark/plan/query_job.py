@@ -34,9 +34,10 @@ from pyflinkcep.spark.matching.query_table import QueryColumns
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.interpreter import check_workers
+from pyflinkcep.spark.plan.slices import slice_length, sliced
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
-from pyflinkcep.spark.worker.query_task import OWN, SLICE, QueryTask
+from pyflinkcep.spark.worker.query_task import SLICE, QueryTask
 
 __all__ = ["QueryJob", "attribute_kinds", "one_line", "query_keys"]
 
@@ -49,9 +50,6 @@ _KINDS: dict[type[DataType], Kind] = {
     TimestampNTZType: Kind.TIMESTAMP_NTZ,
     DateType: Kind.DATE,
 }
-
-_SLICE_WINDOWS = 8
-"""How many windows long a slice is: what lies in two slices is shuffled twice."""
 
 
 @attrs.frozen(eq=False)
@@ -114,7 +112,7 @@ class QueryJob:
             and query.window is not None
             and output != "nonOverlapping"
         ):
-            slices = _SLICE_WINDOWS * query.window
+            slices = slice_length(query.window)
         return cls(query, source, type_column, evaluation, output, kinds, slices)
 
     def run(self, consumer: Consumer, limit: int | None = None) -> DataFrame:
@@ -171,7 +169,7 @@ class QueryJob:
         if self.slice_ms is None:
             events = source.prepare(added)
         else:
-            events = self._sliced(source.prepare(added), self.slice_ms, by_end)
+            events = sliced(source.prepare(added), source, self.slice_ms, *self._reach(by_end))
             layout = attrs.evolve(layout, key_signature=(SLICE,))
         key = [F.col(quoted(name)) for name in layout.key_signature]
         return (events.repartition(key[0]) if key else events.coalesce(1)), layout
@@ -189,15 +187,6 @@ class QueryJob:
         return all_of(f"({test})" if len(tests) > 1 else test for test in tests) or None
 
     # --- slices
-
-    def _sliced(self, events: DataFrame, length: int, by_end: bool) -> DataFrame:
-        """Give each event to the slices in which a match may use it."""
-        before, after = self._reach(by_end)
-        time = _milliseconds(self.source)
-        slices = F.sequence(_floor(time - after, length), _floor(time + before, length))
-        everything = [F.col(quoted(name)) for name in events.columns]
-        cut = events.select(*everything, F.explode_outer(slices).alias(SLICE))
-        return cut.withColumn(OWN, F.col(SLICE) == _floor(time, length))
 
     def _reach(self, by_end: bool) -> tuple[int, int]:
         """Return how long before and after a slice events are needed for its matches."""
@@ -232,22 +221,6 @@ def query_keys(query: Query, keys: Sequence[str | Column]) -> tuple[str | Column
     """Return what events are keyed by: the user's key, and the tests of a query."""
     own = () if query.is_global else tuple(name for name in query.equal if name not in keys)
     return (*keys, *own)
-
-
-def _floor(milliseconds: Column, length: int) -> Column:
-    return F.floor(milliseconds / F.lit(length)).cast("bigint")
-
-
-def _milliseconds(source: EventSource) -> Column:
-    assert source.time_column is not None
-    time = F.col(quoted(source.time_column))
-    if source.time_unit is None:
-        return time
-    if isinstance(source.dataframe.schema[source.time_column].dataType, TimestampNTZType):
-        name = quoted(source.time_column)
-        epoch = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
-        return F.floor(F.expr(f"timestampdiff(MICROSECOND, {epoch}, {name})") / 1000)
-    return F.floor(F.unix_micros(time) / 1000)
 
 
 def _check_type_column(dataframe: DataFrame, name: str, query: str) -> None:

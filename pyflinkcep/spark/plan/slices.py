@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cut bounded input without a key into slices of time, so that all cores work on it."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampNTZType
+
+from pyflinkcep.spark.arrow.columns import quoted
+from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.worker.query_task import OWN, SLICE
+
+__all__ = ["slice_length", "sliced"]
+
+_SLICE_WINDOWS = 8
+"""How many windows long a slice is: what lies in two slices is shuffled twice."""
+
+
+def slice_length(window: int) -> int:
+    """Return how long the slices are for a window, in milliseconds."""
+    return _SLICE_WINDOWS * window
+
+
+def sliced(
+    events: DataFrame, source: EventSource, length: int, before: int, after: int
+) -> DataFrame:
+    """
+    Give each event to the slices in which a match may use it.
+
+    Parameters
+    ----------
+    events : DataFrame
+        The events.
+    source : EventSource
+        Where their time is.
+    length : int, milliseconds
+        How long a slice is.
+    before, after : int, milliseconds
+        How long before and after a slice events are needed for its matches.
+
+    Returns
+    -------
+    DataFrame
+        The events with :data:`SLICE` and :data:`OWN`.
+    """
+    time = _milliseconds(source)
+    slices = F.sequence(_floor(time - after, length), _floor(time + before, length))
+    everything = [F.col(quoted(name)) for name in events.columns]
+    cut = events.select(*everything, F.explode_outer(slices).alias(SLICE))
+    return cut.withColumn(OWN, F.col(SLICE) == _floor(time, length))
+
+
+def _floor(milliseconds: Column, length: int) -> Column:
+    return F.floor(milliseconds / F.lit(length)).cast("bigint")
+
+
+def _milliseconds(source: EventSource) -> Column:
+    assert source.time_column is not None
+    time = F.col(quoted(source.time_column))
+    if source.time_unit is None:
+        return time
+    if isinstance(source.dataframe.schema[source.time_column].dataType, TimestampNTZType):
+        name = quoted(source.time_column)
+        epoch = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+        return F.floor(F.expr(f"timestampdiff(MICROSECOND, {epoch}, {name})") / 1000)
+    return F.floor(F.unix_micros(time) / 1000)
