@@ -112,8 +112,8 @@ class Columns:
     def taken(self, name: str, positions: Array) -> Values:
         """Return an attribute of events by their positions."""
         column = self._columns[name]
-        nulls = column.nulls if column.nulls is False else column.nulls[positions]
-        return Values(column.data[positions], nulls)
+        nulls = column.nulls if column.nulls is False else np.take(column.nulls, positions)
+        return Values(np.take(column.data, positions), nulls)
 
     def literal(self, value: int | float | str | None) -> Values:
         """Return a literal."""

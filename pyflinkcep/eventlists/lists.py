@@ -95,6 +95,8 @@ class Ranks:
 
 def _groups(query: Query, table: EventTable) -> Ints:
     """Return the partition of each event; an event with NULL is alone in one, or in none."""
+    if table.keys is not None and (query.is_global or not query.equal):
+        return np.asarray(table.keys, np.int64)  # whose numbers go up one by one
     groups = np.full(len(table.times), -1, np.int64)
     number = 0
     for positions, is_null in table.partitions(query):
@@ -164,7 +166,7 @@ class ElementList:
     @cached_property
     def times(self) -> Ints:
         """Their times."""
-        return self._ranks.times[self.positions]
+        return np.take(self._ranks.times, self.positions)
 
     @cached_property
     def keys(self) -> Ints:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -14,6 +14,7 @@ from pyflinkcep.eventlists.clauses import Clauses, named
 from pyflinkcep.eventlists.columns import Columns, literals
 from pyflinkcep.eventlists.frame import Conditions, Flags, Frame, Ints, expanded
 from pyflinkcep.eventlists.lists import ElementList, Ranks, Split, positions_by_type
+from pyflinkcep.eventlists.nearness import near_the_rarest
 from pyflinkcep.eventlists.order import join_order
 from pyflinkcep.sase.model import Component, Query
 from pyflinkcep.sase.table import EventTable
@@ -104,16 +105,23 @@ class EventLists:
     @classmethod
     def of(cls, query: Query, table: EventTable, split: Split | None = None) -> EventLists:
         """Return the lists of a table's events; `split` is for :func:`positions_by_type`."""
-        ranks, clauses = Ranks(query, table), Clauses.of(query)
-        columns = Columns.of(table, literals(query.conditions))
         own = positions_by_type(table.types, [p.type for p in query.components], split)
+        positions = {part.variable: own[part.type] for part in query.components}
+        return cls.of_positions(query, table, positions)
+
+    @classmethod
+    def of_positions(cls, query: Query, table: EventTable, own: Mapping[str, Ints]) -> EventLists:
+        """Return the lists of a table's events; `own` has the positions that fit each element."""
+        ranks, clauses = Ranks(query, table), Clauses.of(query)
+        own = near_the_rarest(query, ranks, own)
+        columns = Columns.of(table, literals(query.conditions))
         starts, ends = (
             None if flags is None else np.asarray(flags, bool)
             for flags in (table.starts, table.ends)
         )
         lists = {}
         for part in query.components:
-            positions = own[part.type]
+            positions = own[part.variable]
             if starts is not None and part is query.positive[0] and not part.repeats:
                 positions = positions[starts[positions]]
             if ends is not None and part is query.positive[-1] and not part.repeats:

@@ -89,6 +89,7 @@ class _Programs:
 
     lists: EventLists
     columns: dict[tuple[str, Expression], tuple[int, Values]] = attrs.field(factory=dict)
+    _taken: dict[tuple[str, str], Values] = attrs.field(factory=dict)
 
     def condition(self, tree: Expression) -> Code:
         """Return the program of a condition without NOT."""
@@ -129,15 +130,19 @@ class _Programs:
     def _column(self, name: str, tree: Expression) -> tuple[int, Values]:
         found = self.columns.get((name, tree))
         if found is None:
-            positions, columns = self.lists.lists[name].positions, self.lists.conditions.columns
-
-            def value_of(reference: Reference | Function) -> Values:
-                assert isinstance(reference, Reference)
-                return columns.taken(str(reference.attribute), positions)
-
-            found = len(self.columns), computed(tree, value_of, columns)
+            columns = self.lists.conditions.columns
+            found = len(self.columns), computed(tree, self._attribute, columns)
             self.columns[name, tree] = found
         return found
+
+    def _attribute(self, reference: Reference | Function) -> Values:
+        """Return an attribute of the events of an element; read once, for memory is slow."""
+        assert isinstance(reference, Reference)
+        key = reference.variable, str(reference.attribute)
+        if key not in self._taken:
+            positions = self.lists.lists[reference.variable].positions
+            self._taken[key] = self.lists.conditions.columns.taken(key[1], positions)
+        return self._taken[key]
 
     @staticmethod
     def _none(reference: Reference | Function) -> Values:
