@@ -20,7 +20,7 @@ from pyflinkcep.conditions import (
 )
 from pyflinkcep.expressions.tree import MatchExpression
 
-__all__ = ["WORD", "Atom", "Atoms", "in_word", "known_bits", "words"]
+__all__ = ["WORD", "Atom", "Atoms", "atom_of", "in_word", "known_bits", "words"]
 
 WORD = 63
 """How many bits are in a word, where integers have a bound."""
@@ -104,6 +104,12 @@ class Atoms:
 
 def _identity(condition: IterativeCondition) -> object:
     return id(condition.function if isinstance(condition, FUNCTION_CONDITIONS) else condition)
+
+
+def atom_of(atoms: Iterable[Atom], condition: IterativeCondition) -> Atom:
+    """Return the atom of a condition among those of its pattern."""
+    wanted = _identity(condition)
+    return next(atom for atom in atoms if _identity(atom.condition) == wanted)
 
 
 def known_bits(atoms: Iterable[Atom]) -> int:

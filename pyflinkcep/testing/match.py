@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
-from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.evaluation.patterns import check_pattern_evaluation
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.sase.evaluation import EVENT_LISTS
+from pyflinkcep.testing.chain_match import chain_matches
 from pyflinkcep.testing.events import Record, Table, epoch_milliseconds, events_of
 from pyflinkcep.testing.harness import OperatorTestHarness
 from pyflinkcep.time import to_milliseconds
@@ -40,16 +43,24 @@ class Matches(list[dict[str, list[EventT]]]):
 
     Attributes
     ----------
-    timeouts : list of Timeout
-        The partial matches that timed out.
     late : list
         The events that came after the watermark had passed them.
     """
 
     def __init__(self, matches: Iterable[dict[str, list[EventT]]] = ()) -> None:
         super().__init__(matches)
-        self.timeouts: list[Timeout[EventT]] = []
+        self._timeouts: list[Timeout[EventT]] = []
+        self._has_timeouts = True
         self.late: list[EventT] = []
+
+    @property
+    def timeouts(self) -> list[Timeout[EventT]]:
+        """The partial matches that timed out."""
+        if not self._has_timeouts:
+            raise NotSupportedError(
+                'timeouts of match(…, evaluation="eventLists")', 'write evaluation="nfa"'
+            )
+        return self._timeouts
 
 
 @overload
@@ -59,6 +70,7 @@ def match(
     timestamp: str | Callable[[Any], Any] | None = None,
     key: str | Callable[[Any], Any] | None = None,
     delayThreshold: timedelta | None = None,
+    evaluation: str = "auto",
 ) -> Matches[Record]: ...
 @overload
 def match(
@@ -67,6 +79,7 @@ def match(
     timestamp: str | Callable[[EventT], Any] | None = None,
     key: str | Callable[[EventT], Any] | None = None,
     delayThreshold: timedelta | None = None,
+    evaluation: str = "auto",
 ) -> Matches[EventT]: ...
 def match(
     pattern: Pattern,
@@ -74,6 +87,7 @@ def match(
     timestamp: str | Callable[[Any], Any] | None = None,
     key: str | Callable[[Any], Any] | None = None,
     delayThreshold: timedelta | None = None,
+    evaluation: str = "auto",
 ) -> Matches[Any]:
     """
     Return the matches of a pattern on events in memory.
@@ -96,6 +110,9 @@ def match(
         Let the events arrive in the order given, with a watermark this far behind the latest
         time, as on a stream: what comes later than that is late. By default they are put in order
         of time first, as on a bounded DataFrame, and nothing is late.
+    evaluation : {"auto", "nfa", "eventLists"}
+        How to find the matches. Event lists give the same ones in no particular order, without
+        timeouts; ``auto`` keeps Flink's order, and so takes the automaton here.
 
     Returns
     -------
@@ -110,7 +127,8 @@ def match(
     InputError
         If an event has no usable time.
     NotSupportedError
-        If a condition needs Spark, and no session is running.
+        If a condition needs Spark, and no session is running; if event lists cannot answer the
+        pattern, or are to deliver timeouts or late events.
 
     Examples
     --------
@@ -126,6 +144,9 @@ def match(
             f"match: expected a Pattern, got {pattern!r}", "write match(pattern, events, ...)"
         )
     given = list(events_of(events))
+    check_pattern_evaluation(evaluation)
+    if evaluation == EVENT_LISTS:
+        return _by_lists(pattern, given, timestamp, key, delayThreshold)
     harness = OperatorTestHarness(
         pattern, timeoutHandling=True, lateDataOutput=True, examples=given
     )
@@ -141,8 +162,29 @@ def match(
             harness.processWatermark(latest - delay - 1)  # Flink's: this time may still come
     harness.close()
     found = Matches(match for _, _, match in harness.matches)
-    found.timeouts = [Timeout(match, time) for _, time, match in harness.timeouts]
+    found._timeouts = [Timeout(match, time) for _, time, match in harness.timeouts]
     found.late = [event for _, event in harness.lateData]
+    return found
+
+
+def _by_lists(
+    pattern: Pattern,
+    given: Sequence[Any],
+    timestamp: str | Callable[[Any], Any] | None,
+    key: str | Callable[[Any], Any] | None,
+    delay: timedelta | None,
+) -> Matches[Any]:
+    if delay is not None:
+        raise NotSupportedError(
+            'delayThreshold with evaluation="eventLists"', 'write evaluation="nfa"'
+        )
+    times: Sequence[int] = range(len(given))
+    if timestamp is not None:
+        time_of = _getter(timestamp, "timestamp")
+        times = [epoch_milliseconds(time_of(event), event) for event in given]
+    key_of = (lambda _: None) if key is None else _getter(key, "key")
+    found = Matches(chain_matches(pattern, given, times, list(map(key_of, given))))
+    found._has_timeouts = False
     return found
 
 

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The choice of how a pattern is evaluated, and its matches by ordered lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.eventlists.chain import ChainEvents, PatternChain, check_chain
+from pyflinkcep.eventlists.frame import Frame
+from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.kernel.joining import joined_frames
+from pyflinkcep.nfa import NFA
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.sase.evaluation import EVENT_LISTS, Evaluation
+from pyflinkcep.sase.evaluation import NFA as AUTOMATON
+
+__all__ = ["chain_frames", "check_pattern_evaluation", "chosen_for_pattern"]
+
+_EVALUATIONS = ("auto", AUTOMATON, EVENT_LISTS)
+
+
+def check_pattern_evaluation(evaluation: str) -> None:
+    """Refuse what is not an evaluation of patterns."""
+    if evaluation not in _EVALUATIONS:
+        raise InvalidArgumentError(
+            f"expected an evaluation of a pattern, got {evaluation!r}",
+            f"give one of {', '.join(_EVALUATIONS)}",
+        )
+
+
+def chosen_for_pattern(
+    pattern: Pattern,
+    nfa: NFA,
+    values: MatchValues | None,
+    evaluation: str,
+    obstacle: str = "",
+    order_is_seen: bool = False,
+) -> Evaluation:
+    """
+    Return how a pattern is evaluated.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    nfa : NFA
+        The pattern, compiled.
+    values : MatchValues or None
+        What its match expressions need.
+    evaluation : {"auto", "nfa", "eventLists"}
+        What was asked for.
+    obstacle : str
+        What else is in the way of lists; empty if nothing is.
+    order_is_seen : bool
+        Whether users can see the order of the matches, which lists do not keep.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such evaluation.
+    NotSupportedError
+        If lists were asked for and could answer otherwise than the automaton; says why.
+    """
+    check_pattern_evaluation(evaluation)
+    if evaluation == AUTOMATON:
+        return Evaluation(AUTOMATON, "asked for")
+    try:
+        check_chain(pattern.stages(), nfa)
+        if obstacle:
+            raise NotSupportedError(
+                f'evaluation="eventLists": {obstacle}',
+                'leave evaluation out, or write evaluation="nfa"',
+            )
+        chain = PatternChain.of(pattern, nfa, values)
+    except NotSupportedError as cause:
+        if evaluation == EVENT_LISTS:
+            raise
+        return Evaluation(AUTOMATON, cause.message.removeprefix('evaluation="eventLists": '))
+    if evaluation == EVENT_LISTS:
+        return Evaluation(EVENT_LISTS, "asked for")
+    if order_is_seen:
+        return Evaluation(AUTOMATON, "the order of matches can be seen")
+    if chain.query.window is None or len(chain.stages) == 1:
+        return Evaluation(AUTOMATON, "it has one stage or no window")
+    return Evaluation(EVENT_LISTS, "single stages joined by followedByAny, in a window")
+
+
+def chain_frames(chain: PatternChain, events: ChainEvents) -> Iterator[Frame]:
+    """Yield the matches of a chain, many at a time, as columns of positions by stage."""
+    lists = chain.lists(events)
+    return lists.frames(joined_frames(lists))

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Patterns that ordered lists of events answer: single stages joined by followedByAny."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.eventlists.chain_conditions import (
+    StageConditions,
+    answer_name,
+    conditions_of,
+    fitting,
+)
+from pyflinkcep.eventlists.frame import Flags, Ints
+from pyflinkcep.eventlists.matching import EventLists
+from pyflinkcep.eventlists.programs import field_name
+from pyflinkcep.expressions.program import Kind, MatchValues, Type
+from pyflinkcep.nfa import NFA
+from pyflinkcep.nfa.atoms import Atom
+from pyflinkcep.pattern import GroupPattern, Pattern
+from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty
+from pyflinkcep.sase.model import Component, Form, Query
+from pyflinkcep.sase.normal_form import MOST_CLAUSES, clause_count
+from pyflinkcep.sase.table import EventTable
+from pyflinkcep.sase.tree import references
+
+__all__ = ["ChainEvents", "PatternChain", "check_chain"]
+
+_KINDS = {Type.INT: Kind.BIGINT, Type.FLOAT: Kind.DOUBLE, Type.TEXT: Kind.STRING}
+_HINT = 'leave evaluation out, or write evaluation="nfa"'
+
+
+@attrs.frozen(eq=False)
+class ChainEvents:
+    """
+    Events in their final order, as a chain of stages sees them.
+
+    Attributes
+    ----------
+    times : sequence or array of int, milliseconds
+        Their times, never falling within a key.
+    holding : callable
+        Returns for each event whether a condition about one event holds.
+    field : callable
+        Returns a field of match expressions, by its number, of each event; None for NULL.
+    keys : sequence or array of int, or None
+        The number of each event's key, events of one key side by side; None if there is one.
+    starts, ends : sequence or array of bool, or None
+        Which events may be a match's first, and its last; None for all.
+    """
+
+    times: Sequence[int] | Ints
+    holding: Callable[[Atom], Flags]
+    field: Callable[[int], Any]
+    keys: Sequence[int] | Ints | None = None
+    starts: Sequence[bool] | Flags | None = None
+    ends: Sequence[bool] | Flags | None = None
+
+
+@attrs.frozen(eq=False)
+class PatternChain:
+    """
+    A pattern as a query on ordered lists, which has the same matches, each as often.
+
+    Attributes
+    ----------
+    query : Query
+        The stages, what joins their events, and the window.
+    """
+
+    query: Query
+    _nfa: NFA
+    _values: MatchValues | None
+    _conditions: Mapping[str, StageConditions]
+
+    @classmethod
+    def of(cls, pattern: Pattern, nfa: NFA, values: MatchValues | None) -> PatternChain:
+        """
+        Return a pattern as a chain.
+
+        Parameters
+        ----------
+        pattern : Pattern
+            The pattern.
+        nfa : NFA
+            The pattern, compiled.
+        values : MatchValues or None
+            What its match expressions need.
+
+        Raises
+        ------
+        NotSupportedError
+            If its answers could differ; names what is in the way.
+        """
+        stages = pattern.stages()
+        check_chain(stages, nfa)
+        conditions: dict[str, StageConditions] = {}
+        components: list[Component] = []
+        for stage in stages:
+            name, before = stage.getName(), [p.variable for p in components if not p.negated]
+            found = conditions_of(nfa, values, name, stage.getCondition(), before)
+            if _is_not(stage) and found.joining:
+                raise _refused(f"the condition of the NOT stage {name!r} looks at other stages")
+            conditions[name] = found
+            components.append(Component(name, name, negated=_is_not(stage)))
+        joining = [tree for found in conditions.values() for tree in found.joining]
+        if sum(map(clause_count, joining)) > MOST_CLAUSES:
+            raise _refused(f"its conditions have more than {MOST_CLAUSES} clauses")
+        window = nfa.window_time - 1 if nfa.window_time > 0 else None  # Flink's is half open
+        query = Query(Form.SEQ, tuple(components), conditions=tuple(joining), window=window)
+        return cls(query, nfa, values, conditions)
+
+    @property
+    def stages(self) -> list[str]:
+        """The stages that take events, in pattern order."""
+        return [part.variable for part in self.query.positive]
+
+    def lists(self, events: ChainEvents) -> EventLists:
+        """Return the lists of events that matches are joined from."""
+        columns = dict(self._columns(events))
+        kinds = dict(self._kinds())
+        shown: Any = (events.keys, events.starts, events.ends)
+        times: Any = events.times
+        table = EventTable(times, (), columns, kinds, *shown)
+        size = len(events.times)
+        fits = {
+            name: fitting(self._nfa, found.own, events.holding, size)
+            for name, found in self._conditions.items()
+        }
+        for name, absent in self._closed():
+            fits[name] &= ~fits[absent]
+        positions = {name: np.flatnonzero(held) for name, held in fits.items()}
+        return EventLists.of_positions(self.query, table, positions)
+
+    def _closed(self) -> Iterator[tuple[str, str]]:
+        """
+        Yield stages with a NOT stage before them, whose events they cannot take.
+
+        In Flink an event that fits both takes the partial match to the stop state too, and that
+        drops all its ways but those into the final state.
+        """
+        absent: list[str] = []
+        for part in self.query.components:
+            if part.negated:
+                absent.append(part.variable)
+            else:
+                if part is not self.query.components[-1]:
+                    yield from ((part.variable, name) for name in absent)
+                absent = []
+
+    @property
+    def _asked(self) -> set[str]:
+        return {str(r.attribute) for tree in self.query.conditions for r in references(tree)}
+
+    def _columns(self, events: ChainEvents) -> Iterator[tuple[str, Any]]:
+        """Yield what conditions look at: fields, and answers as numbers."""
+        asked = self._asked
+        for number in range(len(self._values.fields) if self._values else 0):
+            if field_name(number) in asked:
+                yield field_name(number), events.field(number)
+        for atom in self._nfa.atoms:
+            if answer_name(atom) in asked:
+                yield answer_name(atom), events.holding(atom).astype(np.int64)
+
+    def _kinds(self) -> Iterator[tuple[str, Kind]]:
+        asked = self._asked
+        for number, field in enumerate(self._values.fields if self._values else ()):
+            if field_name(number) in asked:
+                yield field_name(number), _KINDS[field.kind.type]
+        for atom in self._nfa.atoms:
+            if answer_name(atom) in asked:
+                yield answer_name(atom), Kind.BIGINT
+
+
+def check_chain(stages: Sequence[Pattern], nfa: NFA) -> None:
+    """
+    Refuse what is not a chain of single stages joined by followedByAny, whatever its conditions.
+
+    Raises
+    ------
+    NotSupportedError
+        If it is none; says why.
+    """
+    if nfa.skips:
+        raise _refused("a skip strategy looks at matches one by one")
+    if nfa.window_times:
+        raise _refused("its window is a gap between one event and the next")
+    for number, stage in enumerate(stages):
+        name, strategy = stage.getName(), stage.getQuantifier().consumingStrategy
+        if isinstance(stage, GroupPattern):
+            raise _refused("it has a group of stages")
+        if stage.getQuantifier().properties != {QuantifierProperty.SINGLE}:
+            raise _refused(f"stage {name!r} repeats or is optional")
+        if number and not _is_not(stage) and strategy is not ConsumingStrategy.SKIP_TILL_ANY:
+            raise _refused(f"stage {name!r} is not joined by followedByAny")
+    if _is_not(stages[-1]):
+        raise _refused(f"it ends with the NOT stage {stages[-1].getName()!r}")
+
+
+def _is_not(stage: Pattern) -> bool:
+    strategy = stage.getQuantifier().consumingStrategy
+    if strategy is ConsumingStrategy.NOT_NEXT:
+        raise _refused(f"stage {stage.getName()!r} is joined by notNext")
+    return strategy is ConsumingStrategy.NOT_FOLLOW
+
+
+def _refused(why: str) -> NotSupportedError:
+    return NotSupportedError(f'evaluation="eventLists": {why}', _HINT)

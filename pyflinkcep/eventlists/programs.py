@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL over stages as conditions on chosen events, where each stage takes one event."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import attrs
+
+from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.expressions.program import ALL, Code, Function, MatchValues, Op, Slot, Type
+from pyflinkcep.sase.tree import (
+    Arithmetic,
+    Comparison,
+    Expression,
+    Literal,
+    Logical,
+    Negation,
+    NullTest,
+    Reference,
+)
+
+__all__ = ["condition_of", "field_name"]
+
+_COMPARED = {Op.EQ: "=", Op.NE: "<>", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">="}
+_COMPUTED = {Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.DIV: "/", Op.MOD: "%"}
+_JOINED = {Op.AND: "and", Op.OR: "or"}
+_CONSTANTS = (Op.INT, Op.FLOAT, Op.TEXT, Op.NULL)
+_SKIPPED = (Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, Op.INT_TO_FLOAT)
+"""Jumps only save work; and numbers become floats by themselves when they meet one."""
+_OF_ONE = (Function.FIRST, Function.LAST, Function.MIN, Function.MAX, Function.SUM)
+"""What is the value itself if there is one event."""
+_HINT = 'leave evaluation out, or write evaluation="nfa"'
+
+
+def field_name(number: int) -> str:
+    """Return what a field of match expressions is called as an attribute."""
+    return f"field {number}"
+
+
+def condition_of(
+    code: Code, stage: str, before: Collection[str], values: MatchValues
+) -> Expression:
+    """
+    Return the condition that a program computes.
+
+    Parameters
+    ----------
+    code : Code
+        The program of a match expression.
+    stage : str
+        The stage that it is written for.
+    before : collection of str
+        The stages before that one; each takes one event.
+    values : MatchValues
+        The match expressions of the pattern.
+
+    Raises
+    ------
+    NotSupportedError
+        If lists cannot compute it, or could miss an error that a partial match would meet; the
+        message says what is in the way.
+    """
+    reading = _Reading(stage, before, values)
+    for op, operand in code:
+        reading.step(op, operand)
+    (whole,) = reading.stack
+    return whole.as_condition()
+
+
+@attrs.frozen
+class _Value:
+    """A part, and whether it is a float, or true or false, by itself."""
+
+    tree: Expression
+    is_float: bool = False
+    is_truth: bool = False
+
+    def as_condition(self) -> Expression:
+        """Return it as a condition: a boolean of an event is a number."""
+        return self.tree if self.is_truth else Comparison("<>", self.tree, Literal(0, "0"))
+
+
+@attrs.frozen
+class _Reading:
+    """A program, read up to some instruction."""
+
+    stage: str
+    before: Collection[str]
+    values: MatchValues
+    stack: list[_Value] = attrs.field(factory=list)
+
+    def step(self, op: Op, operand: int | float | str | None) -> None:
+        """Read an instruction."""
+        if op in _SKIPPED:
+            return
+        if op in _CONSTANTS:
+            self.stack.append(_Value(Literal(operand, str(operand)), op is Op.FLOAT))
+        elif op is Op.FIELD:
+            self.stack.append(self._field(self.stage, int(operand or 0)))
+        elif op is Op.SLOT:
+            self.stack.append(self._slot(self.values.slots[int(operand or 0)]))
+        elif op in (Op.IS_NULL, Op.NOT):
+            self._judge(op)
+        elif op in _JOINED or op in _COMPARED:
+            self._join(op, operand)
+        elif op in _COMPUTED or op is Op.NEG:
+            self._compute(op, operand)
+        else:
+            raise _refused(f"{op.name} is computed for partial matches only")
+
+    def _field(self, stage: str, number: int) -> _Value:
+        is_float = self.values.fields[number].kind.type is Type.FLOAT
+        return _Value(Reference(stage, None, field_name(number), 0), is_float)
+
+    def _slot(self, slot: Slot) -> _Value:
+        if slot.stage not in self.before:
+            raise _refused(f"it looks at {slot.stage!r}, which is not a stage before")
+        if slot.function not in _OF_ONE or slot.offset or slot.field == ALL:
+            raise _refused(f"it counts or averages what {slot.stage!r} has taken, or looks further")
+        found = self._field(slot.stage, slot.field)
+        if slot.type is Type.FLOAT and not found.is_float:
+            raise _refused(f"it averages what {slot.stage!r} has taken")
+        return found
+
+    def _judge(self, op: Op) -> None:
+        value = self.stack.pop()
+        found = NullTest(value.tree, False) if op is Op.IS_NULL else Negation(value.as_condition())
+        self.stack.append(_Value(found, is_truth=True))
+
+    def _join(self, op: Op, operand: int | float | str | None) -> None:
+        right, left = self.stack.pop(), self.stack.pop()
+        found: Expression
+        if op in _JOINED:
+            found = Logical(_JOINED[op], (left.as_condition(), right.as_condition()))
+        else:
+            self._check_floats(operand, left, right)
+            found = Comparison(_COMPARED[op], left.tree, right.tree)
+        self.stack.append(_Value(found, is_truth=True))
+
+    def _compute(self, op: Op, operand: int | float | str | None) -> None:
+        is_float = operand == Type.FLOAT
+        operands = [self.stack.pop() for _ in range(1 if op is Op.NEG else 2)][::-1]
+        if self.values.ansi and not is_float:
+            raise _refused("whole numbers may overflow, which is an error; cast one to double")
+        if op in (Op.DIV, Op.MOD) and self.values.ansi and not _is_nonzero(operands[1].tree):
+            raise _refused("it may divide by zero, which is an error")
+        if op is not Op.DIV:
+            self._check_floats(operand, *operands)
+        word = "-" if op is Op.NEG else _COMPUTED[op]
+        trees = tuple(value.tree for value in operands)
+        self.stack.append(_Value(Arithmetic(word, trees), is_float))
+
+    def _check_floats(self, operand: int | float | str | None, *operands: _Value) -> None:
+        """Refuse floats that only a conversion makes: there is none in conditions of lists."""
+        if operand == Type.FLOAT and not any(value.is_float for value in operands):
+            raise _refused("it converts whole numbers to floats")
+
+
+def _is_nonzero(tree: Expression) -> bool:
+    return isinstance(tree, Literal) and tree.value not in (None, 0)
+
+
+def _refused(why: str) -> NotSupportedError:
+    return NotSupportedError(why, _HINT)

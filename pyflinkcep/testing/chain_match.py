@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matches of a chain of stages on events in memory, by ordered lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from pyflinkcep.evaluation.patterns import chain_frames, chosen_for_pattern
+from pyflinkcep.eventlists.chain import ChainEvents, PatternChain
+from pyflinkcep.expressions.local_match import local_match_values
+from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.expressions.tree import MatchExpression
+from pyflinkcep.nfa import NFA, NFACompiler
+from pyflinkcep.nfa.atoms import Atom
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.sase.evaluation import EVENT_LISTS
+from pyflinkcep.testing.events import as_event
+from pyflinkcep.testing.sql import evaluated_here
+
+__all__ = ["chain_matches"]
+
+
+def chain_matches(
+    pattern: Pattern, given: Sequence[Any], times: Sequence[int], keys: Sequence[Any]
+) -> Iterator[dict[str, list[Any]]]:
+    """
+    Yield the matches of a pattern, in no order.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    given : sequence
+        The events.
+    times : sequence of int, epoch milliseconds
+        Their times.
+    keys : sequence
+        Their keys.
+
+    Raises
+    ------
+    NotSupportedError
+        If lists could answer otherwise than the automaton.
+    """
+    here = evaluated_here(pattern, given)
+    nfa = NFACompiler.compile(here)
+    values, fields = _values(nfa, given)
+    chosen_for_pattern(here, nfa, values, EVENT_LISTS)
+    chain = PatternChain.of(here, nfa, values)
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    places = [numbers[key] for key in keys]
+    order = sorted(range(len(given)), key=lambda at: (places[at], times[at]))
+    events = [as_event(given[at]) for at in order]
+    seen = _Seen(events, fields)
+    lists = ChainEvents(
+        [times[at] for at in order], seen.holding, seen.field, [places[at] for at in order]
+    )
+    for frame in chain_frames(chain, lists) if events else ():
+        columns = [frame.singles[stage].tolist() for stage in chain.stages]
+        for row in zip(*columns, strict=True):
+            yield {s: [events[at]] for s, at in zip(chain.stages, row, strict=True)}
+
+
+@attrs.frozen(eq=False)
+class _Seen:
+    """What is asked of events."""
+
+    events: Sequence[Any]
+    fields: Callable[[Any], Sequence[Any]]
+
+    def holding(self, atom: Atom) -> Any:
+        """Return for each event whether a condition holds."""
+        return np.fromiter(map(atom.function, self.events), bool, len(self.events))
+
+    def field(self, number: int) -> list[Any]:
+        """Return a field of each event."""
+        return [self.fields(event)[number] for event in self.events]
+
+
+def _values(
+    nfa: NFA, given: Sequence[Any]
+) -> tuple[MatchValues | None, Callable[[Any], Sequence[Any]]]:
+    named = [
+        (f"stage {atom.stage!r}", atom.condition)
+        for atom in nfa.atoms
+        if isinstance(atom.condition, MatchExpression)
+    ]
+    return local_match_values(named, given) if named else (None, lambda _: ())
