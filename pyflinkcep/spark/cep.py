@@ -10,6 +10,7 @@ import attrs
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from pyflinkcep.errors import InvalidArgumentError, MissingConditionError, NotSupportedError
+from pyflinkcep.evaluation.patterns import check_pattern_evaluation
 from pyflinkcep.operator import Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase import parse
@@ -79,6 +80,7 @@ class CEP:
         maxPartialMatches: int | None = None,
         onTooManyPartialMatches: str = "fail",
         *,
+        evaluation: str = "auto",
         orderBy: Sequence[str] | None = None,
     ) -> PatternStream: ...
 
@@ -138,7 +140,10 @@ class CEP:
         type : str
             For queries: the column that holds an event's type.
         evaluation : {"auto", "nfa", "backtracking", "eventLists"}
-            For queries: how to find the matches; they are the same.
+            How to find the matches; they are the same. ``backtracking`` is for queries. A pattern
+            is evaluated by ``eventLists`` if it is a chain of single stages joined by
+            ``followedByAny`` on bounded events, and refused under it if it is not; ``auto`` takes
+            that where the pattern has a window and the order of matches cannot be seen.
         output : {"all", "onePerStart", "nonOverlapping"}
             For queries: all matches, the first of each start, or matches one after another.
         orderBy : list of str, optional
@@ -184,12 +189,14 @@ class CEP:
         order: TieOrder | None = comparator
         if orderBy:
             order = order_columns(keyed.dataframe, orderBy, pattern.describe())
+        check_pattern_evaluation(evaluation)
         return PatternStream(
             dataframe=keyed.dataframe,
             keys=keyed.columns,
             pattern=pattern,
             comparator=order,
             limit=limit,
+            evaluation=evaluation,
             settings=settings,
         )
 

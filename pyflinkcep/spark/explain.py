@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 
@@ -14,6 +14,7 @@ from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.nfa.compiler.state_names import original_name
 from pyflinkcep.nfa.droppable import Relevance
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.sase.evaluation import Evaluation
 from pyflinkcep.spark.arrow.columns import spark_atoms
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 from pyflinkcep.spark.plan.prefilter import relevance_of
@@ -41,6 +42,7 @@ def explanation(
     keys: Sequence[str | Column],
     time: str | None,
     unfiltered: str = "",
+    evaluations: Mapping[str, Evaluation] | None = None,
 ) -> str:
     """
     Explain how a pattern is going to run.
@@ -57,6 +59,8 @@ def explanation(
         What events are ordered by; None for the column that carries the watermark.
     unfiltered : str
         Why no event is dropped, whatever the pattern; empty if there is none.
+    evaluations : mapping of str to Evaluation, optional
+        For each way to use matches how they are found.
 
     Returns
     -------
@@ -87,6 +91,7 @@ def explanation(
             *_watermark(dataframe, time),
             f"window: {', '.join(_windows(nfa))}",
             f"after a match: {_plain(repr(nfa.skip_strategy))}",
+            *_evaluated(evaluations or {}),
             f"matched {_matched_by(nfa)}",
         ],
         "States (T takes the event, I passes it by, P tries it on the next state too)": [
@@ -129,6 +134,16 @@ def _watermark(dataframe: DataFrame, time: str | None) -> Iterator[str]:
     column = time or _watermark_column(dataframe)
     if dataframe.isStreaming and column in dataframe.columns:
         yield f"watermark: {StreamWatermark.of(dataframe, column)}"
+
+
+def _evaluated(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
+    """Say once what is alike for all ways to use matches."""
+    if len({how.name for how in evaluations.values()}) == 1:
+        evaluations = dict(list(evaluations.items())[:1])
+    for how in dict.fromkeys(evaluations.values()):
+        ways = [way for way, found in evaluations.items() if found == how]
+        for_some = f" for {', '.join(ways)}" if len(ways) < len(evaluations) else ""
+        yield f"evaluation{for_some}: {how.name} ({how.reason})"
 
 
 def _matched_by(nfa: NFA) -> str:

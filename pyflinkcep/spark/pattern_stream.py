@@ -9,17 +9,23 @@ import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import TimestampType
 
-from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
+from pyflinkcep.adapters import (
+    FunctionAdapter,
+    as_process_function,
+    flat_select_adapter,
+    select_adapter,
+)
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.sase.evaluation import EVENT_LISTS
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.explain import explanation
 from pyflinkcep.spark.matching.order import TieOrder
-from pyflinkcep.spark.plan.batch import run_batch
+from pyflinkcep.spark.plan.batch import run_batch, run_lists
 from pyflinkcep.spark.plan.calls import (
     FlatSelect,
     FlatTimeout,
@@ -30,6 +36,7 @@ from pyflinkcep.spark.plan.calls import (
     Timeout,
 )
 from pyflinkcep.spark.plan.compressed_pattern import CompressedPattern
+from pyflinkcep.spark.plan.evaluation import PatternEvaluation
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import (
     add_output,
@@ -66,6 +73,7 @@ class PatternStream:
     _processing_time: bool = False
     _late_tag: OutputTag | None = None
     _limit: PartialMatchLimit | None = None
+    _evaluation: str = "auto"
     _settings: StreamSettings = attrs.field(factory=StreamSettings)
 
     # --- time
@@ -121,6 +129,7 @@ class PatternStream:
               input: bounded, key user, ordered by ts
               window: none
               after a match: NoSkipStrategy()
+              evaluation: nfa (stage 'b' is not joined by followedByAny)
               matched by the compiled kernel
             States (T takes the event, I passes it by, P tries it on the next state too)
               a(start): T→b:1[type = 0]
@@ -143,7 +152,16 @@ class PatternStream:
         late_output = self._dataframe.isStreaming and self._late_tag is not None
         limited = self._limit is not None
         unfiltered = why_unfiltered(self._processing_time, limited, late_output)
-        print(explanation(self._pattern, self._dataframe, self._keys, time, unfiltered))
+        print(
+            explanation(
+                self._pattern,
+                self._dataframe,
+                self._keys,
+                time,
+                unfiltered,
+                self._evaluation_of().explained(),
+            )
+        )
 
     # --- results
 
@@ -304,7 +322,8 @@ class PatternStream:
             side = parsed_schema(tag.schema, f"side output {tag.name!r}")
             add_output(schemas, tag.name, side)
         keys = {key.name: key.column for key in job.source.keys}
-        return self._run(job, FunctionConsumer(function, schemas, keys))
+        sees_order = not isinstance(function, FunctionAdapter)
+        return self._run(job, FunctionConsumer(function, schemas, keys), sees_order)
 
     def _job(self, timeout_handling: bool) -> Job:
         """Compile the pattern and check it against the events."""
@@ -334,12 +353,14 @@ class PatternStream:
                 "a bounded input has no clock of its own: write inEventTime('column')",
             )
 
-    def _run(self, job: Job, consumer: Consumer) -> CepDataFrame:
+    def _run(self, job: Job, consumer: Consumer, sees_order: bool = False) -> CepDataFrame:
         late = None if self._late_tag is None else self._late_tag.name
         if late is not None:
             add_output(consumer.schemas, late, self._dataframe.schema)
+        how = self._evaluation_of().chosen(job.nfa, job.values, consumer.wants_timeouts, sees_order)
         if not self._dataframe.isStreaming:
-            return CepDataFrame(run_batch(job, consumer), consumer.schemas, job.name)
+            run = run_lists if how.name == EVENT_LISTS else run_batch
+            return CepDataFrame(run(job, consumer), consumer.schemas, job.name)
         stream = StreamJob.of(job, consumer, self._settings, late)
 
         def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
@@ -348,3 +369,8 @@ class PatternStream:
 
         delay_ms = job.source.watermark_delay_ms
         return CepDataFrame(stream.run(), consumer.schemas, job.name, flush, delayMs=delay_ms)
+
+    def _evaluation_of(self) -> PatternEvaluation:
+        return PatternEvaluation(
+            self._pattern, self._dataframe, self._comparator, self._limit, self._evaluation
+        )

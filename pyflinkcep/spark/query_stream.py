@@ -229,5 +229,6 @@ class QueryStream:
             pattern=pattern,
             time_column=self._time_column,
             late_tag=self._late_tag,
+            evaluation=NFA,
             settings=self._settings,
         )

@@ -124,6 +124,7 @@ def test_input_and_windows(spark: SparkSession, explained: Any) -> None:
         "input: bounded, key user, name, ordered by nothing yet: say inEventTime(...)",
         "window: 1 min from the first event to the last, 500 ms since the event before at b:0",
         "after a match: NoSkipStrategy()",
+        "evaluation: nfa (its window is a gap between one event and the next)",
         "matched by the compiled kernel",
     ]
 

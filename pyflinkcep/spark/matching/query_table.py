@@ -90,7 +90,7 @@ def _column(column: pa.ChunkedArray, kind: Kind) -> Any:
 
 
 def found_of_columns(
-    variables: Sequence[str], columns: Sequence[Ints], times: Sequence[int]
+    variables: Sequence[str], columns: Sequence[Ints], times: Sequence[int] | Ints
 ) -> Found:
     """Return matches of single events, given as a column of positions for each variable."""
     size, width = len(columns[0]), len(columns)

@@ -3,17 +3,22 @@
 
 from __future__ import annotations
 
+import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pyflinkcep.spark.arrow.columns import POSITION, quoted
+from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.prefilter import EventFilter
+from pyflinkcep.spark.plan.slices import slice_length, sliced
 from pyflinkcep.spark.worker.batch import BatchTask
+from pyflinkcep.spark.worker.chain_task import ChainTask
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
+from pyflinkcep.spark.worker.query_task import SLICE
 
-__all__ = ["run_batch"]
+__all__ = ["run_batch", "run_lists", "slice_ms"]
 
 
 def run_batch(job: Job, consumer: Consumer) -> DataFrame:
@@ -32,11 +37,39 @@ def run_batch(job: Job, consumer: Consumer) -> DataFrame:
     DataFrame
         The main output alone, or all outputs tagged; see :func:`output_schema`.
     """
-    wanted = EventFilter.of(job, consumer)
-    position = {POSITION: F.monotonically_increasing_id()}
-    prepared = job.prepare(wanted.before(), position)
-    events, layout = wanted.after(prepared), prepared.layout
-    key = [F.col(quoted(name)) for name in layout.key_signature]
-    shuffled = events.repartition(key[0]) if key else events.coalesce(1)
+    events, layout = _prepared(job, consumer)
     task = BatchTask(job.pattern, layout, job.comparator, consumer, job.limit)
-    return map_in_arrow(shuffled, task.run, output_schema(consumer), job.name)
+    return map_in_arrow(_shuffled(events, layout), task.run, output_schema(consumer), job.name)
+
+
+def run_lists(job: Job, consumer: Consumer) -> DataFrame:
+    """
+    Run a job on a bounded DataFrame by ordered lists of events; see :func:`run_batch`.
+
+    Without a key, but with a window, time is cut into slices, so that all cores work.
+    """
+    events, layout = _prepared(job, consumer)
+    length = slice_ms(job)
+    if length is not None:
+        events = sliced(events, job.source, length, 0, job.nfa.window_time - 1)
+        layout = attrs.evolve(layout, key_signature=(SLICE,))
+    task = ChainTask(job.pattern, layout, consumer)
+    return map_in_arrow(_shuffled(events, layout), task.run, output_schema(consumer), job.name)
+
+
+def slice_ms(job: Job) -> int | None:
+    """Return how long the slices of time are for lists, in milliseconds; None if there are none."""
+    if job.source.keys or job.nfa.window_time <= 0:
+        return None
+    return slice_length(job.nfa.window_time)
+
+
+def _prepared(job: Job, consumer: Consumer) -> tuple[DataFrame, Layout]:
+    wanted = EventFilter.of(job, consumer)
+    prepared = job.prepare(wanted.before(), {POSITION: F.monotonically_increasing_id()})
+    return wanted.after(prepared), prepared.layout
+
+
+def _shuffled(events: DataFrame, layout: Layout) -> DataFrame:
+    key = [F.col(quoted(name)) for name in layout.key_signature]
+    return events.repartition(key[0]) if key else events.coalesce(1)

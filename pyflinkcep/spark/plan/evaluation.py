@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the matches of a pattern on a DataFrame are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+from pyspark.sql import DataFrame
+
+from pyflinkcep.conditions import ExpressionCondition
+from pyflinkcep.evaluation.patterns import chosen_for_pattern
+from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.nfa import NFA, NFACompiler
+from pyflinkcep.operator import PartialMatchLimit
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.sase.evaluation import EVENT_LISTS, Evaluation
+from pyflinkcep.spark.matching.order import TieOrder
+from pyflinkcep.spark.plan.expressions import match_values
+
+__all__ = ["PatternEvaluation"]
+
+_WAYS = {
+    "toDF(), select() and flatSelect()": (False, False),
+    "process()": (False, True),
+    "timeouts": (True, False),
+}
+"""The ways to use matches, by whether they want timeouts and whether they see their order."""
+
+
+@attrs.frozen(eq=False)
+class PatternEvaluation:
+    """
+    The choice of an evaluation.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        The pattern.
+    dataframe : DataFrame
+        Its events.
+    comparator : callable, OrderColumns or None
+        What orders events of equal time.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
+    asked : {"auto", "nfa", "eventLists"}
+        What was asked for.
+    """
+
+    pattern: Pattern
+    dataframe: DataFrame
+    comparator: TieOrder | None
+    limit: PartialMatchLimit | None
+    asked: str
+
+    def chosen(
+        self, nfa: NFA, values: MatchValues | None, wants_timeouts: bool, sees_order: bool
+    ) -> Evaluation:
+        """
+        Return how matches are found.
+
+        Raises
+        ------
+        NotSupportedError
+            If lists were asked for and could answer otherwise than the automaton; says why.
+        """
+        obstacle = next((why for why, there in self._obstacles(nfa, wants_timeouts) if there), "")
+        return chosen_for_pattern(self.pattern, nfa, values, self.asked, obstacle, sees_order)
+
+    def explained(self) -> dict[str, Evaluation]:
+        """Return how matches are found for each way to use them."""
+        nfa = NFACompiler.compile(self.pattern)
+        values = None if self.dataframe.isStreaming else match_values(nfa, self.dataframe)
+        free = self
+        if self.asked == EVENT_LISTS:  # where that is refused, say why instead
+            free = attrs.evolve(self, asked="auto")
+            self.chosen(nfa, values, *_WAYS["toDF(), select() and flatSelect()"])
+        return {way: free.chosen(nfa, values, *seen) for way, seen in _WAYS.items()}
+
+    def _obstacles(self, nfa: NFA, wants_timeouts: bool) -> Iterator[tuple[str, bool]]:
+        """Yield what keeps lists from answering, whatever the pattern, and whether it does."""
+        yield "a stream keeps partial matches in its state", self.dataframe.isStreaming
+        yield "timeouts are wanted, and lists have no partial matches", wants_timeouts
+        yield "a comparator orders events of equal time", self.comparator is not None
+        yield "maxPartialMatches is given, and lists have no partial matches", bool(self.limit)
+        for atom in nfa.atoms:
+            is_asked_here = bool(atom.bit) and not isinstance(atom.condition, ExpressionCondition)
+            yield f"{atom.condition!r} of stage {atom.stage!r} is not SQL", is_asked_here

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A task that matches a chain of stages by ordered lists: sorts its events, chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.evaluation.patterns import chain_frames
+from pyflinkcep.eventlists.chain import ChainEvents, PatternChain
+from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.nfa.atoms import Atom, in_word
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.runtime import opened
+from pyflinkcep.spark.arrow.columns import VALUE, Flags, Ints
+from pyflinkcep.spark.arrow.fields import field_array
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.arrow.rows import RowReader
+from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.matcher import MOST_RESULTS
+from pyflinkcep.spark.matching.query_table import found_of_columns
+from pyflinkcep.spark.worker.consumers import Consumer, to_batches
+from pyflinkcep.spark.worker.query_task import OWN
+from pyflinkcep.spark.worker.runtime import running
+from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks
+
+__all__ = ["ChainTask"]
+
+
+@attrs.frozen(eq=False)
+class ChainTask:
+    """
+    The work on one partition.
+
+    A match is given with the chunk of its last event. Of the key that goes on in the next chunk,
+    the events of the last window are kept for that.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        The pattern, a chain.
+    layout : Layout
+        Where things are in the input.
+    consumer : Consumer
+        What becomes of the matches.
+    sort_bytes : int
+        How many bytes of events to sort in memory.
+    """
+
+    pattern: Pattern
+    layout: Layout
+    consumer: Consumer
+    sort_bytes: int = BUDGET_BYTES
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Match the events of a partition; yield its output."""
+        nfa = NFACompiler.compile(self.pattern)
+        chain = PatternChain.of(self.pattern, nfa, self.layout.values)
+        with (
+            running(self.layout.pattern) as context,
+            opened(self.consumer, context, "a function"),
+            closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks,
+        ):
+            kept: pa.Table | None = None
+            for chunk in chunks:
+                events, old = chunk, 0
+                if kept is not None:
+                    events, old = pa.concat_tables([kept, chunk]).combine_chunks(), kept.num_rows
+                yield from self._matched(chain, events, old)
+                kept = self._last_window(chain, events)
+
+    def _matched(self, chain: PatternChain, events: pa.Table, old: int) -> Iterator[pa.RecordBatch]:
+        """Yield what becomes of the matches that end after the first `old` events."""
+        if not events.num_rows:
+            return
+        shown = events.select(list(self.layout.payload))
+        store = EventStore(RowReader(self.layout.schema), shown.schema)
+        store.add(shown)
+        seen = self._seen(events, old)
+        for frame in chain_frames(chain, seen):
+            columns = [frame.singles[stage] for stage in chain.stages]
+            for part in found_of_columns(chain.stages, columns, seen.times).parts(MOST_RESULTS):
+                yield from to_batches(self.consumer, self.consumer.consume(part, store))
+
+    def _seen(self, events: pa.Table, old: int) -> ChainEvents:
+        size, bits = events.num_rows, self.layout.bits(events)
+        changes = self.layout.key_changes(events)
+        begins = np.zeros(size, np.int64)
+        begins[changes] = 1
+        starts = None
+        if OWN in events.column_names:
+            starts = events.column(OWN).to_numpy(zero_copy_only=False)
+        return ChainEvents(
+            self.layout.times_ms(events),
+            lambda atom: _holding(bits, atom),
+            lambda number: _values(events, number),
+            np.cumsum(begins) if len(changes) else None,
+            starts,
+            np.arange(size) >= old if old else None,
+        )
+
+    def _last_window(self, chain: PatternChain, events: pa.Table) -> pa.Table:
+        """Return the events that matches with later ones may have."""
+        changes = self.layout.key_changes(events)
+        first = int(changes[-1]) if len(changes) else 0
+        times = self.layout.times_ms(events.slice(first))
+        if chain.query.window is not None and len(times):
+            first += int(np.searchsorted(times, times[-1] - chain.query.window))
+        return events.slice(first)
+
+
+def _holding(bits: Ints | None, atom: Atom) -> Flags:
+    """Return for each event whether a condition that Spark evaluated holds."""
+    assert bits is not None
+    word, bit = in_word(atom.bit)
+    held: Flags = np.not_equal((bits if bits.ndim == 1 else bits[:, word]) & bit, 0)
+    return held
+
+
+def _values(events: pa.Table, number: int) -> Any:
+    """Return a field of match expressions: masked where it is NULL, texts as a list."""
+    values, valid, _ = field_array(events.column(f"{VALUE}{number}"))
+    return values if valid is None else np.ma.MaskedArray(values, ~valid)
