@@ -5,7 +5,8 @@ A program of its own that runs a pattern on a folder of files; tests start, kill
 ``python -m tests.spark.stream_job MASTER FOLDER MODES FILES [SLOW_MS]`` reads FOLDER/source,
 on streams FILES a micro-batch, and writes FOLDER/batch, FOLDER/stream and FOLDER/flush as JSON;
 MODES says which of them, such as ``stream,flush``; ``sql`` and ``sqlflush`` are the same pattern
-written as MATCH_RECOGNIZE. It begins when it reads a line.
+written as MATCH_RECOGNIZE, and beside it in one streaming query the SASE+ query that
+``RISES`` is. It begins when it reads a line.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import sys
 import time
 from datetime import timedelta
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, keyBy
+from pyflinkcep.sase import parse
 
 SCHEMA = "user string, ts bigint, name string, id int"
 PAIR = "user string, a int, b int, at bigint"
@@ -30,6 +33,12 @@ SQL = """
       MEASURES A.id AS a, B.id AS b, B.ts AS at
       PATTERN (A X*? B) WITHIN INTERVAL '0.09' SECOND
       DEFINE A AS name = 'a', X AS name <> 'b', B AS name = 'b') AS m
+"""
+
+RISES = """
+    PATTERN SEQ(a+ x[], ~(c n), b y)
+    WHERE skip_till_next_match(x[], y) { [user] and n.id % 3 = 0 }
+    WITHIN 89 ms
 """
 
 
@@ -76,11 +85,16 @@ def main(master: str, folder: str, modes: str, files: str, slow_ms: str = "0") -
         reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files)
         table = reader.json(f"{folder}/source").withColumn("time", F.timestamp_millis("ts"))
         table = table.withWatermark("time", "30 milliseconds")
-        result = alerts(table) if mode.startswith("sql") else matches(table, int(slow_ms), "time")
+        results = [matches(table, int(slow_ms), "time")]
+        if mode.startswith("sql"):
+            results = [alerts(table), rises(table)]
         if mode.endswith("flush"):
-            result.flush(f"{folder}/checkpoint").write.json(f"{folder}/{mode}")
+            for number, result in enumerate(results):
+                rest = result.flush(f"{folder}/checkpoint", number)
+                rest.write.mode("append").json(f"{folder}/{mode}")
             continue
-        writer = result.writeStream.format("json").option("path", f"{folder}/{mode}")
+        whole = reduce(DataFrame.unionAll, [result.toDF() for result in results])
+        writer = whole.writeStream.format("json").option("path", f"{folder}/{mode}")
         writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
         query = writer.trigger(availableNow=True).start()
         print("started", flush=True)
@@ -92,6 +106,14 @@ def alerts(table: DataFrame) -> Any:
     """Return each match of the clause as a row."""
     table.createOrReplaceTempView("events")
     return CEP.sql(table.sparkSession, SQL, keyGroups=16)
+
+
+def rises(table: DataFrame) -> Any:
+    """Return each match of the query as a row; no pattern has its matches."""
+    query = CEP.pattern(table, parse(RISES), type="name", keyGroups=16).inEventTime("time")
+    return query.select(
+        lambda m: (f"{m['y'][0].user} rises", m["x"][0].id, m["y"][0].id, m["y"][0].ts), PAIR
+    )
 
 
 def matches(table: DataFrame, slow_ms: int, time: str) -> Any:

@@ -16,9 +16,9 @@ import psutil
 import pytest
 from pyspark.sql import SparkSession
 
-from pyflinkcep.testing import OperatorTestHarness
+from pyflinkcep.testing import OperatorTestHarness, matchSase
 from tests.conformance.cases import Event
-from tests.spark.stream_job import SCHEMA, WINDOW
+from tests.spark.stream_job import RISES, SCHEMA, WINDOW
 from tests.spark.streams import FileSource
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +48,17 @@ def expected() -> list[tuple[Any, ...]]:
         harness.processElement(Event(number, name, 0), ts, user)
     harness.close()
     return sorted((user, m["a"][0].id, m["b"][0].id, ts) for user, ts, m in harness.matches)
+
+
+def expected_rises() -> list[tuple[Any, ...]]:
+    """Return all matches of the SASE+ query on the events."""
+    rows = [
+        {"user": user, "ts": ts, "name": name, "id": number} for user, ts, name, number in events()
+    ]
+    return [
+        (f"{m['y'][0]['user']} rises", m["x"][0]["id"], m["y"][0]["id"], m["y"][0]["ts"])
+        for m in matchSase(RISES, rows, "ts", "name")
+    ]
 
 
 def written(spark: SparkSession, folder: Path, *modes: str) -> list[tuple[Any, ...]]:
@@ -131,8 +142,8 @@ def test_killed_ten_times(spark: SparkSession, folder: Path) -> None:
     assert len(found) > 50
 
 
-def test_killed_match_recognize(spark: SparkSession, folder: Path) -> None:
-    """MATCH_RECOGNIZE killed in the middle gives every match once after restart and flush."""
+def test_killed_statements(spark: SparkSession, folder: Path) -> None:
+    """MATCH_RECOGNIZE and a SASE+ query, killed in the middle, give every match once."""
     job = begin(start(folder, "sql"))
     assert "started\n" in iter(job.stdout.readline, ""), "the query did not start"
     while commits(folder) < 3 and job.poll() is None:
@@ -142,7 +153,9 @@ def test_killed_match_recognize(spark: SparkSession, folder: Path) -> None:
     finish(begin(start(folder, "sql,sqlflush", files=10)))
 
     assert 3 <= seen < FILES
-    assert written(spark, folder, "sql", "sqlflush") == expected()
+    rises = expected_rises()
+    assert len(rises) > 50
+    assert written(spark, folder, "sql", "sqlflush") == sorted([*expected(), *rises])
 
 
 def test_killed_python_worker(spark: SparkSession, folder: Path) -> None:
