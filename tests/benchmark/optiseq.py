@@ -151,6 +151,11 @@ def _value(sql: str, prices: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(value)
 
 
+def jars_in(folder: Path) -> list[Path]:
+    """The jars that a peer needs: those of Flink's tables are not among them."""
+    return [jar for jar in sorted(folder.glob("*.jar")) if "table" not in jar.name]
+
+
 def by_peer(jars: list[Path], name: str, query: Sequence[object], events: int) -> tuple[float, int]:
     """Run a query in a Java virtual machine: the seconds it takes there, and its matches."""
     path = ":".join(map(str, jars))
@@ -239,11 +244,7 @@ def main() -> None:
     parser.add_argument("--siddhi-jars", type=Path, help="target/lib in the wheel PySiddhi 5.1.0")
     given = parser.parse_args()
     folders = {"FlinkPeer": given.flink_jars, "SiddhiPeer": given.siddhi_jars}
-    peers = {
-        name: [jar for jar in sorted(folder.glob("*.jar")) if "table" not in jar.name]
-        for name, folder in folders.items()
-        if folder is not None
-    }
+    peers = {name: jars_in(folder) for name, folder in folders.items() if folder is not None}
     compare(given.events, min(given.events, given.peer_events), peers)
     more(given.events)
 

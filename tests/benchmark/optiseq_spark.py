@@ -4,8 +4,9 @@ OptiSeq's queries on Spark, from Parquet, without a key: one core beside two.
 
 The events are those of ``tests.benchmark.optiseq``. Without a key, time is cut into slices, so that
 all cores work. The floor is to read the events, drop those of other types, and shuffle the rest.
+Flink's jars have no reader of Parquet: its events are in memory, which is in its favour.
 
-usage: python -m tests.benchmark.optiseq_spark [--events N] [--cores N ...]
+usage: python -m tests.benchmark.optiseq_spark [--events N] [--cores N ...] [--flink-jars FOLDER]
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.benchmark.optiseq import EXPERIMENTS, TYPES, stream, text
+from tests.benchmark.optiseq import EXPERIMENTS, TYPES, by_peer, jars_in, stream, text
 
 CHOSEN = (0, 1, 2, 8)
 """The paper's query, about 10 %, about 1 %, and the window of 120 s of the third experiment."""
@@ -85,10 +86,19 @@ def measure(folder: str, cores: str) -> None:
     spark.stop()
 
 
+def flink(jars: list[Path], events: int) -> None:
+    """Print for each query the seconds of Flink CEP, warm, and its number of matches."""
+    for number in CHOSEN:
+        name, length, where, seconds = EXPERIMENTS[number]
+        taken, matches = by_peer(jars, "FlinkPeer", (where, length, seconds), events)
+        print(f"Flink|{name}||{taken:.2f}|{matches}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--cores", nargs="+", default=["1", "2"])
+    parser.add_argument("--flink-jars", type=Path, help="of Flink 2.3.0")
     parser.add_argument("--measure", nargs=2, metavar=("FOLDER", "CORES"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -100,6 +110,8 @@ def main() -> None:
         for cores in options.cores:
             command = [sys.executable, "-m", __spec__.name, "--measure", folder, cores]
             subprocess.run(command, check=True, env=os.environ)
+    if options.flink_jars is not None:
+        flink(jars_in(options.flink_jars), options.events)
 
 
 if __name__ == "__main__":
