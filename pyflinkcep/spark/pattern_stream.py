@@ -129,7 +129,7 @@ class PatternStream:
               input: bounded, key user, ordered by ts
               window: none
               after a match: NoSkipStrategy()
-              evaluation: nfa (stage 'b' is not joined by followedByAny)
+              evaluation: nfa (stage 'b' repeats or is optional)
               matched by the compiled kernel
             States (T takes the event, I passes it by, P tries it on the next state too)
               a(start): T→b:1[type = 0]
