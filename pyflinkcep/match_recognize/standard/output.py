@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Context, Decimal
 from typing import Any
 
 import attrs
@@ -18,6 +19,7 @@ NONE = -1
 """In place of a row: there is none, the value is NULL."""
 
 _MOST_ROWS = 8192
+_EXACT = Context(prec=80)  # Python would round decimals to 28 digits
 
 
 def is_picked(leaf: Leaf) -> bool:
@@ -246,7 +248,8 @@ class _Accumulator:
         if self._value is None or self._function == "count":
             self._value = value
         elif self._function in ("sum", "avg"):
-            self._value = self._value + value
+            is_decimal = isinstance(value, Decimal)
+            self._value = _EXACT.add(self._value, value) if is_decimal else self._value + value
         elif self._function == "min":
             old = self._value
             self._value = value if value < old or old != old else old

@@ -25,6 +25,8 @@ from pyflinkcep.spark.arrow.layout import KeyText, Layout
 
 __all__ = ["StandardRows", "StandardTask"]
 
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+
 
 @attrs.frozen(eq=False)
 class StandardRows:
@@ -130,9 +132,22 @@ class StandardRows:
                 indices = pa.array(np.maximum(places, 0), mask=places < 0)
                 columns.append(rows.column(self.measures[leaf.argument or ""]).take(indices))
             else:
+                if leaf.function == "sum" and pa.types.is_int64(field.type):
+                    values = [self._in_range(value, leaf.argument) for value in values]
                 columns.append(pa.array(values, field.type))
         cast = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
         return pa.table(cast, schema=schema)
+
+    def _in_range(self, total: int | None, argument: str | None) -> int | None:
+        """Return a sum as 64 bits hold it."""
+        if total is None or _LEAST <= total <= _MOST:
+            return total
+        if self.plan.ansi:
+            raise CepRuntimeError(
+                f"SUM of {argument} overflows bigint",
+                "sum a decimal or a double, or set spark.sql.ansi.enabled to false",
+            )
+        return (total - _LEAST) % (1 << 64) + _LEAST
 
 
 @attrs.frozen(eq=False)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import localcontext
 from typing import Any
 
 import attrs
@@ -153,10 +154,13 @@ class ValueConsumer:
     def _summed(self, leaf: LeafColumn, stage: _Stage, column: pa.Array, counts: Ints) -> pa.Array:
         if pa.types.is_decimal(column.type):
             values = column.to_pylist()
-            sums = [
-                sum((v for v in values[start:end] if v is not None), start=0) if count else None
-                for start, end, count in zip(stage.begins, stage.begins[1:], counts, strict=False)
-            ]
+            with localcontext(prec=80):  # Python would round to 28 digits
+                sums = [
+                    sum((v for v in values[start:end] if v is not None), start=0) if count else None
+                    for start, end, count in zip(
+                        stage.begins, stage.begins[1:], counts, strict=False
+                    )
+                ]
             return pa.array(sums)
         plain = column.fill_null(0).to_numpy(zero_copy_only=False)
         if self.ansi and plain.dtype.kind == "i":

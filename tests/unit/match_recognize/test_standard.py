@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -55,6 +56,16 @@ def test_what_means_nothing_is_refused_with_its_place(clause: str, message: str)
     assert message in raised.value.message
     assert "line 1, column " in raised.value.message
     assert raised.value.hint
+
+
+def test_sums_of_decimals_are_exact() -> None:
+    """A decimal of 38 digits loses none in a sum."""
+    case = _case("ORDER BY id MEASURES SUM(v) AS s PATTERN (A+) DEFINE A AS TRUE")
+    case["items"] = [
+        [n, "x", "a", Decimal("1234567890123456789012345678901234567.5")] for n in (1, 2)
+    ]
+
+    assert answer(None, case)[1] == [(Decimal("2469135780246913578024691357802469135"),)]
 
 
 @pytest.mark.parametrize("aggregate", ["SUM", "AVG"])

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import DoubleType, LongType, StringType, StructType
 
-from pyflinkcep.errors import SkipError, StateFormatError
+from pyflinkcep.errors import CepRuntimeError, SkipError, StateFormatError
 from pyflinkcep.match_recognize.standard.matcher import Place
 from pyflinkcep.match_recognize.standard.plan import StandardClause
 from pyflinkcep.match_recognize.tree import Rows
@@ -54,7 +54,7 @@ CONDITIONS = (
     "FIRST(v) < @.v", "MATCH_NUMBER() < 3", "PREV(@.v, 2) IS NULL",
 )  # fmt: skip
 _MODES = ("ONE ROW", "ALL ROWS", "ALL ROWS", "ALL ROWS PER MATCH WITH UNMATCHED ROWS")
-_TYPES = {"match_number": LongType(), "count": LongType(), "min": DoubleType()}
+_TYPES = {"match_number": LongType(), "count": LongType(), "min": DoubleType(), "sum": LongType()}
 
 
 @attrs.define(eq=False)
@@ -95,7 +95,13 @@ class Bucket:
             output = output.add(f"leaf{number}", _TYPES.get(leaf.function, plain))
         conditions = {sql: f"{VALUE}{number}" for number, sql in enumerate(kinds)}
         rows = StandardRows(
-            matching, output, shown, conditions, {"v": "v"}, "ts" if self.within else None, 1
+            matching,
+            output,
+            shown,
+            conditions,
+            {"v": "v", "id": "id"},
+            "ts" if self.within else None,
+            1,
         )
         columns = tuple(conditions.values())
         layout = Layout(
@@ -256,6 +262,22 @@ def test_what_is_decided_comes_at_once_and_goes() -> None:
     assert counts("A+?") == [1, 2, 2, 2, 2, 0]
     assert counts("A A B*") == [0, 0, 0, 0, 0, 1]
     assert counts("A A B*", within=4) == [0, 0, 0, 1, 1, 0]
+
+
+def test_a_sum_out_of_range_wraps_or_fails() -> None:
+    """As Spark's own: without ANSI in two's complement, with it an error that names the sum."""
+    bucket = Bucket(
+        "SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES SUM(id) AS s "
+        "PATTERN (A A) DEFINE A AS TRUE) AS m",
+        0,
+    )
+    rows = [{"id": (1 << 62) + t, "k": "x", "ts": t, "name": "a", "v": 1.0} for t in (1, 2)]
+
+    assert list(bucket.at_once(rows)) == [("x", -(1 << 63) + 3)]
+    plan = attrs.evolve(bucket.plan.rows.plan, ansi=True)
+    bucket.plan = attrs.evolve(bucket.plan, rows=attrs.evolve(bucket.plan.rows, plan=plan))
+    with pytest.raises(CepRuntimeError, match="SUM of id overflows bigint"):
+        bucket.at_once(rows)
 
 
 def test_damaged_numbers_are_refused() -> None:

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql.types import DoubleType, LongType, StringType, StructType
+from pyspark.sql.types import DecimalType, DoubleType, LongType, StringType, StructType
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.spark.arrow.rows import RowReader
@@ -19,17 +20,24 @@ from pyflinkcep.spark.worker.consumers import MAIN
 from pyflinkcep.spark.worker.values import LeafColumn, ValueConsumer
 from pyflinkcep.time import MAX_WATERMARK
 
+_WIDE = Decimal("1234567890123456789012345678901234567.5")
 _TABLE = pa.table(
     {
         "k": ["x", "x", "x", "x", "y"],
         "n": pa.array([4, None, 2, 7, 1], pa.int64()),
         "f": [1.5, math.nan, None, 0.5, None],
         "s": ["b", "a", None, "c", None],
+        "d": pa.array([_WIDE, None, _WIDE, None, None], pa.decimal128(38, 1)),
     }
 )
-_TYPES = {"bigint": LongType(), "double": DoubleType(), "string": StringType()}
+_TYPES = {
+    "bigint": LongType(),
+    "double": DoubleType(),
+    "string": StringType(),
+    "decimal": DecimalType(38, 1),
+}
 _EVENT = StructType()
-for _name, _type in zip("knfs", ("string", "bigint", "double", "string"), strict=True):
+for _name, _type in zip("knfsd", ("string", "bigint", "double", "string", "decimal"), strict=True):
     _EVENT.add(_name, _TYPES[_type])
 _FOUND = Found(
     ["A", "B"],
@@ -65,6 +73,7 @@ def _column(leaf: LeafColumn, type_: str, ansi: bool = False) -> list[Any]:
         (("sum", "A", "n"), "bigint", [6, 1]),
         (("sum", "B", "n"), "bigint", [7, None]),
         (("sum", "B", "f"), "double", [0.5, None]),
+        (("sum", "A", "d"), "decimal", [Decimal(2469135780246913578024691357802469135), None]),
         (("min", None, "n"), "bigint", [2, 1]),
         (("max", None, "n"), "bigint", [7, 1]),
         (("min", None, "f"), "double", [0.5, None]),
