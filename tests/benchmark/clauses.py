@@ -17,7 +17,7 @@ from tests.benchmark.memory import PeakMemory
 from tests.benchmark.session import answer_columns
 from tests.benchmark.workloads import seconds
 
-__all__ = ["CLAUSES", "HARD", "LOOP", "Clause", "measure_clause", "measure_pattern"]
+__all__ = ["CLAUSES", "HARD", "KEYED", "LOOP", "Clause", "measure_clause", "measure_pattern"]
 
 
 @attrs.frozen
@@ -102,6 +102,23 @@ LOOP = Clause(
     B AS `type` = 1""",
 )
 """A loop whose condition looks at all of it, for events of one key."""
+
+KEYED = (
+    Clause(
+        "rising, standard",
+        f"""{_KEYED} MEASURES COUNT(*) AS times PATTERN (S UP+ DOWN)
+        DEFINE UP AS price > PREV(price), DOWN AS price < PREV(price)""",
+        dialect="standard",
+    ),
+    Clause(
+        "stock, standard",
+        f"""{_KEYED} MEASURES COUNT(*) AS times PATTERN (S UP+ DOWN)
+        DEFINE S AS volume > 1900, UP AS price > AVG(price) AND COUNT(UP.t) < 20,
+        DOWN AS volume < 0.8 * LAST(UP.volume)""",
+        dialect="standard",
+    ),
+)
+"""The standard's meaning for many keys: conditions over places, and over the match."""
 
 HARD = (
     Clause(

@@ -11,7 +11,7 @@ import attrs
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.benchmark import batch, clauses, latency, layers, parts, passing, peers, stream
-from tests.benchmark.clauses import CLAUSES, HARD, LOOP, Clause
+from tests.benchmark.clauses import CLAUSES, HARD, KEYED, LOOP, Clause
 from tests.benchmark.events import EventSource, PassingKeys, PendingEvents, RandomEvents
 from tests.benchmark.measurement import Measurement
 from tests.benchmark.naive import NAIVE
@@ -213,6 +213,8 @@ class Suites:
                 for _ in range(settings.repeat):  # in turns, so that both meet the same machine
                     yield clauses.measure_clause(events, source, keys, clause)
                     yield clauses.measure_pattern(events, source, keys, clause)
+            for clause in KEYED:
+                yield from self._clause(clause, source, keys)
         for rows in _LOOPS:
             loop = PendingEvents(1, rows)
             if rows == _LOOPS[0]:
@@ -222,10 +224,10 @@ class Suites:
             for rows in _HARD_ROWS:
                 yield from self._clause(clause, settings.source(1, rows))
 
-    def _clause(self, clause: Clause, source: EventSource) -> Iterator[Measurement]:
+    def _clause(self, clause: Clause, source: EventSource, keys: int = 1) -> Iterator[Measurement]:
         self._warm_up(functools.partial(clauses.measure_clause, clause=clause))
         for _ in range(self._settings.repeat):
-            yield clauses.measure_clause(self._read(source), source, 1, clause)
+            yield clauses.measure_clause(self._read(source), source, keys, clause)
 
     def _flink_sql(
         self, clause: Clause, source: RandomEvents | PendingEvents
