@@ -63,6 +63,8 @@ def spark() -> Iterator[Any]:
     """Yield the one Spark session of a test run; core tests never import pyspark."""
     from pyspark.sql import SparkSession
 
+    from tests.checkpoints import LOCAL_CHECKPOINTS
+
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     session = (
         SparkSession.builder.master("local[2]")
@@ -75,6 +77,7 @@ def spark() -> Iterator[Any]:
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.streaming.stateStore.providerClass", provider)
+        .config(*LOCAL_CHECKPOINTS)
         .getOrCreate()
     )
     yield session

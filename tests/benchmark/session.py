@@ -10,6 +10,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
 
+from tests.checkpoints import LOCAL_CHECKPOINTS
+
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
@@ -28,6 +30,7 @@ def spark_session(cores: int, memory: str) -> Iterator[SparkSession]:
         .config("spark.sql.streaming.stateStore.providerClass", _ROCKSDB)
         .config("spark.sql.execution.arrow.maxBytesPerBatch", 2**31 - 1)
         .config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", True)
+        .config(*LOCAL_CHECKPOINTS)
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
