@@ -2,7 +2,8 @@
 """
 Every private part of PySpark that is used, and what differs between its versions.
 
-One more is in ``worker/console.py``, which a process imports that has no time for all of this.
+More are in ``worker/console.py`` and ``state/handle.py``, which a process imports that has no time
+for all of this.
 """
 
 from __future__ import annotations

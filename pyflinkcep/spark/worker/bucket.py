@@ -23,7 +23,10 @@ from pyflinkcep.spark.worker.pack import count_late
 from pyflinkcep.spark.worker.page_matching import PageWork
 from pyflinkcep.time import MIN_WATERMARK
 
-__all__ = ["Arrivals", "BucketOutput", "BucketWork"]
+__all__ = ["NEVER", "Arrivals", "BucketOutput", "BucketWork"]
+
+NEVER = 1 << 62
+"""The timer of a bucket that waits for nothing but events, epoch milliseconds."""
 
 
 @attrs.frozen(eq=False)
@@ -247,17 +250,23 @@ class BucketWork:
         Return when the bucket must be looked at next, epoch milliseconds; None for never.
 
         A bucket that is empty but ahead of Spark's watermark remembers its own until Spark's has
-        come as far, for an event at or before it is late.
+        come as far, for an event at or before it is late. One that waits for nothing but events
+        has a timer that never expires: by its timers Spark can list all buckets with state.
         """
         deadline = self.index.deadline
         if deadline not in (NO_DEADLINE, AT_THE_END):
             return deadline
-        return self._remembered(now)
+        remembered = self._remembered(now)
+        return NEVER if remembered is None and self._is_kept else remembered
 
     def close(self, timer: int | None, now: int) -> None:
         """Write the index with the timer that is registered now."""
-        is_kept = bool(self.index.pages or self.index.segments)
-        self.state.close(timer, self._kept_watermark() if is_kept else self._remembered(now))
+        watermark = self._kept_watermark() if self._is_kept else self._remembered(now)
+        self.state.close(timer, watermark)
+
+    @property
+    def _is_kept(self) -> bool:
+        return bool(self.index.pages or self.index.segments)
 
     def _remembered(self, now: int) -> int | None:
         ahead = self._kept_watermark()

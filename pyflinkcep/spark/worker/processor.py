@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from pyflinkcep.errors import PatternChangedError
+from pyflinkcep.spark.state.handle import is_planning, keys_with_timers
 from pyflinkcep.spark.state.storage import SparkStorage
 from pyflinkcep.spark.worker.console import quiet_planning
 
@@ -43,6 +45,8 @@ class CepProcessor(StatefulProcessor):
 
     def __init__(self, plan: BucketPlan, keeps_late: bool) -> None:
         self._settings: bytes = _pickler.dumps((plan, keeps_late))
+        self._key_groups = plan.key_groups.count
+        self._buckets = frozenset(plan.key_groups.bucket_ids())
         self._worker: BucketWorker | None = None
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -50,9 +54,11 @@ class CepProcessor(StatefulProcessor):
         vars(self).update(state)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state variables."""
+        """Declare the state variables; refuse the state of more buckets than there are now."""
         self._handle = handle
         self._storage = SparkStorage(handle)
+        if not is_planning(handle):
+            self._refuse_other_buckets(handle)
 
     def handleInputRows(
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
@@ -71,6 +77,19 @@ class CepProcessor(StatefulProcessor):
         if self._worker is not None:
             self._worker.close()
             self._worker = None
+
+    def _refuse_other_buckets(self, handle: StatefulProcessorHandle) -> None:
+        """
+        Refuse a checkpoint of more key groups before the micro-batch is committed.
+
+        No event comes to buckets that there are no more, so that nothing would be read of them
+        until a timer expires. Buckets that there still are compare fingerprints.
+        """
+        if not {key[0] for key in keys_with_timers(handle)} <= self._buckets:
+            raise PatternChangedError(
+                f"the checkpoint holds the state of more key groups than {self._key_groups}",
+                "keep the keyGroups that the checkpoint was begun with, or begin a new checkpoint",
+            )
 
     def _opened(self) -> BucketWorker:
         if self._worker is None:

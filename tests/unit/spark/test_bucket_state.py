@@ -13,6 +13,7 @@ from pyflinkcep import Pattern
 from pyflinkcep.errors import CepRuntimeError, StateFormatError
 from pyflinkcep.spark.state import bucket_state
 from pyflinkcep.spark.state.sealed import seal, unseal
+from pyflinkcep.spark.worker.bucket import NEVER
 from pyflinkcep.testing import OperatorTestHarness
 from tests.conformance.cases import by_key, make_event, match_ids
 from tests.unit.spark.buckets import Bucket, a_to_b, event, name_is, named
@@ -178,6 +179,23 @@ def test_a_timer_is_set_for_the_earliest_deadline() -> None:
     bucket.batch([], 31)
 
     assert (for_events, for_window_or_event, bucket.timer) == (12, 30, 32)
+
+
+def test_a_bucket_with_state_always_has_a_timer() -> None:
+    """Without a window it is one that never expires, so that all buckets with state are listed."""
+    bucket = Bucket(a_to_b(window_ms=None))
+    bucket.batch([event("k", 12, "a"), event("k", 14, "b")], 5)
+    bucket.batch([], 12)
+    bucket.batch([event("j", 13, "a")])
+    for_event = bucket.timer
+    bucket.batch([], 14)
+    while_a_waits = bucket.timer
+    bucket.batch([event("j", 15, "b")])
+    bucket.batch([], 15)
+
+    assert (for_event, while_a_waits) == (13, NEVER)
+    assert bucket.timer is None
+    assert bucket.storage.is_empty
 
 
 # --- refused state
