@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A large micro-batch taken apart: plans that each do a little more, and the whole."""
+"""A large micro-batch taken apart: plans that each do a little more, the whole, a bounded job."""
 
 from __future__ import annotations
 
 import statistics
 import tempfile
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +17,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
-from tests.benchmark.events import EventSource, write_events
+from pyflinkcep import CEP, keyBy
+from tests.benchmark.events import SCHEMA, EventSource, write_events
 from tests.benchmark.measurement import Measurement
 from tests.benchmark.stream import read_stream, start_query, stream_matches, trigger_seconds
 from tests.benchmark.workloads import WORKLOADS
@@ -75,11 +77,11 @@ def measure_layer(
     Returns
     -------
     Measurement
-        The details have the time of the first micro-batch, and medians of the others.
+        The details have the time of the first micro-batch, and medians of the others. For a
+        workload they also have the median of bounded jobs, each over the events of one of these.
     """
-    events = read_stream(
-        spark, write_events(source, cache, micro_batch // _FILES_PER_BATCH), _FILES_PER_BATCH
-    )
+    folder = write_events(source, cache, micro_batch // _FILES_PER_BATCH)
+    events = read_stream(spark, folder, _FILES_PER_BATCH)
     with tempfile.TemporaryDirectory() as checkpoint:
         query = start_query(_plan(events, layer).writeStream.format("noop"), checkpoint)
         query.awaitTermination()
@@ -99,8 +101,23 @@ def measure_layer(
             "first_s": trigger_seconds(full[0]),
             "trigger_s": statistics.median(map(trigger_seconds, full[1:])),
             "add_batch_s": statistics.median(p["durationMs"]["addBatch"] for p in full[1:]) / 1000,
+            **({"bounded_s": _bounded_seconds(spark, folder, layer)} if layer in WORKLOADS else {}),
         },
     )
+
+
+def _bounded_seconds(spark: SparkSession, folder: Path, workload: str) -> float:
+    """Return the median time of bounded jobs over as many events as a micro-batch, but the first."""
+    files = sorted(map(str, folder.glob("*.parquet")))
+    seconds = []
+    for first in range(0, len(files), _FILES_PER_BATCH):
+        begin = time.perf_counter()
+        events = spark.read.schema(SCHEMA).parquet(*files[first : first + _FILES_PER_BATCH])
+        pattern = WORKLOADS[workload].pattern("columns")
+        matches = CEP.pattern(keyBy(events, "key"), pattern).inEventTime("ts").toDF()
+        matches.write.format("noop").mode("overwrite").save()
+        seconds.append(time.perf_counter() - begin)
+    return statistics.median(seconds[1:])
 
 
 def _plan(events: DataFrame, layer: str) -> DataFrame:

@@ -196,10 +196,16 @@ def _layers(best: Sequence[Measurement]) -> str:
             m.workload,
             f"{m.keys:,}",
             *(f"{m.details[name]:.2f}" for name in ("add_batch_s", "trigger_s", "first_s")),
+            *_beside(m.details["trigger_s"], m.details.get("bounded_s")),
         ]
         for m in _of(best, "layers")
     ]
-    return _table(["plan", "keys", "addBatch, s", "whole trigger, s", "first trigger, s"], rows)
+    head = ["plan", "keys", "addBatch, s", "whole trigger, s", "first trigger, s"]
+    return _table([*head, "a bounded job over as many events, s", "trigger / bounded"], rows)
+
+
+def _beside(trigger: float, bounded: float | None) -> tuple[str, str]:
+    return ("", "") if bounded is None else (f"{bounded:.2f}", f"{trigger / bounded:.2f}")
 
 
 def _passing(best: Sequence[Measurement]) -> str:
