@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from pyflinkcep.operator import is_late
 from pyflinkcep.spark.arrow.columns import HASH, Ints
+from pyflinkcep.spark.arrow.ordering import order_by_group, order_by_hash_and_time
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.state.bucket_state import BucketState
@@ -227,14 +228,16 @@ class BucketWork:
 
     def _order(self, table: pa.Table, codes: Ints) -> Ints:
         """Return the order: page, key, time (in processing time one for all), arrival."""
-        keys: list[Ints] = [] if self._task.processing_time else [self._task.layout.times(table)]
+        times = None if self._task.processing_time else self._task.layout.times(table)
         hashes = table.column(HASH).to_numpy()
-        by_page = [hashes, codes] if self.index.depths else [hashes]
-        order: Ints = np.lexsort([*keys, *by_page])
+        order = order_by_hash_and_time(hashes, times)
+        if self.index.depths:
+            order = order[order_by_group(codes[order])]
         names = [name for name in self._task.layout.key_signature if name != HASH]
         if names and _is_mixed(table.select(names).take(pa.array(order)), hashes[order]):
+            keys = [] if times is None else [times]
             keys += [_ranks(table.column(name)) for name in names]
-            order = np.lexsort([*keys, *by_page])
+            order = np.lexsort([*keys, hashes, codes])
         return order
 
     def _touched_pages(self, codes: Ints) -> list[PageId]:

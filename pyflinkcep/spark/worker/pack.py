@@ -17,6 +17,7 @@ from pyflinkcep.spark.arrow.answers import is_among
 from pyflinkcep.spark.arrow.columns import HASH, Ints
 from pyflinkcep.spark.arrow.ipc import write_table
 from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.arrow.ordering import order_by_group
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.runtime import partition_number
 from pyflinkcep.time import MIN_WATERMARK
@@ -160,7 +161,7 @@ class PackTask:
         table, times = pa.concat_tables(kept).cast(self.schema), np.concatenate(dropped)
         groups = self.key_groups.groups(table.column(HASH).to_numpy())
         buckets = self.key_groups.buckets(groups)
-        order = np.argsort(buckets, kind="stable")
+        order = order_by_group(buckets)
         ordered = table.take(pa.array(order)).combine_chunks()
         bounds = np.searchsorted(buckets[order], np.arange(len(ids) + 1))
         sizes = np.diff(bounds)
