@@ -67,6 +67,21 @@ class Found:
         read = [np.frombuffer(data, kind) for data, kind in zip(arrays, _ARRAYS, strict=True)]
         return cls(stages, read[0], read[1], read[2], read[3], read[4], dropped)
 
+    @classmethod
+    def concat(cls, parts: Sequence[Found]) -> Found:
+        """Join results that have the same stages."""
+        sizes = [len(part.handles) for part in parts]
+        begins = np.cumsum([0, *sizes[:-1]])
+        return cls(
+            parts[0].stages,
+            np.concatenate([part.kinds for part in parts]),
+            np.concatenate([part.times for part in parts]),
+            np.concatenate([part.ends + b for part, b in zip(parts, begins, strict=True)]),
+            np.concatenate([part.stage_of for part in parts]),
+            np.concatenate([part.handles for part in parts]),
+            sum(part.dropped for part in parts),
+        )
+
     def __len__(self) -> int:
         """Return the number of results."""
         return len(self.kinds)

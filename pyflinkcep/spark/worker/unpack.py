@@ -22,6 +22,9 @@ from pyflinkcep.spark.worker.runtime import running
 
 __all__ = ["RowsTask", "UnpackTask", "pack_results", "unpack_results"]
 
+_PORTION_BYTES = 4 << 20
+"""How many bytes of results become rows at a time, at least."""
+
 
 @attrs.frozen(eq=False)
 class UnpackTask:
@@ -53,19 +56,48 @@ class UnpackTask:
             opened(self.consumer, context, "a function"),
         ):
             for batch in batches:
-                for row in batch.to_pylist():
-                    yield from self._row(row, reader)
+                rows = batch.to_pylist()
+                for results in _portions([row for row in rows if row["numbers"] is not None]):
+                    yield from self._consumed(results, reader)
+                if self.late_output is not None:
+                    yield from self._late([row["late"] for row in rows if row["late"] is not None])
 
-    def _row(self, row: dict[str, Any], reader: RowReader) -> Iterator[pa.RecordBatch]:
-        if row["numbers"] is not None:
-            found, table = unpack_results(row["numbers"], row["events"], self.stages, 0)
-            store = EventStore(reader, table.schema)
-            store.add(table)
-            yield from to_batches(self.consumer, self.consumer.consume(found, store))
-        if row["late"] is not None and self.late_output is not None:
-            late = read_table(row["late"])
-            schema = arrow_schema(self.consumer.schemas[self.late_output])
-            yield from to_batches(self.consumer, {self.late_output: late.cast(schema)})
+    def _consumed(
+        self, results: Sequence[dict[str, Any]], reader: RowReader
+    ) -> Iterator[pa.RecordBatch]:
+        """Make the output of the results of some buckets."""
+        parts, tables, base = [], [], 0
+        for row in results:
+            found, table = unpack_results(row["numbers"], row["events"], self.stages, base)
+            parts.append(found)
+            tables.append(table)
+            base += table.num_rows
+        events = pa.concat_tables(tables).combine_chunks()
+        store = EventStore(reader, events.schema)
+        store.add(events)
+        yield from to_batches(self.consumer, self.consumer.consume(Found.concat(parts), store))
+
+    def _late(self, tables: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
+        """Make the output of late events."""
+        assert self.late_output is not None
+        schema = arrow_schema(self.consumer.schemas[self.late_output])
+        for data in tables:
+            late = read_table(data).cast(schema)
+            yield from to_batches(self.consumer, {self.late_output: late})
+
+
+def _portions(rows: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
+    """Yield the results of buckets, many small ones together: each portion has a fixed cost."""
+    portion: list[dict[str, Any]] = []
+    size = 0
+    for row in rows:
+        portion.append(row)
+        size += len(row["numbers"]) + len(row["events"])
+        if size >= _PORTION_BYTES:
+            yield portion
+            portion, size = [], 0
+    if portion:
+        yield portion
 
 
 @attrs.frozen(eq=False)
