@@ -10,7 +10,7 @@ import attrs
 
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.codegen import MatchFunctions
-from pyflinkcep.expressions.program import MatchValues, Op
+from pyflinkcep.expressions.program import CompiledExpressions, Op
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.nfa.runs import Payloads
@@ -74,7 +74,7 @@ class PatternRuns:
         The pattern.
     payloads : Payloads
         What partial matches carry; components are numbers into ``nfa.stages``.
-    values : MatchValues or None
+    expressions : CompiledExpressions or None
         What the pattern's match expressions need.
     functions : MatchFunctions or None
         The expressions.
@@ -89,7 +89,7 @@ class PatternRuns:
         self,
         nfa: NFA,
         payloads: Payloads,
-        values: MatchValues | None = None,
+        expressions: CompiledExpressions | None = None,
         functions: MatchFunctions | None = None,
     ) -> None:
         refuse_incompressible(nfa)
@@ -97,7 +97,7 @@ class PatternRuns:
         self._payloads = payloads
         self._functions = functions
         self._stages = {stage: number for number, stage in enumerate(nfa.stages)}
-        self._live = {} if values is None else _live_slots(nfa, values)
+        self._live = {} if expressions is None else _live_slots(nfa, expressions)
         initial = () if functions is None else functions.initial
         self._start = _Partial(nfa.start, initial, 0, 0, None)
         self._alive: dict[Any, _Partial] = {}
@@ -214,11 +214,11 @@ class PatternRuns:
             self._alive[key] = attrs.evolve(other, payload=merged, start=start)
 
 
-def _live_slots(nfa: NFA, values: MatchValues) -> dict[str, tuple[int, ...]]:
+def _live_slots(nfa: NFA, expressions: CompiledExpressions) -> dict[str, tuple[int, ...]]:
     """Return by state the slots that a condition on an edge reachable from it reads."""
     reads = {
         key: {operand for op, operand in code if op is Op.SLOT}
-        for key, code in values.programs.items()
+        for key, code in expressions.programs.items()
     }
     own: dict[State, set[Any]] = {}
     for table in nfa.tables.values():

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.eventlists.chain import ChainEvents, PatternChain, check_chain
 from pyflinkcep.eventlists.frame import Frame
-from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.kernel.joining import joined_frames
 from pyflinkcep.nfa import NFA
 from pyflinkcep.pattern import Pattern
@@ -32,7 +32,7 @@ def check_pattern_evaluation(evaluation: str) -> None:
 def chosen_for_pattern(
     pattern: Pattern,
     nfa: NFA,
-    values: MatchValues | None,
+    expressions: CompiledExpressions | None,
     evaluation: str,
     obstacle: str = "",
     order_is_seen: bool = False,
@@ -46,7 +46,7 @@ def chosen_for_pattern(
         The pattern.
     nfa : NFA
         The pattern, compiled.
-    values : MatchValues or None
+    expressions : CompiledExpressions or None
         What its match expressions need.
     evaluation : {"auto", "nfa", "eventLists"}
         What was asked for.
@@ -72,7 +72,7 @@ def chosen_for_pattern(
                 f'evaluation="eventLists": {obstacle}',
                 'leave evaluation out, or write evaluation="nfa"',
             )
-        chain = PatternChain.of(pattern, nfa, values)
+        chain = PatternChain.of(pattern, nfa, expressions)
     except NotSupportedError as cause:
         if evaluation == EVENT_LISTS:
             raise

@@ -19,7 +19,7 @@ from pyflinkcep.eventlists.chain_conditions import (
 from pyflinkcep.eventlists.frame import Flags, Ints
 from pyflinkcep.eventlists.matching import EventLists
 from pyflinkcep.eventlists.programs import field_name
-from pyflinkcep.expressions.program import Kind, MatchValues, Type
+from pyflinkcep.expressions.program import CompiledExpressions, Kind, Type
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.pattern import GroupPattern, Pattern
@@ -75,11 +75,13 @@ class PatternChain:
 
     query: Query
     _nfa: NFA
-    _values: MatchValues | None
+    _expressions: CompiledExpressions | None
     _conditions: Mapping[str, StageConditions]
 
     @classmethod
-    def of(cls, pattern: Pattern, nfa: NFA, values: MatchValues | None) -> PatternChain:
+    def of(
+        cls, pattern: Pattern, nfa: NFA, expressions: CompiledExpressions | None
+    ) -> PatternChain:
         """
         Return a pattern as a chain.
 
@@ -89,7 +91,7 @@ class PatternChain:
             The pattern.
         nfa : NFA
             The pattern, compiled.
-        values : MatchValues or None
+        expressions : CompiledExpressions or None
             What its match expressions need.
 
         Raises
@@ -103,7 +105,7 @@ class PatternChain:
         components: list[Component] = []
         for stage in stages:
             name, before = stage.getName(), [p.variable for p in components if not p.negated]
-            found = conditions_of(nfa, values, name, stage.getCondition(), before)
+            found = conditions_of(nfa, expressions, name, stage.getCondition(), before)
             if _is_not(stage) and found.joining:
                 raise _refused(f"the condition of the NOT stage {name!r} looks at other stages")
             conditions[name] = found
@@ -113,7 +115,7 @@ class PatternChain:
             raise _refused(f"its conditions have more than {MOST_CLAUSES} clauses")
         window = nfa.window_time - 1 if nfa.window_time > 0 else None  # Flink's is half open
         query = Query(Form.SEQ, tuple(components), conditions=tuple(joining), window=window)
-        return cls(query, nfa, values, conditions)
+        return cls(query, nfa, expressions, conditions)
 
     @property
     def stages(self) -> list[str]:
@@ -160,7 +162,7 @@ class PatternChain:
     def _columns(self, events: ChainEvents) -> Iterator[tuple[str, Any]]:
         """Yield what conditions look at: fields, and answers as numbers."""
         asked = self._asked
-        for number in range(len(self._values.fields) if self._values else 0):
+        for number in range(len(self._expressions.fields) if self._expressions else 0):
             if field_name(number) in asked:
                 yield field_name(number), events.field(number)
         for atom in self._nfa.atoms:
@@ -169,7 +171,7 @@ class PatternChain:
 
     def _kinds(self) -> Iterator[tuple[str, Kind]]:
         asked = self._asked
-        for number, field in enumerate(self._values.fields if self._values else ()):
+        for number, field in enumerate(self._expressions.fields if self._expressions else ()):
             if field_name(number) in asked:
                 yield field_name(number), _KINDS[field.kind.type]
         for atom in self._nfa.atoms:

@@ -18,7 +18,7 @@ from pyflinkcep.conditions import (
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.eventlists.frame import Flags
 from pyflinkcep.eventlists.programs import condition_of
-from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom, atom_of
 from pyflinkcep.sase.tree import Comparison, Expression, Literal, Logical, Reference
@@ -52,7 +52,7 @@ class StageConditions:
 
 def conditions_of(
     nfa: NFA,
-    values: MatchValues | None,
+    expressions: CompiledExpressions | None,
     stage: str,
     condition: IterativeCondition,
     before: Collection[str],
@@ -64,7 +64,7 @@ def conditions_of(
     ----------
     nfa : NFA
         The pattern.
-    values : MatchValues or None
+    expressions : CompiledExpressions or None
         What its match expressions need.
     stage : str
         The stage.
@@ -78,7 +78,7 @@ def conditions_of(
     NotSupportedError
         If lists cannot ask a part; says which and why.
     """
-    reading = _Reading(nfa, values, stage, before)
+    reading = _Reading(nfa, expressions, stage, before)
     own: list[IterativeCondition] = []
     joining: list[Expression] = []
     for part in _conjuncts(condition):
@@ -130,7 +130,7 @@ class _Reading:
     """Reads the condition of a stage."""
 
     nfa: NFA
-    values: MatchValues | None
+    expressions: CompiledExpressions | None
     stage: str
     before: Collection[str]
 
@@ -156,11 +156,11 @@ class _Reading:
             return Comparison(
                 "<>", Reference(self.stage, None, answer_name(atom), 0), Literal(0, "0")
             )
-        if atom.expression is None or self.values is None:
+        if atom.expression is None or self.expressions is None:
             raise self._refused(condition, "it is a function of the event and the partial match")
         try:
-            code = self.values.programs[atom.expression]
-            return condition_of(code, self.stage, self.before, self.values)
+            code = self.expressions.programs[atom.expression]
+            return condition_of(code, self.stage, self.before, self.expressions)
         except NotSupportedError as cause:
             raise self._refused(condition, cause.message) from None
 

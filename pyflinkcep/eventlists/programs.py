@@ -8,7 +8,7 @@ from collections.abc import Collection
 import attrs
 
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.expressions.program import ALL, Code, Function, MatchValues, Op, Slot, Type
+from pyflinkcep.expressions.program import ALL, Code, CompiledExpressions, Function, Op, Slot, Type
 from pyflinkcep.sase.tree import (
     Arithmetic,
     Comparison,
@@ -39,7 +39,7 @@ def field_name(number: int) -> str:
 
 
 def condition_of(
-    code: Code, stage: str, before: Collection[str], values: MatchValues
+    code: Code, stage: str, before: Collection[str], expressions: CompiledExpressions
 ) -> Expression:
     """
     Return the condition that a program computes.
@@ -52,7 +52,7 @@ def condition_of(
         The stage that it is written for.
     before : collection of str
         The stages before that one; each takes one event.
-    values : MatchValues
+    expressions : CompiledExpressions
         The match expressions of the pattern.
 
     Raises
@@ -61,7 +61,7 @@ def condition_of(
         If lists cannot compute it, or could miss an error that a partial match would meet; the
         message says what is in the way.
     """
-    reading = _Reading(stage, before, values)
+    reading = _Reading(stage, before, expressions)
     for op, operand in code:
         reading.step(op, operand)
     (whole,) = reading.stack
@@ -87,7 +87,7 @@ class _Reading:
 
     stage: str
     before: Collection[str]
-    values: MatchValues
+    expressions: CompiledExpressions
     stack: list[_Value] = attrs.field(factory=list)
 
     def step(self, op: Op, operand: int | float | str | None) -> None:
@@ -99,7 +99,7 @@ class _Reading:
         elif op is Op.FIELD:
             self.stack.append(self._field(self.stage, int(operand or 0)))
         elif op is Op.SLOT:
-            self.stack.append(self._slot(self.values.slots[int(operand or 0)]))
+            self.stack.append(self._slot(self.expressions.slots[int(operand or 0)]))
         elif op in (Op.IS_NULL, Op.NOT):
             self._judge(op)
         elif op in _JOINED or op in _COMPARED:
@@ -110,7 +110,7 @@ class _Reading:
             raise _refused(f"{op.name} is computed for partial matches only")
 
     def _field(self, stage: str, number: int) -> _Value:
-        is_float = self.values.fields[number].kind.type is Type.FLOAT
+        is_float = self.expressions.fields[number].kind.type is Type.FLOAT
         return _Value(Reference(stage, None, field_name(number), 0), is_float)
 
     def _slot(self, slot: Slot) -> _Value:
@@ -141,9 +141,9 @@ class _Reading:
     def _compute(self, op: Op, operand: int | float | str | None) -> None:
         is_float = operand == Type.FLOAT
         operands = [self.stack.pop() for _ in range(1 if op is Op.NEG else 2)][::-1]
-        if self.values.ansi and not is_float:
+        if self.expressions.ansi and not is_float:
             raise _refused("whole numbers may overflow, which is an error; cast one to double")
-        if op in (Op.DIV, Op.MOD) and self.values.ansi and not _is_nonzero(operands[1].tree):
+        if op in (Op.DIV, Op.MOD) and self.expressions.ansi and not _is_nonzero(operands[1].tree):
             raise _refused("it may divide by zero, which is an error")
         if op is not Op.DIV:
             self._check_floats(operand, *operands)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from pyflinkcep.expressions.literals import like_regex
-from pyflinkcep.expressions.program import ALL, Code, Function, MatchValues, Op, Slot, Type
+from pyflinkcep.expressions.program import ALL, Code, CompiledExpressions, Function, Op, Slot, Type
 from pyflinkcep.expressions.tree import WHOLE
 
 __all__ = ["BY_ZERO", "OVERFLOW", "MatchFunctions", "generated"]
@@ -48,16 +48,16 @@ class MatchFunctions:
     conditions: dict[str, Callable[[Fields, Slots], bool]]
 
 
-def generated(values: MatchValues) -> MatchFunctions:
+def generated(expressions: CompiledExpressions) -> MatchFunctions:
     """Make the functions of a pattern's match expressions."""
-    stages = dict.fromkeys(slot.stage for slot in values.slots)
+    stages = dict.fromkeys(slot.stage for slot in expressions.slots)
     has_whole = WHOLE in stages
     stages.pop(WHOLE, None)
     return MatchFunctions(
-        tuple(0 if slot.function is Function.COUNT else None for slot in values.slots),
-        {stage: _update(values, stage) for stage in stages},
-        _update(values, WHOLE) if has_whole else None,
-        {text: _condition(values, code) for text, code in values.programs.items()},
+        tuple(0 if slot.function is Function.COUNT else None for slot in expressions.slots),
+        {stage: _update(expressions, stage) for stage in stages},
+        _update(expressions, WHOLE) if has_whole else None,
+        {text: _condition(expressions, code) for text, code in expressions.programs.items()},
     )
 
 
@@ -137,10 +137,19 @@ def _computed(op: Op, a: str, b: str, type_: Any) -> str:
 
 
 class _Value(NamedTuple):
-    """A value on the machine's stack: a name in the function, and whether it may be None."""
+    """A value on the machine's stack: a name in the function, and what is known of it."""
 
     name: str
     nullable: bool
+    is_truth: bool = False
+
+    @property
+    def truth(self) -> str:
+        """The value as a boolean, or None."""
+        if self.is_truth:
+            return self.name
+        guard = f"None if {self.name} is None else " if self.nullable else ""
+        return f"({guard}{self.name} != 0)"
 
 
 class _Source:
@@ -188,27 +197,27 @@ class _Source:
 # --- slots
 
 
-def _update(values: MatchValues, stage: str) -> Any:
+def _update(expressions: CompiledExpressions, stage: str) -> Any:
     """Make the function that shows an event to the slots of a stage."""
-    source = _Source("slots, fields", _helpers(values.ansi))
-    names = [f"s{number}" for number in range(len(values.slots))]
+    source = _Source("slots, fields", _helpers(expressions.ansi))
+    names = [f"s{number}" for number in range(len(expressions.slots))]
     source.line(f"{', '.join(names)}, = slots")
     after = list(names)
-    for number, slot in enumerate(values.slots):
+    for number, slot in enumerate(expressions.slots):
         if slot.stage in (stage, WHOLE):
-            after[number] = _slot(source, values, slot, names[number])
+            after[number] = _slot(source, expressions, slot, names[number])
     source.line(f"return {', '.join(after)},")
     return source.function()
 
 
-def _slot(source: _Source, values: MatchValues, slot: Slot, old: str) -> str:
+def _slot(source: _Source, expressions: CompiledExpressions, slot: Slot, old: str) -> str:
     """Write what a slot becomes; give its name."""
     if slot.field == ALL:
         return source.new(f"{old} + 1")
     if slot.function is Function.LAST and slot.offset:
         return f"s{slot.source}"
     new = source.new(f"fields[{slot.field}]")
-    if values.fields[slot.field].kind.type == Type.INT and slot.type == Type.FLOAT:
+    if expressions.fields[slot.field].kind.type == Type.INT and slot.type == Type.FLOAT:
         new = source.new(f"None if {new} is None else float({new})")
     if slot.function is Function.COUNT:
         return source.new(f"{old} if {new} is None else {old} + 1")
@@ -230,10 +239,10 @@ def _slot(source: _Source, values: MatchValues, slot: Slot, old: str) -> str:
 # --- programs
 
 
-def _condition(values: MatchValues, code: Code) -> Any:
+def _condition(expressions: CompiledExpressions, code: Code) -> Any:
     """Make the function of a program."""
-    source = _Source("fields, slots", _helpers(values.ansi))
-    writer = _Program(source, values)
+    source = _Source("fields, slots", _helpers(expressions.ansi))
+    writer = _Program(source, expressions)
     for op, operand in code:
         writer.instruction(op, operand)
     source.line(f"return bool({writer.result()})")
@@ -249,9 +258,9 @@ _UNARY = {
 class _Program:
     """Writes a program as statements; a jump becomes an ``if``."""
 
-    def __init__(self, source: _Source, values: MatchValues) -> None:
+    def __init__(self, source: _Source, expressions: CompiledExpressions) -> None:
         self._source = source
-        self._values = values
+        self._expressions = expressions
         self._stack: list[_Value] = []
         self._blocks: list[tuple[int, _Value]] = []
         self._at = 0
@@ -279,7 +288,7 @@ class _Program:
         if op is Op.FIELD:
             return _Value(new(f"fields[{operand}]"), True)
         if op is Op.SLOT:
-            counts = self._values.slots[operand].function is Function.COUNT
+            counts = self._expressions.slots[operand].function is Function.COUNT
             return _Value(new(f"slots[{operand}]"), not counts)
         if op in (Op.INT, Op.FLOAT, Op.TEXT):
             return _Value(self._source.constant(operand), False)
@@ -292,7 +301,7 @@ class _Program:
 
     def _unary(self, op: Op, a: _Value, operand: Any) -> _Value:
         if op is Op.IS_NULL:
-            return _Value(self._source.new(f"{a.name} is None"), False)
+            return _Value(self._source.new(f"{a.name} is None"), False, True)
         form = _UNARY[op]
         if op is Op.LIKE:
             form = f"{self._source.constant(like_regex(operand).fullmatch)}({{}}) is not None"
@@ -300,30 +309,30 @@ class _Program:
         name = self._source.new(guard + form.format(a.name))
         if op in (Op.NEG, Op.ABS) and operand == Type.INT:
             self._source.in_range(name, a.nullable)
-        return _Value(name, a.nullable)
+        return _Value(name, a.nullable, op in (Op.NOT, Op.LIKE))
 
     def _binary(self, op: Op, left: _Value, right: _Value, type_: Any) -> _Value:
         new, a, b = self._source.new, left.name, right.name
         nullable = left.nullable or right.nullable
         if op is Op.AND:
             unknown = f"False if {a} is not None or ({b} is not None and not {b}) else None"
-            return _Value(new(f"{b} if {a} else ({unknown})"), nullable)
+            return _Value(new(f"{right.truth} if {a} else ({unknown})"), nullable, True)
         if op is Op.OR:
-            unknown = f"{b} if {a} is not None else (True if {b} else None)"
-            return _Value(new(f"True if {a} else ({unknown})"), nullable)
+            unknown = f"{right.truth} if {a} is not None else (True if {b} else None)"
+            return _Value(new(f"True if {a} else ({unknown})"), nullable, True)
         if op in (Op.ADD_PASSING, Op.LEAST, Op.GREATEST):
             return self._passing(op, left, right, type_)
         null = " or ".join(f"{v.name} is None" for v in (left, right) if v.nullable)
         if op is Op.EQ_NULLSAFE:
             equal = _compared(Op.EQ, a, b, type_)
             both = f"{a} is None and {b} is None"
-            return _Value(new(f"{both} if {null} else {equal}" if null else equal), False)
+            return _Value(new(f"{both} if {null} else {equal}" if null else equal), False, True)
         compares = op in _FLOAT_COMPARISONS
         value = (_compared if compares else _computed)(op, a, b, type_)
         name = new(f"None if {null} else {value}" if null else value)
         if type_ == Type.INT and not compares and op is not Op.MOD:
             self._source.in_range(name, nullable or op is Op.INT_DIV)
-        return _Value(name, nullable or op in (Op.DIV, Op.INT_DIV, Op.MOD))
+        return _Value(name, nullable or op in (Op.DIV, Op.INT_DIV, Op.MOD), compares)
 
     def _passing(self, op: Op, left: _Value, right: _Value, type_: Any) -> _Value:
         """Write what gives the other value if one is NULL."""

@@ -10,7 +10,7 @@ import attrs
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.layout import Layout
 from pyflinkcep.expressions.literals import UNITS_US
-from pyflinkcep.expressions.program import Code, Instruction, Kind, MatchValues, Op, Type
+from pyflinkcep.expressions.program import Code, CompiledExpressions, Instruction, Kind, Op, Type
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Constant,
@@ -48,7 +48,7 @@ _CAST = "cast one of them, inside the aggregate if it is about one"
 
 def compiled(
     expressions: Iterable[tuple[str, MatchExpression]], kinds: Mapping[str, Kind], ansi: bool
-) -> MatchValues:
+) -> CompiledExpressions:
     """
     Compile the match expressions of a pattern.
 
@@ -76,7 +76,7 @@ def compiled(
                 f"{what}: expected boolean, got {said(value)}", "compare it with something"
             )
         programs[expression.key] = tuple(value.code)
-    return layout.values(programs, ansi)
+    return layout.compiled(programs, ansi)
 
 
 class _Compiler:

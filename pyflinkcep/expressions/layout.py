@@ -10,11 +10,11 @@ import attrs
 from pyflinkcep.expressions.program import (
     ALL,
     Code,
+    CompiledExpressions,
     Field,
     Function,
     Instruction,
     Kind,
-    MatchValues,
     Op,
     Slot,
     Type,
@@ -47,7 +47,7 @@ class Layout:
         self.fields: dict[Field, int] = {}
         self.slots: dict[Slot, int] = {}
 
-    def values(self, programs: Mapping[str, Code], ansi: bool) -> MatchValues:
+    def compiled(self, programs: Mapping[str, Code], ansi: bool) -> CompiledExpressions:
         """Return programs with the fields and slots that they need, numbered anew."""
         all_slots = list(self.slots)
         slots = _operands(programs, Op.SLOT)
@@ -76,7 +76,7 @@ class Layout:
         ]
         sql = tuple(field for field, place in self.fields.items() if place in to_field)
         programs = {key: renumbered(code) for key, code in programs.items()}
-        return MatchValues(sql, tuple(kept), programs, ansi)
+        return CompiledExpressions(sql, tuple(kept), programs, ansi)
 
     def kind(self, sql: str) -> Kind:
         """Return the kind of a part about one event."""

@@ -11,17 +11,17 @@ from typing import Any
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.evaluator import event_function
-from pyflinkcep.expressions.program import Kind, MatchValues
+from pyflinkcep.expressions.program import CompiledExpressions, Kind
 from pyflinkcep.expressions.tree import MatchExpression
 
-__all__ = ["local_match_values"]
+__all__ = ["local_expressions"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def local_match_values(
+def local_expressions(
     expressions: Iterable[tuple[str, MatchExpression]], events: Iterable[Any], ansi: bool = True
-) -> tuple[MatchValues, Callable[[Any], Sequence[Any]]]:
+) -> tuple[CompiledExpressions, Callable[[Any], Sequence[Any]]]:
     """
     Compile match expressions for events that are Python objects.
 
@@ -36,7 +36,7 @@ def local_match_values(
 
     Returns
     -------
-    tuple of (MatchValues, callable)
+    tuple of (CompiledExpressions, callable)
         The programs, and what gives the fields of an event.
 
     Raises
@@ -50,13 +50,13 @@ def local_match_values(
     samples = list(events)
     parts = dict.fromkeys(sql for _, expression in named for sql in expression.event_parts())
     kinds = {sql: _kind(sql, map(event_function(sql), samples)) for sql in parts}
-    values = compiled(named, kinds, ansi)
-    fields = [(event_function(field.sql), field.kind) for field in values.fields]
+    compiled_ = compiled(named, kinds, ansi)
+    fields = [(event_function(field.sql), field.kind) for field in compiled_.fields]
 
     def of_event(event: Any) -> tuple[Any, ...]:
         return tuple(machine_value(function(event), kind) for function, kind in fields)
 
-    return values, of_event
+    return compiled_, of_event
 
 
 _KINDS: dict[type, Kind] = {

@@ -3,7 +3,7 @@
 Match expressions as data: fields of events, accumulators of partial matches, and programs.
 
 A pattern's match expressions (:class:`~pyflinkcep.expressions.tree.MatchExpression`) share one
-:class:`MatchValues`. It has three parts.
+:class:`CompiledExpressions`. It has three parts.
 
 **Fields** are what is known of one event: field ``i`` is a SQL expression over the event's columns
 that the engine has computed. In the matching core a value is an INT (64 bits, signed), a FLOAT
@@ -62,8 +62,8 @@ LEAST, GREATEST type        pop b, pop a, push b if it is less (greater) than a,
 LT, LE, GT, GE, EQ, NE      pop b, pop a, push INT 1 or 0 (INT, FLOAT, TEXT). NaN equals itself
 and type                    and is greater than every other number; -0.0 equals 0.0.
 EQ_NULLSAFE type            as EQ, but 1 if both are NULL and 0 if one is; never NULL
-NOT, AND, OR                of INT, every number but 0 being true; three-valued: 0 AND NULL is
-                            0, 1 OR NULL is 1, NOT NULL is NULL
+NOT, AND, OR                push INT 1, 0 or NULL; of INT, every number but 0 being true:
+                            0 AND NULL is 0, 1 OR NULL is 1, NOT NULL is NULL
 IS_NULL                     pop a, push INT 1 or 0
 CONCAT                      pop b, pop a, push the TEXT a followed by b; NULL if one is NULL
 LIKE s                      pop a TEXT, push INT 1 or 0: whether it is like `s`, in which ``%``
@@ -104,11 +104,11 @@ import attrs
 __all__ = [
     "ALL",
     "Code",
+    "CompiledExpressions",
     "Field",
     "Function",
     "Instruction",
     "Kind",
-    "MatchValues",
     "Op",
     "Slot",
     "Type",
@@ -253,7 +253,7 @@ class Slot:
 
 
 @attrs.frozen
-class MatchValues:
+class CompiledExpressions:
     """
     All match expressions of a pattern, as the module says.
 

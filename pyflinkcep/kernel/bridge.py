@@ -8,7 +8,7 @@ import os
 from typing import Any, Protocol
 
 from pyflinkcep.expressions.literals import like_regex
-from pyflinkcep.expressions.program import MatchValues, Op, Slot, Type
+from pyflinkcep.expressions.program import CompiledExpressions, Op, Slot, Type
 from pyflinkcep.expressions.tree import WHOLE
 from pyflinkcep.kernel.callbacks import KernelHelper
 from pyflinkcep.nfa import NFA
@@ -213,7 +213,7 @@ def make_kernel(
     limit: PartialMatchLimit | None = None,
     processing_time: bool = False,
     sets_timers: bool = True,
-    values: MatchValues | None = None,
+    expressions: CompiledExpressions | None = None,
 ) -> Kernel | None:
     """
     Make a kernel for a pattern.
@@ -230,7 +230,7 @@ def make_kernel(
         Whether the clock counts instead of the events' own times.
     sets_timers : bool
         Whether keys remember when to be woken without an event.
-    values : MatchValues, optional
+    expressions : CompiledExpressions, optional
         What the pattern's match expressions need.
 
     Returns
@@ -249,8 +249,8 @@ def make_kernel(
     kernel: Kernel = module.Kernel(
         helper,
         tuple((t.gap_ms, stages[t.state.stage], t.is_pending) for t in tables),
-        tuple(_atom(atom, values) for atom in atoms),
-        () if values is None else tuple(slot_spec(slot, stages) for slot in values.slots),
+        tuple(_atom(atom, expressions) for atom in atoms),
+        () if expressions is None else tuple(slot_spec(slot, stages) for slot in expressions.slots),
         tuple(stages),
         start=tables.index(nfa.start),
         final=tables.index(nfa.final),
@@ -262,14 +262,16 @@ def make_kernel(
         limit=0 if limit is None else min(limit.most, _MOST_PARTIALS),
         drop_oldest=limit is not None and limit.policy == "dropOldest",
         sets_timers=sets_timers,
-        ansi=values is not None and values.ansi,
+        ansi=expressions is not None and expressions.ansi,
     )
     return kernel
 
 
-def _atom(atom: Atom, values: MatchValues | None) -> tuple[Any, ...]:
-    if atom.expression is not None and values is not None:
-        code = tuple(instruction(op, operand) for op, operand in values.programs[atom.expression])
+def _atom(atom: Atom, expressions: CompiledExpressions | None) -> tuple[Any, ...]:
+    if atom.expression is not None and expressions is not None:
+        code = tuple(
+            instruction(op, operand) for op, operand in expressions.programs[atom.expression]
+        )
         return _EXPRESSION, 0, 0, None, code
     return (_OF_EVENT if atom.bit else _OF_MATCH), *in_word(atom.bit), atom.function, ()
 

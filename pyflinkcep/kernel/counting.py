@@ -150,7 +150,7 @@ def _code(code: Code) -> tuple[Any, ...]:
 
 def _slots(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
     stages = {part.variable: number for number, part in enumerate(automaton.query.positive)}
-    return (slot_spec(slot, stages) for slot in automaton.values.slots)
+    return (slot_spec(slot, stages) for slot in automaton.expressions.slots)
 
 
 @attrs.frozen
@@ -187,13 +187,13 @@ def rise_of(automaton: SaseAutomaton, component: int) -> Rise | None:
     if rise is None:
         return None
     slot, found = rise
-    own = automaton.values.slots[slot]
+    own = automaton.expressions.slots[slot]
     names = [part.variable for part in automaton.query.positive]
     if own != Slot(Function.LAST, names[component], found.field, own.type):
         return None
     later = [asked for edge in _edges(automaton) for asked in edge[component + 1 :]]
     read = frozenset().union(*(asked.reads for asked in later), automaton.partition.reads)
-    taken = {n for n in read if automaton.values.slots[n].stage in names[: component + 1]}
+    taken = {n for n in read if automaton.expressions.slots[n].stage in names[: component + 1]}
     return None if taken else found
 
 

@@ -10,7 +10,7 @@ import attrs
 
 from pyflinkcep.expressions.codegen import MatchFunctions, generated
 from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.program import Code, Kind, MatchValues, Op
+from pyflinkcep.expressions.program import Code, CompiledExpressions, Kind, Op
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Constant,
@@ -102,7 +102,7 @@ class SaseAutomaton:
         The negated components.
     fields : tuple of str
         The attributes that :data:`Fields` hold, in order.
-    values : MatchValues
+    expressions : CompiledExpressions
         The programs, fields and slots.
     functions : MatchFunctions
         The slots' first values and changes.
@@ -120,7 +120,7 @@ class SaseAutomaton:
     partition: Asked
     negatives: tuple[Negative, ...]
     fields: tuple[str, ...]
-    values: MatchValues
+    expressions: CompiledExpressions
     functions: MatchFunctions
     updates: tuple[Callable[[Slots, Fields], Slots] | None, ...]
 
@@ -172,13 +172,13 @@ class _Compiler:
             for part in query.components
             if part.negated
         }
-        values = compiled(
+        expressions = compiled(
             [(self._where[text], e) for text, e in self._expressions.items()],
             {column_sql(name): kind for name, kind in kinds.items()},
             ansi,
         )
-        functions = generated(values)
-        asked = _Handout(values, functions)
+        functions = generated(expressions)
+        asked = _Handout(expressions, functions)
         return SaseAutomaton(
             query,
             tuple(part.type for part in query.positive),
@@ -189,8 +189,8 @@ class _Compiler:
             tuple(asked(texts[2]) for texts in own),
             asked(partition),
             tuple(self._negative(name, asked(texts)) for name, texts in absent.items()),
-            tuple(field.sql.strip("`") for field in values.fields),
-            values,
+            tuple(field.sql.strip("`") for field in expressions.fields),
+            expressions,
             functions,
             tuple(functions.updates.get(name, functions.other) for name in self._names),
         )
@@ -259,18 +259,18 @@ def _has_aggregate(tree: Part) -> bool:
 class _Handout:
     """Hands out compiled conditions by their texts."""
 
-    values: MatchValues
+    expressions: CompiledExpressions
     functions: MatchFunctions
 
     def __call__(self, texts: tuple[str | None, str | None]) -> Asked:
         alone, joint = (None if text is None else self.functions.conditions[text] for text in texts)
         reads = () if texts[1] is None else self._reads(texts[1])
-        programs = self.values.programs
+        programs = self.expressions.programs
         codes: Any = tuple(() if text is None else programs[text] for text in texts)
         return Asked(alone, joint, frozenset(reads), codes)
 
     def _reads(self, text: str) -> Iterator[int]:
-        for op, operand in self.values.programs[text]:
+        for op, operand in self.expressions.programs[text]:
             if op is Op.SLOT:
                 assert isinstance(operand, int)
                 yield operand

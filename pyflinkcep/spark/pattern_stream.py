@@ -357,7 +357,9 @@ class PatternStream:
         late = None if self._late_tag is None else self._late_tag.name
         if late is not None:
             add_output(consumer.schemas, late, self._dataframe.schema)
-        how = self._evaluation_of().chosen(job.nfa, job.values, consumer.wants_timeouts, sees_order)
+        how = self._evaluation_of().chosen(
+            job.nfa, job.expressions, consumer.wants_timeouts, sees_order
+        )
         if not self._dataframe.isStreaming:
             run = run_lists if how.name == EVENT_LISTS else run_batch
             return CepDataFrame(run(job, consumer), consumer.schemas, job.name)

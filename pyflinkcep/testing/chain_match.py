@@ -11,8 +11,8 @@ import numpy as np
 
 from pyflinkcep.evaluation.patterns import chain_frames, chosen_for_pattern
 from pyflinkcep.eventlists.chain import ChainEvents, PatternChain
-from pyflinkcep.expressions.local_match import local_match_values
-from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.expressions.local_match import local_expressions
+from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.nfa.atoms import Atom
@@ -48,9 +48,9 @@ def chain_matches(
     """
     here = evaluated_here(pattern, given)
     nfa = NFACompiler.compile(here)
-    values, fields = _values(nfa, given)
-    chosen_for_pattern(here, nfa, values, EVENT_LISTS)
-    chain = PatternChain.of(here, nfa, values)
+    expressions, fields = _expressions(nfa, given)
+    chosen_for_pattern(here, nfa, expressions, EVENT_LISTS)
+    chain = PatternChain.of(here, nfa, expressions)
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     places = [numbers[key] for key in keys]
     order = sorted(range(len(given)), key=lambda at: (places[at], times[at]))
@@ -81,12 +81,12 @@ class _Seen:
         return [self.fields(event)[number] for event in self.events]
 
 
-def _values(
+def _expressions(
     nfa: NFA, given: Sequence[Any]
-) -> tuple[MatchValues | None, Callable[[Any], Sequence[Any]]]:
+) -> tuple[CompiledExpressions | None, Callable[[Any], Sequence[Any]]]:
     named = [
         (f"stage {atom.stage!r}", atom.condition)
         for atom in nfa.atoms
         if isinstance(atom.condition, MatchExpression)
     ]
-    return local_match_values(named, given) if named else (None, lambda _: ())
+    return local_expressions(named, given) if named else (None, lambda _: ())

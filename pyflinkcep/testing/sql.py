@@ -19,7 +19,7 @@ from pyflinkcep.conditions import (
 from pyflinkcep.errors import CepError, NotSupportedError
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.evaluator import event_condition
-from pyflinkcep.expressions.local_match import local_match_values
+from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.nfa import NFA, Expressions
 from pyflinkcep.pattern import Pattern
@@ -123,8 +123,8 @@ def expressions_over_stages(nfa: NFA, examples: Sequence[Any]) -> Expressions | 
             f"{named[0][0]}: the condition {named[0][1]!r} needs the types of its columns",
             "give the harness some events: examples=[...]",
         )
-    values, fields = local_match_values(named, examples)
-    return Expressions(generated(values), fields)
+    expressions, fields = local_expressions(named, examples)
+    return Expressions(generated(expressions), fields)
 
 
 # --- by Spark

@@ -113,7 +113,7 @@ def by_kernel(query: str, types: np.ndarray, prices: np.ndarray) -> tuple[float,
     kinds = {sql: Kind.DOUBLE if "." in sql else Kind.BIGINT for sql in parts}
     values = compiled(asked, kinds, False)
     simple = [a for a in nfa.atoms if isinstance(a.condition, ExpressionCondition)]
-    kernel = make_kernel(nfa, sum(a.bit for a in simple), values=values, sets_timers=False)
+    kernel = make_kernel(nfa, sum(a.bit for a in simple), expressions=values, sets_timers=False)
     if kernel is None:
         raise SystemExit("there is no compiled kernel here")
     times = np.arange(len(types), dtype=np.int64) * 1000

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyflinkcep import CepError, NotSupportedError, Pattern
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.evaluator import event_function
-from pyflinkcep.expressions.local_match import local_match_values
+from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.nfa import EventEvaluation, NFACompiler
 from pyflinkcep.nfa.atoms import known_bits
@@ -46,7 +46,7 @@ def matched(pattern: Pattern, rows: list[dict[str, Any]]) -> list[dict[str, list
     """The matches of a pattern with SQL conditions on the events of one key."""
     nfa = NFACompiler.compile(pattern, False)
     asked = [(a.stage, a.condition) for a in nfa.atoms if isinstance(a.condition, MatchExpression)]
-    values, fields = local_match_values(asked, rows, False)
+    values, fields = local_expressions(asked, rows, False)
     known = [(a.bit, event_function(a.condition.text)) for a in nfa.atoms if a.bit]
     evaluation = EventEvaluation(
         known=known_bits(nfa.atoms), expressions=Expressions(generated(values), fields)

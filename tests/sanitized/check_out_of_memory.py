@@ -24,7 +24,7 @@ from pyflinkcep.sase.table import EventTable
 from tests.conformance.sql_cases import standard_cases
 from tests.kernel_harness import KernelRun
 from tests.shorthand import parse
-from tests.unit.expressions.test_match_expressions import values_of
+from tests.unit.expressions.test_match_expressions import compiled_from
 from tests.unit.kernel.test_expressions import kernel_answer
 from tests.unit.match_recognize.lists import answer
 
@@ -138,15 +138,17 @@ def test_every_allocation(name: str, limit: PartialMatchLimit | None) -> None:
 
 def test_every_allocation_of_expressions() -> None:
     """The same for what partial matches count, and for the texts that it holds."""
-    values = values_of("last(a.s) || 'x' like 'q%' and sum(a.n) + count(match.n) > first(a.n)")
+    expressions = compiled_from(
+        "last(a.s) || 'x' like 'q%' and sum(a.n) + count(match.n) > first(a.n)"
+    )
     taken: Any = [("a", {}), ("a", {}), ("c", {})]
     by_sql = {"s": ["q1", None, "q2", "z"], "n": [1, 2, 3, 4]}
-    rows = [[by_sql[field.sql][at] for field in values.fields] for at in range(4)]
-    expected = kernel_answer(values, taken, rows)
+    rows = [[by_sql[field.sql][at] for field in expressions.fields] for at in range(4)]
+    expected = kernel_answer(expressions, taken, rows)
     gc.collect()
     before, failures = _module.live(), 0
 
-    for allowed, error in _failing(lambda: kernel_answer(values, taken, rows)):
+    for allowed, error in _failing(lambda: kernel_answer(expressions, taken, rows)):
         assert isinstance(error, OutOfMemoryError)
         error.__traceback__ = None
         gc.collect()
@@ -154,7 +156,7 @@ def test_every_allocation_of_expressions() -> None:
         failures += 1
 
     assert failures > 30
-    assert kernel_answer(values, taken, rows) == expected
+    assert kernel_answer(expressions, taken, rows) == expected
 
 
 @pytest.mark.parametrize("what", ["joins", "counts", "rising"])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pyflinkcep.conditions import ExpressionCondition
-from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom
 
@@ -20,9 +20,9 @@ __all__ = [
     "VALUE",
     "Flags",
     "Ints",
+    "field_names",
     "quoted",
     "spark_atoms",
-    "value_names",
 ]
 
 PREFIX = "__cep_"
@@ -59,9 +59,11 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
-def value_names(values: MatchValues | None) -> tuple[str, ...]:
+def field_names(expressions: CompiledExpressions | None) -> tuple[str, ...]:
     """Return the names of the columns of the fields that match expressions use."""
-    return tuple(f"{VALUE}{number}" for number in range(len(values.fields) if values else 0))
+    return tuple(
+        f"{VALUE}{number}" for number in range(len(expressions.fields) if expressions else 0)
+    )
 
 
 def spark_atoms(nfa: NFA) -> list[Atom]:

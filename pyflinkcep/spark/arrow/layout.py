@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.spark.arrow.answers import read_bits
 from pyflinkcep.spark.arrow.columns import Ints
 
@@ -41,7 +41,7 @@ class Layout:
         Units of the time column in a millisecond, None for bigint milliseconds.
     bit_columns : tuple of str
         The answers of the conditions that Spark evaluated, none if there are no such conditions.
-    values : MatchValues or None
+    expressions : CompiledExpressions or None
         The match expressions; the columns of their fields are part of the payload.
     """
 
@@ -54,7 +54,7 @@ class Layout:
     time_column: str | None
     time_unit: int | None
     bit_columns: tuple[str, ...]
-    values: MatchValues | None = None
+    expressions: CompiledExpressions | None = None
 
     def times_ms(self, table: pa.Table) -> Ints:
         """Return the events' times in epoch milliseconds; see :meth:`times`."""

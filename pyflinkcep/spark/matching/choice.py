@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pyflinkcep.expressions.codegen import generated
-from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.kernel import make_kernel
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import known_bits
@@ -20,7 +20,7 @@ def make_matcher(
     nfa: NFA,
     wants_timeouts: bool,
     limit: PartialMatchLimit | None,
-    values: MatchValues | None,
+    expressions: CompiledExpressions | None,
     processing_time: bool = False,
     is_stream: bool = False,
 ) -> Matcher:
@@ -35,7 +35,7 @@ def make_matcher(
         Whether timeouts are wanted.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
-    values : MatchValues or None
+    expressions : CompiledExpressions or None
         What the pattern's match expressions need.
     processing_time : bool
         Whether the clock counts instead of the events' own times.
@@ -43,9 +43,11 @@ def make_matcher(
         Whether keys wait for watermarks.
     """
     known = known_bits(nfa.atoms)
-    kernel = make_kernel(nfa, known, limit, processing_time, sets_timers=is_stream, values=values)
+    kernel = make_kernel(
+        nfa, known, limit, processing_time, sets_timers=is_stream, expressions=expressions
+    )
     if kernel is not None:
         return KernelMatcher(kernel, list(nfa.stages), processing_time)
     rules = CepOperator(nfa, None, processing_time, limit)
-    functions = None if values is None else generated(values)
+    functions = None if expressions is None else generated(expressions)
     return PythonMatcher(rules, wants_timeouts, known, functions)

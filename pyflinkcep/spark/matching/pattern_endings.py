@@ -55,8 +55,8 @@ class PatternEndingMatcher:
         self._layout = layout
         self._rows = rows
         self._functions: MatchFunctions | None = None
-        if layout.values is not None:
-            self._functions = generated(layout.values)
+        if layout.expressions is not None:
+            self._functions = generated(layout.expressions)
         self._made: list[pa.Table] = []
 
     def set_events(self, store: EventStore) -> None:
@@ -95,7 +95,7 @@ class PatternEndingMatcher:
         own = self._store.take(handles).combine_chunks()
         times = self._layout.times_ms(own)
         payloads = self._rows.payloads(own, self._nfa.stages)
-        runs = PatternRuns(self._nfa, payloads, self._layout.values, self._functions)
+        runs = PatternRuns(self._nfa, payloads, self._layout.expressions, self._functions)
         ended = list(self._ended(runs, own, handles, times, held, before, watermark))
         by_event: dict[tuple[int, int | None], list[Any]] = {}
         for at, time, payload in ended:

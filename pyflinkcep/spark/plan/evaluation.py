@@ -10,13 +10,13 @@ from pyspark.sql import DataFrame
 
 from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.evaluation.patterns import chosen_for_pattern
-from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase.evaluation import EVENT_LISTS, Evaluation
 from pyflinkcep.spark.matching.order import TieOrder
-from pyflinkcep.spark.plan.expressions import match_values
+from pyflinkcep.spark.plan.expressions import compiled_expressions
 
 __all__ = ["PatternEvaluation"]
 
@@ -54,7 +54,11 @@ class PatternEvaluation:
     asked: str
 
     def chosen(
-        self, nfa: NFA, values: MatchValues | None, wants_timeouts: bool, sees_order: bool
+        self,
+        nfa: NFA,
+        expressions: CompiledExpressions | None,
+        wants_timeouts: bool,
+        sees_order: bool,
     ) -> Evaluation:
         """
         Return how matches are found.
@@ -65,17 +69,19 @@ class PatternEvaluation:
             If lists were asked for and could answer otherwise than the automaton; says why.
         """
         obstacle = next((why for why, there in self._obstacles(nfa, wants_timeouts) if there), "")
-        return chosen_for_pattern(self.pattern, nfa, values, self.asked, obstacle, sees_order)
+        return chosen_for_pattern(self.pattern, nfa, expressions, self.asked, obstacle, sees_order)
 
     def explained(self) -> dict[str, Evaluation]:
         """Return how matches are found for each way to use them."""
         nfa = NFACompiler.compile(self.pattern)
-        values = None if self.dataframe.isStreaming else match_values(nfa, self.dataframe)
+        expressions = (
+            None if self.dataframe.isStreaming else compiled_expressions(nfa, self.dataframe)
+        )
         free = self
         if self.asked == EVENT_LISTS:  # where that is refused, say why instead
             free = attrs.evolve(self, asked="auto")
-            self.chosen(nfa, values, *_WAYS["toDF(), select() and flatSelect()"])
-        return {way: free.chosen(nfa, values, *seen) for way, seen in _WAYS.items()}
+            self.chosen(nfa, expressions, *_WAYS["toDF(), select() and flatSelect()"])
+        return {way: free.chosen(nfa, expressions, *seen) for way, seen in _WAYS.items()}
 
     def _obstacles(self, nfa: NFA, wants_timeouts: bool) -> Iterator[tuple[str, bool]]:
         """Yield what keeps lists from answering, whatever the pattern, and whether it does."""

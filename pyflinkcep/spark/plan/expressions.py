@@ -20,14 +20,14 @@ from pyspark.sql.types import (
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.program import Kind, MatchValues
+from pyflinkcep.expressions.program import CompiledExpressions, Kind
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom
-from pyflinkcep.spark.arrow.columns import value_names
+from pyflinkcep.spark.arrow.columns import field_names
 from pyflinkcep.spark.plan.analysis import analysed, where
 
-__all__ = ["kind_of", "machine_column", "match_values", "value_columns"]
+__all__ = ["compiled_expressions", "field_columns", "kind_of", "machine_column"]
 
 _KINDS: dict[type[DataType], Kind] = {
     IntegralType: Kind.BIGINT,
@@ -50,7 +50,7 @@ _MOST_EXACT_DIGITS = 15
 """Decimals of so many digits are told apart by the nearest doubles."""
 
 
-def match_values(nfa: NFA, dataframe: DataFrame) -> MatchValues | None:
+def compiled_expressions(nfa: NFA, dataframe: DataFrame) -> CompiledExpressions | None:
     """
     Compile the match expressions of a pattern for the types of its events.
 
@@ -101,12 +101,12 @@ def kind_of(type_: DataType) -> Kind | None:
     return next((kind for known, kind in _KINDS.items() if isinstance(type_, known)), None)
 
 
-def value_columns(values: MatchValues | None) -> dict[str, Column]:
+def field_columns(expressions: CompiledExpressions | None) -> dict[str, Column]:
     """Return the columns of the fields, by name."""
-    fields = values.fields if values else ()
+    fields = expressions.fields if expressions else ()
     return {
         name: machine_column(field.sql, field.kind)
-        for name, field in zip(value_names(values), fields, strict=True)
+        for name, field in zip(field_names(expressions), fields, strict=True)
     }
 
 

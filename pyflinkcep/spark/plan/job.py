@@ -8,14 +8,14 @@ from collections.abc import Mapping
 import attrs
 from pyspark.sql import Column, DataFrame
 
-from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.nfa import NFA
 from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.plan.conditions import bit_columns, check_conditions
-from pyflinkcep.spark.plan.expressions import match_values, value_columns
+from pyflinkcep.spark.plan.expressions import compiled_expressions, field_columns
 from pyflinkcep.spark.plan.interpreter import check_workers
 from pyflinkcep.spark.plan.source import EventSource
 
@@ -56,7 +56,7 @@ class Job:
         The compiled pattern.
     source : EventSource
         The events.
-    values : MatchValues or None
+    expressions : CompiledExpressions or None
         The fields of the events that match expressions use.
     comparator : callable, OrderColumns or None
         Orders events of equal time, which otherwise keep their order in the source.
@@ -67,7 +67,7 @@ class Job:
     pattern: Pattern
     nfa: NFA
     source: EventSource
-    values: MatchValues | None
+    expressions: CompiledExpressions | None
     comparator: TieOrder | None
     limit: PartialMatchLimit | None
 
@@ -90,9 +90,9 @@ class Job:
             workers cannot import this package.
         """
         check_workers(source.dataframe.sparkSession)
-        values = match_values(nfa, source.dataframe)
+        expressions = compiled_expressions(nfa, source.dataframe)
         check_conditions(nfa, source.dataframe)
-        return cls(pattern, nfa, source, values, comparator, limit)
+        return cls(pattern, nfa, source, expressions, comparator, limit)
 
     @property
     def name(self) -> str:
@@ -115,6 +115,6 @@ class Job:
             Whether the key's number is needed even if the key is a whole number itself.
         """
         bits = bit_columns(self.nfa)
-        layout = source.layout(tuple(bits), always_hash, self.values)
-        added = {**source.key_hash(always_hash), **value_columns(self.values), **more, **bits}
+        layout = source.layout(tuple(bits), always_hash, self.expressions)
+        added = {**source.key_hash(always_hash), **field_columns(self.expressions), **more, **bits}
         return Prepared(source.prepare(added), layout)

@@ -17,8 +17,8 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.expressions.program import MatchValues
-from pyflinkcep.spark.arrow.columns import HASH, PREFIX, quoted, value_names
+from pyflinkcep.expressions.program import CompiledExpressions
+from pyflinkcep.spark.arrow.columns import HASH, PREFIX, field_names, quoted
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.plan.keys import KeyColumn, check_exists, check_type, resolve_keys
@@ -152,7 +152,7 @@ class EventSource:
         self,
         bit_columns: Sequence[str],
         always_hash: bool = False,
-        values: MatchValues | None = None,
+        expressions: CompiledExpressions | None = None,
     ) -> Layout:
         """Return where things are in what :meth:`prepare` returns, :meth:`key_hash` among it."""
         signature = [key.signature for key in self.keys]
@@ -161,14 +161,14 @@ class EventSource:
         return Layout(
             pattern=self.pattern,
             schema=StructType([self.dataframe.schema[name] for name in self.event_columns]),
-            payload=(*self.payload_columns, *value_names(values)),
+            payload=(*self.payload_columns, *field_names(expressions)),
             key_names=tuple(key.name for key in self.keys),
             key_columns=tuple(key.column for key in self.keys),
             key_signature=tuple(signature),
             time_column=self.time_column,
             time_unit=self.time_unit,
             bit_columns=tuple(bit_columns),
-            values=values,
+            expressions=expressions,
         )
 
     def prepare(self, extra: dict[str, Column]) -> DataFrame:

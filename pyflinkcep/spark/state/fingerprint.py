@@ -11,7 +11,7 @@ from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.nfa import NFA
 from pyflinkcep.spark.arrow.layout import Layout
 
-__all__ = ["LASTING", "answers", "changes", "fingerprint", "values"]
+__all__ = ["LASTING", "answers", "changes", "field_numbers", "fingerprint"]
 
 LASTING = ("key", "time column", "columns", "computed columns", "key groups")
 """What queued events depend on, so that no restart can change it."""
@@ -68,7 +68,8 @@ def fingerprint(
             facts[f"condition {number} (stage {atom.stage})"] = atom.condition.text
         elif atom.expression is not None:
             facts[f"match expression {number} (stage {atom.stage})"] = atom.expression
-    for number, field in enumerate(layout.values.fields if layout.values is not None else ()):
+    expressions = layout.expressions
+    for number, field in enumerate(expressions.fields if expressions is not None else ()):
         facts[f"value {number}"] = field.sql
     return facts
 
@@ -79,7 +80,7 @@ def answers(stored: Mapping[str, str]) -> dict[str, int]:
     return {text: 1 << int(what[1]) for what, text in words if what[0] == "condition"}
 
 
-def values(stored: Mapping[str, str]) -> dict[str, int]:
+def field_numbers(stored: Mapping[str, str]) -> dict[str, int]:
     """Return the number of each field of match expressions, by its SQL, of a fingerprint."""
     words = ((what.split(), text) for what, text in stored.items())
     return {text: int(what[1]) for what, text in words if what[0] == "value"}

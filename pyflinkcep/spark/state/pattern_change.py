@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.errors import PatternChangedError
-from pyflinkcep.expressions.program import MatchValues
+from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import in_word
 from pyflinkcep.spark.arrow.answers import bit_name, bit_names
 from pyflinkcep.spark.arrow.columns import BITS, VALUE, Ints, spark_atoms
-from pyflinkcep.spark.state.fingerprint import answers, values
+from pyflinkcep.spark.state.fingerprint import answers, field_numbers
 
 __all__ = ["requeued", "still_droppable"]
 
@@ -24,7 +24,7 @@ def requeued(
     schema: pa.Schema,
     fingerprint: Mapping[str, str],
     nfa: NFA,
-    expressions: MatchValues | None = None,
+    expressions: CompiledExpressions | None = None,
 ) -> pa.Table:
     """
     Return queued events as another pattern needs them.
@@ -39,7 +39,7 @@ def requeued(
         The fingerprint of the pattern they were queued for.
     nfa : NFA
         The pattern at work.
-    expressions : MatchValues, optional
+    expressions : CompiledExpressions, optional
         Its match expressions.
 
     Raises
@@ -52,7 +52,7 @@ def requeued(
     new = table.select(others)
     for name, bits in _bits(table, answers(fingerprint), nfa).items():
         new = new.append_column(name, pa.array(bits))
-    known = values(fingerprint)
+    known = field_numbers(fingerprint)
     for number, field in enumerate(expressions.fields if expressions is not None else ()):
         if field.sql not in known:
             raise _not_asked(table, f"{field.sql!r}, which a condition needs")

@@ -78,7 +78,7 @@ class _Partition:
         self._reader = RowReader(task.layout.schema)
         self._rules = CepOperator(nfa)
         self._matcher = make_matcher(
-            nfa, task.consumer.wants_timeouts, task.limit, task.layout.values
+            nfa, task.consumer.wants_timeouts, task.limit, task.layout.expressions
         )
         self._last: pa.Table | None = None
 

@@ -60,7 +60,7 @@ class ChainTask:
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the events of a partition; yield its output."""
         nfa = NFACompiler.compile(self.pattern)
-        chain = PatternChain.of(self.pattern, nfa, self.layout.values)
+        chain = PatternChain.of(self.pattern, nfa, self.layout.expressions)
         with (
             running(self.layout.pattern) as context,
             opened(self.consumer, context, "a function"),

@@ -57,9 +57,9 @@ class _KeyedRuns:
             yield own, store, self._ended(own, store, payloads(own))
 
     def _ended(self, events: pa.Table, store: EventStore, payloads: Payloads) -> Iterator[Ended]:
-        values = self.layout.values
-        functions = None if values is None else generated(values)
-        runs = PatternRuns(self.nfa, payloads, values, functions)
+        expressions = self.layout.expressions
+        functions = None if expressions is None else generated(expressions)
+        runs = PatternRuns(self.nfa, payloads, expressions, functions)
         known = known_bits(self.nfa.atoms)
         evaluation = EventEvaluation(store.row, known)
         bits = self.layout.bits(events)

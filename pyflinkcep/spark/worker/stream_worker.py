@@ -100,14 +100,14 @@ class StreamTask(BucketTask):
             self.nfa,
             plan.wants_timeouts,
             plan.limit,
-            plan.layout.values,
+            plan.layout.expressions,
             plan.processing_time,
             is_stream=True,
         )
 
     def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
         """Return queued events with the answers to this pattern's conditions."""
-        return requeued(table, self.schema, fingerprint, self.nfa, self.layout.values)
+        return requeued(table, self.schema, fingerprint, self.nfa, self.layout.expressions)
 
     def still_droppable(self, dropped: Iterable[int], fingerprint: Mapping[str, str]) -> list[int]:
         """Return the bits of dropped events as this pattern counts conditions."""

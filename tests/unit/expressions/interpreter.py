@@ -7,7 +7,7 @@ import math
 import operator
 from typing import Any
 
-from pyflinkcep.expressions.program import ALL, Code, Function, MatchValues, Op, Slot, Type
+from pyflinkcep.expressions.program import ALL, Code, CompiledExpressions, Function, Op, Slot, Type
 from pyflinkcep.expressions.tree import WHOLE
 
 
@@ -142,17 +142,17 @@ def passing(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
     return b if order(b, a) == (-1 if op is Op.LEAST else 1) else a
 
 
-def accumulated(values: MatchValues, events: Any) -> list[Any]:
+def accumulated(expressions: CompiledExpressions, events: Any) -> list[Any]:
     """Compute every slot anew from all events (stage, fields)."""
-    return [_slot(values, slot, events) for slot in values.slots]
+    return [_slot(expressions, slot, events) for slot in expressions.slots]
 
 
-def _slot(values: MatchValues, slot: Slot, events: Any) -> Any:
+def _slot(expressions: CompiledExpressions, slot: Slot, events: Any) -> Any:
     seen = [fields for stage, fields in events if slot.stage in (stage, WHOLE)]
     if slot.field == ALL:
         return len(seen)
     given = [fields[slot.field] for fields in seen]
-    if slot.type == Type.FLOAT and values.fields[slot.field].kind.type == Type.INT:
+    if slot.type == Type.FLOAT and expressions.fields[slot.field].kind.type == Type.INT:
         given = [None if v is None else float(v) for v in given]
     if slot.function in (Function.FIRST, Function.LAST):
         in_order = given if slot.function is Function.FIRST else given[::-1]
@@ -166,7 +166,7 @@ def _slot(values: MatchValues, slot: Slot, events: Any) -> Any:
     for value in known[1:]:
         if slot.function is Function.SUM:
             found = found + value
-            found = fitted(found, values.ansi) if slot.type == Type.INT else found
+            found = fitted(found, expressions.ansi) if slot.type == Type.INT else found
         else:
             wanted = -1 if slot.function is Function.MIN else 1
             found = value if order(value, found) == wanted else found

@@ -14,7 +14,7 @@ import pytest
 
 from pyflinkcep.errors import ConditionError, InputError, NotSupportedError
 from pyflinkcep.expressions.evaluator import event_condition, event_function
-from pyflinkcep.expressions.local_match import local_match_values
+from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.parser import sql_condition
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tokens import SqlSyntaxError
@@ -121,11 +121,11 @@ def test_fields_of_match_expressions() -> None:
         "or last(a.n > 0) or last(a.c) > 0.5"
     )
     expression: Any = sql_condition(text)
-    values, fields = local_match_values(
+    expressions, fields = local_expressions(
         [("here", expression)], [{**e, "c": Decimal("0.5")} for e in events]
     )
 
-    kinds = {field.sql: field.kind for field in values.fields}
+    kinds = {field.sql: field.kind for field in expressions.fields}
     assert kinds == {
         "x": Kind.DOUBLE, "s": Kind.STRING, "i": Kind.INTERVAL, "d": Kind.DATE, "n": Kind.BIGINT,
         "cast(t as timestamp_ntz)": Kind.TIMESTAMP_NTZ, "n > 0": Kind.BOOLEAN, "c": Kind.DECIMAL,
@@ -142,4 +142,4 @@ def test_values_of_several_types_are_refused() -> None:
     expression: Any = sql_condition("x > max(a.x)")
 
     with pytest.raises(InputError, match="'x': expected values of one type, got bigint and string"):
-        local_match_values([("here", expression)], [{"x": 1}, {"x": "a"}])
+        local_expressions([("here", expression)], [{"x": 1}, {"x": "a"}])

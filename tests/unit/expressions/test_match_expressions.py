@@ -15,7 +15,7 @@ from pyflinkcep.errors import ConditionError, InputError
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.parser import Scope, sql_condition
-from pyflinkcep.expressions.program import ALL, Function, Kind, MatchValues, Slot, Type
+from pyflinkcep.expressions.program import ALL, CompiledExpressions, Function, Kind, Slot, Type
 from pyflinkcep.nfa import Expressions, NFACompiler
 from pyflinkcep.operator import CepOperator
 from pyflinkcep.pattern import Pattern
@@ -29,7 +29,7 @@ KINDS = {
 }  # fmt: skip
 
 
-def values_of(text: str, ansi: bool = True) -> MatchValues:
+def compiled_from(text: str, ansi: bool = True) -> CompiledExpressions:
     """Compile one expression."""
     expression: Any = sql_condition(text)
     return compiled([("here", expression)], KINDS, ansi)
@@ -37,7 +37,7 @@ def values_of(text: str, ansi: bool = True) -> MatchValues:
 
 def program(text: str) -> str:
     """Return a program as text."""
-    (code,) = values_of(text).programs.values()
+    (code,) = compiled_from(text).programs.values()
     return " ".join(op.name if arg is None else f"{op.name}:{_said(arg)}" for op, arg in code)
 
 
@@ -103,11 +103,11 @@ def test_programs(text: str, expected: str) -> None:
 def test_fields_and_slots_are_shared() -> None:
     """Equal SQL is one field, equal accumulators are one slot, across the pattern."""
     texts = ["x > avg(a.x) and count(a) > 1", "sum(a.x) > first(a.n)", "x < count(a.x)"]
-    expressions: Any = [("here", sql_condition(text)) for text in texts]
-    values = compiled(expressions, KINDS, True)
+    conditions: Any = [("here", sql_condition(text)) for text in texts]
+    expressions = compiled(conditions, KINDS, True)
 
-    assert [field.sql for field in values.fields] == ["x", "n"]
-    assert values.slots == (
+    assert [field.sql for field in expressions.fields] == ["x", "n"]
+    assert expressions.slots == (
         Slot(Function.SUM, "a", 0, Type.FLOAT),
         Slot(Function.COUNT, "a", 0, Type.INT),
         Slot(Function.COUNT, "a", ALL, Type.INT),
@@ -142,7 +142,7 @@ def test_fields_and_slots_are_shared() -> None:
 def test_types_that_do_not_go_together_are_refused(text: str, said: str) -> None:
     """The message names the condition and the part."""
     with pytest.raises(InputError) as caught:
-        values_of(text)
+        compiled_from(text)
 
     assert said in caught.value.message
     assert caught.value.message.startswith(f"here: the condition {text!r}")
@@ -196,7 +196,7 @@ def truths(draw: Any, depth: int = 2) -> str:
 
 
 @st.composite
-def compiled_expressions(draw: Any) -> tuple[MatchValues, list[str]]:
+def compiled_expressions(draw: Any) -> tuple[CompiledExpressions, list[str]]:
     """Return a compiled expression whose parts about one event are plain columns."""
     text = f"coalesce(max(a.n), 0) >= 0 and last(c.m) is null or {draw(truths())}"
     expression: Any = sql_condition(text)
@@ -225,14 +225,14 @@ def test_generated_functions_do_what_the_programs_say(
     given_: Any, taken: list[tuple[str, dict[str, Any]]], event: dict[str, Any]
 ) -> None:
     """Slots kept event by event and generated functions agree with the definition."""
-    values, parts = given_
+    expressions, parts = given_
     more = {part: 1 if _kind_of(part) is Kind.BOOLEAN else 2.5 for part in parts}
 
     def fields(row: dict[str, Any]) -> list[Any]:
-        return [{**row, **more}[field.sql] for field in values.fields]
+        return [{**row, **more}[field.sql] for field in expressions.fields]
 
-    (code,) = values.programs.values()
-    functions = generated(values)
+    (code,) = expressions.programs.values()
+    functions = generated(expressions)
     (holds,) = functions.conditions.values()
     events = [(stage, fields(row)) for stage, row in taken]
 
@@ -244,7 +244,7 @@ def test_generated_functions_do_what_the_programs_say(
         return holds(fields(event), slots)
 
     def anew() -> bool:
-        return run(code, fields(event), accumulated(values, events), values.ansi)
+        return run(code, fields(event), accumulated(expressions, events), expressions.ansi)
 
     assert outcome(incremental) == outcome(anew)
 
@@ -284,22 +284,22 @@ def test_the_event_at_hand_counts(
     if isinstance(condition, RichAndCondition):
         condition = condition.nestedConditions[1]
     parts = {part: KINDS.get(part, Kind.BOOLEAN) for part in condition.event_parts()}
-    values = compiled([("here", condition)], parts, False)
+    expressions = compiled([("here", condition)], parts, False)
     without: Any = sql_condition(text, "", Scope(SCOPE.stages, has_event=False))
     plain = compiled([("here", without)], KINDS, False)
 
-    def fields(of: MatchValues, row: dict[str, Any]) -> list[Any]:
+    def fields(of: CompiledExpressions, row: dict[str, Any]) -> list[Any]:
         return [row.get(field.sql) for field in of.fields]
 
     if any(kind is Kind.BOOLEAN for part, kind in parts.items() if part not in KINDS):
         reject()  # an OR of the event alone
     (expected,) = plain.programs.values()
-    (holds,) = generated(values).conditions.values()
-    slots = accumulated(values, [(stage, fields(values, row)) for stage, row in taken])
+    (holds,) = generated(expressions).conditions.values()
+    slots = accumulated(expressions, [(stage, fields(expressions, row)) for stage, row in taken])
     after = [(stage, fields(plain, row)) for stage, row in [*taken, ("a", event)]]
 
     wanted = run(expected, [], accumulated(plain, after), False)
-    assert (holds(fields(values, event), tuple(slots)), wanted) == (wanted, wanted)
+    assert (holds(fields(expressions, event), tuple(slots)), wanted) == (wanted, wanted)
 
 
 @pytest.mark.parametrize(
@@ -333,11 +333,11 @@ class Counted:
 
 
 def matches(
-    pattern: Pattern, values: MatchValues, events: list[Any], fields: Any
+    pattern: Pattern, expressions: CompiledExpressions, events: list[Any], fields: Any
 ) -> list[dict[str, list[Any]]]:
     """Return the matches of a pattern over numbers."""
-    expressions = Expressions(generated(values), fields)
-    rules = CepOperator(NFACompiler.compile(pattern), expressions=expressions)
+    generated_ = Expressions(generated(expressions), fields)
+    rules = CepOperator(NFACompiler.compile(pattern), expressions=generated_)
     results, state = Results(rules.nfa.stages, False), rules.new_key()
     rules.process_events(None, state, list(range(1, len(events) + 1)), events, results)
     rules.advance_time(None, state, MAX_WATERMARK, results)
@@ -355,7 +355,9 @@ def test_loops_are_not_walked() -> None:
     text = "n >= coalesce(max(up.n), 0)"
     pattern = Pattern.begin("s").where(lambda n: n == -2).next("up").where(text)
     fields = Counted()
-    found = matches(pattern.oneOrMore().consecutive(), values_of(text), [-2, *range(300)], fields)
+    found = matches(
+        pattern.oneOrMore().consecutive(), compiled_from(text), [-2, *range(300)], fields
+    )
 
     assert len(found) == 300
     assert fields.asked == 300 + 299
@@ -365,7 +367,7 @@ def test_slots_are_made_without_recursion() -> None:
     """The first question about a long way computes all of it."""
     text = "n < count(up.n)"
     size, fields = 20_000, Counted()
-    found = matches(loop_then(text), values_of(text), [0, *([1] * size), 2], fields)
+    found = matches(loop_then(text), compiled_from(text), [0, *([1] * size), 2], fields)
 
     assert [len(match["up"]) for match in found] == [size]
     assert fields.asked == 1 + size
@@ -377,7 +379,7 @@ def test_errors_name_stage_and_time() -> None:
     pattern = Pattern.begin("a").next("b").where(text)
 
     with pytest.raises(ConditionError) as caught:
-        matches(pattern, values_of(text), [0, 1], lambda n: (n,))
+        matches(pattern, compiled_from(text), [0, 1], lambda n: (n,))
     assert "the condition 'n / last(a.n) > 1' failed. division by zero" in str(caught.value)
     assert (caught.value.stage, caught.value.timestamp_ms) == ("b", 2)
-    assert matches(pattern, values_of(text, ansi=False), [0, 1], lambda n: (n,)) == []
+    assert matches(pattern, compiled_from(text, ansi=False), [0, 1], lambda n: (n,)) == []

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from pyflinkcep.expressions.program import (
     ALL,
     Code,
+    CompiledExpressions,
     Field,
     Function,
     Kind,
-    MatchValues,
     Op,
     Slot,
     Type,
@@ -128,7 +128,7 @@ def code(draw: Any, type_: Type, depth: int) -> Code:
 
 
 @st.composite
-def random_values(draw: Any) -> MatchValues:
+def random_expressions(draw: Any) -> CompiledExpressions:
     """Return a random program with its fields and slots."""
     slots = draw(st.sampled_from([SLOTS, SLOTS, SUM_OF_INTS]))
-    return MatchValues(FIELDS, slots, {NAME: draw(truths(4))}, draw(st.booleans()))
+    return CompiledExpressions(FIELDS, slots, {NAME: draw(truths(4))}, draw(st.booleans()))

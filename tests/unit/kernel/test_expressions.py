@@ -16,7 +16,7 @@ from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.errors import ConditionError
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.parser import sql_condition
-from pyflinkcep.expressions.program import Kind, MatchValues
+from pyflinkcep.expressions.program import CompiledExpressions, Kind
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.kernel import make_kernel
 from pyflinkcep.nfa import NFACompiler
@@ -26,19 +26,19 @@ from tests.unit.expressions.test_match_expressions import (
     EVENTS,
     _kind_of,
     compiled_expressions,
+    compiled_from,
     outcome,
-    values_of,
 )
-from tests.unit.kernel.random_programs import NAME, ROWS, random_values
+from tests.unit.kernel.random_programs import NAME, ROWS, random_expressions
 
 pytestmark = needs_kernel
 
 Taken = list[tuple[str, dict[str, Any]]]
 
 
-def expression_of(values: MatchValues) -> MatchExpression:
+def expression_of(expressions: CompiledExpressions) -> MatchExpression:
     """Return the expression that was compiled."""
-    (text,) = values.programs
+    (text,) = expressions.programs
     expression = sql_condition(text)
     assert isinstance(expression, MatchExpression)
     return expression
@@ -69,15 +69,15 @@ def field_array(kind: Kind, column: list[Any]) -> tuple[Any, ...]:
     return array, None if known.all() else known, is_float
 
 
-def kernel_answer(values: MatchValues, taken: Taken, rows: list[list[Any]]) -> bool:
+def kernel_answer(expressions: CompiledExpressions, taken: Taken, rows: list[list[Any]]) -> bool:
     """Whether the expression holds for the last event, once the others are taken."""
-    nfa = NFACompiler.compile(chain(taken, expression_of(values)))
-    kernel = make_kernel(nfa, values=values)
+    nfa = NFACompiler.compile(chain(taken, expression_of(expressions)))
+    kernel = make_kernel(nfa, expressions=expressions)
     assert kernel is not None
     columns = list(zip(*rows, strict=True)) or []
     fields = tuple(
         field_array(field.kind, list(column))
-        for field, column in zip(values.fields, columns, strict=True)
+        for field, column in zip(expressions.fields, columns, strict=True)
     )
     size = len(rows)
     kernel.set_events(lambda handle: handle, 0, size, fields)
@@ -95,19 +95,21 @@ def kernel_answer(values: MatchValues, taken: Taken, rows: list[list[Any]]) -> b
 )
 def test_random_expressions(given_: Any, drawn: Taken, event: dict[str, Any]) -> None:
     """Slots, arithmetic, comparisons, logic and errors are those of the definition."""
-    values, parts = given_
+    expressions, parts = given_
     more = {part: 1 if _kind_of(part) is Kind.BOOLEAN else 2.5 for part in parts}
     taken = sorted(drawn, key=lambda step: step[0])
-    rows = [[{**row, **more}[f.sql] for f in values.fields] for _, row in [*taken, ("", event)]]
-    (code,) = values.programs.values()
+    rows = [
+        [{**row, **more}[f.sql] for f in expressions.fields] for _, row in [*taken, ("", event)]
+    ]
+    (code,) = expressions.programs.values()
     events = [(stage, row) for (stage, _), row in zip(taken, rows, strict=False)]
 
     def anew() -> bool:
-        return run(code, rows[-1], accumulated(values, events), values.ansi)
+        return run(code, rows[-1], accumulated(expressions, events), expressions.ansi)
 
     def kernel() -> bool:
         try:
-            return kernel_answer(values, taken, rows)
+            return kernel_answer(expressions, taken, rows)
         except ConditionError as error:
             raise ArithmeticError from error
 
@@ -116,27 +118,27 @@ def test_random_expressions(given_: Any, drawn: Taken, event: dict[str, Any]) ->
 
 @settings(max_examples=settings.default.max_examples * 10)
 @given(
-    random_values(),
+    random_expressions(),
     st.lists(st.tuples(st.sampled_from("acz"), ROWS), max_size=5),
     ROWS,
 )
-def test_random_programs(values: MatchValues, drawn: Any, last: list[Any]) -> None:
+def test_random_programs(expressions: CompiledExpressions, drawn: Any, last: list[Any]) -> None:
     """Every instruction and slot, with texts too, does what the definition says."""
     taken = sorted(drawn, key=lambda step: step[0])
     rows = [*(row for _, row in taken), last]
-    (code,) = values.programs.values()
+    (code,) = expressions.programs.values()
 
     def anew() -> bool:
-        return run(code, last, accumulated(values, taken), values.ansi)
+        return run(code, last, accumulated(expressions, taken), expressions.ansi)
 
     def kernel() -> bool:
         try:
-            return kernel_answer(values, [(stage, {}) for stage, _ in taken], rows)
+            return kernel_answer(expressions, [(stage, {}) for stage, _ in taken], rows)
         except ConditionError as error:
             raise ArithmeticError from error
 
     def plain() -> bool:
-        functions = generated(values)
+        functions = generated(expressions)
         slots = functions.initial
         for stage, row in taken:
             update = functions.updates.get(stage, functions.other)
@@ -156,12 +158,12 @@ def test_random_programs(values: MatchValues, drawn: Any, last: list[Any]) -> No
 )
 def test_errors_say_what_failed(text: str, said: str) -> None:
     """The error has the condition, the stage and the time."""
-    values = values_of(text)
+    expressions = compiled_from(text)
     taken: Taken = [("a", {}), ("a", {})]
-    rows = [[2**63 - 1] * len(values.fields)] * 3
+    rows = [[2**63 - 1] * len(expressions.fields)] * 3
 
     with pytest.raises(ConditionError, match=said) as caught:
-        kernel_answer(values, taken, rows)
+        kernel_answer(expressions, taken, rows)
 
     assert (caught.value.stage, caught.value.timestamp_ms) == ("end", 2)
     assert isinstance(caught.value.__cause__, ArithmeticError)
@@ -169,13 +171,13 @@ def test_errors_say_what_failed(text: str, said: str) -> None:
 
 def test_state_that_was_written_counts_again() -> None:
     """What runs have accumulated follows from the events, so it is not part of the state."""
-    values = values_of("max(a.n) < n and sum(match.x) > 3")
+    expressions = compiled_from("max(a.n) < n and sum(match.x) > 3")
     taken: Taken = [("a", {}), ("a", {}), ("c", {})]
-    nfa = NFACompiler.compile(chain(taken, expression_of(values)))
-    kernel = make_kernel(nfa, values=values)
+    nfa = NFACompiler.compile(chain(taken, expression_of(expressions)))
+    kernel = make_kernel(nfa, expressions=expressions)
     assert kernel is not None
     columns = {"n": [1, 5, 2, 6], "x": [1.0, 1.5, 1.0, math.nan]}
-    fields = tuple(field_array(field.kind, columns[field.sql]) for field in values.fields)
+    fields = tuple(field_array(field.kind, columns[field.sql]) for field in expressions.fields)
     kernel.set_events(lambda handle: handle, 0, 4, fields)
     one = (np.asarray([True]), 0, 0, MANY)
     times = np.arange(3)

@@ -37,7 +37,7 @@ def test_the_automaton_keeps_the_same_apart(pattern: str, where: str) -> None:
     query = parse(f"PATTERN {pattern}" + (f" WHERE {where}" if where else ""))
     automaton = compile_query(query, {"x": Kind.BIGINT})
     live = Liveness.of(automaton).slots
-    own = [slot.stage for slot in automaton.values.slots]
+    own = [slot.stage for slot in automaton.expressions.slots]
     names = [part.variable for part in query.positive]
     for number, (name, texts) in enumerate(slots_by_variable(query).items()):
         if name == names[-1] and not automaton.loops[number]:

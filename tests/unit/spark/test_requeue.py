@@ -8,7 +8,7 @@ import pytest
 
 from pyflinkcep import Pattern
 from pyflinkcep.errors import PatternChangedError
-from pyflinkcep.expressions.program import Field, Kind, MatchValues
+from pyflinkcep.expressions.program import CompiledExpressions, Field, Kind
 from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.spark.state.pattern_change import requeued
 
@@ -17,9 +17,9 @@ FINGERPRINT = {"value 0": "price", "value 1": "volume", "window": "5 ms"}
 NFA = NFACompiler.compile(Pattern.begin("a"))
 
 
-def expressions(*texts: str) -> MatchValues:
+def expressions(*texts: str) -> CompiledExpressions:
     """Return match expressions that need these fields."""
-    return MatchValues(tuple(Field(text, Kind.BIGINT) for text in texts), (), {}, True)
+    return CompiledExpressions(tuple(Field(text, Kind.BIGINT) for text in texts), (), {}, True)
 
 
 def test_fields_are_found_by_their_sql() -> None:
