@@ -30,7 +30,7 @@ from pyflinkcep.spark.plan.matched import Matched
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.standard_clause import standard_clause
 from pyflinkcep.spark.plan.stream import StreamSettings
-from pyflinkcep.spark.plan.watermark import joins_streams, stateful_count, streaming_nodes
+from pyflinkcep.spark.plan.watermark import source_count, stateful_count
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.consumers import MAIN
 
@@ -152,8 +152,10 @@ def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDat
                 0, len(text),
             )  # fmt: skip
         main = _queried(spark, statement.text, statement.source, None)
-    last = without_unused(statement.text)
-    _check_streams(main, _views_in(last) == {levels[-1].view}, statement.source)
+        last = without_unused(statement.text)
+        if main.isStreaming:
+            main = _queried(spark, last, statement.source, None)
+            _check_streams(main, levels, last, statement.source)
 
     def flush(checkpoint: str, operator: int) -> DataFrame:
         rest: DataFrame | None = None
@@ -200,13 +202,14 @@ def _views_in(query: str) -> set[str]:
     return set(re.findall(rf"{VIEW}\w+", without_unused(query)))
 
 
-def _check_streams(main: DataFrame, has_one: bool, source: Source) -> None:
-    """Refuse a statement over two streams, the rest of which no flush could give."""
-    plan = analysed_plan(main) if main.isStreaming else None
-    if plan is None or (has_one and not any(map(joins_streams, streaming_nodes(plan)))):
+def _check_streams(main: DataFrame, levels: list[_Level], query: str, source: Source) -> None:
+    """Refuse a statement that reads another stream too, the rest of which no flush could give."""
+    plan, of_clause = analysed_plan(main), analysed_plan(levels[-1].matched.frame)
+    is_one = plan is None or source_count(plan) == source_count(of_clause)
+    if is_one and _views_in(query) == {levels[-1].view}:
         return
     raise source.error(
-        "a join of two streams in a statement with MATCH_RECOGNIZE",
+        "a join, or union, with another stream in a statement with MATCH_RECOGNIZE",
         "make the clause's output a view of its own, and join that",
         0,
         len(source.text),

@@ -176,12 +176,12 @@ def test_a_clause_over_a_clause(spark: SparkSession, tmp_path: Path) -> None:
     result = CEP.sql(spark, text)
     rows = run(result, tmp_path / "checkpoint").rows
     rest = result.flush(str(tmp_path / "checkpoint")).collect()
+    distinct = text.replace("SELECT * FROM numbers", "SELECT DISTINCT * FROM numbers")
     with pytest.raises(CepError, match="a second MATCH_RECOGNIZE in a statement over a stream"):
-        CEP.sql(spark, text.replace("ORDER BY at", "ORDER BY at").replace(
-            "FROM (SELECT * FROM numbers", "FROM (SELECT DISTINCT * FROM numbers"
-        ))  # fmt: skip
-    with pytest.raises(CepError, match="a join of two streams"):
-        CEP.sql(spark, f"SELECT * FROM {inner} AS m JOIN numbers ON m.a = numbers.id")
+        CEP.sql(spark, distinct)
+    for more in ("JOIN numbers ON m.a = numbers.id", "UNION ALL SELECT k, id, time FROM numbers"):
+        with pytest.raises(CepError, match="a join, or union, with another stream"):
+            CEP.sql(spark, f"SELECT m.* FROM {inner} AS m {more}")
 
     assert plain([*rows, *rest]) == expected
     assert len(expected) == 3

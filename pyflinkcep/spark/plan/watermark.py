@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
 
-__all__ = ["StreamWatermark", "joins_streams", "stateful_count", "streaming_nodes"]
+__all__ = ["StreamWatermark", "source_count", "stateful_count", "streaming_nodes"]
 
 _WATERMARK = "EventTimeWatermark"
 _EMITTING = ("Aggregate", "Distinct", "FlatMapGroups", "TransformWithState")
@@ -70,19 +70,19 @@ def streaming_nodes(plan: Any) -> Iterator[Any]:
             yield from streaming_nodes(children.apply(number))
 
 
+def source_count(plan: Any) -> int:
+    """Return how many streams a logical plan reads."""
+    return sum(node.children().size() == 0 for node in streaming_nodes(plan))
+
+
 def stateful_count(plan: Any) -> int:
     """Return how many operators of a logical plan keep state and make rows of their own."""
     return sum(map(_emits, streaming_nodes(plan)))
 
 
-def joins_streams(node: Any) -> bool:
-    """Whether an operator of a logical plan joins two streams."""
-    children = node.children()
-    return bool(node.nodeName() == "Join") and all(
-        children.apply(number).isStreaming() for number in range(children.size())
-    )
-
-
 def _emits(node: Any) -> bool:
     """Whether an operator keeps state and makes rows of its own, when Spark's watermark moves."""
-    return joins_streams(node) or bool(node.nodeName().startswith(_EMITTING))
+    if node.nodeName() == "Join":
+        children = node.children()
+        return all(children.apply(number).isStreaming() for number in range(children.size()))
+    return bool(node.nodeName().startswith(_EMITTING))
