@@ -44,6 +44,8 @@ class ConditionProgram:
     ----------
     leaves : tuple of Leaf
         What it takes of the match.
+    kinds : tuple of Kind
+        What the leaves give.
     casts : tuple of bool
         Which of the leaves' values are made doubles.
     code : Code
@@ -53,6 +55,7 @@ class ConditionProgram:
     """
 
     leaves: tuple[Leaf, ...]
+    kinds: tuple[Kind, ...]
     casts: tuple[bool, ...]
     code: Code
     function: Callable[[Sequence[Any]], bool]
@@ -88,12 +91,26 @@ def condition_program(
     wanted, casts = [], []
     for field in values.fields:
         found = _FIELD.fullmatch(field.sql)
-        if found is None or found[2] not in (None, "double"):
+        if found is None:
             raise InputError(f"{field.sql!r} beside values of the match", _BEFORE)
-        wanted.append(expression.leaves[int(found[1])])
-        casts.append(found[2] is not None)
+        leaf = expression.leaves[int(found[1])]
+        if found[2] not in (None, "double"):
+            leaf = _cast(leaf, found[2])
+        wanted.append(leaf)
+        casts.append(found[2] == "double")
     asked = _Function(function, casts) if any(casts) else _Plain(function)
-    return ConditionProgram(tuple(wanted), tuple(casts), code, asked)
+    leaf_kinds = tuple(field.kind for field in values.fields)
+    return ConditionProgram(tuple(wanted), leaf_kinds, tuple(casts), code, asked)
+
+
+def _cast(leaf: Leaf, type_: str) -> Leaf:
+    """Return a leaf whose argument Spark casts, at the row where its value is."""
+    if not leaf.is_row:
+        raise InputError(
+            f"{leaf.function.upper()}({leaf.argument}) is not one row's time",
+            "take FIRST or LAST, or a timestamp_ntz",
+        )
+    return attrs.evolve(leaf, argument=f"cast({leaf.argument} as {type_})")
 
 
 @attrs.frozen(eq=False)

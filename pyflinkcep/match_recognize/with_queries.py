@@ -43,7 +43,7 @@ def named_queries(
 
 
 def without_unused(text: str) -> str:
-    """Return a statement without the named queries of WITH that nothing in it names."""
+    """Return a statement without the named queries of a plain WITH that nothing in it names."""
     while True:
         cut = _unused(text)
         if cut is None:
@@ -56,7 +56,8 @@ def _unused(text: str) -> tuple[int, int] | None:
     source = Source(text)
     tokens = tokenize(source)
     for at, token in enumerate(tokens):
-        if not is_at(tokens, at, "WITH") or not (at == 0 or tokens[at - 1].is_symbol("(")):
+        begins = at == 0 or tokens[at - 1].is_symbol("(")
+        if not begins or not is_at(tokens, at, "WITH") or is_at(tokens, at, "WITH", "RECURSIVE"):
             continue
         queries = list(named_queries(tokens, at + 1, len(tokens), source))
         for number, (start, end) in enumerate(queries):

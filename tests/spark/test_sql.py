@@ -106,6 +106,11 @@ def _logins(folder: Path) -> FileSource:
             "PATTERN (A) DEFINE A AS ts > 1)",
             "measure s: Spark cannot compute it",
         ),
+        (
+            "SELECT * FROM logins MATCH_RECOGNIZE (ORDER BY time MEASURES MIN(struct(A.ts)) AS s "
+            "PATTERN (A) DEFINE A AS ts > 1)",
+            "measure s: MIN of struct(ts), which is struct<ts:bigint>",
+        ),
     ],
 )
 def test_refusals_come_before_a_job(
@@ -119,6 +124,22 @@ def test_refusals_come_before_a_job(
 
     assert message in raised.value.message
     assert "line 1, column" in raised.value.message
+
+
+@pytest.mark.parametrize("dialect", ["flink", "standard"])
+def test_averages_of_wide_decimals_and_differences_of_times(
+    spark: SparkSession, dialect: str
+) -> None:
+    """Both dialects average decimals of 38 digits and take differences of times in DEFINE."""
+    text = """SELECT mean, gap FROM (
+          SELECT cast(d AS decimal(38, 9)) AS w, timestamp_seconds(s) AS ts
+          FROM (VALUES (1, 99999999999999999999.9BD), (3, 1.1BD)) AS v(s, d))
+        MATCH_RECOGNIZE (ORDER BY ts MEASURES AVG(w) AS mean, LAST(B.ts) - A.ts AS gap
+        AFTER MATCH SKIP PAST LAST ROW PATTERN (A B)
+        DEFINE B AS timestampdiff(SECOND, A.ts, B.ts) = 2 AND B.ts > A.ts) AS m"""
+    (row,) = CEP.sql(spark, text, dialect=dialect).collect()
+
+    assert tuple(row) == (Decimal("50000000000000000000.5"), timedelta(seconds=2))
 
 
 def test_views_do_not_stay(spark: SparkSession, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.match_recognize.expressions import Expression, read_expression
 from pyflinkcep.match_recognize.leaves import LABEL, LEAF, Leaf, labelled
 from pyflinkcep.match_recognize.names import Names
-from pyflinkcep.match_recognize.scalar import condition_program
+from pyflinkcep.match_recognize.scalar import ConditionProgram, condition_program
 from pyflinkcep.match_recognize.standard.program import Op, Program, compile_pattern
 from pyflinkcep.match_recognize.standard.tables import SearchTables, search_tables
 from pyflinkcep.match_recognize.standard.values import Condition
@@ -184,13 +184,27 @@ class StandardPlan:
 
     def condition(self, variable: str) -> Condition:
         """Compile the condition of a variable; see :meth:`compiled`."""
-        expression = self.conditions[variable]
-        kinds = {leaf: self._kind(leaf) for leaf in expression.leaves}
-        program = condition_program(expression, kinds, self.ansi)
+        expression, program = self.conditions[variable], self._program(variable)
         return Condition(
             variable, expression.text, program.leaves, program.casts, program.code,
             program.function, self._is_row(expression),
         )  # fmt: skip
+
+    def with_casts(self) -> StandardPlan:
+        """Return the plan whose kinds have the conditions' arguments as these take them too."""
+        kinds = dict(self.kinds)
+        for program in map(self._program, self.conditions):
+            for leaf, kind in zip(program.leaves, program.kinds, strict=True):
+                if not leaf.is_row or leaf.argument == LABEL:
+                    continue
+                for variable in self.program.variables:
+                    kinds.setdefault(labelled(leaf.argument or "", variable), kind)
+        return attrs.evolve(self, kinds=kinds)
+
+    def _program(self, variable: str) -> ConditionProgram:
+        expression = self.conditions[variable]
+        kinds = {leaf: self._kind(leaf) for leaf in expression.leaves}
+        return condition_program(expression, kinds, self.ansi)
 
     def _is_row(self, expression: Expression) -> bool:
         """Whether Spark has answered all of a condition, for each row."""

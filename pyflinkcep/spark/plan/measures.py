@@ -11,9 +11,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
+    AtomicType,
     DataType,
     DecimalType,
     LongType,
+    NullType,
     NumericType,
     StringType,
     StructField,
@@ -229,7 +231,8 @@ def _in_column(leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
     quotient = f"({quoted(total[0])} / {quoted(count[0])})"
     if not isinstance(total[1], DecimalType):
         return quotient
-    precision = min(total[1].precision - 10 + 4, 38) if total[1].precision > 10 else 38
+    # Spark sums decimals of p digits with p + 10, at most 38, and has p + 4 in their average.
+    precision = total[1].precision - 6 if total[1].precision < 38 else 38
     scale = min(total[1].scale + 4, precision)
     return f"cast({quotient} as decimal({precision},{scale}))"
 
@@ -269,6 +272,9 @@ def _type(
     if leaf.function in ("count", "match_number"):
         return LongType()
     given = StringType() if argument is None else argument
+    if leaf.function in ("min", "max") and not isinstance(given, AtomicType | NullType):
+        what = f"{leaf.function.upper()} of {leaf.argument}, which is {given.simpleString()}"
+        raise error(what, "compare numbers, texts or times: a field of it")
     if leaf.function == "array_agg":
         return ArrayType(given)
     if leaf.function != "sum":

@@ -91,6 +91,8 @@ class StandardJob:
         values = values_of(read.measures, names, dataframe, NullType())
         plan = read.plan(kinds, ansi, within, tuple(values))
         _check(read, plan)
+        plan = plan.with_casts()
+        kinds = plan.kinds
         arguments = Arguments(dataframe)
         measures = {sql: arguments.column(sql) for sql in read.measure_arguments()}
         conditions = {sql: f"{VALUE}{number}" for number, sql in enumerate(kinds)}

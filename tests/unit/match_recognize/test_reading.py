@@ -186,6 +186,7 @@ _NEED_TYPES = ("order-by-other", "unknown-column", "condition-not-boolean")
         ),
         ("WITH a AS (SELECT 1), b(x) AS (SELECT 2) TABLE b", "WITH b(x) AS (SELECT 2) TABLE b"),
         ("SELECT * FROM (WITH a AS (SELECT 1) SELECT 2)", "SELECT * FROM ( SELECT 2)"),
+        ("WITH RECURSIVE a AS (SELECT 1) TABLE a", "WITH RECURSIVE a AS (SELECT 1) TABLE a"),
     ],
 )
 def test_named_queries_that_nothing_names_are_left_out(text: str, rest: str) -> None:

@@ -6,11 +6,14 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.program import Kind
-from tests.unit.match_recognize.lists import answer, reading
+from pyflinkcep.match_recognize.standard.matcher import Place
+from pyflinkcep.match_recognize.standard.matching import Matching, Partitions
+from tests.unit.match_recognize.lists import ListColumns, answer, reading
 
 _COLUMNS = [["id", "INT"], ["k", "STRING"], ["name", "STRING"], ["v", "DOUBLE"]]
 _ROWS = [[1, "x", "a", 1.0], [2, "x", "b", 2.0], [3, "y", "a", None], [4, "x", "b", 4.0]]
@@ -79,3 +82,40 @@ def test_only_numbers_are_summed(aggregate: str, argument: str) -> None:
 
     with pytest.raises(InputError, match=f"{aggregate} of .*, which is (string|boolean)"):
         read.plan(kinds, ansi=True).condition("A")
+
+
+_NTZ = "cast(ts as timestamp_ntz)"
+
+
+@pytest.mark.parametrize("kernel", ["0", "1"])
+def test_differences_of_times_are_of_the_local_clock(
+    kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TIMESTAMPDIFF and - of timestamps take them as the session's clock shows them, in each row."""
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", kernel)
+    sql = """SELECT * FROM e MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A B)
+        DEFINE B AS timestampdiff(HOUR, A.ts, B.ts) = 2 AND B.ts > A.ts
+        AND B.ts - LAST(A.ts) < INTERVAL '3' HOUR)"""
+    plan = reading({"sql": sql, "columns": [["ts", "TIMESTAMP"]]}).plan(
+        {"ts": Kind.TIMESTAMP}, True
+    )
+    plan = plan.with_casts()
+    hour = 3_600_000_000
+    times = {"ts": [hour * n for n in (1, 2, 3)], _NTZ: [hour * n for n in (1, 3, 4)]}
+    rows = Partitions(np.array([3]), ListColumns(times, plan.kinds), times.__getitem__)
+    matching, place = Matching(plan, plan.compiled(), rows), Place()
+
+    assert plan.kinds == {"ts": Kind.TIMESTAMP, _NTZ: Kind.TIMESTAMP_NTZ}
+    assert [*matching.partition(0, place)] == []
+    assert matching.rest().rows == [1]
+
+
+def test_an_aggregate_is_not_one_rows_time() -> None:
+    """The clock at one row is needed; the least time of several is refused with the way out."""
+    sql = """SELECT * FROM e MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A B)
+        DEFINE B AS timestampdiff(HOUR, MIN(A.ts), B.ts) = 2)"""
+    read = reading({"sql": sql, "columns": [["ts", "TIMESTAMP"]]})
+
+    with pytest.raises(InputError, match=r"MIN\(ts\) is not one row's time") as raised:
+        read.plan({"ts": Kind.TIMESTAMP}, True).with_casts()
+    assert "FIRST or LAST" in (raised.value.hint or "")
