@@ -21,6 +21,7 @@ _OF_A_MATCH = (*_AGGREGATES, *_NAVIGATION, "array_agg", "match_number", "match_r
 _STANDARD = 'needs dialect="standard"'
 
 _NONE: frozenset[str] = frozenset()
+_MOST_OFFSET = 10_000
 
 
 class _Error(Protocol):
@@ -149,10 +150,15 @@ class LeafReader:
         self._check_arguments(node, 2)
         argument = self._row_argument(node, node.operands[0])
         owner = self._common_owner(node, argument)
-        final = node.start in self._final
-        return Leaf(
-            node.value, owner, self.row_sql(argument, _NONE), self._offset(node, 0), 0, final
-        )
+        final, offset = node.start in self._final, self._offset(node, 0)
+        if self._variable is not None and offset > _MOST_OFFSET:
+            raise self._error(
+                f"{self._shown(node)}: an offset of more than {_MOST_OFFSET} in DEFINE",
+                "every partial match would keep so many values: compare COUNT instead",
+                NotSupportedError,
+                node.operands[1].start,
+            )
+        return Leaf(node.value, owner, self.row_sql(argument, _NONE), offset, 0, final)
 
     def _physical(self, node: Syntax) -> Leaf:
         self._check_arguments(node, 2)

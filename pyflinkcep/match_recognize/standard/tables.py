@@ -23,6 +23,7 @@ from pyflinkcep.match_recognize.standard.values import Condition, at_hand
 __all__ = ["SearchTables", "search_tables"]
 
 _NOTHING = -2
+_MOST_SLOTS = 100
 _JUMPS = (Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, Op.JUMP_IF_NOT_NULL, Op.JUMP_UNLESS, Op.JUMP)
 _FUNCTIONS = {"sum": Function.SUM, "min": Function.MIN, "max": Function.MAX}
 
@@ -97,6 +98,8 @@ def search_tables(
     leaves = [leaf for condition in conditions.values() for leaf in condition.leaves]
     if any(leaf.has_label and leaf.shift for leaf in leaves):
         return None  # a variable that the way has mapped a row to, and no slot
+    if any(leaf.function == "last" and leaf.offset > _MOST_SLOTS for leaf in leaves):
+        return None  # a slot for each offset, all copied with every row
     has_number = any(leaf.function == "match_number" for leaf in leaves)
     builder = _Builder(variables, members, is_float, has_number)
     programs: list[Code | None] = []

@@ -47,6 +47,7 @@ def test_capitals_make_no_difference_to_variables() -> None:
         ("PATTERN (A) DEFINE A AS C.v > 1", "'C.v': C is no variable of PATTERN"),
         ("MEASURES v AS ID ALL ROWS PER MATCH PATTERN (A)", "measure ID is a column of the input"),
         (f"PATTERN ({' '.join(f'V{n}' for n in range(257))})", "257 variables, more than 256"),
+        ("PATTERN (A) DEFINE A AS LAST(A.v, 10001) > 1", "an offset of more than 10000 in DEFINE"),
         ("PATTERN (A{70000})", "steps when quantifiers and PERMUTE are written out"),
     ],
 )
@@ -69,6 +70,18 @@ def test_sums_of_decimals_are_exact() -> None:
     ]
 
     assert answer(None, case)[1] == [(Decimal("2469135780246913578024691357802469135"),)]
+
+
+@pytest.mark.parametrize("offset", [1, 2, 100, 101])
+def test_offsets_in_conditions(offset: int) -> None:
+    """LAST at an offset is the row so far back, in the kernel and, if that is far, without it."""
+    case = _case(
+        f"""ORDER BY id MEASURES COUNT(*) AS n PATTERN (A+)
+        DEFINE A AS LAST(A.id, {offset}) IS NULL OR LAST(A.id, {offset}) = A.id - {offset}"""
+    )
+    case["items"] = [[n, "x", "a", 1.0] for n in [*range(150), 1000]]
+
+    assert answer(None, case)[1] == [(150,), (1,)]
 
 
 @pytest.mark.parametrize("aggregate", ["SUM", "AVG"])
