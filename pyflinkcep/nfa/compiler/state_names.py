@@ -39,6 +39,7 @@ class NFAStateNameHandler:
 
     def __init__(self) -> None:
         self._used: set[str] = set()
+        self._counters: dict[str, int] = {}  # by base: all counters before are taken
 
     def check_name_uniqueness(self, name: str) -> None:
         """Reserve a user's name; raise MalformedPatternException when it is taken."""
@@ -51,13 +52,15 @@ class NFAStateNameHandler:
 
     def unique_internal_name(self, base: str) -> str:
         """Return `base`, or `base` with the smallest free counter."""
-        candidate, counter = base, 0
+        candidate, counter = base, self._counters.get(base, 0)
         while candidate in self._used:
             candidate = f"{base}{DELIMITER}{counter}"
             counter += 1
+        self._counters[base] = counter
         self._used.add(candidate)
         return candidate
 
     def clear(self) -> None:
         """Forget all names."""
         self._used.clear()
+        self._counters.clear()
