@@ -45,6 +45,11 @@ class Measured:
     attribute: str | None
     name: str
 
+    @property
+    def is_extreme(self) -> bool:
+        """Whether it is a least or greatest value."""
+        return self.function in ("min", "max")
+
     def result(self, count: int, total: Total) -> Any:
         """Return the aggregate, given the number of matches and what the events have."""
         if self.variable is None:
@@ -90,8 +95,14 @@ class Pieces(Protocol):
     def variables(self) -> Sequence[str]:
         """The variables that matches have."""
 
-    def totals(self, measures: Sequence[tuple[str, str | None]]) -> tuple[int, tuple[Total, ...]]:
-        """Return the number of matches, and what (variable, attribute) met in them."""
+    def totals(
+        self, measures: Sequence[tuple[str, str | None]], extremes: bool
+    ) -> tuple[int, tuple[Total, ...]]:
+        """
+        Return the number of matches, and what (variable, attribute) met in them.
+
+        Without `extremes` the least and greatest values mean nothing.
+        """
 
     def matches(self) -> Iterator[dict[str, list[Any]]]:
         """Yield the matches one after another."""
@@ -115,7 +126,7 @@ class CompressedMatches:
 
     def count(self) -> int:
         """Return the number of matches, exactly, however large."""
-        return self._pieces.totals(())[0]
+        return self._pieces.totals((), False)[0]
 
     def aggregate(self, *texts: str) -> dict[str, Any]:
         """
@@ -135,7 +146,9 @@ class CompressedMatches:
         """
         wanted = [read_measure(text, self._pieces.variables) for text in texts]
         asked = [w for w in wanted if w.variable is not None]
-        count, totals = self._pieces.totals([(str(w.variable), w.attribute) for w in asked])
+        extremes = any(w.is_extreme for w in asked)
+        measures = [(str(w.variable), w.attribute) for w in asked]
+        count, totals = self._pieces.totals(measures, extremes)
         found = iter(totals)
         nothing: Total = (0, 0, None, None)
         return {

@@ -32,12 +32,16 @@ class Compressed(Protocol):
         """Yield the matches, each when it is asked for."""
 
     def totals(
-        self, measures: Sequence[tuple[str, Sequence[Any] | None]]
+        self, measures: Sequence[tuple[str, Sequence[Any] | None]], extremes: bool = True
     ) -> tuple[int, tuple[Total, ...]]:
-        """Return the number of matches, and what measures (variable, values) met in them."""
+        """
+        Return the number of matches, and what measures (variable, values) met in them.
+
+        Without `extremes` the least and greatest values mean nothing, which may be faster.
+        """
 
     def totals_by_event(
-        self, measures: Sequence[tuple[str, Sequence[Any] | None]]
+        self, measures: Sequence[tuple[str, Sequence[Any] | None]], extremes: bool = True
     ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
         """Yield the same for each event that completes matches, its position first."""
 
@@ -101,12 +105,12 @@ class _Listed:
         return _list_matches(self.query, self.table, "all")
 
     def totals(
-        self, measures: Sequence[tuple[str, Sequence[Any] | None]]
+        self, measures: Sequence[tuple[str, Sequence[Any] | None]], extremes: bool = True
     ) -> tuple[int, tuple[Total, ...]]:
-        return added(self.totals_by_event(measures), len(measures))
+        return added(self.totals_by_event(measures, extremes), len(measures))
 
     def totals_by_event(
-        self, measures: Sequence[tuple[str, Sequence[Any] | None]]
+        self, measures: Sequence[tuple[str, Sequence[Any] | None]], extremes: bool = True
     ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
         ending: dict[int, list[MatchPositions]] = {}
         for match in self.matches():

@@ -14,6 +14,7 @@ import attrs
 from pyflinkcep.backtracking.search import Search
 from pyflinkcep.compact.counting import CountPayloads, Measure, Total, combined
 from pyflinkcep.compact.nodes import Node, NodePayloads, paths
+from pyflinkcep.evaluation.sums import Exact, Weighed
 from pyflinkcep.kernel.counting import KernelCounter
 from pyflinkcep.nfa.merged import MergedRuns
 from pyflinkcep.nfa.sase_compiler import SaseAutomaton, compile_query
@@ -25,6 +26,12 @@ __all__ = ["MatchPositions", "Sequences", "added"]
 
 MatchPositions = dict[str, list[int]]
 """Variable to the positions of its events, oldest first."""
+
+Measured = tuple[int, Sequence[Any] | None]
+"""A component's number, and the values of events; None to count them."""
+
+Ended = tuple[int, int, tuple[Total, ...]]
+"""The position of an event, the number of matches that it completes, and totals over them."""
 
 _NOTHING: Total = (0, 0, None, None)
 
@@ -86,6 +93,10 @@ class Sequences:
     @cached_property
     def _counter(self) -> KernelCounter | None:
         return KernelCounter.of(self._automaton, self._table)
+
+    @cached_property
+    def _summing(self) -> KernelCounter | None:
+        return KernelCounter.of(self._automaton, self._table, rises=False)
 
     def run(self, merges: bool = True, begun: list[int] | None = None) -> Iterator[MatchPositions]:
         """
@@ -152,7 +163,7 @@ class Sequences:
         return self._table.ends is None or self._table.ends[at]
 
     def totals(
-        self, measures: Sequence[tuple[str, Sequence[Any] | None]]
+        self, measures: Sequence[tuple[str, Sequence[Any] | None]], extremes: bool = True
     ) -> tuple[int, tuple[Total, ...]]:
         """
         Return the number of matches, and what measures met in them.
@@ -161,24 +172,53 @@ class Sequences:
         ----------
         measures : sequence of (str, sequence or None)
             For each the variable, and the values of the table's events; None to count events.
+        extremes : bool
+            Whether the least and the greatest values are wanted.
         """
         counter = None if measures else self._counter
         if counter is not None:
             return sum(map(counter.count, self._positions())), ()
-        return added(self.totals_by_event(measures), len(measures))
+        return added(self.totals_by_event(measures, extremes), len(measures))
 
     def totals_by_event(
-        self, measures: Sequence[tuple[str, Sequence[Any] | None]]
+        self, measures: Sequence[tuple[str, Sequence[Any] | None]], extremes: bool = True
     ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
         """Yield for each event that completes matches its position and their totals."""
-        counter = None if measures else self._counter
-        if counter is not None:
-            for positions in self._positions():
-                found = counter.counts(positions)
-                yield from ((at, count, ()) for at, count in found if self._may_end(at))
-            return
+        exact = [Exact.of(values) for _, values in measures]
+        places = [self.variables.index(variable) for variable, _ in measures]
+        own = list(zip(places, (e.values for e in exact), strict=True))
+        found = self._weighed(own) if not extremes or not measures else None
+        for at, count, totals in self._counted(own) if found is None else found:
+            yield at, count, tuple(e.total(t) for e, t in zip(exact, totals, strict=True))
+
+    def _weighed(self, measures: Sequence[Measured]) -> Iterator[Ended] | None:
+        """Return the numbers and sums of each event, by the kernel; None if it cannot."""
+        size, loops = len(self._table.times), self._automaton.loops
+        weighed = [Weighed.of(place, loops[place], values, size) for place, values in measures]
+        counter = self._summing if measures else self._counter
+        if counter is None or any(measure is None for measure in weighed):
+            return None
+        return self._summed(counter, [measure for measure in weighed if measure is not None])
+
+    def _summed(self, counter: KernelCounter, measures: Sequence[Weighed]) -> Iterator[Ended]:
+        for positions in self._positions():
+            if not measures:
+                ended: Iterable[Ended] = ((at, n, ()) for at, n in counter.counts(positions))
+            else:
+                each = (measure.totals(counter, positions) for measure in measures)
+                ended = (
+                    (found[0][0], found[0][1], tuple(total for _, _, total in found))
+                    for found in zip(*each, strict=True)
+                )
+            yield from (event for event in ended if self._may_end(event[0]))
+
+    def _counted(self, measures: Sequence[Measured]) -> Iterator[Ended]:
+        """Yield the totals of each event, by merged runs."""
         for part in self._partitions():
-            measured = [self._measure(measure, part.positions) for measure in measures]
+            measured = [
+                Measure(place, None if v is None else [v[at] for at in part.positions])
+                for place, v in measures
+            ]
             runs = MergedRuns(part.track, CountPayloads(measured)).matches()
             for at, ended in groupby(runs, itemgetter(0)):
                 if not self._may_end(part.positions[at]):
@@ -193,13 +233,6 @@ class Sequences:
             for at, ended in groupby(found, itemgetter(0)):
                 if self._may_end(part.positions[at]):
                     yield part.positions[at], [node for _, node in ended]
-
-    def _measure(
-        self, measure: tuple[str, Sequence[Any] | None], positions: Sequence[int]
-    ) -> Measure:
-        variable, values = measure
-        own = None if values is None else [values[at] for at in positions]
-        return Measure(self.variables.index(variable), own)
 
     # --- partitions
 

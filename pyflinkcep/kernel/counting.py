@@ -59,8 +59,21 @@ class KernelCounter:
     _counter: Any
 
     @classmethod
-    def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelCounter | None:
-        """Return the counter of a query; None if the plain path must do."""
+    def of(
+        cls, automaton: SaseAutomaton, table: EventTable, rises: bool = True
+    ) -> KernelCounter | None:
+        """
+        Return the counter of a query; None if the plain path must do.
+
+        Parameters
+        ----------
+        automaton : SaseAutomaton
+            The query.
+        table : EventTable
+            The events.
+        rises : bool
+            Whether runs of a rising loop are counted by its order; :meth:`sums` cannot do that.
+        """
         module = compiled_module()
         negatives = automaton.negatives
         if module is None or max(automaton.size, len(negatives)) > _MOST_BITS:
@@ -69,7 +82,7 @@ class KernelCounter:
             return None
         try:
             with _naming_memory_errors():
-                counter = _made(module, automaton, table)
+                counter = _made(module, automaton, table, rises)
         except OverflowError:  # a number of more than 64 bits
             return None
         numbers = {type_: number for number, type_ in enumerate(_types(automaton))}
@@ -80,15 +93,36 @@ class KernelCounter:
     def count(self, positions: Sequence[int]) -> int:
         """Return the number of matches in a partition, given by the positions of its events."""
         with _naming_memory_errors():
-            number: int = self._counter.count(*self._stream(positions), False)
+            number: int = self._counter.count(*self._stream(positions), None, False, -1)
         return number
 
     def counts(self, positions: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Yield the position of each event that completes matches, and how many end there."""
         with _naming_memory_errors():
-            places, counts = self._counter.count(*self._stream(positions), True)
+            places, counts, _ = self._counter.count(*self._stream(positions), None, True, -1)
         for place, number in zip(np.frombuffer(places, np.int64).tolist(), counts, strict=True):
             yield positions[place], number
+
+    def sums(
+        self, positions: Sequence[int], component: int, weights: Any
+    ) -> Iterator[tuple[int, int, int]]:
+        """
+        Yield for each event that completes matches its position, how many, and what they weigh.
+
+        Parameters
+        ----------
+        positions : sequence of int
+            The positions of the partition's events.
+        component : int
+            The component whose events are weighed.
+        weights : array of uint64, below 2**63
+            What each event of the table weighs.
+        """
+        with _naming_memory_errors():
+            found = self._counter.count(*self._stream(positions), weights, True, component)
+        places = np.frombuffer(found[0], np.int64).tolist()
+        for place, number, weight in zip(places, *found[1:], strict=True):
+            yield positions[place], number, weight
 
     def _stream(self, positions: Sequence[int]) -> tuple[Any, ...]:
         if isinstance(positions, range) and positions == range(len(self.times)):
@@ -98,7 +132,7 @@ class KernelCounter:
         return self.times[own], own, self.codes[own], starts, *self.masks
 
 
-def _made(module: Any, automaton: SaseAutomaton, table: EventTable) -> Any:
+def _made(module: Any, automaton: SaseAutomaton, table: EventTable, rises: bool) -> Any:
     negatives = automaton.negatives
     counter = module.Counter(
         tuple(_components(automaton)),
@@ -108,7 +142,7 @@ def _made(module: Any, automaton: SaseAutomaton, table: EventTable) -> Any:
         _NO_WINDOW if automaton.query.window is None else automaton.query.window,
     )
     counter.set_events(len(table.times), tuple(_fields(automaton, table)))
-    for component in range(automaton.size):
+    for component in range(automaton.size if rises else 0):
         rise = rise_of(automaton, component)
         if rise is not None:
             counter.set_rising(component, rise.or_equal, _ranks(automaton, table, rise))

@@ -144,7 +144,8 @@ class _Pieces:
     def matches(self) -> Iterator[dict[str, list[Any]]]:
         return (self.objects.match(found) for found in self.found.matches())
 
-    def totals(self, measures: Sequence[tuple[str, str | None]]) -> tuple[int, tuple[Total, ...]]:
-        return self.found.totals(
-            [(name, None if attr is None else self.objects.column(attr)) for name, attr in measures]
-        )
+    def totals(
+        self, measures: Sequence[tuple[str, str | None]], extremes: bool
+    ) -> tuple[int, tuple[Total, ...]]:
+        columns = [(v, None if a is None else self.objects.column(a)) for v, a in measures]
+        return self.found.totals(columns, extremes)

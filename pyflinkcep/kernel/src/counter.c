@@ -18,65 +18,6 @@ static bool holds(const Counter *counter, const Program *program, const Tally *t
 
 static bool has_bit(int64_t bits, Py_ssize_t place) { return (uint64_t)bits >> place & 1; }
 
-/* --- starts */
-
-static bool counts_starts(const Counter *counter) {
-    return counter->window >= 0 || counter->minds_position;
-}
-
-static int64_t time_of_start(const Counter *counter, int64_t start) {
-    return counter->start_times[start - counter->base];
-}
-
-/* Forget the times of starts whose window is over. */
-static void forget_starts(Counter *counter) {
-    Py_ssize_t gone = (Py_ssize_t)(counter->head - counter->base);
-    Py_ssize_t kept = (Py_ssize_t)(counter->next_start - counter->head);
-    if (gone <= kept + 64) return;
-    for (Py_ssize_t i = 0; i < kept; i++) {
-        counter->start_times[i] = counter->start_times[gone + i];
-        counter->barred[i] = counter->barred[gone + i];
-    }
-    counter->base = counter->head;
-}
-
-/* Number the start that an event is; equal times have one number where only time matters. */
-static int number_start(Counter *counter, int64_t time, int64_t *start) {
-    *start = 0;
-    if (!counts_starts(counter)) return 0;
-    int64_t last = counter->next_start - 1;
-    *start = last;
-    if (!counter->minds_position && last >= counter->head && time_of_start(counter, last) == time)
-        return 0;
-    forget_starts(counter);
-    Py_ssize_t size = (Py_ssize_t)(counter->next_start - counter->base);
-    int64_t *times =
-        reserve(counter->start_times, &counter->start_room, size + 1, sizeof(int64_t));
-    if (times == NULL) return -1;
-    counter->start_times = times;
-    int64_t *barred = reserve(counter->barred, &counter->barred_room, size + 1, sizeof(int64_t));
-    if (barred == NULL) return -1;
-    counter->barred = barred;
-    times[size] = time;
-    barred[size] = counter->barred_time;
-    *start = counter->next_start++;
-    return 0;
-}
-
-/* Return the start from which on a negated event at an end forbids a match that ends here. */
-static int64_t first_forbidden(const Counter *counter, Py_ssize_t at) {
-    int64_t until = counts_starts(counter) ? counter->next_start : 1, least, latest;
-    if (!counter->minds_position) return until;
-    if (subtract_overflows(counter->stream.times[at], counter->window, &least)) least = INT64_MIN;
-    while (until > counter->head && counter->barred[until - 1 - counter->base] >= least &&
-           counter->barred[until - 1 - counter->base] != INT64_MIN)
-        until--;
-    if (!counter->waits_for_end || counter->barred_after[at] == INT64_MAX) return until;
-    if (subtract_overflows(counter->barred_after[at], counter->window, &latest)) latest = INT64_MIN;
-    while (until > counter->head && time_of_start(counter, until - 1) >= latest) until--;
-    return until;
-}
-
 /* --- runs that an event makes */
 
 /* Return the run that those with a tally become when they take an event for a component. */
@@ -110,23 +51,45 @@ static Run *fresh_run(Counter *counter, const Tally *before, int32_t component, 
     return table_put(&counter->fresh, run) < 0 ? NULL : run;
 }
 
+static uint64_t weight_of(const Counter *counter, int32_t component, Py_ssize_t at) {
+    return component == counter->weighed ? counter->weights[counter_handle(counter, at)] : 0;
+}
+
+/* Let runs complete with an event of the last component. */
+static int complete(Counter *counter, const Run *runs, int32_t component, Py_ssize_t at) {
+    int64_t until = counter_first_forbidden(counter, at);
+    if (counter->weighed < 0) return counts_sum(&runs->counts, counter->head, until, &counter->now);
+    Total ended = {0};
+    int status = counts_sum(&runs->counts, counter->head, until, &ended);
+    if (status == 0) status = total_add(&counter->now, &ended);
+    if (status == 0)
+        status = total_add_times(&counter->now_sum, &ended, weight_of(counter, component, at));
+    if (status == 0) status = counts_sum(&runs->sums, counter->head, until, &counter->now_sum);
+    total_free(&ended);
+    return status;
+}
+
 /* Let runs take an event for a component. */
 int counter_take(Counter *counter, const Run *runs, int32_t component, Py_ssize_t at) {
     const Component *own = &counter->components[component];
     if (component + 1 == counter->component_count && !own->loops)
-        return counts_sum(&runs->counts, counter->head, first_forbidden(counter, at), &counter->now);
+        return complete(counter, runs, component, at);
     if (own->rises)
         return counts_add(&counter->components[component].ladder.fresh, &runs->counts,
                           counter->head);
     Run *run = fresh_run(counter, runs->tally, component, counter_handle(counter, at));
-    return run == NULL ? -1 : counts_add(&run->counts, &runs->counts, counter->head);
+    if (run == NULL || counts_add(&run->counts, &runs->counts, counter->head) < 0) return -1;
+    if (counter->weighed < 0) return 0;
+    if (counts_add(&run->sums, &runs->sums, counter->head) < 0) return -1;
+    return counts_add_times(
+        &run->sums, &runs->counts, counter->head, weight_of(counter, component, at));
 }
 
 /* Let a run begin with an event. */
 static int begin(Counter *counter, Py_ssize_t at) {
     int64_t start;
     Run run = {0};
-    if (number_start(counter, counter->stream.times[at], &start) < 0) return -1;
+    if (counter_number_start(counter, counter->stream.times[at], &start) < 0) return -1;
     int status = counts_one(&run.counts, start);
     if (status == 0) status = counter_take(counter, &run, 0, at);
     counts_free(&run.counts);
@@ -238,6 +201,7 @@ static int put(Counter *counter, Run *run) {
     int status;
     if (other != NULL) {
         status = counts_add(&other->counts, &run->counts, counter->head);
+        if (status == 0) status = counts_add(&other->sums, &run->sums, counter->head);
     } else {
         status = list_put(&counter->alive[run->component], run);
         if (status == 0) {
@@ -258,8 +222,9 @@ static int settle(Counter *counter, Py_ssize_t at) {
         Run *run = counter->made.items[--counter->made.size];
         bool completes = run->component == last &&
                          holds(counter, &counter->components[last].leave, run->tally, 0);
-        if (completes && counts_sum(&run->counts, counter->head, first_forbidden(counter, at),
-                                    &counter->now) < 0) {
+        int64_t until = completes ? counter_first_forbidden(counter, at) : 0;
+        if (completes && (counts_sum(&run->counts, counter->head, until, &counter->now) < 0 ||
+                          counts_sum(&run->sums, counter->head, until, &counter->now_sum) < 0)) {
             run_free(run);
             return -1;
         }
@@ -289,7 +254,7 @@ static void sweep(Counter *counter) {
 static void pass_time(Counter *counter, int64_t time) {
     int64_t oldest;
     if (counter->window < 0 || subtract_overflows(time, counter->window, &oldest)) return;
-    while (counter->head < counter->next_start && time_of_start(counter, counter->head) < oldest)
+    while (counter->head < counter->next_start && counter_start_time(counter, counter->head) < oldest)
         counter->head++;
     sweep(counter);
 }
@@ -328,6 +293,7 @@ static bool ask_alone(Counter *counter, Py_ssize_t at) {
 int counter_event(Counter *counter, Py_ssize_t at) {
     int64_t time = counter->stream.times[at];
     total_clear(&counter->now);
+    total_clear(&counter->now_sum);
     pass_time(counter, time);
     bool bars = ask_alone(counter, at);
     for (Py_ssize_t c = 0; c < counter->component_count; c++) {
@@ -339,7 +305,7 @@ int counter_event(Counter *counter, Py_ssize_t at) {
     }
     if (has_bit(counter->begins, 0) && begin(counter, at) < 0) return -1;
     if (bars) counter->barred_time = time;
-    int64_t until = first_forbidden(counter, at);
+    int64_t until = counter_first_forbidden(counter, at);
     for (Py_ssize_t c = 0; c < counter->component_count; c++)
         if (counter->components[c].rises && ladder_settle(counter, c, at, until) < 0) return -1;
     return settle(counter, at);
@@ -388,4 +354,5 @@ void counter_end(Counter *counter) {
     counter->start_times = counter->barred = counter->barred_after = NULL;
     counter->start_room = counter->barred_room = 0;
     total_free(&counter->now);
+    total_free(&counter->now_sum);
 }

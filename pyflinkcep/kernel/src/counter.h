@@ -42,7 +42,7 @@ typedef struct Run {
     Tally *tally; /* NULL if nothing is known of events */
     int32_t component, mode;
     bool is_closed; /* whether a negated event stands before the next component */
-    Counts counts;
+    Counts counts, sums; /* of what is weighed, the sum over the runs */
 } Run;
 
 typedef struct {
@@ -88,7 +88,9 @@ typedef struct {
     int64_t base, head, next_start, swept; /* of the arrays, of the window, of the next start */
     int64_t barred_time; /* of the last negated event that may stand before a match */
     int64_t *barred_after; /* by event the time of the next that may not come after a match */
-    Total now; /* matches that end with the event at hand */
+    Total now, now_sum; /* matches that end with the event at hand, and what they weigh */
+    int32_t weighed; /* the component whose events are weighed, negative for none */
+    const uint64_t *weights; /* by handle, each below 2^63 */
 } Counter;
 
 /* counter_runs.c */
@@ -103,6 +105,11 @@ int list_put(RunList *list, Run *run);
 void list_remove(RunList *list, Run *run);
 void list_free(RunList *list);
 void run_free(Run *run);
+
+/* counter_starts.c */
+int64_t counter_start_time(const Counter *counter, int64_t start);
+int counter_number_start(Counter *counter, int64_t time, int64_t *start);
+int64_t counter_first_forbidden(const Counter *counter, Py_ssize_t at);
 
 /* counter_ladders.c */
 int ladder_event(Counter *counter, Py_ssize_t component, Py_ssize_t at);

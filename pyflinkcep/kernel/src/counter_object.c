@@ -168,23 +168,29 @@ static PyObject *total_as_int(const Total *total) {
 
 typedef struct {
     PyObject *counts; /* of the events that complete matches; NULL if only their sum is wanted */
+    PyObject *sums; /* what their matches weigh, NULL if nothing is weighed */
     int64_t *positions;
     Py_ssize_t size, room;
     Total sum;
 } Counted;
 
-static int counted_add(Counted *counted, const Total *total, Py_ssize_t at) {
-    if (total_is_zero(total)) return 0;
-    if (counted->counts == NULL) return total_add(&counted->sum, total);
+static int append_total(PyObject *list, const Total *total) {
+    PyObject *number = total_as_int(total);
+    int status = number == NULL ? -1 : PyList_Append(list, number);
+    Py_XDECREF(number);
+    return status;
+}
+
+static int counted_add(Counted *counted, const Counter *counter, Py_ssize_t at) {
+    if (total_is_zero(&counter->now)) return 0;
+    if (counted->counts == NULL) return total_add(&counted->sum, &counter->now);
     int64_t *positions =
         reserve(counted->positions, &counted->room, counted->size + 1, sizeof(int64_t));
     if (positions == NULL) return -1;
     counted->positions = positions;
     positions[counted->size++] = at;
-    PyObject *number = total_as_int(total);
-    int status = number == NULL ? -1 : PyList_Append(counted->counts, number);
-    Py_XDECREF(number);
-    return status;
+    if (append_total(counted->counts, &counter->now) < 0) return -1;
+    return counted->sums == NULL ? 0 : append_total(counted->sums, &counter->now_sum);
 }
 
 static int count_events(Counter *counter, Counted *counted) {
@@ -192,31 +198,41 @@ static int count_events(Counter *counter, Counted *counted) {
     if (counter_begin(counter) < 0) return -1;
     for (Py_ssize_t at = 0; at < counter->stream.size; at++) {
         if (at % often == 0 && PyErr_CheckSignals() < 0) return -1;
-        if (counter_event(counter, at) < 0 || counted_add(counted, &counter->now, at) < 0)
+        if (counter_event(counter, at) < 0 || counted_add(counted, counter, at) < 0)
             return -1;
     }
     return 0;
 }
 
 static PyObject *count_stream(Counter *counter, bool by_event) {
+    bool weighs = counter->weighed >= 0;
     Counted counted = {.counts = by_event ? PyList_New(0) : NULL};
     PyObject *result = NULL;
-    if ((!by_event || counted.counts != NULL) && count_events(counter, &counted) == 0)
+    if (weighs) counted.sums = PyList_New(0);
+    bool is_ready = (!by_event || counted.counts != NULL) && (!weighs || counted.sums != NULL);
+    if (is_ready && count_events(counter, &counted) == 0)
         result = by_event ? Py_BuildValue(
-                                "NO", bytes_of(counted.positions, counted.size, sizeof(int64_t)),
-                                counted.counts)
+                                "NOO", bytes_of(counted.positions, counted.size, sizeof(int64_t)),
+                                counted.counts, weighs ? counted.sums : Py_None)
                           : total_as_int(&counted.sum);
     counter_end(counter);
     Py_XDECREF(counted.counts);
+    Py_XDECREF(counted.sums);
     release_memory(counted.positions);
     total_free(&counted.sum);
     return result;
 }
 
-enum { TIMES, HANDLES, CODES, STARTS, BEGINS, TAKES, ABSENTS, ARRAYS };
+enum { TIMES, HANDLES, CODES, STARTS, BEGINS, TAKES, ABSENTS, WEIGHTS, ARRAYS };
 
-static bool fits(const Array *arrays) {
+static bool fits(const Counter *counter, const Array *arrays) {
     Py_ssize_t size = arrays[TIMES].size, kinds = arrays[BEGINS].size;
+    if (counter->weighed >= 0 && arrays[WEIGHTS].size != counter->values.rows) return false;
+    if (arrays[HANDLES].items == NULL && size > counter->values.rows) return false;
+    for (Py_ssize_t i = 0; i < arrays[HANDLES].size; i++) {
+        int64_t handle = ((const int64_t *)arrays[HANDLES].items)[i];
+        if (handle < 0 || handle >= counter->values.rows) return false;
+    }
     return arrays[CODES].size == size &&
            (arrays[HANDLES].items == NULL || arrays[HANDLES].size == size) &&
            (arrays[STARTS].items == NULL || arrays[STARTS].size == size) &&
@@ -224,20 +240,22 @@ static bool fits(const Array *arrays) {
 }
 
 /*
- * count(times, handles, codes, starts, begins, takes, absents, by_event) -> the number of matches;
- * by event the positions of those that complete some, and how many each.
+ * count(times, handles, codes, starts, begins, takes, absents, weights, by_event, component) -> the
+ * number of matches; by event the positions of those that complete some, how many each, and the
+ * sum of the weights (below 2^63, by handle) of the events that these have for the component.
  */
 static PyObject *counter_count(Counter *counter, PyObject *args) {
-    static const Py_ssize_t widths[ARRAYS] = {8, 8, 4, 1, 8, 8, 8};
+    static const Py_ssize_t widths[ARRAYS] = {8, 8, 4, 1, 8, 8, 8, 8};
     PyObject *given[ARRAYS], *result = NULL;
     Array arrays[ARRAYS] = {0};
-    int by_event, opened = 0;
-    if (!PyArg_ParseTuple(args, "OOOOOOOp", &given[0], &given[1], &given[2], &given[3], &given[4],
-                          &given[5], &given[6], &by_event))
+    int by_event, component, opened = 0;
+    if (!PyArg_ParseTuple(args, "OOOOOOOOpi", &given[0], &given[1], &given[2], &given[3],
+                          &given[4], &given[5], &given[6], &given[7], &by_event, &component))
         return NULL;
+    counter->weighed = given[WEIGHTS] == Py_None ? -1 : component;
     while (opened < ARRAYS && array_of(given[opened], widths[opened], &arrays[opened]) == 0)
         opened++;
-    if (opened == ARRAYS && !fits(arrays))
+    if (opened == ARRAYS && !fits(counter, arrays))
         PyErr_SetString(PyExc_ValueError, "expected arrays as long as there are events");
     else if (opened == ARRAYS) {
         counter->stream = (Stream){
@@ -246,6 +264,7 @@ static PyObject *counter_count(Counter *counter, PyObject *args) {
             .begins = arrays[BEGINS].items, .takes = arrays[TAKES].items,
             .absents = arrays[ABSENTS].items, .size = arrays[TIMES].size,
             .kinds = arrays[BEGINS].size};
+        counter->weights = arrays[WEIGHTS].items;
         result = count_stream(counter, by_event);
     }
     while (opened > 0) array_close(&arrays[--opened]);

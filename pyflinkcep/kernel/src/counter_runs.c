@@ -125,5 +125,6 @@ void run_free(Run *run) {
     if (run == NULL) return;
     tally_free(run->tally);
     counts_free(&run->counts);
+    counts_free(&run->sums);
     release_memory(run);
 }

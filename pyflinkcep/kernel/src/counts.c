@@ -127,6 +127,50 @@ int counts_add(Counts *counts, const Counts *other, int64_t since) {
     return full ? counts_cover(counts, counts->first, counts_end(counts), width + 1) : 0;
 }
 
+/* Return the lower word of a product plus a carry, and its upper word. */
+static inline uint64_t multiply(uint64_t a, uint64_t b, uint64_t carry, uint64_t *upper) {
+#if defined(__SIZEOF_INT128__)
+    __extension__ typedef unsigned __int128 Pair;
+    Pair product = (Pair)a * b + carry;
+    *upper = (uint64_t)(product >> 64);
+    return (uint64_t)product;
+#else
+    uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX);
+    uint64_t one = (a >> HALF) * (b & UINT32_MAX) + (low >> HALF);
+    uint64_t other = (a & UINT32_MAX) * (b >> HALF) + (one & UINT32_MAX);
+    uint64_t product = other << HALF | (low & UINT32_MAX), sum = product + carry;
+    *upper = (a >> HALF) * (b >> HALF) + (one >> HALF) + (other >> HALF) + (sum < product);
+    return sum;
+#endif
+}
+
+/* Make numbers some times as large; one word more has room for them and a free highest bit. */
+static int counts_times(Counts *product, const Counts *counts, uint64_t times) {
+    if (counts_cover(product, counts->first, counts_end(counts), counts->width + 1) < 0) return -1;
+    uint64_t seen = 0;
+    for (Py_ssize_t i = 0; i < counts->size; i++) {
+        uint64_t carry = 0;
+        for (Py_ssize_t w = 0; w < counts->width; w++)
+            product->words[w * product->room + i] =
+                multiply(counts->words[w * counts->room + i], times, carry, &carry);
+        product->words[counts->width * product->room + i] = carry;
+        seen |= carry | product->words[(counts->width - 1) * product->room + i] >> TOP;
+    }
+    if (seen == 0) product->width--; /* as is the rule: numbers stay small */
+    return 0;
+}
+
+/* Add the numbers of other runs some times, fewer than 2^63; see counts_add. */
+int counts_add_times(Counts *counts, const Counts *other, int64_t since, uint64_t times) {
+    if (times == 0 || other->size == 0) return 0;
+    if (times == 1) return counts_add(counts, other, since);
+    Counts product = {0};
+    int status = counts_times(&product, other, times);
+    if (status == 0) status = counts_add(counts, &product, since);
+    counts_free(&product);
+    return status;
+}
+
 /* --- totals */
 
 void total_clear(Total *total) { total->size = 0; }
@@ -160,6 +204,15 @@ static int total_add_at(Total *total, Py_ssize_t place, uint64_t word) {
 int total_add(Total *total, const Total *other) {
     for (Py_ssize_t w = 0; w < other->size; w++)
         if (total_add_at(total, w, other->words[w]) < 0) return -1;
+    return 0;
+}
+
+/* Add another total some times. */
+int total_add_times(Total *total, const Total *other, uint64_t times) {
+    for (Py_ssize_t w = 0; w < other->size; w++) {
+        uint64_t upper, lower = multiply(other->words[w], times, 0, &upper);
+        if (total_add_at(total, w, lower) < 0 || total_add_at(total, w + 1, upper) < 0) return -1;
+    }
     return 0;
 }
 

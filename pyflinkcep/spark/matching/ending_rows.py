@@ -118,7 +118,8 @@ class TotalRows(EndingRows):
     def asked(self, events: pa.Table) -> Ask:
         """Return what asks for counts and totals."""
         measures = [(str(m.variable), event_values(events, m.attribute)) for m in self.of_events]
-        return lambda found: found.totals_by_event(measures)
+        extremes = any(m.is_extreme for m in self.of_events)
+        return lambda found: found.totals_by_event(measures, extremes)
 
     def payloads(self, events: pa.Table, stages: Sequence[str]) -> Payloads:
         """Return what counts and measures partial matches."""

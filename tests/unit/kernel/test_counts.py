@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import math
 import random
+from fractions import Fraction
 from typing import Any
+from unittest import mock
 
 import attrs
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep.compact.counting import CountPayloads
+from pyflinkcep.evaluation.sequences import Sequences
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.bridge import compiled_module
 from pyflinkcep.kernel.counting import KernelCounter, rise_of
@@ -144,6 +147,65 @@ def test_the_kernel_counts_what_the_plain_path_counts(seed: int) -> None:
     assert counter.count(own) == sum(expected.values())
 
 
+@settings(max_examples=settings.default.max_examples * 3)
+@given(st.integers(0, 1 << 40))
+def test_the_kernel_sums_what_the_plain_path_sums(seed: int) -> None:
+    """Numbers and sums over the events of each component, NULL, negative numbers and floats."""
+    chance = random.Random(seed)
+    try:
+        query = random_query(chance)
+    except ValueError:
+        return  # a negation at an end without WITHIN, ...
+    table = random_table(chance, chance.choice([1, 9, 14]))
+    size = len(table.times)
+    values = chance.choice(
+        [
+            None,
+            [chance.randrange(-9, 9) for _ in range(size)],
+            [chance.choice([None, 3, 2**62, -(2**62)]) for _ in range(size)],
+            [chance.choice([None, 0.1, -2.5, 1e300]) for _ in range(size)],
+            [2**70 + at for at in range(size)],
+        ]
+    )
+    sequences = Sequences(query, table)
+    measures = [(variable, values) for variable in sequences.variables]
+    found = sequences.totals_by_event(measures, extremes=False)
+    with mock.patch.object(Sequences, "_weighed", return_value=None):
+        expected = list(Sequences(query, table).totals_by_event(measures, extremes=False))
+    assert sums_of(found) == sums_of(expected)
+
+
+def sums_of(endings: Any) -> dict[int, Any]:
+    return {at: (count, [total[:2] for total in totals]) for at, count, totals in endings}
+
+
+def test_sums_of_any_size_are_exact() -> None:
+    """Sums beyond 64 and 128 bits, of large weights, with a number for each start."""
+    types = ["A" if at % 9 == 0 else "C" if at % 7 == 0 else "B" for at in range(300)]
+    for within in ("", " WITHIN 90"):
+        query = parse(f"PATTERN SEQ(A a, B+ b[], C c){within}")
+        table = EventTable(range(300), types, {}, {})
+        for values in ([2**63 - 1 - at for at in range(300)], [at / 3 for at in range(300)]):
+            sequences = Sequences(query, table)
+            assert sequences._summing is not None
+            found = sums_of(sequences.totals_by_event([("b", values)], extremes=False))
+            plain = sums_of(sequences.totals_by_event([("b", values)]))
+            assert found == plain
+            assert len(found) > 30
+
+
+def test_sums_are_correctly_rounded() -> None:
+    """The sum of floats is that of exact numbers, rounded once, in any order of runs."""
+    prices = [0.1 * at for at in range(40)]
+    events = [{"type": "ABC"[at % 3], "x": price} for at, price in enumerate(prices)]
+    for aggregate in ("sum(b.x)", "min(b.x)"):  # by the kernel, and by merged runs
+        compressed = matchSase("PATTERN SEQ(A a, B b, C c)", events, compressed=True)
+        listed = [m["b"][0]["x"] for m in compressed.unpack()]
+        found = compressed.aggregate("sum(b.x)", "avg(b.x)", aggregate + " AS last")
+        assert found["sum(b.x)"] == float(sum(map(Fraction, listed)))
+        assert found["last"] == (found["sum(b.x)"] if "sum" in aggregate else min(listed))
+
+
 @pytest.mark.parametrize("within", ["", " WITHIN 70", " WITHIN 1000"])
 def test_counts_of_any_size_are_exact(within: str) -> None:
     """Numbers beyond 64 and 128 bits, with a number for each start and without."""
@@ -237,6 +299,14 @@ def test_a_counter_refuses_arrays_of_unequal_sizes() -> None:
     counter = compiled_module().Counter((component,), (), ((), ()), (), -1)
     one, two = np.zeros(1, np.int64), np.zeros(2, np.int64)
     with pytest.raises(ValueError, match="as long as there are events"):
-        counter.count(two, None, np.zeros(1, np.int32), None, one, one, one, False)
+        counter.count(two, None, np.zeros(1, np.int32), None, one, one, one, None, False, -1)
     with pytest.raises(ValueError, match="as long as there are events"):
-        counter.count(two, None, np.zeros(2, np.int32), None, one, two, one, False)
+        counter.count(two, None, np.zeros(2, np.int32), None, one, two, one, None, False, -1)
+    counter.set_events(1, ())
+    weights = np.zeros(2, np.uint64)
+    with pytest.raises(ValueError, match="as long as there are events"):
+        counter.count(one, None, np.zeros(1, np.int32), None, one, one, one, weights, True, 0)
+    for handle in (-1, 1):
+        handles = np.array([handle])
+        with pytest.raises(ValueError, match="as long as there are events"):
+            counter.count(one, handles, np.zeros(1, np.int32), None, one, one, one, None, True, 0)
