@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -18,6 +19,8 @@ from tests.spark.streams import FileSource, Finished, failure, run, settings
 
 Rows = list[tuple[Any, ...]]
 PAIR = "user string, a int, b int"
+
+_IS_SPARK_40 = pyspark.__version__.startswith("4.0.")
 
 
 @pytest.fixture
@@ -139,21 +142,23 @@ def test_restarts_with_something_else(
         table = source.stream(spark) if table is None else table
         return pairs(on(table, pattern.within(timedelta(milliseconds=window_ms)), **more))
 
+    # PySpark 4.0 cannot list timers: there, fewer key groups are refused when one expires.
+    groups, said = (256, "key groups: '128'") if _IS_SPARK_40 else (8, "more key groups than 8")
     first = run(result(), checkpoint)
     source.add([("u", 300, "c", 6)])
     wide = source.stream(spark).withColumn("more", F.lit(1))
     refused = [
         failure(result(window_ms=90), checkpoint),
         failure(result(keyGroups=256), checkpoint),
-        failure(result(keyGroups=8, onPatternChange="restart"), checkpoint),
+        failure(result(keyGroups=groups, onPatternChange="restart"), checkpoint),
         failure(result(table=wide, onPatternChange="restart"), checkpoint),
     ]
     second = run(result(window_ms=90, onPatternChange="restart"), checkpoint)
 
     assert plain(first.rows) == []
     assert all(text.startswith("PatternChangedError: the checkpoint holds ") for text in refused)
-    assert [said in text for said, text in zip(
-        ["window: '100 ms' is now '90 ms'", "key groups: '128' is now '256'", "more key groups than 8", "columns: "],
+    assert [part in text for part, text in zip(
+        ["window: '100 ms' is now '90 ms'", "key groups: '128' is now '256'", said, "columns: "],
         refused, strict=True,
     )] == [True] * 4  # fmt: skip
     assert plain(second.rows) == [("u", 3, 4)]
