@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.literals import interval_us
@@ -27,12 +27,13 @@ from pyflinkcep.expressions.tree import (
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 
-__all__ = ["ConditionProgram", "condition_program"]
+__all__ = ["ConditionProgram", "condition_leaves", "condition_program"]
 
 _BEFORE = "compute it in a subquery before"
 _NO_STAGES = Scope(frozenset(), has_event=False)
 _SHIFTED = re.compile(rf"\(({LEAF}\d+)\) ([+-]) INTERVAL\b(.*)", re.IGNORECASE | re.DOTALL)
-_FIELD = re.compile(rf"(?:cast\()?{LEAF}(\d+)(?: as (\w+)\))?", re.IGNORECASE)
+_CAST = re.compile(r"cast\((.*) as (\w+)\)", re.IGNORECASE | re.DOTALL)
+_LEAF = re.compile(rf"{LEAF}(\d+)", re.IGNORECASE)
 
 
 @attrs.frozen(eq=False)
@@ -61,6 +62,39 @@ class ConditionProgram:
     function: Callable[[Sequence[Any]], bool]
 
 
+def condition_leaves(expression: Expression) -> dict[str, Leaf]:
+    """
+    Return what a condition takes of the match, by how it is written there.
+
+    What Spark can compute at one row is computed there: in ``upper(LAST(A.name)) = 'X'`` that is
+    ``upper(name)`` at the last row of A, NULL if there is none. Of a condition that cannot be read
+    all leaves are returned; why, :func:`condition_program` says.
+    """
+    leaves = {f"{LEAF}{number}": leaf for number, leaf in enumerate(expression.leaves)}
+    try:
+        part = _leaves_as_fields(match_part(expression.sql, "", _NO_STAGES))
+    except CepError:
+        return leaves
+    found = {}
+    for text in _event_parts(part):
+        if text in leaves:
+            found[text] = leaves[text]
+            continue
+        inner = [expression.leaves[int(number)] for number in _LEAF.findall(text)]
+        places = {attrs.evolve(leaf, argument=None) for leaf in inner}
+        if len(places) == 1 and inner[0].is_row:
+            argument = _LEAF.sub(lambda at: f"({expression.leaves[int(at[1])].argument})", text)
+            found[text] = attrs.evolve(inner[0], argument=argument)
+    return found
+
+
+def _event_parts(part: Part) -> Iterator[str]:
+    if isinstance(part, EventPart):
+        yield part.text
+    for operand in part.operands if isinstance(part, Operation) else ():
+        yield from _event_parts(operand)
+
+
 def condition_program(
     expression: Expression, kinds: Mapping[Leaf, Kind], ansi: bool
 ) -> ConditionProgram:
@@ -72,7 +106,7 @@ def condition_program(
     expression : Expression
         The condition; each of its leaves is a value of the match.
     kinds : mapping of Leaf to Kind
-        What the leaves give.
+        What :func:`condition_leaves` give.
     ansi : bool
         Whether overflow and division by zero are errors.
 
@@ -84,20 +118,19 @@ def condition_program(
         If something is around leaves that is not supported.
     """
     part = _leaves_as_fields(match_part(expression.sql, "", _NO_STAGES))
-    of_names = {f"{LEAF}{n}": kinds[leaf] for n, leaf in enumerate(expression.leaves)}
-    _check_fields(part, of_names)
+    leaves = condition_leaves(expression)
+    _check_fields(part, leaves)
+    of_names = {text: kinds[leaf] for text, leaf in leaves.items()}
     values = compiled([("DEFINE", MatchExpression(expression.text, part))], of_names, ansi)
     (function,), (code,) = generated(values).conditions.values(), values.programs.values()
     wanted, casts = [], []
     for field in values.fields:
-        found = _FIELD.fullmatch(field.sql)
-        if found is None:
-            raise InputError(f"{field.sql!r} beside values of the match", _BEFORE)
-        leaf = expression.leaves[int(found[1])]
-        if found[2] not in (None, "double"):
-            leaf = _cast(leaf, found[2])
+        cast = None if field.sql in leaves else _CAST.fullmatch(field.sql)
+        leaf = leaves[field.sql if cast is None else cast[1]]
+        if cast is not None and cast[2] != "double":
+            leaf = _cast(leaf, cast[2])
         wanted.append(leaf)
-        casts.append(found[2] == "double")
+        casts.append(cast is not None and cast[2] == "double")
     asked = _Function(function, casts) if any(casts) else _Plain(function)
     leaf_kinds = tuple(field.kind for field in values.fields)
     return ConditionProgram(tuple(wanted), leaf_kinds, tuple(casts), code, asked)

@@ -136,7 +136,8 @@ def test_averages_of_wide_decimals_and_differences_of_times(
           FROM (VALUES (1, 99999999999999999999.9BD), (3, 1.1BD)) AS v(s, d))
         MATCH_RECOGNIZE (ORDER BY ts MEASURES AVG(w) AS mean, LAST(B.ts) - A.ts AS gap
         AFTER MATCH SKIP PAST LAST ROW PATTERN (A B)
-        DEFINE B AS timestampdiff(SECOND, A.ts, B.ts) = 2 AND B.ts > A.ts) AS m"""
+        DEFINE B AS timestampdiff(SECOND, A.ts, B.ts) = 2 AND B.ts > A.ts
+        AND second(A.ts) = 1 AND round(A.w) > B.w) AS m"""
     (row,) = CEP.sql(spark, text, dialect=dialect).collect()
 
     assert tuple(row) == (Decimal("50000000000000000000.5"), timedelta(seconds=2))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import attrs
 
@@ -12,7 +13,7 @@ from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.match_recognize.expressions import Expression, read_expression
 from pyflinkcep.match_recognize.leaves import LABEL, LEAF, Leaf, labelled
 from pyflinkcep.match_recognize.names import Names
-from pyflinkcep.match_recognize.scalar import ConditionProgram, condition_program
+from pyflinkcep.match_recognize.scalar import ConditionProgram, condition_leaves, condition_program
 from pyflinkcep.match_recognize.standard.program import Op, Program, compile_pattern
 from pyflinkcep.match_recognize.standard.tables import SearchTables, search_tables
 from pyflinkcep.match_recognize.standard.values import Condition
@@ -54,8 +55,8 @@ class StandardClause:
 
     def condition_arguments(self) -> list[str]:
         """Return the SQL over one row that conditions need."""
-        leaves = (leaf for e in self.conditions.values() for leaf in e.leaves)
-        return list(dict.fromkeys(self.arguments_of(leaves)))
+        leaves = (condition_leaves(e).values() for e in self.conditions.values())
+        return list(dict.fromkeys(self.arguments_of(chain.from_iterable(leaves))))
 
     def measure_leaves(self) -> tuple[Leaf, ...]:
         """Return what the measures take of a match, each once."""
@@ -203,7 +204,7 @@ class StandardPlan:
 
     def _program(self, variable: str) -> ConditionProgram:
         expression = self.conditions[variable]
-        kinds = {leaf: self._kind(leaf) for leaf in expression.leaves}
+        kinds = {leaf: self._kind(leaf) for leaf in condition_leaves(expression).values()}
         return condition_program(expression, kinds, self.ansi)
 
     def _is_row(self, expression: Expression) -> bool:

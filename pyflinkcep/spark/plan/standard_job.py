@@ -25,6 +25,7 @@ from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.interval import window_ms
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.scalar import condition_leaves
 from pyflinkcep.match_recognize.standard.plan import StandardClause, StandardPlan, read_clause
 from pyflinkcep.match_recognize.tree import Clause, Rows
 from pyflinkcep.spark.arrow.columns import VALUE, quoted
@@ -137,7 +138,7 @@ def _kinds(dataframe: DataFrame, read: StandardClause, names: Names) -> dict[str
     """Return what the conditions' arguments give."""
     errors: dict[str, Callable[[str, str], CepError]] = {}
     for variable, expression in read.conditions.items():
-        for sql in read.arguments_of(expression.leaves):
+        for sql in read.arguments_of(condition_leaves(expression).values()):
             errors.setdefault(sql, _error_of(names, variable, expression))
     kinds = {}
     for sql, type_ in types_of(dataframe, errors).items():

@@ -177,6 +177,8 @@ def kind_of(sql: str, columns: list[list[str]]) -> Kind:
     tree = parsed(sql)
     if tree.form is Form.COLUMN:
         return _KINDS[{name.lower(): kind for name, kind in columns}[tree.value[-1].lower()]]
+    if tree.form is Form.CALL and tree.value == "upper":
+        return Kind.STRING
     return Kind.DOUBLE if tree.value in ("+", "-", "*", "/") else Kind.BOOLEAN
 
 

@@ -72,6 +72,37 @@ def test_sums_of_decimals_are_exact() -> None:
     assert answer(None, case)[1] == [(Decimal("2469135780246913578024691357802469135"),)]
 
 
+@pytest.mark.parametrize("kernel", ["0", "1"])
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        ("upper(LAST(A.name)) = 'A'", [(1, 2), (3, 4)]),
+        ("upper(A.name) < B.name AND upper(B.name) = 'B'", [(1, 2), (3, 4)]),
+        ("upper(FIRST(A.name, 1)) IS NULL AND upper(PREV(B.name)) = 'A'", [(1, 2), (3, 4)]),
+        ("coalesce(upper(LAST(A.name, 1)), 'none') = 'none' AND A.id = 3", [(3, 4)]),
+        ("upper(NEXT(A.k)) = 'Y' OR upper(A.k) = 'Y'", [(3, 4)]),
+    ],
+)  # fmt: skip
+def test_functions_of_a_row_elsewhere(
+    kernel: str, condition: str, rows: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A function of one row's columns is computed at that row, NULL if there is none."""
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", kernel)
+    clause = f"""ORDER BY id MEASURES A.id AS a, B.id AS b PATTERN (A B)
+        DEFINE A AS name = 'a', B AS {condition}"""
+
+    assert answer(None, _case(clause))[1] == rows
+
+
+@pytest.mark.parametrize("condition", ["upper(A.name || B.name) = 'X'", "floor(SUM(A.v)) = 1"])
+def test_functions_of_two_rows_are_refused(condition: str) -> None:
+    """What Spark would have to compute of two rows, or of an aggregate, is refused by name."""
+    clause = f"ORDER BY id MEASURES A.id AS a PATTERN (A B) DEFINE B AS {condition}"
+
+    with pytest.raises(CepError, match=r"beside values of the match|around an aggregate"):
+        answer(None, _case(clause))
+
+
 @pytest.mark.parametrize("offset", [1, 2, 100, 101])
 def test_offsets_in_conditions(offset: int) -> None:
     """LAST at an offset is the row so far back, in the kernel and, if that is far, without it."""
