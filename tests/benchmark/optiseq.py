@@ -219,6 +219,13 @@ def more(events: int) -> None:
         table = counted_table(query, size, spread)
         took, count = fastest(lambda: counted(query, table))
         print(f"{name:42} {len(str(count)):4} digits {size / took:14,.0f} events/s")
+    for name, query, size, spread in COUNTED[2:4]:
+        table = counted_table(query, size, spread)
+        values = table.columns["price"].tolist()
+        begin = time.process_time()
+        compressed_matches(parse(query), table).totals([("b", values)], extremes=False)
+        took = time.process_time() - begin
+        print(f"sum(b.price), {name:42} {size / took:14,.0f} events/s")
 
 
 def counted_table(query: str, size: int, spread: int) -> EventTable:
