@@ -59,8 +59,21 @@ def each_path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """Yield the one Spark session of a test run; core tests never import pyspark."""
+def spark_home(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Let what is started from here on use a home of Spark made for tests."""
+    from tests.spark_home import make_spark_home
+
+    if "SPARK_HOME" not in os.environ:
+        os.environ["SPARK_HOME"] = str(make_spark_home(tmp_path_factory.mktemp("spark")))
+
+
+@pytest.fixture(scope="session")
+def spark(spark_home: None) -> Iterator[Any]:
+    """
+    Yield the one Spark session of a test run; core tests never import pyspark.
+
+    It does not compile whole stages, since most run once; see :func:`compiled_plans`.
+    """
     from pyspark.sql import SparkSession
 
     from tests.checkpoints import LOCAL_CHECKPOINTS
@@ -75,6 +88,7 @@ def spark() -> Iterator[Any]:
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.python.daemon.module", "tests.spark.daemon")
         .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.streaming.stateStore.providerClass", provider)
         .config(*LOCAL_CHECKPOINTS)
@@ -82,3 +96,12 @@ def spark() -> Iterator[Any]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def compiled_plans(spark: Any) -> Iterator[None]:
+    """Let Spark compile whole stages for a test, as it does for users."""
+    from tests.spark.support import configured
+
+    with configured(spark, {"spark.sql.codegen.wholeStage": "true"}):
+        yield

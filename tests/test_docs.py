@@ -33,6 +33,12 @@ def test_sessions(page):
     assert failed == 0
 
 
+@pytest.fixture
+def spark(spark, compiled_plans):
+    """Return the session as users have it."""
+    return spark
+
+
 @pytest.mark.spark
 def test_readme_programs(spark, capsys):
     """The README's programs print what it shows."""

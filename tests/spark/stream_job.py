@@ -4,9 +4,9 @@ A program of its own that runs a pattern on a folder of files; tests start, kill
 
 ``python -m tests.spark.stream_job MASTER FOLDER MODES FILES [SLOW_MS]`` reads FOLDER/source,
 on streams FILES a micro-batch, and writes FOLDER/batch, FOLDER/stream and FOLDER/flush as JSON;
-MODES says which of them, such as ``stream,flush``; ``sql`` and ``sqlflush`` are the same pattern
-written as MATCH_RECOGNIZE, and beside it in one streaming query the SASE+ query that
-``RISES`` is. It begins when it reads a line.
+MODES says which of them, such as ``stream,flush``; ``all`` and ``allflush`` have beside it, in one
+streaming query, the same pattern written as MATCH_RECOGNIZE, and the SASE+ query that ``RISES``
+is. It begins when it reads a line.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SCHEMA = "user string, ts bigint, name string, id int"
 PAIR = "user string, a int, b int, at bigint"
 WINDOW = timedelta(milliseconds=90)
 SQL = """
-    SELECT user, a, b, at FROM events MATCH_RECOGNIZE (
+    SELECT concat(user, ' in SQL') AS user, a, b, at FROM events MATCH_RECOGNIZE (
       PARTITION BY user ORDER BY time
       MEASURES A.id AS a, B.id AS b, B.ts AS at
       PATTERN (A X*? B) WITHIN INTERVAL '0.09' SECOND
@@ -66,6 +66,7 @@ def session(master: str) -> SparkSession:
         .config("spark.executor.memory", "512m")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.session.timeZone", "UTC")
         .getOrCreate()
     )
@@ -86,8 +87,8 @@ def main(master: str, folder: str, modes: str, files: str, slow_ms: str = "0") -
         table = reader.json(f"{folder}/source").withColumn("time", F.timestamp_millis("ts"))
         table = table.withWatermark("time", "30 milliseconds")
         results = [matches(table, int(slow_ms), "time")]
-        if mode.startswith("sql"):
-            results = [alerts(table), rises(table)]
+        if mode.startswith("all"):
+            results += [alerts(table), rises(table)]
         if mode.endswith("flush"):
             for number, result in enumerate(results):
                 rest = result.flush(f"{folder}/checkpoint", number)

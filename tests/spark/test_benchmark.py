@@ -32,6 +32,12 @@ FLINK = {
 """Matches and checksum that Flink CEP 2.3.0 gave for EVENTS."""
 
 
+@pytest.fixture
+def spark(spark: Any, compiled_plans: None) -> Any:
+    """Return the session as users have it."""
+    return spark
+
+
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of generated events."""

@@ -9,7 +9,10 @@ from pyspark.sql import functions as F
 
 from tests.spark_sql_cases import EVENT, SCHEMA, VALUES
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.usefixtures("compiled_plans"),
+]
 
 
 def test_spark_gives_the_same_values(spark: SparkSession) -> None:

@@ -15,6 +15,8 @@ from pyflinkcep.testing import OperatorTestHarness
 from tests.spark.streams import FileSource, run, settings
 from tests.spark.support import ids, on
 
+pytestmark = pytest.mark.usefixtures("compiled_plans")
+
 SCHEMA = "user string, ts bigint, n int"
 STAGES = 130
 

@@ -1,20 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Executors in processes of their own: what is sent to them is real."""
+"""Executors in processes of their own: what is sent to them is real, and what dies is replaced."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
+import psutil
 from pyspark.sql import SparkSession
 
-from tests.spark.test_stream_crash import begin, expected, finish, folder, start, written
+from tests.spark.test_stream_crash import begin, commits, expected, finish, folder, start, written
 
 __all__ = ["folder"]
 
 
 def test_on_a_cluster_of_two_executors(spark: SparkSession, folder: Path) -> None:
-    """Batch and stream on a cluster give the same matches as the operator."""
-    finish(begin(start(folder, "batch,stream,flush", "local-cluster[2,1,1024]", files=14)))
+    """
+    Batch and stream on a cluster give the same matches as the operator.
 
+    Three times a Python worker is killed in the middle of a micro-batch: the task is done again,
+    nothing else.
+    """
+    job = begin(start(folder, "batch,stream,flush", "local-cluster[2,1,1024]", 5, slow_ms=10))
+    killed: list[int] = []
+    deadline = time.monotonic() + 240
+    while len(killed) < 3 and job.poll() is None and time.monotonic() < deadline:
+        seen = commits(folder)
+        worker = _busy_worker(job.pid) if seen > len(killed) else None
+        if worker is not None:
+            worker.kill()
+            killed.append(worker.pid)
+        time.sleep(0.02)
+    finish(job)
+
+    assert len(killed) == 3
     assert written(spark, folder, "batch") == expected()
     assert written(spark, folder, "stream", "flush") == expected()
+
+
+def _busy_worker(pid: int) -> psutil.Process | None:
+    """Return a Python worker of a job's executors that is doing something."""
+    for process in psutil.Process(pid).children(recursive=True):
+        try:
+            parent = process.parent()
+            is_worker = "pyspark.daemon" in process.cmdline() and parent is not None
+            if is_worker and "pyspark.daemon" in parent.cmdline() and process.cpu_percent(0.02) > 0:
+                return process
+        except psutil.NoSuchProcess:
+            continue
+    return None

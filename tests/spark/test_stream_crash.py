@@ -12,7 +12,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from pyspark.sql import SparkSession
 
@@ -122,68 +121,32 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_killed_ten_times(spark: SparkSession, folder: Path) -> None:
-    """A query killed at random moments, again and again, in the end gives every match once."""
+    """
+    A query killed at random moments, again and again, in the end gives every match once.
+
+    It has three operators: a pattern, the same as MATCH_RECOGNIZE, and a SASE+ query.
+    """
     choose = random.Random()
     killed_at = []
-    following = start(folder, "stream")
+    following = start(folder, "all")
     for kills_left in reversed(range(KILLS)):
         # The next JVM starts while the query of this one runs.
-        job, following = following, start(folder, "stream" if kills_left else "stream,flush")
+        job = following
+        following = start(folder, "all") if kills_left else start(folder, "all,allflush", files=10)
         begin(job)
         assert "started\n" in iter(job.stdout.readline, ""), "the query did not start"
         time.sleep(choose.random() * 4)  # the first batch takes about two seconds
+        while not kills_left and commits(folder) < 3 and job.poll() is None:
+            time.sleep(0.05)
         assert job.poll() is None, "the query has come to its end: it needs more files"
         kill(job)
         killed_at.append(commits(folder))
     finish(begin(following))
 
-    found = written(spark, folder, "stream", "flush")
-    assert found == expected(), f"killed after the commits {killed_at}"
-    assert len(found) > 50
-
-
-def test_killed_statements(spark: SparkSession, folder: Path) -> None:
-    """MATCH_RECOGNIZE and a SASE+ query, killed in the middle, give every match once."""
-    job = begin(start(folder, "sql"))
-    assert "started\n" in iter(job.stdout.readline, ""), "the query did not start"
-    while commits(folder) < 3 and job.poll() is None:
-        time.sleep(0.05)
-    kill(job)
-    seen = commits(folder)
-    finish(begin(start(folder, "sql,sqlflush", files=10)))
-
-    assert 3 <= seen < FILES
-    rises = expected_rises()
+    found = written(spark, folder, "all", "allflush")
+    pairs, rises = expected(), expected_rises()
+    in_sql = [(f"{user} in SQL", *rest) for user, *rest in pairs]
+    assert found == sorted([*pairs, *in_sql, *rises]), f"killed after the commits {killed_at}"
+    assert 3 <= killed_at[-1] < FILES
+    assert len(pairs) > 50
     assert len(rises) > 50
-    assert written(spark, folder, "sql", "sqlflush") == sorted([*expected(), *rises])
-
-
-def test_killed_python_worker(spark: SparkSession, folder: Path) -> None:
-    """A Python worker killed in the middle of a batch: the task is done again, nothing else."""
-    job = begin(start(folder, "stream,flush", files=4, slow_ms=10))
-    killed: list[int] = []
-    deadline = time.monotonic() + 240
-    while len(killed) < 3 and job.poll() is None and time.monotonic() < deadline:
-        seen = commits(folder)
-        worker = _busy_worker(job.pid) if seen > len(killed) else None
-        if worker is not None:
-            worker.kill()
-            killed.append(worker.pid)
-        time.sleep(0.02)
-    finish(job)
-
-    assert len(killed) == 3
-    assert written(spark, folder, "stream", "flush") == expected()
-
-
-def _busy_worker(pid: int) -> psutil.Process | None:
-    """Return a Python worker of a job's JVM that is doing something."""
-    for process in psutil.Process(pid).children(recursive=True):
-        try:
-            parent = process.parent()
-            is_worker = "pyspark.daemon" in process.cmdline() and parent is not None
-            if is_worker and "pyspark.daemon" in parent.cmdline() and process.cpu_percent(0.02) > 0:
-                return process
-        except psutil.NoSuchProcess:
-            continue
-    return None
