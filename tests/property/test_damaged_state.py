@@ -14,7 +14,7 @@ from pyflinkcep import Pattern
 from pyflinkcep.errors import CepError
 from pyflinkcep.spark.state import bucket_state
 from pyflinkcep.spark.state.sealed import unseal
-from tests.unit.spark.buckets import Bucket, SpyStorage, name_is
+from tests.unit.spark.worker.buckets import Bucket, SpyStorage, name_is
 
 pytestmark = pytest.mark.usefixtures("each_path")
 

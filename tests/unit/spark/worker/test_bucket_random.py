@@ -13,7 +13,7 @@ from pyflinkcep.testing import OperatorTestHarness
 from pyflinkcep.time import MIN_WATERMARK
 from tests.conformance.cases import by_key
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
-from tests.unit.spark.buckets import Bucket
+from tests.unit.spark.worker.buckets import Bucket
 
 pytestmark = pytest.mark.usefixtures("each_path")
 

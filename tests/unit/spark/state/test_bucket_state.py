@@ -16,7 +16,7 @@ from pyflinkcep.spark.state.sealed import seal, unseal
 from pyflinkcep.spark.worker.bucket import NEVER
 from pyflinkcep.testing import OperatorTestHarness
 from tests.conformance.cases import by_key, make_event, match_ids
-from tests.unit.spark.buckets import Bucket, a_to_b, event, name_is, named
+from tests.unit.spark.worker.buckets import Bucket, a_to_b, event, name_is, named
 
 pytestmark = pytest.mark.usefixtures("each_path")
 

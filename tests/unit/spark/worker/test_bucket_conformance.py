@@ -20,7 +20,7 @@ from tests.conformance.cases import (
     load,
 )
 from tests.conformance.drivers import disagreements
-from tests.unit.spark.buckets import Bucket, pushed_down
+from tests.unit.spark.worker.buckets import Bucket, pushed_down
 
 pytestmark = pytest.mark.usefixtures("each_path")
 

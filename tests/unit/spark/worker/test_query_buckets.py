@@ -23,7 +23,7 @@ from pyflinkcep.spark.worker.bucket import BucketWork
 from pyflinkcep.testing import matchSase
 from tests.property.test_sase_properties import events
 from tests.property.test_streamed_queries import any_query
-from tests.unit.spark.query_buckets import QueryBucket
+from tests.unit.spark.worker.query_buckets import QueryBucket
 
 Rows = list[dict[str, Any]]
 

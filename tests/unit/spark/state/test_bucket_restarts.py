@@ -10,7 +10,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.errors import PatternChangedError
-from tests.unit.spark.buckets import Bucket, SpyStorage, a_to_b, event, name_is, named
+from tests.unit.spark.worker.buckets import Bucket, SpyStorage, a_to_b, event, name_is, named
 
 pytestmark = pytest.mark.usefixtures("each_path")
 

@@ -29,7 +29,7 @@ from pyflinkcep.spark.worker.pack import PackTask
 from pyflinkcep.spark.worker.query_stream import QUERY, USABLE, QueryStreamPlan
 from pyflinkcep.spark.worker.unpack import pack_results, unpack_results
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
-from tests.unit.spark.buckets import SpyStorage
+from tests.unit.spark.worker.buckets import SpyStorage
 
 SCHEMA = (
     StructType()

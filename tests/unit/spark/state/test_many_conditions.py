@@ -11,7 +11,7 @@ import pytest
 from pyflinkcep import Pattern
 from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.spark.state.pattern_change import requeued, still_droppable
-from tests.unit.spark.buckets import Bucket, event, name_is, named
+from tests.unit.spark.worker.buckets import Bucket, event, name_is, named
 
 pytestmark = pytest.mark.usefixtures("each_path")
 

@@ -22,8 +22,8 @@ from tests.conformance.drivers import disagreements
 from tests.property.strategies import PatternSpec, patterns
 from tests.property.test_relevance import relaxed_patterns
 from tests.shorthand import ms
-from tests.unit.spark.buckets import Bucket, name_is
-from tests.unit.spark.test_bucket_conformance import check_bucket
+from tests.unit.spark.worker.buckets import Bucket, name_is
+from tests.unit.spark.worker.test_bucket_conformance import check_bucket
 
 Rows = list[dict[str, Any]]
 MANY = settings.default.max_examples * 3

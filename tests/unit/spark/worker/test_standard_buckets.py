@@ -35,7 +35,7 @@ from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.unit.kernel.test_search import patterns
 from tests.unit.match_recognize.interpreter import computed
 from tests.unit.match_recognize.lists import kind_of, reading
-from tests.unit.spark.buckets import SpyStorage
+from tests.unit.spark.worker.buckets import SpyStorage
 
 Row = dict[str, Any]
 
