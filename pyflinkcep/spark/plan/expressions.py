@@ -5,18 +5,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    BooleanType,
-    DataType,
-    DateType,
-    DayTimeIntervalType,
-    DecimalType,
-    FractionalType,
-    IntegralType,
-    StringType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.types import DataType, DayTimeIntervalType, DecimalType, StringType
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.compiler import compiled
@@ -26,19 +15,10 @@ from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.spark.arrow.columns import field_names
 from pyflinkcep.spark.plan.analysis import analysed, where
+from pyflinkcep.spark.plan.kinds import common_kind
 
 __all__ = ["compiled_expressions", "field_columns", "kind_of", "machine_column"]
 
-_KINDS: dict[type[DataType], Kind] = {
-    IntegralType: Kind.BIGINT,
-    FractionalType: Kind.DOUBLE,
-    BooleanType: Kind.BOOLEAN,
-    StringType: Kind.STRING,
-    TimestampType: Kind.TIMESTAMP,
-    TimestampNTZType: Kind.TIMESTAMP_NTZ,
-    DateType: Kind.DATE,
-    DayTimeIntervalType: Kind.INTERVAL,
-}
 _CASTS = {
     Kind.BIGINT: "bigint",
     Kind.DOUBLE: "double",
@@ -98,7 +78,7 @@ def kind_of(type_: DataType) -> Kind | None:
         return Kind.DECIMAL if type_.precision <= _MOST_EXACT_DIGITS else Kind.WIDE_DECIMAL
     if isinstance(type_, StringType) and type_.collation != "UTF8_BINARY":
         return None
-    return next((kind for known, kind in _KINDS.items() if isinstance(type_, known)), None)
+    return Kind.INTERVAL if isinstance(type_, DayTimeIntervalType) else common_kind(type_)
 
 
 def field_columns(expressions: CompiledExpressions | None) -> dict[str, Column]:

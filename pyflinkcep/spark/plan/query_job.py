@@ -10,15 +10,9 @@ import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    BooleanType,
     DataType,
-    DateType,
-    FractionalType,
-    IntegralType,
     StringType,
     StructType,
-    TimestampNTZType,
-    TimestampType,
 )
 
 from pyflinkcep.errors import InputError
@@ -34,22 +28,13 @@ from pyflinkcep.spark.matching.query_table import QueryColumns
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.interpreter import check_workers
+from pyflinkcep.spark.plan.kinds import common_kind
 from pyflinkcep.spark.plan.slices import slice_length, sliced
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.query_task import SLICE, QueryTask
 
 __all__ = ["QueryJob", "attribute_kinds", "one_line", "query_keys"]
-
-_KINDS: dict[type[DataType], Kind] = {
-    IntegralType: Kind.BIGINT,
-    FractionalType: Kind.DOUBLE,
-    BooleanType: Kind.BOOLEAN,
-    StringType: Kind.STRING,
-    TimestampType: Kind.TIMESTAMP,
-    TimestampNTZType: Kind.TIMESTAMP_NTZ,
-    DateType: Kind.DATE,
-}
 
 
 @attrs.frozen(eq=False)
@@ -265,9 +250,9 @@ def _computed_type(dataframe: DataFrame, sql: str, query: str) -> DataType:
 
 
 def _kind_of(found: DataType, attribute: str, query: str) -> Kind:
-    for type_, kind in _KINDS.items():
-        if isinstance(found, type_):
-            return kind
+    kind = common_kind(found)
+    if kind is not None:
+        return kind
     raise InputError(
         f"query {query}: the attribute {attribute!r} is {found.simpleString()}",
         "conditions compare numbers, strings, booleans, dates and timestamps",

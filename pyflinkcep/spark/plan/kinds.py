@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What values of Spark's types are in conditions over several events."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DateType,
+    FractionalType,
+    IntegralType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from pyflinkcep.expressions.program import Kind
+
+__all__ = ["common_kind"]
+
+_KINDS: dict[type[DataType], Kind] = {
+    IntegralType: Kind.BIGINT,
+    FractionalType: Kind.DOUBLE,
+    BooleanType: Kind.BOOLEAN,
+    StringType: Kind.STRING,
+    TimestampType: Kind.TIMESTAMP,
+    TimestampNTZType: Kind.TIMESTAMP_NTZ,
+    DateType: Kind.DATE,
+}
+
+
+def common_kind(type_: DataType) -> Kind | None:
+    """Return the kind of a type in match expressions and queries alike; None if it has none."""
+    return next((kind for known, kind in _KINDS.items() if isinstance(type_, known)), None)
