@@ -15,7 +15,7 @@ from pyflinkcep import CEP, Pattern, matchRecognize
 from pyflinkcep.errors import CepError
 from tests.conformance.cases import Case
 from tests.conformance.sql_cases import flink_cases, problem, problem_with_error, standard_cases
-from tests.spark.streams import FileSource
+from tests.spark.logins import CLAUSE, logins
 
 pytestmark = pytest.mark.spark
 
@@ -75,26 +75,6 @@ def test_recorded_answers(spark: SparkSession, case: Case) -> None:
     assert found is None
 
 
-_LOGINS = "user string, ts bigint, result string"
-_CLAUSE = """
-    PARTITION BY user ORDER BY time
-    MEASURES COUNT(F.ts) AS fails, O.ts AS at, MATCH_ROWTIME() AS mrt
-    AFTER MATCH SKIP PAST LAST ROW
-    PATTERN (F{2,} O) WITHIN INTERVAL '1' MINUTE
-    DEFINE F AS result = 'fail', O AS result = 'ok'
-"""
-
-
-def _logins(folder: Path) -> FileSource:
-    source = FileSource(folder / "in", _LOGINS)
-    source.add(
-        [("u", 1000, "fail"), ("v", 1500, "fail"), ("u", 2000, "fail")],
-        [("u", 3000, "ok"), ("v", 4000, "ok"), (None, 4500, "fail"), (None, 4600, "fail")],
-        [("v", 9000, "fail"), (None, 9500, "ok"), ("v", 10_000, "fail"), ("v", 11_000, "ok")],
-    )
-    return source
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -117,10 +97,10 @@ def test_refusals_come_before_a_job(
     spark: SparkSession, tmp_path: Path, text: str, message: str
 ) -> None:
     """What Spark cannot do with a statement is refused when it is planned, with its place."""
-    _logins(tmp_path).bounded(spark).createOrReplaceTempView("logins")
+    logins(tmp_path).bounded(spark).createOrReplaceTempView("logins")
 
     with pytest.raises(CepError) as raised:
-        CEP.sql(spark, text.replace("CLAUSE", _CLAUSE))
+        CEP.sql(spark, text.replace("CLAUSE", CLAUSE))
 
     assert message in raised.value.message
     assert "line 1, column" in raised.value.message
@@ -145,10 +125,10 @@ def test_averages_of_wide_decimals_and_differences_of_times(
 
 def test_views_do_not_stay(spark: SparkSession, tmp_path: Path) -> None:
     """Planning a statement leaves no view behind."""
-    _logins(tmp_path).bounded(spark).createOrReplaceTempView("logins")
+    logins(tmp_path).bounded(spark).createOrReplaceTempView("logins")
     before = {table.name for table in spark.catalog.listTables()}
 
-    CEP.sql(spark, f"SELECT * FROM logins MATCH_RECOGNIZE ({_CLAUSE}) AS m")
+    CEP.sql(spark, f"SELECT * FROM logins MATCH_RECOGNIZE ({CLAUSE}) AS m")
 
     assert {table.name for table in spark.catalog.listTables()} == before
 
@@ -176,7 +156,7 @@ def test_explain_tells_how_the_pattern_runs(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """explain() of a clause's result prints states and conditions, and with arguments a plan."""
-    result = matchRecognize(_logins(tmp_path).bounded(spark), _CLAUSE)
+    result = matchRecognize(logins(tmp_path).bounded(spark), CLAUSE)
 
     result.explain()
     shown = capsys.readouterr().out

@@ -11,16 +11,9 @@ from pyspark.sql import SparkSession
 
 from pyflinkcep import CEP, matchRecognize
 from pyflinkcep.errors import CepError
+from tests.spark.logins import CLAUSE, logins
 from tests.spark.streams import FileSource, failure, run, settings
 
-SCHEMA = "user string, ts bigint, result string"
-CLAUSE = """
-    PARTITION BY user ORDER BY time
-    MEASURES COUNT(F.ts) AS fails, O.ts AS at, MATCH_ROWTIME() AS mrt
-    AFTER MATCH SKIP PAST LAST ROW
-    PATTERN (F{2,} O) WITHIN INTERVAL '1' MINUTE
-    DEFINE F AS result = 'fail', O AS result = 'ok'
-"""
 TEXT = f"""WITH seen AS (SELECT * FROM logins WHERE ts > 0)
     SELECT *, fails * 2 AS twice FROM seen MATCH_RECOGNIZE ({CLAUSE}) AS m WHERE fails > 1"""
 
@@ -35,13 +28,7 @@ def one_task(spark: SparkSession) -> Any:
 @pytest.fixture
 def source(tmp_path: Path) -> FileSource:
     """Return some logins; a null user is a user."""
-    source = FileSource(tmp_path / "in", SCHEMA)
-    source.add(
-        [("u", 1000, "fail"), ("v", 1500, "fail"), ("u", 2000, "fail")],
-        [("u", 3000, "ok"), ("v", 4000, "ok"), (None, 4500, "fail"), (None, 4600, "fail")],
-        [("v", 9000, "fail"), (None, 9500, "ok"), ("v", 10_000, "fail"), ("v", 11_000, "ok")],
-    )
-    return source
+    return logins(tmp_path)
 
 
 def plain(rows: Any) -> list[tuple[Any, ...]]:
