@@ -29,10 +29,10 @@ check: ## format, lint, types, import contracts and the tests without Java: unde
 test: ## everything
 	pytest
 
-format: ## format Python, and the changed lines of C if clang-format is installed
+format: ## format Python, and C if clang-format 23 is installed
 	ruff check --fix .
 	ruff format .
-	@if command -v clang-format >/dev/null; then git clang-format --quiet; fi
+	@if command -v clang-format >/dev/null; then clang-format -i pyflinkcep/kernel/src/*.[ch]; fi
 
 bench: ## measure throughput; results go to tests/benchmark/results
 	$(PYTHON) -m tests.benchmark

@@ -8,8 +8,9 @@ int array_of(PyObject *object, Py_ssize_t width, Array *array) {
     if (object == Py_None) return 0;
     if (PyObject_GetBuffer(object, &array->buffer, PyBUF_C_CONTIGUOUS) < 0) return -1;
     if (array->buffer.itemsize != width) {
-        PyErr_Format(PyExc_TypeError, "expected an array with items of %zd bytes, got %zd",
-                     width, array->buffer.itemsize);
+        PyErr_Format(
+            PyExc_TypeError, "expected an array with items of %zd bytes, got %zd", width,
+            array->buffer.itemsize);
         PyBuffer_Release(&array->buffer);
         array->buffer.obj = NULL;
         return -1;

@@ -241,12 +241,12 @@ bool bound_of(
     bool or_equal = opcode == OP_LE || opcode == OP_GE;
     bool is_below = (opcode == OP_LT || opcode == OP_LE) == is_first;
     *bound = (Bound){.own = is_first ? a->items : b->items,
-                     .other = is_first ? b->items : a->items,
-                     .element = is_first ? b->element : a->element,
-                     .size = size,
-                     .is_float = code[2].operand.as.i == TYPE_FLOAT,
-                     .asks_below = is_below != or_equal,
-                     .is_opposite = or_equal};
+        .other = is_first ? b->items : a->items,
+        .element = is_first ? b->element : a->element,
+        .size = size,
+        .is_float = code[2].operand.as.i == TYPE_FLOAT,
+        .asks_below = is_below != or_equal,
+        .is_opposite = or_equal};
     return true;
 }
 

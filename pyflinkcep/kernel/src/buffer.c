@@ -57,12 +57,16 @@ static bool comes_after(const Entry *entry, int64_t timestamp, int64_t id) {
     return timestamp > entry->timestamp || (timestamp == entry->timestamp && id > entry->id);
 }
 
-Entry *buffer_append(
-    Buffer *buffer, int64_t timestamp, int64_t id, int64_t handle, int64_t locks) {
+Entry *buffer_append(Buffer *buffer, int64_t timestamp, int64_t id, int64_t handle, int64_t locks) {
     Entry *entry = allocate(sizeof(Entry));
     if (entry == NULL) return NULL;
-    *entry = (Entry){.timestamp = timestamp, .id = id, .handle = handle, .locks = locks,
-                     .memory = 1, .listed = true, .before = buffer->last};
+    *entry = (Entry){.timestamp = timestamp,
+        .id = id,
+        .handle = handle,
+        .locks = locks,
+        .memory = 1,
+        .listed = true,
+        .before = buffer->last};
     if (buffer->last != NULL) {
         if (!comes_after(buffer->last, timestamp, id)) buffer->unsorted = true;
         buffer->last->after = entry;
@@ -84,8 +88,13 @@ static Node *entry_node(const Entry *entry, int32_t stage) {
 Node *entry_append(Entry *entry, int32_t stage, int64_t locks, bool alive) {
     Node *node = allocate(sizeof(Node));
     if (node == NULL) return NULL;
-    *node = (Node){.locks = locks, .entry = entry, .edge_room = 1, .memory = 1, .stage = stage,
-                   .number = GONE, .alive = alive};
+    *node = (Node){.locks = locks,
+        .entry = entry,
+        .edge_room = 1,
+        .memory = 1,
+        .stage = stage,
+        .number = GONE,
+        .alive = alive};
     node->edges = &node->own;
     entry->memory++;
     if (entry->last_node != NULL)
@@ -99,8 +108,8 @@ Node *entry_append(Entry *entry, int32_t stage, int64_t locks, bool alive) {
 static int reserve_edge(Node *node) {
     bool is_own = node->edges == &node->own;
     Py_ssize_t room = node->edge_room;
-    Edge *edges = reserve(
-        is_own ? NULL : node->edges, &room, (Py_ssize_t)node->edge_count + 1, sizeof(Edge));
+    Edge *edges =
+        reserve(is_own ? NULL : node->edges, &room, (Py_ssize_t)node->edge_count + 1, sizeof(Edge));
     if (edges == NULL) return -1;
     if (is_own) edges[0] = node->own;
     node->edges = edges;
@@ -112,8 +121,10 @@ Edge *node_append(Node *node, int64_t locks, Node *target, Version *version) {
     if (node->edge_count == INT32_MAX) return (Edge *)PyErr_NoMemory();
     if (node->edge_count == node->edge_room && reserve_edge(node) < 0) return NULL;
     Edge *edge = &node->edges[node->edge_count++];
-    *edge = (Edge){.locks = locks, .target = target == NULL ? NULL : node_keep(target),
-                   .version = version_keep(version), .serial = ++last_serial};
+    *edge = (Edge){.locks = locks,
+        .target = target == NULL ? NULL : node_keep(target),
+        .version = version_keep(version),
+        .serial = ++last_serial};
     return edge;
 }
 
@@ -150,8 +161,7 @@ Entry *buffer_register(Buffer *buffer, int64_t handle, int64_t timestamp) {
     }
     int64_t number = buffer->event_count;
     /* Only a clock that stepped back can come upon an id in use. */
-    if (buffer->last != NULL &&
-        (buffer->unsorted || !comes_after(buffer->last, timestamp, number)))
+    if (buffer->last != NULL && (buffer->unsorted || !comes_after(buffer->last, timestamp, number)))
         while (buffer_has(buffer, timestamp, number)) number++;
     buffer->event_count = number + 1;
     return buffer_append(buffer, timestamp, number, handle, 1);
@@ -314,8 +324,7 @@ int edge_count_in(
     if (values->slot_count == 0) return 0;
     Py_ssize_t ways;
     Edge *before = previous == NULL ? NULL : node_edge(previous, version, &ways);
-    edge->tally =
-        tally_after(values, before == NULL ? NULL : before->tally, stage, entry->handle);
+    edge->tally = tally_after(values, before == NULL ? NULL : before->tally, stage, entry->handle);
     return edge->tally == NULL ? -1 : 0;
 }
 

@@ -47,9 +47,8 @@ static int add_event(Kernel *kernel, PyObject *path, const PathStep *step) {
 /* Raise for a partial match whose versions do not tell its way. */
 int context_ambiguous(Kernel *kernel, const Node *node, Py_ssize_t ways) {
     Py_XDECREF(PyObject_CallMethod(
-        kernel->helper, "ambiguous", "niLLL", ways, node->stage,
-        (long long)node->entry->timestamp, (long long)node->entry->id,
-        (long long)kernel->asked.timestamp));
+        kernel->helper, "ambiguous", "niLLL", ways, node->stage, (long long)node->entry->timestamp,
+        (long long)node->entry->id, (long long)kernel->asked.timestamp));
     return -1;
 }
 
@@ -195,7 +194,7 @@ static void context_dealloc(Context *context) {
 
 static PyMethodDef context_methods[] = {
     {"getEventsForPattern", (PyCFunction)(void (*)(void))context_events,
-     METH_FASTCALL | METH_KEYWORDS, "the events taken for a stage"},
+        METH_FASTCALL | METH_KEYWORDS, "the events taken for a stage"},
     {"timestamp", (PyCFunction)context_timestamp, METH_NOARGS, "the time of the event at work"},
     {"currentProcessingTime", (PyCFunction)context_now, METH_NOARGS, "the clock"},
     {NULL, NULL, 0, NULL},

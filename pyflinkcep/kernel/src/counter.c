@@ -11,7 +11,8 @@ int64_t counter_handle(const Counter *counter, Py_ssize_t at) {
     return counter->stream.handles == NULL ? (int64_t)at : counter->stream.handles[at];
 }
 
-static bool holds(const Counter *counter, const Program *program, const Tally *tally, int64_t handle) {
+static bool holds(
+    const Counter *counter, const Program *program, const Tally *tally, int64_t handle) {
     return program->size == 0 ||
            program_run(&counter->values, program, tally, handle) == PROGRAM_TRUE;
 }
@@ -75,8 +76,8 @@ int counter_take(Counter *counter, const Run *runs, int32_t component, Py_ssize_
     if (component + 1 == counter->component_count && !own->loops)
         return complete(counter, runs, component, at);
     if (own->rises)
-        return counts_add(&counter->components[component].ladder.fresh, &runs->counts,
-                          counter->head);
+        return counts_add(
+            &counter->components[component].ladder.fresh, &runs->counts, counter->head);
     Run *run = fresh_run(counter, runs->tally, component, counter_handle(counter, at));
     if (run == NULL || counts_add(&run->counts, &runs->counts, counter->head) < 0) return -1;
     if (counter->weighed < 0) return 0;
@@ -98,7 +99,8 @@ static int begin(Counter *counter, Py_ssize_t at) {
 
 /* --- edges */
 
-static bool may_begin(const Counter *counter, Py_ssize_t component, const Run *run, int64_t handle) {
+static bool may_begin(
+    const Counter *counter, Py_ssize_t component, const Run *run, int64_t handle) {
     return has_bit(counter->begins, component) &&
            holds(counter, &counter->components[component].begin_joint, run->tally, handle);
 }
@@ -115,8 +117,9 @@ static bool ignores(
     case STRICT: return false;
     case NEXT: return !consumed;
     default:
-        return !(holds(counter, &counter->partition_alone, NULL, handle) &&
-                 holds(counter, &counter->partition_joint, run->tally, handle));
+        return !(
+            holds(counter, &counter->partition_alone, NULL, handle) &&
+            holds(counter, &counter->partition_joint, run->tally, handle));
     }
 }
 
@@ -217,14 +220,15 @@ static int put(Counter *counter, Run *run) {
 /* Let the runs that an event made complete, and go on. */
 static int settle(Counter *counter, Py_ssize_t at) {
     Py_ssize_t last = counter->component_count - 1;
-    for (Py_ssize_t i = 0; i < counter->made.size; i++) table_remove(&counter->fresh, counter->made.items[i]);
+    for (Py_ssize_t i = 0; i < counter->made.size; i++)
+        table_remove(&counter->fresh, counter->made.items[i]);
     while (counter->made.size > 0) {
         Run *run = counter->made.items[--counter->made.size];
         bool completes = run->component == last &&
                          holds(counter, &counter->components[last].leave, run->tally, 0);
         int64_t until = completes ? counter_first_forbidden(counter, at) : 0;
         if (completes && (counts_sum(&run->counts, counter->head, until, &counter->now) < 0 ||
-                          counts_sum(&run->sums, counter->head, until, &counter->now_sum) < 0)) {
+                             counts_sum(&run->sums, counter->head, until, &counter->now_sum) < 0)) {
             run_free(run);
             return -1;
         }
@@ -254,7 +258,8 @@ static void sweep(Counter *counter) {
 static void pass_time(Counter *counter, int64_t time) {
     int64_t oldest;
     if (counter->window < 0 || subtract_overflows(time, counter->window, &oldest)) return;
-    while (counter->head < counter->next_start && counter_start_time(counter, counter->head) < oldest)
+    while (
+        counter->head < counter->next_start && counter_start_time(counter, counter->head) < oldest)
         counter->head++;
     sweep(counter);
 }
@@ -273,7 +278,8 @@ static bool ask_alone(Counter *counter, Py_ssize_t at) {
     for (Py_ssize_t c = 0; (counter->begins | counter->takes) >> c != 0; c++) {
         const Component *own = &counter->components[c];
         bool waits = c == 0 || counter->alive[c - 1].size > 0 || counter->components[c - 1].rises;
-        if (has_bit(counter->begins, c) && !(waits && holds(counter, &own->begin_alone, NULL, handle)))
+        if (has_bit(counter->begins, c) &&
+            !(waits && holds(counter, &own->begin_alone, NULL, handle)))
             counter->begins &= ~((int64_t)1 << c);
         if (has_bit(counter->takes, c) && !holds(counter, &own->take_alone, NULL, handle))
             counter->takes &= ~((int64_t)1 << c);

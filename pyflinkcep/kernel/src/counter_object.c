@@ -49,11 +49,11 @@ static int read_live(Live *live, PyObject *slots) {
 static int read_component(Component *component, PyObject *spec) {
     PyObject *live[4], *asked[5];
     Program *programs[5] = {&component->begin_alone, &component->begin_joint,
-                            &component->take_alone, &component->take_joint, &component->leave};
+        &component->take_alone, &component->take_joint, &component->leave};
     int loops;
-    if (!PyArg_ParseTuple(spec, "pi(OOOO)(OOOOO)", &loops, &component->strategy, &live[0],
-                          &live[1], &live[2], &live[3], &asked[0], &asked[1], &asked[2], &asked[3],
-                          &asked[4]))
+    if (!PyArg_ParseTuple(
+            spec, "pi(OOOO)(OOOOO)", &loops, &component->strategy, &live[0], &live[1], &live[2],
+            &live[3], &asked[0], &asked[1], &asked[2], &asked[3], &asked[4]))
         return -1;
     component->loops = loops;
     for (int mode = 0; mode < 4; mode++)
@@ -101,8 +101,9 @@ static int counter_init(Counter *counter, PyObject *args, PyObject *keywords) {
         PyErr_SetString(PyExc_RuntimeError, "a counter is made once");
         return -1;
     }
-    if (!PyArg_ParseTuple(args, "O!O!(OO)O!L", &PyTuple_Type, &components, &PyTuple_Type,
-                          &negatives, &alone, &joint, &PyTuple_Type, &slots, &window))
+    if (!PyArg_ParseTuple(
+            args, "O!O!(OO)O!L", &PyTuple_Type, &components, &PyTuple_Type, &negatives, &alone,
+            &joint, &PyTuple_Type, &slots, &window))
         return -1;
     counter->window = window;
     if (read_components(counter, components) < 0 || read_negatives(counter, negatives) < 0 ||
@@ -160,8 +161,9 @@ static PyObject *total_as_int(const Total *total) {
     if (bytes == NULL) return NULL;
     for (Py_ssize_t i = 0; i < total->size * WORD; i++)
         bytes[i] = (unsigned char)(total->words[i / WORD] >> (i % WORD * 8));
-    PyObject *result = PyObject_CallMethod((PyObject *)&PyLong_Type, "from_bytes", "y#s",
-                                           (const char *)bytes, total->size * WORD, "little");
+    PyObject *result = PyObject_CallMethod(
+        (PyObject *)&PyLong_Type, "from_bytes", "y#s", (const char *)bytes, total->size * WORD,
+        "little");
     release_memory(bytes);
     return result;
 }
@@ -198,8 +200,7 @@ static int count_events(Counter *counter, Counted *counted) {
     if (counter_begin(counter) < 0) return -1;
     for (Py_ssize_t at = 0; at < counter->stream.size; at++) {
         if (at % often == 0 && PyErr_CheckSignals() < 0) return -1;
-        if (counter_event(counter, at) < 0 || counted_add(counted, counter, at) < 0)
-            return -1;
+        if (counter_event(counter, at) < 0 || counted_add(counted, counter, at) < 0) return -1;
     }
     return 0;
 }
@@ -249,8 +250,9 @@ static PyObject *counter_count(Counter *counter, PyObject *args) {
     PyObject *given[ARRAYS], *result = NULL;
     Array arrays[ARRAYS] = {0};
     int by_event, component, opened = 0;
-    if (!PyArg_ParseTuple(args, "OOOOOOOOpi", &given[0], &given[1], &given[2], &given[3],
-                          &given[4], &given[5], &given[6], &given[7], &by_event, &component))
+    if (!PyArg_ParseTuple(
+            args, "OOOOOOOOpi", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
+            &given[6], &given[7], &by_event, &component))
         return NULL;
     counter->weighed = given[WEIGHTS] == Py_None ? -1 : component;
     while (opened < ARRAYS && array_of(given[opened], widths[opened], &arrays[opened]) == 0)
@@ -258,11 +260,14 @@ static PyObject *counter_count(Counter *counter, PyObject *args) {
     if (opened == ARRAYS && !fits(counter, arrays))
         PyErr_SetString(PyExc_ValueError, "expected arrays as long as there are events");
     else if (opened == ARRAYS) {
-        counter->stream = (Stream){
-            .times = arrays[TIMES].items, .handles = arrays[HANDLES].items,
-            .codes = arrays[CODES].items, .starts = arrays[STARTS].items,
-            .begins = arrays[BEGINS].items, .takes = arrays[TAKES].items,
-            .absents = arrays[ABSENTS].items, .size = arrays[TIMES].size,
+        counter->stream = (Stream){.times = arrays[TIMES].items,
+            .handles = arrays[HANDLES].items,
+            .codes = arrays[CODES].items,
+            .starts = arrays[STARTS].items,
+            .begins = arrays[BEGINS].items,
+            .takes = arrays[TAKES].items,
+            .absents = arrays[ABSENTS].items,
+            .size = arrays[TIMES].size,
             .kinds = arrays[BEGINS].size};
         counter->weights = arrays[WEIGHTS].items;
         result = count_stream(counter, by_event);

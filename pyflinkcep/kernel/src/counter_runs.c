@@ -51,8 +51,7 @@ Run *table_find(const RunTable *table, const Run *like, const Live *live, const 
     Run *run = table->places[like->hash & (uint64_t)(table->room - 1)];
     for (; run != NULL; run = run->next)
         if (run->hash == like->hash && run->component == like->component &&
-            run->mode == like->mode && run->is_closed == like->is_closed &&
-            knows(run, live, known))
+            run->mode == like->mode && run->is_closed == like->is_closed && knows(run, live, known))
             return run;
     return NULL;
 }

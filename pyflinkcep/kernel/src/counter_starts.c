@@ -28,12 +28,12 @@ int counter_number_start(Counter *counter, int64_t time, int64_t *start) {
     if (!counts_starts(counter)) return 0;
     int64_t last = counter->next_start - 1;
     *start = last;
-    if (!counter->minds_position && last >= counter->head && counter_start_time(counter, last) == time)
+    if (!counter->minds_position && last >= counter->head &&
+        counter_start_time(counter, last) == time)
         return 0;
     forget_starts(counter);
     Py_ssize_t size = (Py_ssize_t)(counter->next_start - counter->base);
-    int64_t *times =
-        reserve(counter->start_times, &counter->start_room, size + 1, sizeof(int64_t));
+    int64_t *times = reserve(counter->start_times, &counter->start_room, size + 1, sizeof(int64_t));
     if (times == NULL) return -1;
     counter->start_times = times;
     int64_t *barred = reserve(counter->barred, &counter->barred_room, size + 1, sizeof(int64_t));

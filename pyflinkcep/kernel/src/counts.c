@@ -24,8 +24,9 @@ static int counts_cover(Counts *counts, int64_t first, int64_t end, Py_ssize_t w
     if (counts->words != NULL && stays && size <= counts->room && width <= counts->width) {
         counts->first = first;
         for (Py_ssize_t w = 0; w < counts->width && size > counts->size; w++)
-            memset(counts->words + w * counts->room + counts->size, 0,
-                   (size_t)(size - counts->size) * sizeof(uint64_t));
+            memset(
+                counts->words + w * counts->room + counts->size, 0,
+                (size_t)(size - counts->size) * sizeof(uint64_t));
         counts->size = size > counts->size ? size : counts->size;
         return 0;
     }
@@ -35,8 +36,9 @@ static int counts_cover(Counts *counts, int64_t first, int64_t end, Py_ssize_t w
     Py_ssize_t from = counts->first < first ? (Py_ssize_t)(first - counts->first) : 0;
     Py_ssize_t to = counts->first > first ? (Py_ssize_t)(counts->first - first) : 0;
     for (Py_ssize_t w = 0; w < counts->width && from < counts->size; w++)
-        memcpy(words + w * room + to, counts->words + w * counts->room + from,
-               (size_t)(counts->size - from) * sizeof(uint64_t));
+        memcpy(
+            words + w * room + to, counts->words + w * counts->room + from,
+            (size_t)(counts->size - from) * sizeof(uint64_t));
     release_memory(counts->words);
     *counts = (Counts){first, size, room, width, words};
     return 0;

@@ -11,8 +11,7 @@ static int compared(
 }
 
 static int by_start(const FoundMatch *left, const FoundMatch *right) {
-    return compared(
-        left->start_timestamp, left->start_id, right->start_timestamp, right->start_id);
+    return compared(left->start_timestamp, left->start_id, right->start_timestamp, right->start_id);
 }
 
 static void sift_down_matches(FoundMatch *heap, Py_ssize_t size, Py_ssize_t index) {
@@ -71,8 +70,7 @@ int emit_at_once(Kernel *kernel, int64_t timestamp) {
 /* --- the heap of matches that wait; mirror: nfa/java_heap.py */
 
 static int by_start_event(const Partial *left, const Partial *right) {
-    return compared(
-        left->start_timestamp, left->start_id, right->start_timestamp, right->start_id);
+    return compared(left->start_timestamp, left->start_id, right->start_timestamp, right->start_id);
 }
 
 static int heap_add(Partials *heap, Partial item) {
@@ -160,16 +158,16 @@ static int consider_path(void *context, const Path *path) {
     if (pattern->skip_throws) {
         Pruning first = {.kernel = pruning->kernel};
         consider_stages(&first, path, true);
-        pruning->missed = element == NULL || compared(pruning->timestamp, pruning->id,
-                                                      first.timestamp, first.id) == 0;
+        pruning->missed = element == NULL ||
+                          compared(pruning->timestamp, pruning->id, first.timestamp, first.id) == 0;
     }
     return !pruning->missed;
 }
 
 static bool superfluous(const Pruning *pruning, const Partial *partial) {
     if (!partial->has_start || partial->node == NULL) return false;
-    int order = compared(partial->start_timestamp, partial->start_id, pruning->timestamp,
-                         pruning->id);
+    int order =
+        compared(partial->start_timestamp, partial->start_id, pruning->timestamp, pruning->id);
     int32_t kind = pruning->kernel->pattern.skip_kind;
     return kind == SKIP_TO_NEXT || kind == SKIP_PAST_LAST ? order <= 0 : order < 0;
 }

@@ -92,9 +92,9 @@ static int holds_of_event(Kernel *kernel, int32_t number) {
 
 static int program_failed(Kernel *kernel, ProgramAnswer answer, int32_t atom) {
     if (answer != PROGRAM_RAISED)
-        Py_XDECREF(PyObject_CallMethod(kernel->helper, "expression_failed", "iLi", atom,
-                                       (long long)kernel->asked.timestamp,
-                                       answer == PROGRAM_OVERFLOW));
+        Py_XDECREF(PyObject_CallMethod(
+            kernel->helper, "expression_failed", "iLi", atom, (long long)kernel->asked.timestamp,
+            answer == PROGRAM_OVERFLOW));
     return -1;
 }
 
@@ -107,8 +107,8 @@ static int holds_of_expression(Kernel *kernel, int32_t number) {
         if (ways != 1) return context_ambiguous(kernel, asked->node, ways);
     }
     ProgramAnswer answer = program_run(
-        &kernel->values, &kernel->pattern.atoms[number].program,
-        edge == NULL ? NULL : edge->tally, asked->handle);
+        &kernel->values, &kernel->pattern.atoms[number].program, edge == NULL ? NULL : edge->tally,
+        asked->handle);
     if (answer == PROGRAM_TRUE || answer == PROGRAM_FALSE) return answer == PROGRAM_TRUE;
     return program_failed(kernel, answer, number);
 }

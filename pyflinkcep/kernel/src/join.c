@@ -140,8 +140,9 @@ static void open_level(Join *join, Py_ssize_t depth) {
     const List *near = &join->lists[step->neighbour], *far = &join->lists[step->far];
     Py_ssize_t beside = join->bound[step->neighbour];
     Py_ssize_t link = (Py_ssize_t)step->links[beside];
-    Reach reach = {.list = &join->lists[step->element], .key = key_at(near, beside),
-                   .is_forward = step->is_forward};
+    Reach reach = {.list = &join->lists[step->element],
+        .key = key_at(near, beside),
+        .is_forward = step->is_forward};
     int64_t edge = time_at(far, join->bound[step->far]);
     if (join->window >= 0)
         reach.has_time = step->is_forward ? !add_overflows(edge, join->window, &reach.time)
@@ -171,8 +172,11 @@ static bool ask_more(Join *join, Py_ssize_t depth) {
     uint64_t passing = ~(uint64_t)0 >> (BATCH - count);
     for (Py_ssize_t i = 0; i < step->bound_count; i++)
         passing &= bound_holds(&step->bounds[i], join->bound, level->base, count);
-    Batch batch = {.columns = join->columns, .bound = join->bound, .newest = step->element,
-                   .base = level->base, .count = count};
+    Batch batch = {.columns = join->columns,
+        .bound = join->bound,
+        .newest = step->element,
+        .base = level->base,
+        .count = count};
     for (Py_ssize_t i = 0; i < step->clause_count && passing != 0; i++)
         passing &= batch_holds(&step->clauses[i], &batch, join->stack);
     level->passing = passing;

@@ -39,7 +39,8 @@ static int wrong_sizes(void) {
     return -1;
 }
 
-static int read_list(List *list, PyObject *positions, PyObject *times, PyObject *keys, int by_time) {
+static int read_list(
+    List *list, PyObject *positions, PyObject *times, PyObject *keys, int by_time) {
     if (array_of(positions, 8, &list->positions) < 0 || array_of(times, 8, &list->times) < 0 ||
         array_of(keys, 8, &list->keys) < 0)
         return -1;
@@ -77,7 +78,8 @@ static int read_columns(Join *join, PyObject *columns) {
         PyObject *data, *valid;
         Array *items = &join->column_data[2 * i], *mask = items + 1;
         Column *column = &join->columns[i];
-        if (!PyArg_ParseTuple(PyTuple_GetItem(columns, i), "iOO", &column->element, &data, &valid) ||
+        if (!PyArg_ParseTuple(
+                PyTuple_GetItem(columns, i), "iOO", &column->element, &data, &valid) ||
             array_of(data, 8, items) < 0 || array_of(valid, 1, mask) < 0)
             return -1;
         Py_ssize_t size = join->lists[column->element].size;
@@ -99,7 +101,8 @@ static int read_clauses(Join *join, Step *step, PyObject *clauses, Py_ssize_t *m
         if (program_read(program, PyTuple_GetItem(clauses, i)) < 0) return -1;
         if (program->size > *most) *most = program->size;
         Bound *bound = &step->bounds[step->bound_count];
-        if (!bound_of(program, join->columns, step->element, join->lists[step->element].size, bound))
+        if (!bound_of(
+                program, join->columns, step->element, join->lists[step->element].size, bound))
             continue;
         step->bound_count++;
         step->clause_count--;
@@ -112,8 +115,9 @@ static int read_clauses(Join *join, Step *step, PyObject *clauses, Py_ssize_t *m
 static int read_step(Join *join, Step *step, PyObject *spec, Py_ssize_t *most) {
     PyObject *barriers, *clauses;
     int is_forward;
-    if (!PyArg_ParseTuple(spec, "iiipOO!", &step->element, &step->neighbour, &step->far,
-                          &is_forward, &barriers, &PyTuple_Type, &clauses) ||
+    if (!PyArg_ParseTuple(
+            spec, "iiipOO!", &step->element, &step->neighbour, &step->far, &is_forward, &barriers,
+            &PyTuple_Type, &clauses) ||
         array_of(barriers, 8, &step->barriers) < 0 || read_clauses(join, step, clauses, most) < 0)
         return -1;
     step->is_forward = is_forward;
@@ -148,8 +152,9 @@ static int join_init(Join *join, PyObject *args, PyObject *keywords) {
         PyErr_SetString(PyExc_RuntimeError, "a join is made once");
         return -1;
     }
-    if (!PyArg_ParseTuple(args, "O!pO!O!L", &PyTuple_Type, &lists, &by_time, &PyTuple_Type,
-                          &columns, &PyTuple_Type, &steps, &window))
+    if (!PyArg_ParseTuple(
+            args, "O!pO!O!L", &PyTuple_Type, &lists, &by_time, &PyTuple_Type, &columns,
+            &PyTuple_Type, &steps, &window))
         return -1;
     join->window = window;
     if (read_lists(join, lists, by_time) < 0 || read_columns(join, columns) < 0 ||
@@ -196,8 +201,9 @@ PyObject *module_links(PyObject *module, PyObject *args) {
     List near = {0}, far = {0};
     int is_forward, by_time;
     (void)module;
-    if (!PyArg_ParseTuple(args, "(OOO)(OOO)pp", &from[0], &from[1], &from[2], &to[0], &to[1],
-                          &to[2], &is_forward, &by_time))
+    if (!PyArg_ParseTuple(
+            args, "(OOO)(OOO)pp", &from[0], &from[1], &from[2], &to[0], &to[1], &to[2], &is_forward,
+            &by_time))
         return NULL;
     if (read_list(&near, from[0], from[1], from[2], by_time) == 0 &&
         read_list(&far, to[0], to[1], to[2], by_time) == 0) {

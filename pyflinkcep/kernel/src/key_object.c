@@ -24,7 +24,7 @@ static PyObject *key_live_handles(KeyObject *object, PyObject *unused) {
     (void)unused;
     PyObject *list = PyList_New(0);
     for (Entry *entry = object->key.buffer.first; entry != NULL && list != NULL;
-         entry = entry->after) {
+        entry = entry->after) {
         PyObject *handle = PyLong_FromLongLong(entry->handle);
         if (handle == NULL || PyList_Append(list, handle) < 0) Py_CLEAR(list);
         Py_XDECREF(handle);
@@ -54,9 +54,9 @@ static int key_set_is_new(KeyObject *object, PyObject *value, void *unused) {
 
 static PyGetSetDef key_properties[] = {
     {"partial_count", (getter)key_partial_count, NULL, "partial matches, the start among them",
-     NULL},
+        NULL},
     {"is_new_start", (getter)key_get_is_new, (setter)key_set_is_new,
-     "whether a partial match began since time last passed", NULL},
+        "whether a partial match began since time last passed", NULL},
     {"node_count", (getter)key_node_count, NULL, "nodes of the buffer", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

@@ -27,7 +27,8 @@ bool ladder_has(const Ladder *ladder, int32_t rank) {
 }
 
 /* Add the runs below a rank to a sum. */
-int ladder_sum_below(const Ladder *ladder, int32_t rank, bool or_equal, int64_t since, Counts *sum) {
+int ladder_sum_below(
+    const Ladder *ladder, int32_t rank, bool or_equal, int64_t since, Counts *sum) {
     Py_ssize_t places = place_of(ladder, rank);
     if (or_equal && places < ladder->size && ladder->ranks[places] == rank) places++;
     for (; places > 0; places &= places - 1)
@@ -89,7 +90,8 @@ Py_ssize_t ladder_alive(const Ladder *ladder, int64_t since) {
 
 /* Return the ranks of runs that go on and of events to come, sorted, each once. */
 static int32_t *ranks_wanted(
-    const Ladder *ladder, const int32_t *coming, Py_ssize_t count, int64_t since, Py_ssize_t *size) {
+    const Ladder *ladder, const int32_t *coming, Py_ssize_t count, int64_t since,
+    Py_ssize_t *size) {
     int32_t *ranks = allocate_zeros(ladder->size + count, sizeof(int32_t));
     if (ranks == NULL) return NULL;
     Py_ssize_t all = 0, kept = 0;

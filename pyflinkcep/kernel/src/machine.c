@@ -205,8 +205,11 @@ static bool any_overflowed(const Tally *tally) {
 ProgramAnswer program_run(
     const Values *values, const Program *program, const Tally *tally, int64_t handle) {
     if (any_overflowed(tally)) return PROGRAM_OVERFLOW;
-    Machine machine = {.values = values, .tally = tally, .handle = handle,
-                       .stack = program->stack, .error = PROGRAM_TRUE};
+    Machine machine = {.values = values,
+        .tally = tally,
+        .handle = handle,
+        .stack = program->stack,
+        .error = PROGRAM_TRUE};
     for (Py_ssize_t at = 0; at < program->size && machine.error == PROGRAM_TRUE; at++) {
         const Instruction *now = &program->code[at];
         if (now->opcode >= OP_JUMP_IF_FALSE && now->opcode <= OP_JUMP)

@@ -104,11 +104,9 @@ static int kernel_read_arguments(Kernel *kernel, const Arguments *given) {
 }
 
 static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"helper",          "states",      "atoms",       "slots",
-                            "stage_names",     "start",       "final",       "window_time",
-                            "handle_timeout",  "processing_time", "skip",    "known",
-                            "limit",           "drop_oldest", "sets_timers", "ansi",
-                            NULL};
+    static char *names[] = {"helper", "states", "atoms", "slots", "stage_names", "start", "final",
+        "window_time", "handle_timeout", "processing_time", "skip", "known", "limit", "drop_oldest",
+        "sets_timers", "ansi", NULL};
     Pattern *pattern = &kernel->pattern;
     Arguments given;
     if (kernel->helper != NULL) {
@@ -117,8 +115,8 @@ static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
     }
     if (!PyArg_ParseTupleAndKeywords(
             args, keywords, "OO!O!O!O!iiLpp(iip)O!Lppp", names, &given.helper, &PyTuple_Type,
-            &given.states, &PyTuple_Type, &given.atoms, &PyTuple_Type, &given.slots,
-            &PyTuple_Type, &given.stages, &pattern->start, &pattern->final, &given.window_time,
+            &given.states, &PyTuple_Type, &given.atoms, &PyTuple_Type, &given.slots, &PyTuple_Type,
+            &given.stages, &pattern->start, &pattern->final, &given.window_time,
             &given.handle_timeout, &given.processing_time, &pattern->skip_kind,
             &pattern->skip_stage, &given.skip_throws, &PyTuple_Type, &given.known, &given.limit,
             &given.drop_oldest, &given.sets_timers, &given.ansi))
@@ -176,8 +174,9 @@ static PyObject *kernel_write(Kernel *kernel, PyObject *args) {
         return NULL;
     PyObject *result = NULL;
     if (key_write(&object->key, &numbers, &handles) == 0)
-        result = Py_BuildValue("NN", bytes_of(numbers.items, numbers.size, sizeof(int64_t)),
-                               bytes_of(handles.items, handles.size, sizeof(int64_t)));
+        result = Py_BuildValue(
+            "NN", bytes_of(numbers.items, numbers.size, sizeof(int64_t)),
+            bytes_of(handles.items, handles.size, sizeof(int64_t)));
     if (result == NULL) name_memory_error(kernel, 0);
     release_memory(numbers.items);
     release_memory(handles.items);
@@ -209,8 +208,8 @@ static PyObject *kernel_read(Kernel *kernel, PyObject *args) {
     if (!PyArg_ParseTuple(args, "OLL", &object, &first_handle, &handle_count)) return NULL;
     if (array_of(object, 8, &numbers) < 0) return NULL;
     KeyObject *key = key_object_new(kernel);
-    if (key != NULL && key_read(kernel, &key->key, numbers.items, numbers.size, first_handle,
-                                handle_count) < 0)
+    if (key != NULL &&
+        key_read(kernel, &key->key, numbers.items, numbers.size, first_handle, handle_count) < 0)
         Py_CLEAR(key);
     if (key == NULL) name_memory_error(kernel, 0);
     array_close(&numbers);

@@ -152,11 +152,14 @@ static int move_on(Kernel *kernel, Key *key, Partial *partial, const Move *move,
 static int begin_one(Kernel *kernel, Key *key, const Move *move, Version *version, Entry *entry) {
     Version *following = version_add_stage(version);
     if (following == NULL) return -1;
-    Node *node = buffer_extend(
-        &key->buffer, &kernel->values, move->stage, entry, NULL, version, following);
-    Partial partial = {.version = following, .node = node, .state = move->target,
-                       .start_timestamp = entry->timestamp, .start_id = entry->id,
-                       .has_start = true};
+    Node *node =
+        buffer_extend(&key->buffer, &kernel->values, move->stage, entry, NULL, version, following);
+    Partial partial = {.version = following,
+        .node = node,
+        .state = move->target,
+        .start_timestamp = entry->timestamp,
+        .start_id = entry->id,
+        .has_start = true};
     int status = node == NULL ? -1 : partial_push_kept(&key->partials, partial);
     version_drop(following);
     if (status == 0) key_earlier_deadline(kernel, key, &partial);
@@ -300,8 +303,7 @@ static int take_step(Kernel *kernel, Key *key, Partial partial, Decision *step, 
     int status = 0;
     if (!step->keeps) {
         if (*entry == NULL && (step->keeps_event || (skips && step->takes))) {
-            *entry =
-                buffer_register(&key->buffer, kernel->asked.handle, kernel->asked.timestamp);
+            *entry = buffer_register(&key->buffer, kernel->asked.handle, kernel->asked.timestamp);
             if (*entry == NULL) status = -1;
         }
         if (status == 0 && step->single == NULL) {

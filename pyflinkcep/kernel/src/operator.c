@@ -31,12 +31,11 @@ static bool has_timer(const Key *key, int64_t timer) {
 static int add_timer(Key *key, int64_t timer) {
     Py_ssize_t place = timer_place(key, timer);
     if (place < key->timer_count && key->timers[place] == timer) return 0;
-    int64_t *timers =
-        reserve(key->timers, &key->timer_room, key->timer_count + 1, sizeof(int64_t));
+    int64_t *timers = reserve(key->timers, &key->timer_room, key->timer_count + 1, sizeof(int64_t));
     if (timers == NULL) return -1;
     key->timers = timers;
-    memmove(timers + place + 1, timers + place,
-            (size_t)(key->timer_count - place) * sizeof(int64_t));
+    memmove(
+        timers + place + 1, timers + place, (size_t)(key->timer_count - place) * sizeof(int64_t));
     timers[place] = timer;
     key->timer_count++;
     return 0;
@@ -48,8 +47,7 @@ static int set_timers_of_events(
     int64_t begun) {
     int64_t timer;
     for (Py_ssize_t i = start; i < end; i++)
-        if (times[i] >= begun && timer_after(kernel, times[i], &timer) &&
-            add_timer(key, timer) < 0)
+        if (times[i] >= begun && timer_after(kernel, times[i], &timer) && add_timer(key, timer) < 0)
             return -1;
     return 0;
 }
@@ -92,8 +90,9 @@ static int enforce_limit(Kernel *kernel, Key *key) {
     Py_ssize_t surplus = key->partials.size - 1 - (Py_ssize_t)kernel->limit;
     if (kernel->limit == 0 || surplus <= 0) return 0;
     if (!kernel->drop_oldest) {
-        Py_XDECREF(PyObject_CallMethod(kernel->helper, "too_many", "nL", key->partials.size - 1,
-                                       (long long)kernel->asked.timestamp));
+        Py_XDECREF(PyObject_CallMethod(
+            kernel->helper, "too_many", "nL", key->partials.size - 1,
+            (long long)kernel->asked.timestamp));
         return -1;
     }
     kernel->found.dropped += surplus;
@@ -104,8 +103,8 @@ static int enforce_limit(Kernel *kernel, Key *key) {
 void name_memory_error(Kernel *kernel, Py_ssize_t partials) {
     if (PyErr_Occurred() != PyExc_MemoryError) return;
     PyErr_Clear();
-    Py_XDECREF(PyObject_CallMethod(kernel->helper, "out_of_memory", "nL", partials,
-                                   (long long)kernel->asked.timestamp));
+    Py_XDECREF(PyObject_CallMethod(
+        kernel->helper, "out_of_memory", "nL", partials, (long long)kernel->asked.timestamp));
 }
 
 /*
@@ -148,8 +147,9 @@ Py_ssize_t key_process(
         if (!key->never && timestamp >= key->deadline && !(has_now && now == timestamp) &&
             key_advance(kernel, key, timestamp) < 0)
             return failed(kernel, key);
-        evaluation_begin(&kernel->asked, handles == NULL ? events->base + at : handles[at],
-                         timestamp, words == 0 ? NULL : bits + at * words, words);
+        evaluation_begin(
+            &kernel->asked, handles == NULL ? events->base + at : handles[at], timestamp,
+            words == 0 ? NULL : bits + at * words, words);
         int status = key_apply(kernel, key);
         if (status == 0) continue;
         if (status < 0 || enforce_limit(kernel, key) < 0) return failed(kernel, key);

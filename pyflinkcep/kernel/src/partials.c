@@ -6,8 +6,7 @@
 
 /* Add a partial match; without memory the caller still owns what it refers to. */
 int partial_push(Partials *partials, Partial partial) {
-    Partial *items =
-        reserve(partials->items, &partials->room, partials->size + 1, sizeof(Partial));
+    Partial *items = reserve(partials->items, &partials->room, partials->size + 1, sizeof(Partial));
     if (items == NULL) return -1;
     partials->items = items;
     partials->items[partials->size++] = partial;
@@ -45,8 +44,7 @@ void partials_clear(Partials *partials) {
 void partials_forget(Partials *partials, Py_ssize_t count) {
     partials->size -= count;
     if (partials->size > 0)
-        memmove(partials->items, partials->items + count,
-                (size_t)partials->size * sizeof(Partial));
+        memmove(partials->items, partials->items + count, (size_t)partials->size * sizeof(Partial));
 }
 
 void partials_swap(Partials *one, Partials *other) {

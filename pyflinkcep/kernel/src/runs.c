@@ -51,8 +51,9 @@ PyObject *kernel_run(Kernel *kernel, PyObject *args) {
     Events events = {0};
     Array bounds = {0}, needed = {0};
     long long base;
-    if (!PyArg_ParseTuple(args, "OOOLOOOnnn", &key_or_none, &times, &handles, &base, &bits,
-                          &bounds_array, &needed_array, &stretch, &row, &most))
+    if (!PyArg_ParseTuple(
+            args, "OOOLOOOnnn", &key_or_none, &times, &handles, &base, &bits, &bounds_array,
+            &needed_array, &stretch, &row, &most))
         return NULL;
     if (key_or_none != Py_None && !PyObject_TypeCheck(key_or_none, kernel->key_type)) {
         PyErr_SetString(PyExc_TypeError, "expected a Key or None");
@@ -63,8 +64,7 @@ PyObject *kernel_run(Kernel *kernel, PyObject *args) {
     Py_XINCREF((PyObject *)open);
     events.base = base;
     if (events_open(&events, times, handles, bits, kernel->asked.words) < 0 ||
-        array_of(bounds_array, 8, &bounds) < 0 ||
-        array_of(needed_array, 1, &needed) < 0)
+        array_of(bounds_array, 8, &bounds) < 0 || array_of(needed_array, 1, &needed) < 0)
         goto end;
     if (stretch < 0 || bounds.size < 1 || needed.size != bounds.size - 1) {
         PyErr_SetString(PyExc_ValueError, "bounds, needed and stretch do not go together");
@@ -133,9 +133,9 @@ static int read_stored(Kernel *kernel, Key *key, const Stored *stored, int64_t p
         Py_XDECREF(PyObject_CallMethod(kernel->helper, "damaged", NULL));
         return -1;
     }
-    return key_read(kernel, key, numbers + ends[position], ends[position + 1] - ends[position],
-                    stored->first_held + events[position],
-                    events[position + 1] - events[position]);
+    return key_read(
+        kernel, key, numbers + ends[position], ends[position + 1] - ends[position],
+        stored->first_held + events[position], events[position + 1] - events[position]);
 }
 
 typedef struct {
@@ -155,8 +155,8 @@ static int write_key(const Key *key, Written *written, Py_ssize_t item) {
 }
 
 static PyObject *written_result(Written *written) {
-    Numbers *all[] = {&written->items,  &written->deadlines, &written->lengths,
-                      &written->counts, &written->numbers,   &written->handles};
+    Numbers *all[] = {&written->items, &written->deadlines, &written->lengths, &written->counts,
+        &written->numbers, &written->handles};
     PyObject *result = PyTuple_New(6);
     for (Py_ssize_t i = 0; i < 6; i++) {
         PyObject *bytes =
@@ -167,8 +167,8 @@ static PyObject *written_result(Written *written) {
 }
 
 static void written_free(Written *written) {
-    Numbers *all[] = {&written->items,  &written->deadlines, &written->lengths,
-                      &written->counts, &written->numbers,   &written->handles};
+    Numbers *all[] = {&written->items, &written->deadlines, &written->lengths, &written->counts,
+        &written->numbers, &written->handles};
     for (Py_ssize_t i = 0; i < 6; i++) release_memory(all[i]->items);
 }
 
@@ -207,12 +207,12 @@ PyObject *kernel_run_page(Kernel *kernel, PyObject *args) {
     Stored stored = {0};
     Array positions = {0}, starts = {0}, ends = {0};
     Written written = {0};
-    if (!PyArg_ParseTuple(args, "OOLOOOOOOOLL", &times, &handles, &base, &bits, &objects[0],
-                          &objects[1], &objects[2], &objects[3], &objects[4], &objects[5],
-                          &first_held, &watermark))
+    if (!PyArg_ParseTuple(
+            args, "OOLOOOOOOOLL", &times, &handles, &base, &bits, &objects[0], &objects[1],
+            &objects[2], &objects[3], &objects[4], &objects[5], &first_held, &watermark))
         return NULL;
-    Array *arrays[] = {&positions,      &starts,             &ends,
-                       &stored.numbers, &stored.number_ends, &stored.event_ends};
+    Array *arrays[] = {
+        &positions, &starts, &ends, &stored.numbers, &stored.number_ends, &stored.event_ends};
     events.base = base;
     stored.first_held = first_held;
     bool good = events_open(&events, times, handles, bits, kernel->asked.words) == 0;

@@ -97,13 +97,9 @@ static int split(Search *search, const Command *at) {
 static int step(Search *search, const Command *at) {
     Way *way = &search->way;
     switch (at->op) {
-    case TAKE:
-        return take(search, at);
-    case SPLIT:
-        return split(search, at);
-    case JUMP:
-        way->pc = at->first;
-        return 1;
+    case TAKE: return take(search, at);
+    case SPLIT: return split(search, at);
+    case JUMP: way->pc = at->first; return 1;
     case START:
     case END:
         if (at->op == START ? way->row != search->begin || !search->has_first
@@ -169,7 +165,9 @@ static int64_t run(Search *search) {
 /* --- windows */
 
 /* Return how much later one time is than another that is not later. */
-static uint64_t since(int64_t earlier, int64_t later) { return (uint64_t)later - (uint64_t)earlier; }
+static uint64_t since(int64_t earlier, int64_t later) {
+    return (uint64_t)later - (uint64_t)earlier;
+}
 
 /* Move the limit on to the first row that is too late for a match that begins with a row. */
 static void set_limit(Search *search, int64_t start) {

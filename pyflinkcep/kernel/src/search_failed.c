@@ -28,16 +28,14 @@ static uint64_t bits_of(Value value) {
 
 static uint64_t hash_of(int64_t place, const Value *values, Py_ssize_t width) {
     uint64_t hash = mixed(0x243F6A8885A308D3u, (uint64_t)place);
-    for (Py_ssize_t i = 0; i < width; i++)
-        hash = mixed(hash, bits_of(values[i]) + values[i].kind);
+    for (Py_ssize_t i = 0; i < width; i++) hash = mixed(hash, bits_of(values[i]) + values[i].kind);
     return hash;
 }
 
 static bool same_values(const Value *one, const Value *other, Py_ssize_t width) {
     for (Py_ssize_t i = 0; i < width; i++) {
         if (one[i].kind != other[i].kind || bits_of(one[i]) != bits_of(other[i])) return false;
-        if (one[i].kind == VALUE_TEXT &&
-            PyUnicode_Compare(one[i].as.text, other[i].as.text) != 0)
+        if (one[i].kind == VALUE_TEXT && PyUnicode_Compare(one[i].as.text, other[i].as.text) != 0)
             return false;
     }
     return true;
@@ -84,13 +82,12 @@ int failed_add(Failed *failed, int64_t place, Value *values) {
         return 0;
     }
     if (2 * (failed->size + 1) > failed->capacity && widen(failed) < 0) return -1;
-    int64_t *places =
-        reserve(failed->places, &failed->room, failed->size + 1, sizeof(int64_t));
+    int64_t *places = reserve(failed->places, &failed->room, failed->size + 1, sizeof(int64_t));
     if (places == NULL) return -1;
     failed->places = places;
     if (width > 0) {
-        Value *all = reserve(
-            failed->values, &failed->value_room, (failed->size + 1) * width, sizeof(Value));
+        Value *all =
+            reserve(failed->values, &failed->value_room, (failed->size + 1) * width, sizeof(Value));
         if (all == NULL) return -1;
         failed->values = all;
         memcpy(all + failed->size * width, values, (size_t)width * sizeof(Value));

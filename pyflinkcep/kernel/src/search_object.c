@@ -63,8 +63,9 @@ static int read_code(Search *search, PyObject *code) {
     return 0;
 }
 
-static int read_rows(Search *search, PyObject *fields, PyObject *answers, PyObject *labels,
-                     PyObject *hidden, PyObject *times) {
+static int read_rows(
+    Search *search, PyObject *fields, PyObject *answers, PyObject *labels, PyObject *hidden,
+    PyObject *times) {
     search->slots.values.rows = search->rows;
     if (fields_read(&search->slots.values, &search->slots.fields, fields) < 0 ||
         open_buffer(labels, search->rows, &search->labels) < 0 ||
@@ -84,9 +85,9 @@ static int read_rows(Search *search, PyObject *fields, PyObject *answers, PyObje
 }
 
 static int search_init(Search *search, PyObject *args, PyObject *keywords) {
-    static char *names[] = {"code",   "loops",   "rows",   "has_flags",       "slots",
-                            "programs", "has_number", "ansi", "most_remembered", "fields",
-                            "answers", "labels", "hidden", "times", "within", "watermark", NULL};
+    static char *names[] = {"code", "loops", "rows", "has_flags", "slots", "programs", "has_number",
+        "ansi", "most_remembered", "fields", "answers", "labels", "hidden", "times", "within",
+        "watermark", NULL};
     PyObject *code, *slots, *programs, *fields, *answers, *labels, *hidden, *times, *watermark;
     int has_flags, has_number, ansi;
     long long within;
@@ -96,9 +97,9 @@ static int search_init(Search *search, PyObject *args, PyObject *keywords) {
     }
     if (!PyArg_ParseTupleAndKeywords(
             args, keywords, "O!inpO!O!ppnO!O!OOOLO", names, &PyTuple_Type, &code, &search->loops,
-            &search->rows, &has_flags, &PyTuple_Type, &slots, &PyTuple_Type, &programs,
-            &has_number, &ansi, &search->failed.most, &PyTuple_Type, &fields, &PyTuple_Type,
-            &answers, &labels, &hidden, &times, &within, &watermark))
+            &search->rows, &has_flags, &PyTuple_Type, &slots, &PyTuple_Type, &programs, &has_number,
+            &ansi, &search->failed.most, &PyTuple_Type, &fields, &PyTuple_Type, &answers, &labels,
+            &hidden, &times, &within, &watermark))
         return -1;
     search->has_flags = has_flags;
     search->within = within;

@@ -13,8 +13,9 @@ static int read_slot(Slots *slots, Py_ssize_t number, PyObject *spec) {
     PyObject *fields;
     long long offset;
     int is_float;
-    if (!PyArg_ParseTuple(spec, "iO!iLp", &slot->function, &PyTuple_Type, &fields, &slot->source,
-                          &offset, &is_float))
+    if (!PyArg_ParseTuple(
+            spec, "iO!iLp", &slot->function, &PyTuple_Type, &fields, &slot->source, &offset,
+            &is_float))
         return -1;
     slot->offset = offset;
     slot->is_float = is_float;
@@ -109,8 +110,7 @@ void slots_take(Slots *slots, int32_t variable, int64_t row) {
         }
         Slot slot = slots->values.slots[i];
         slot.field = field;
-        slots->next->slots[i] =
-            slot_after(&slots->values, &slot, before->slots[i], before, row);
+        slots->next->slots[i] = slot_after(&slots->values, &slot, before->slots[i], before, row);
     }
 }
 
@@ -162,6 +162,5 @@ void slots_go_back(Slots *slots) {
 
 /* Forget all that was kept. */
 void slots_forget(Slots *slots) {
-    for (; slots->way_count > 0; slots->way_count--)
-        drop_all(slots_last(slots), slots->now->size);
+    for (; slots->way_count > 0; slots->way_count--) drop_all(slots_last(slots), slots->now->size);
 }

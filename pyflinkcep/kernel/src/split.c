@@ -52,7 +52,8 @@ static PyObject *split(Sorting *sorting, const int32_t *codes, Py_ssize_t size) 
         release_memory(sorting->belongs);
         return NULL;
     }
-    PyObject *result = sort_codes(sorting, codes, size, found) < 0 ? NULL : PyTuple_New(sorting->count);
+    PyObject *result =
+        sort_codes(sorting, codes, size, found) < 0 ? NULL : PyTuple_New(sorting->count);
     for (int32_t n = 0; n < sorting->count; n++) {
         PyObject *own =
             result == NULL ? NULL : bytes_of(found[n].items, found[n].size, sizeof(int64_t));
@@ -73,8 +74,9 @@ PyObject *module_split(PyObject *module, PyObject *args) {
     (void)module;
     if (!PyArg_ParseTuple(args, "OOi", &given, &numbers, &count)) return NULL;
     if (array_of(given, 4, &codes) == 0 && array_of(numbers, 4, &lists) == 0)
-        result = split(&(Sorting){.lists = lists.items, .known = (uint32_t)lists.size, .count = count},
-                       codes.items, codes.size);
+        result = split(
+            &(Sorting){.lists = lists.items, .known = (uint32_t)lists.size, .count = count},
+            codes.items, codes.size);
     array_close(&codes);
     array_close(&lists);
     return result;

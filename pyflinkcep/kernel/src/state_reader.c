@@ -68,8 +68,7 @@ static void read_versions(Reader *reader) {
     while (reader->version_count < count && !reader->damaged) {
         int64_t parent = bounded(reader, NO_STATE, reader->version_count);
         int64_t digit = bounded(reader, 0, MOST);
-        Version *version =
-            version_following(parent < 0 ? NULL : reader->versions[parent], digit);
+        Version *version = version_following(parent < 0 ? NULL : reader->versions[parent], digit);
         if (version == NULL)
             reader->damaged = true;
         else
@@ -123,8 +122,8 @@ static void read_events(Reader *reader) {
         int64_t event = bounded(reader, 0, reader->handle_count);
         Py_ssize_t nodes = count_of(reader, 3);
         if (reader->damaged) return;
-        Entry *entry = buffer_append(
-            &reader->key->buffer, timestamp, id, reader->first_handle + event, locks);
+        Entry *entry =
+            buffer_append(&reader->key->buffer, timestamp, id, reader->first_handle + event, locks);
         if (entry == NULL) reader->damaged = true;
         for (Py_ssize_t j = 0; j < nodes && !reader->damaged; j++) read_event_node(reader, entry);
     }
@@ -136,8 +135,10 @@ static Node *gone_node(Reader *reader) {
     Buffer nowhere = {0};
     Entry *entry = buffer_append(&nowhere, 0, 0, 0, 0);
     Node *node = entry == NULL ? NULL : entry_append(entry, 0, 0, false);
-    if (node != NULL) node_keep(node);
-    else reader->damaged = true;
+    if (node != NULL)
+        node_keep(node);
+    else
+        reader->damaged = true;
     buffer_clear(&nowhere);
     return node;
 }
@@ -199,8 +200,9 @@ static void count_again(Reader *reader) {
         Node *node = reader->nodes[i];
         for (int32_t j = 0; j < node->edge_count && !reader->damaged; j++) {
             Edge *edge = &node->edges[j];
-            if (edge_count_in(&reader->kernel->values, edge, node->stage, node->entry,
-                              edge->target, edge->version) < 0)
+            if (edge_count_in(
+                    &reader->kernel->values, edge, node->stage, node->entry, edge->target,
+                    edge->version) < 0)
                 reader->damaged = true;
         }
     }
@@ -228,8 +230,12 @@ static void read_all(Reader *reader) {
 int key_read(
     Kernel *kernel, Key *key, const int64_t *numbers, Py_ssize_t size, int64_t first_handle,
     int64_t handle_count) {
-    Reader reader = {.kernel = kernel, .key = key, .numbers = numbers, .size = size,
-                     .first_handle = first_handle, .handle_count = handle_count};
+    Reader reader = {.kernel = kernel,
+        .key = key,
+        .numbers = numbers,
+        .size = size,
+        .first_handle = first_handle,
+        .handle_count = handle_count};
     *key = (Key){.deadline = INT64_MIN};
     read_all(&reader);
     for (Py_ssize_t i = 0; i < reader.version_count; i++) version_drop(reader.versions[i]);

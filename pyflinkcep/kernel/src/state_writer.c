@@ -5,8 +5,7 @@
 /* Add a number; without memory that is noted, and the writer fails at its end. */
 void numbers_put(Numbers *numbers, int64_t number) {
     if (numbers->failed) return;
-    int64_t *items =
-        reserve(numbers->items, &numbers->room, numbers->size + 1, sizeof(int64_t));
+    int64_t *items = reserve(numbers->items, &numbers->room, numbers->size + 1, sizeof(int64_t));
     if (items == NULL) {
         numbers->failed = true;
         return;
@@ -79,11 +78,10 @@ typedef struct {
 } Missing;
 
 /* Write a version as one digit after another version, which is written before it. */
-static int write_version(
-    Versions *versions, Version *version, Missing *missing, Numbers *numbers) {
+static int write_version(Versions *versions, Version *version, Missing *missing, Numbers *numbers) {
     missing->size = 0;
     for (Version *now = version;
-         now != NULL && versions->table[versions_slot(versions, now)] == NULL; now = now->parent) {
+        now != NULL && versions->table[versions_slot(versions, now)] == NULL; now = now->parent) {
         Version **items =
             reserve(missing->items, &missing->room, missing->size + 1, sizeof(Version *));
         if (items == NULL) return -1;

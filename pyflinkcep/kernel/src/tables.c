@@ -33,8 +33,9 @@ int pattern_read_atoms(Pattern *pattern, PyObject *atoms) {
         Atom *atom = &pattern->atoms[i];
         unsigned long long bit;
         PyObject *function, *code;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(atoms, i), "iiKOO", &atom->kind, &atom->word, &bit,
-                              &function, &code))
+        if (!PyArg_ParseTuple(
+                PyTuple_GetItem(atoms, i), "iiKOO", &atom->kind, &atom->word, &bit, &function,
+                &code))
             return -1;
         atom->bit = bit;
         atom->function = Py_NewRef(function);
@@ -52,8 +53,9 @@ int values_read_slots(Values *values, PyObject *slots) {
         Slot *slot = &values->slots[i];
         long long offset;
         int is_float;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(slots, i), "iiiiLp", &slot->function, &slot->stage,
-                              &slot->field, &slot->source, &offset, &is_float))
+        if (!PyArg_ParseTuple(
+                PyTuple_GetItem(slots, i), "iiiiLp", &slot->function, &slot->stage, &slot->field,
+                &slot->source, &offset, &is_float))
             return -1;
         slot->offset = offset;
         slot->is_float = is_float;
@@ -66,8 +68,9 @@ int values_read_slots(Values *values, PyObject *slots) {
 static int read_move(Move *move, PyObject *spec) {
     long long increase;
     int takes, stays, continues, completes, adds_stage;
-    if (!PyArg_ParseTuple(spec, "iiLppppp", &move->target, &move->stage, &increase, &takes, &stays,
-                          &continues, &completes, &adds_stage))
+    if (!PyArg_ParseTuple(
+            spec, "iiLppppp", &move->target, &move->stage, &increase, &takes, &stays, &continues,
+            &completes, &adds_stage))
         return -1;
     move->increase = increase;
     move->takes = takes;

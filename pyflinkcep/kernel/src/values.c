@@ -98,8 +98,7 @@ Value tally_slot_after(
 
 /* Make the slots after an event that is taken for a stage; `before` is NULL where a match begins. */
 Tally *tally_after(const Values *values, const Tally *before, int32_t stage, int64_t handle) {
-    Tally *tally =
-        allocate(sizeof(Tally) + (size_t)values->slot_count * sizeof(Value));
+    Tally *tally = allocate(sizeof(Tally) + (size_t)values->slot_count * sizeof(Value));
     if (tally == NULL) return NULL;
     tally->size = values->slot_count;
     for (Py_ssize_t i = 0; i < values->slot_count; i++)

@@ -56,8 +56,7 @@ bool version_compatible(const Version *version, const Version *other) {
     if (number == other) return true; /* by far the most frequent case */
     int32_t longer = version->length - other->length;
     if (longer <= 0)
-        return longer == 0 && version->digit >= other->digit &&
-               version_same(number, other->parent);
+        return longer == 0 && version->digit >= other->digit && version_same(number, other->parent);
     for (; longer > 1; longer--) number = number->parent;
     return number->code == other->code && version_same(number, other);
 }
