@@ -192,7 +192,11 @@ def test_on_spark_connect() -> None:
     pytest.importorskip("zstandard")
     done = subprocess.run(
         [sys.executable, "-c", ON_CONNECT],
-        env={**os.environ, "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"},
+        env={
+            **os.environ,
+            "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}",
+            "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # it lives shortly
+        },
         capture_output=True,
         text=True,
         check=False,

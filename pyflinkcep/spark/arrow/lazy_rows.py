@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import namedtuple
 from collections.abc import Callable, Sequence
 from itertools import repeat
@@ -139,12 +140,13 @@ def _field(position: int) -> property:
     return property(get)
 
 
-def item_getters(count: int) -> list[Any]:
+@functools.cache
+def item_getters(count: int) -> tuple[Any, ...]:
     """Return fast descriptors of a tuple's items, whatever its class makes of an index."""
     names = [f"item{number}" for number in range(count)]
     # Held on to: a collection of garbage would empty the dict of a class that is not.
     items = namedtuple("Items", names)  # type: ignore[misc]
-    return [vars(items)[name] for name in names]
+    return tuple(vars(items)[name] for name in names)
 
 
 class LazyRows:
