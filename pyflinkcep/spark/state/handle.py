@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql.streaming import stateful_processor_api_client as private
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorHandleState
 
-__all__ = ["declaring", "is_planning", "keys_with_timers"]
+__all__ = ["is_planning", "keys_with_timers"]
 
 _LATER_THAN_ALL = (1 << 63) - 2
 
@@ -35,16 +34,6 @@ def keys_with_timers(handle: StatefulProcessorHandle) -> Iterator[tuple[Any, ...
     client.set_handle_state(StatefulProcessorHandleState.INITIALIZED)
     for key, _ in private.ExpiredTimerIterator(client, _LATER_THAN_ALL):
         yield tuple(key)
-
-
-@contextmanager
-def declaring(handle: StatefulProcessorHandle) -> Iterator[None]:
-    """Let a state variable be declared after ``init``, for the length of a ``with``."""
-    client = _client(handle)
-    before = client.handle_state
-    client.set_handle_state(StatefulProcessorHandleState.CREATED)
-    yield
-    client.set_handle_state(before)
 
 
 def _client(handle: StatefulProcessorHandle) -> Any:

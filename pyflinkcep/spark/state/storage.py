@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from pyspark.sql.streaming.stateful_processor import MapState, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from pyflinkcep.errors import StateFormatError
-from pyflinkcep.spark.state.handle import declaring, is_planning
 
 __all__ = [
     "INDEX",
@@ -32,12 +31,10 @@ PageId = tuple[int, int]
 """(key group, page of it)."""
 
 _DATA = StructType([StructField("data", BinaryType(), False)])
-_MAP_KEYS = {
-    PAGES: StructType(
-        [StructField("group", IntegerType(), False), StructField("page", IntegerType(), False)]
-    ),
-    SEGMENTS: StructType([StructField("number", LongType(), False)]),
-}
+_PAGE_KEY = StructType(
+    [StructField("group", IntegerType(), False), StructField("page", IntegerType(), False)]
+)
+_SEGMENT_KEY = StructType([StructField("number", LongType(), False)])
 
 
 class BucketStorage(Protocol):
@@ -83,18 +80,13 @@ class SparkStorage:
 
     Notes
     -----
-    Each call goes through a socket to the JVM and back, which takes about 0.2 ms. To declare a map
-    takes several milliseconds, in every task anew. So a task declares the maps, which few
-    micro-batches need, when it needs them; Spark gets all when it asks for them to plan.
+    Each call goes through a socket to the JVM and back, which takes about 0.2 ms.
     """
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self._handle = handle
         self._index = handle.getValueState(INDEX, _DATA)
-        if is_planning(handle):
-            self._maps = {name: self._declared(name) for name in _MAP_KEYS}
-        else:
-            self._maps = {}
+        self._pages = handle.getMapState(PAGES, _PAGE_KEY, _DATA)
+        self._segments = handle.getMapState(SEGMENTS, _SEGMENT_KEY, _DATA)
         self.read = 0
         self.written = 0
 
@@ -112,34 +104,25 @@ class SparkStorage:
 
     def read_page(self, page: PageId) -> bytes:
         """Return a page."""
-        return self._count_read(self._map(PAGES).getValue(page))
+        return self._count_read(self._pages.getValue(page))
 
     def write_page(self, page: PageId, data: bytes | None) -> None:
         """Replace or delete a page."""
         if data is None:
-            self._map(PAGES).removeKey(page)
+            self._pages.removeKey(page)
         else:
-            self._map(PAGES).updateValue(page, (self._count_written(data),))
+            self._pages.updateValue(page, (self._count_written(data),))
 
     def read_segment(self, number: int) -> bytes:
         """Return a segment."""
-        return self._count_read(self._map(SEGMENTS).getValue((number,)))
+        return self._count_read(self._segments.getValue((number,)))
 
     def write_segment(self, number: int, data: bytes | None) -> None:
         """Replace or delete a segment."""
         if data is None:
-            self._map(SEGMENTS).removeKey((number,))
+            self._segments.removeKey((number,))
         else:
-            self._map(SEGMENTS).updateValue((number,), (self._count_written(data),))
-
-    def _map(self, name: str) -> MapState:
-        if name not in self._maps:
-            with declaring(self._handle):
-                self._maps[name] = self._declared(name)
-        return self._maps[name]
-
-    def _declared(self, name: str) -> MapState:
-        return self._handle.getMapState(name, _MAP_KEYS[name], _DATA)
+            self._segments.updateValue((number,), (self._count_written(data),))
 
     def _count_read(self, value: tuple[Any, ...] | None) -> bytes:
         if value is None:
