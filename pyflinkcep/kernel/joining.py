@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import attrs
 import numpy as np
 
-from pyflinkcep.errors import OutOfMemoryError
 from pyflinkcep.eventlists.clauses import named
 from pyflinkcep.eventlists.columns import Values, computed
 from pyflinkcep.eventlists.frame import Frame, Ints
@@ -18,6 +16,7 @@ from pyflinkcep.eventlists.lists import ElementList, Split
 from pyflinkcep.eventlists.matching import EventLists
 from pyflinkcep.expressions.program import Code, Op, Type
 from pyflinkcep.kernel.bridge import compiled_module
+from pyflinkcep.kernel.memory import naming_memory_errors
 from pyflinkcep.sase.model import Form
 from pyflinkcep.sase.tree import (
     Arithmetic,
@@ -34,6 +33,7 @@ __all__ = ["joined_frames", "kernel_split"]
 _MOST_ROWS = 1 << 14
 _MOST, _LEAST = (1 << 63) - 1, -(1 << 63)
 _NO_WINDOW = -1
+_JOINING = "lists of events are joined"
 _COMPARED = {"=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
 _COMPUTED = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV, "%": Op.MOD}
 _JOINED = {"and": Op.AND, "or": Op.OR}
@@ -59,19 +59,11 @@ def kernel_split() -> Split | None:
         return None
 
     def split(codes: Any, lists: Any, count: int) -> list[Ints]:
-        with _naming_memory_errors():
+        with naming_memory_errors(_JOINING):
             found = module.split(np.ascontiguousarray(codes, np.int32), lists, count)
         return [np.frombuffer(positions, np.int64) for positions in found]
 
     return split
-
-
-@contextmanager
-def _naming_memory_errors() -> Iterator[None]:
-    try:
-        yield
-    except MemoryError as error:
-        raise OutOfMemoryError("out of memory while lists of events are joined") from error
 
 
 @attrs.frozen(eq=False)
@@ -168,7 +160,7 @@ class _Plan:
     def frames(self) -> Iterator[Frame]:
         """Yield the rows of the join."""
         names = self.lists.order
-        with _naming_memory_errors():
+        with naming_memory_errors(_JOINING):
             join = self._join()
         while True:
             rows = np.empty((_MOST_ROWS, len(names)), np.int64)

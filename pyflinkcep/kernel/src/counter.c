@@ -7,29 +7,17 @@
  */
 #include "counter.h"
 
-int64_t counter_handle(const Counter *counter, Py_ssize_t at) {
-    return counter->stream.handles == NULL ? (int64_t)at : counter->stream.handles[at];
-}
-
-static bool holds(
-    const Counter *counter, const Program *program, const Tally *tally, int64_t handle) {
-    return program->size == 0 ||
-           program_run(&counter->values, program, tally, handle) == PROGRAM_TRUE;
-}
-
-static bool has_bit(int64_t bits, Py_ssize_t place) { return (uint64_t)bits >> place & 1; }
-
 /* --- runs that an event makes */
 
 /* Return the run that those with a tally become when they take an event for a component. */
 static Run *fresh_run(Counter *counter, const Tally *before, int32_t component, int64_t handle) {
-    bool loops = counter->components[component].loops;
+    bool loops = counter->automaton.components[component].loops;
     Run like = {.component = component, .mode = loops ? LOOPING : WAITING};
     const Live *live = run_live(counter, &like);
     like.hash = run_hash(component, like.mode, false);
     for (Py_ssize_t i = 0; i < live->size; i++) {
         counter->known[i] =
-            tally_slot_after(&counter->values, before, component, handle, live->slots[i]);
+            tally_slot_after(&counter->automaton.values, before, component, handle, live->slots[i]);
         like.hash = value_hash(like.hash, counter->known[i]);
     }
     Run *run = table_find(&counter->fresh, &like, live, counter->known);
@@ -38,8 +26,8 @@ static Run *fresh_run(Counter *counter, const Tally *before, int32_t component, 
     run = allocate(sizeof(Run));
     if (run == NULL) return NULL;
     *run = like;
-    if (counter->values.slot_count > 0) {
-        run->tally = tally_after(&counter->values, before, component, handle);
+    if (counter->automaton.values.slot_count > 0) {
+        run->tally = tally_after(&counter->automaton.values, before, component, handle);
         if (run->tally == NULL) {
             run_free(run);
             return NULL;
@@ -53,7 +41,9 @@ static Run *fresh_run(Counter *counter, const Tally *before, int32_t component, 
 }
 
 static uint64_t weight_of(const Counter *counter, int32_t component, Py_ssize_t at) {
-    return component == counter->weighed ? counter->weights[counter_handle(counter, at)] : 0;
+    return component == counter->weighed
+               ? counter->weights[automaton_handle(&counter->automaton, at)]
+               : 0;
 }
 
 /* Let runs complete with an event of the last component. */
@@ -72,13 +62,13 @@ static int complete(Counter *counter, const Run *runs, int32_t component, Py_ssi
 
 /* Let runs take an event for a component. */
 int counter_take(Counter *counter, const Run *runs, int32_t component, Py_ssize_t at) {
-    const Component *own = &counter->components[component];
-    if (component + 1 == counter->component_count && !own->loops)
+    const Component *own = &counter->automaton.components[component];
+    if (component + 1 == counter->automaton.component_count && !own->loops)
         return complete(counter, runs, component, at);
-    if (own->rises)
-        return counts_add(
-            &counter->components[component].ladder.fresh, &runs->counts, counter->head);
-    Run *run = fresh_run(counter, runs->tally, component, counter_handle(counter, at));
+    Rising *rising = &counter->rising[component];
+    if (rising->rises) return counts_add(&rising->ladder.fresh, &runs->counts, counter->head);
+    Run *run =
+        fresh_run(counter, runs->tally, component, automaton_handle(&counter->automaton, at));
     if (run == NULL || counts_add(&run->counts, &runs->counts, counter->head) < 0) return -1;
     if (counter->weighed < 0) return 0;
     if (counts_add(&run->sums, &runs->sums, counter->head) < 0) return -1;
@@ -90,65 +80,11 @@ int counter_take(Counter *counter, const Run *runs, int32_t component, Py_ssize_
 static int begin(Counter *counter, Py_ssize_t at) {
     int64_t start;
     Run run = {0};
-    if (counter_number_start(counter, counter->stream.times[at], &start) < 0) return -1;
+    if (counter_number_start(counter, counter->automaton.stream.times[at], &start) < 0) return -1;
     int status = counts_one(&run.counts, start);
     if (status == 0) status = counter_take(counter, &run, 0, at);
     counts_free(&run.counts);
     return status;
-}
-
-/* --- edges */
-
-static bool may_begin(
-    const Counter *counter, Py_ssize_t component, const Run *run, int64_t handle) {
-    return has_bit(counter->begins, component) &&
-           holds(counter, &counter->components[component].begin_joint, run->tally, handle);
-}
-
-static bool may_take(const Counter *counter, const Run *run, int64_t handle) {
-    return has_bit(counter->takes, run->component) &&
-           holds(counter, &counter->components[run->component].take_joint, run->tally, handle);
-}
-
-static bool ignores(
-    const Counter *counter, Py_ssize_t component, const Run *run, int64_t handle, bool consumed) {
-    switch (counter->components[component].strategy) {
-    case ANY: return true;
-    case STRICT: return false;
-    case NEXT: return !consumed;
-    default:
-        return !(
-            holds(counter, &counter->partition_alone, NULL, handle) &&
-            holds(counter, &counter->partition_joint, run->tally, handle));
-    }
-}
-
-typedef struct {
-    bool begins, takes;
-    int32_t mode;
-} Edges;
-
-static Edges edges_of(const Counter *counter, const Run *run, int64_t handle) {
-    Edges edges = {0};
-    Py_ssize_t component = run->component, following = component + 1;
-    if (run->mode & LOOPING) {
-        edges.takes = may_take(counter, run, handle);
-        bool stays = ignores(counter, component, run, handle, edges.takes);
-        if (stays) edges.mode = LOOPING;
-        if (following < counter->component_count &&
-            holds(counter, &counter->components[component].leave, run->tally, handle)) {
-            edges.begins = may_begin(counter, following, run, handle);
-            bool peeks = edges.begins || !(edges.takes || stays);
-            if (peeks && ignores(counter, following, run, handle, edges.begins))
-                edges.mode |= WAITING;
-        }
-    }
-    if (run->mode & WAITING) {
-        bool begun = may_begin(counter, following, run, handle);
-        edges.begins |= begun;
-        if (ignores(counter, following, run, handle, begun)) edges.mode |= WAITING;
-    }
-    return edges;
 }
 
 /* --- an event */
@@ -165,11 +101,13 @@ static int advance(Counter *counter, Run *run, Py_ssize_t at) {
         run_free(run);
         return 0;
     }
-    Edges edges = edges_of(counter, run, counter_handle(counter, at));
+    const Automaton *automaton = &counter->automaton;
+    Edges edges = automaton_edges(
+        automaton, run->component, run->mode, run->tally, automaton_handle(automaton, at));
     if (edges.begins && !run->is_closed && counter_take(counter, run, run->component + 1, at) < 0)
         return -1;
     if (edges.takes && counter_take(counter, run, run->component, at) < 0) return -1;
-    bool closes = has_bit(counter->closes, run->component);
+    bool closes = has_bit(counter->automaton.closes, run->component);
     if (!closes && edges.mode == run->mode) return 0;
     drop(counter, run);
     run->mode = closes ? edges.mode & LOOPING : edges.mode;
@@ -178,18 +116,6 @@ static int advance(Counter *counter, Run *run, Py_ssize_t at) {
     bool failed = run->mode != 0;
     run_free(run);
     return failed ? -1 : 0;
-}
-
-static bool is_restless(const Counter *counter, Py_ssize_t component) {
-    int32_t strategy = counter->components[component].strategy;
-    return strategy == STRICT || strategy == PARTITION;
-}
-
-/* Whether an event may change the runs at a component. */
-static bool concerns(const Counter *counter, Py_ssize_t component) {
-    return has_bit(counter->begins, component + 1) || has_bit(counter->takes, component) ||
-           has_bit(counter->closes, component) || is_restless(counter, component) ||
-           (component + 1 < counter->component_count && is_restless(counter, component + 1));
 }
 
 /* Add a run to those alive, or to the one that it is equal to; it is given away. */
@@ -219,13 +145,14 @@ static int put(Counter *counter, Run *run) {
 
 /* Let the runs that an event made complete, and go on. */
 static int settle(Counter *counter, Py_ssize_t at) {
-    Py_ssize_t last = counter->component_count - 1;
+    const Automaton *automaton = &counter->automaton;
+    Py_ssize_t last = automaton->component_count - 1;
+    const Program *leave = &automaton->components[last].leave;
     for (Py_ssize_t i = 0; i < counter->made.size; i++)
         table_remove(&counter->fresh, counter->made.items[i]);
     while (counter->made.size > 0) {
         Run *run = counter->made.items[--counter->made.size];
-        bool completes = run->component == last &&
-                         holds(counter, &counter->components[last].leave, run->tally, 0);
+        bool completes = run->component == last && automaton_holds(automaton, leave, run->tally, 0);
         int64_t until = completes ? counter_first_forbidden(counter, at) : 0;
         if (completes && (counts_sum(&run->counts, counter->head, until, &counter->now) < 0 ||
                              counts_sum(&run->sums, counter->head, until, &counter->now_sum) < 0)) {
@@ -244,7 +171,7 @@ static void sweep(Counter *counter) {
     static const int64_t often = 1024;
     if (counter->head - counter->swept < often) return;
     counter->swept = counter->head;
-    for (Py_ssize_t c = 0; c < counter->component_count; c++) {
+    for (Py_ssize_t c = 0; c < counter->automaton.component_count; c++) {
         RunList *runs = &counter->alive[c];
         for (Py_ssize_t i = runs->size - 1; i >= 0; i--) {
             Run *run = runs->items[i];
@@ -256,64 +183,42 @@ static void sweep(Counter *counter) {
 }
 
 static void pass_time(Counter *counter, int64_t time) {
-    int64_t oldest;
-    if (counter->window < 0 || subtract_overflows(time, counter->window, &oldest)) return;
+    int64_t window = counter->automaton.window, oldest;
+    if (window < 0 || subtract_overflows(time, window, &oldest)) return;
     while (
         counter->head < counter->next_start && counter_start_time(counter, counter->head) < oldest)
         counter->head++;
     sweep(counter);
 }
 
-/* Ask what is asked of the event alone; return whether it may stand before a match. */
-static bool ask_alone(Counter *counter, Py_ssize_t at) {
-    const Stream *stream = &counter->stream;
-    int32_t code = stream->codes[at];
-    int64_t handle = counter_handle(counter, at), absents;
-    bool is_known = code >= 0 && code < stream->kinds, bars = false;
-    counter->begins = is_known ? stream->begins[code] : 0;
-    counter->takes = is_known ? stream->takes[code] : 0;
-    absents = is_known ? stream->absents[code] : 0;
-    counter->closes = 0;
-    if (stream->starts != NULL && !stream->starts[at]) counter->begins &= ~(int64_t)1;
-    for (Py_ssize_t c = 0; (counter->begins | counter->takes) >> c != 0; c++) {
-        const Component *own = &counter->components[c];
-        bool waits = c == 0 || counter->alive[c - 1].size > 0 || counter->components[c - 1].rises;
-        if (has_bit(counter->begins, c) &&
-            !(waits && holds(counter, &own->begin_alone, NULL, handle)))
-            counter->begins &= ~((int64_t)1 << c);
-        if (has_bit(counter->takes, c) && !holds(counter, &own->take_alone, NULL, handle))
-            counter->takes &= ~((int64_t)1 << c);
-    }
-    for (Py_ssize_t n = 0; absents >> n != 0; n++) {
-        const Negative *negative = &counter->negatives[n];
-        if (!has_bit(absents, n) || !holds(counter, &negative->alone, NULL, handle)) continue;
-        if (negative->gap == 0)
-            bars = true;
-        else if (negative->gap < counter->component_count)
-            counter->closes |= (int64_t)1 << (negative->gap - 1);
-    }
-    return bars;
+/* Return a bit for each component that an event may begin: the first, and those runs wait for. */
+static int64_t awaited(const Counter *counter) {
+    int64_t components = 1;
+    for (Py_ssize_t c = 1; c < counter->automaton.component_count; c++)
+        if (counter->alive[c - 1].size > 0 || counter->rising[c - 1].rises)
+            components |= (int64_t)1 << c;
+    return components;
 }
 
 /* Show an event to all runs; `now` is then the number of matches that end with it. */
 int counter_event(Counter *counter, Py_ssize_t at) {
-    int64_t time = counter->stream.times[at];
+    int64_t time = counter->automaton.stream.times[at];
     total_clear(&counter->now);
     total_clear(&counter->now_sum);
     pass_time(counter, time);
-    bool bars = ask_alone(counter, at);
-    for (Py_ssize_t c = 0; c < counter->component_count; c++) {
+    bool bars = automaton_ask_alone(&counter->automaton, at, awaited(counter));
+    for (Py_ssize_t c = 0; c < counter->automaton.component_count; c++) {
         RunList *runs = &counter->alive[c];
-        if (counter->components[c].rises && ladder_event(counter, c, at) < 0) return -1;
-        if (runs->size == 0 || !concerns(counter, c)) continue;
+        if (counter->rising[c].rises && ladder_event(counter, c, at) < 0) return -1;
+        if (runs->size == 0 || !automaton_concerns(&counter->automaton, c)) continue;
         for (Py_ssize_t i = runs->size - 1; i >= 0; i--)
             if (advance(counter, runs->items[i], at) < 0) return -1;
     }
-    if (has_bit(counter->begins, 0) && begin(counter, at) < 0) return -1;
+    if (has_bit(counter->automaton.begins, 0) && begin(counter, at) < 0) return -1;
     if (bars) counter->barred_time = time;
     int64_t until = counter_first_forbidden(counter, at);
-    for (Py_ssize_t c = 0; c < counter->component_count; c++)
-        if (counter->components[c].rises && ladder_settle(counter, c, at, until) < 0) return -1;
+    for (Py_ssize_t c = 0; c < counter->automaton.component_count; c++)
+        if (counter->rising[c].rises && ladder_settle(counter, c, at, until) < 0) return -1;
     return settle(counter, at);
 }
 
@@ -321,18 +226,20 @@ int counter_event(Counter *counter, Py_ssize_t at) {
 
 /* Find for each event the next one that may not come after a match. */
 static int find_barred_after(Counter *counter) {
-    const Stream *stream = &counter->stream;
+    const Automaton *automaton = &counter->automaton;
+    const Stream *stream = &automaton->stream;
     counter->barred_after = allocate_zeros(stream->size, sizeof(int64_t));
     if (counter->barred_after == NULL) return -1;
     int64_t next = INT64_MAX;
     for (Py_ssize_t at = stream->size - 1; at >= 0; at--) {
         counter->barred_after[at] = next;
-        int32_t code = stream->codes[at];
-        int64_t absents = code >= 0 && code < stream->kinds ? stream->absents[code] : 0;
-        for (Py_ssize_t n = 0; absents >> n != 0; n++)
-            if (has_bit(absents, n) && counter->negatives[n].gap == counter->component_count &&
-                holds(counter, &counter->negatives[n].alone, NULL, counter_handle(counter, at)))
+        int64_t absents = bits_of(stream, stream->absents, at);
+        for (Py_ssize_t n = 0; absents >> n != 0; n++) {
+            const Negative *negative = &automaton->negatives[n];
+            if (has_bit(absents, n) && negative->gap == automaton->component_count &&
+                automaton_holds(automaton, &negative->alone, NULL, automaton_handle(automaton, at)))
                 next = stream->times[at];
+        }
     }
     return 0;
 }
@@ -341,15 +248,15 @@ static int find_barred_after(Counter *counter) {
 int counter_begin(Counter *counter) {
     counter->base = counter->head = counter->next_start = counter->swept = 0;
     counter->barred_time = INT64_MIN;
-    return counter->waits_for_end ? find_barred_after(counter) : 0;
+    return counter->automaton.waits_for_end ? find_barred_after(counter) : 0;
 }
 
 /* Forget all runs. */
 void counter_end(Counter *counter) {
-    for (Py_ssize_t c = 0; c < counter->component_count && counter->alive != NULL; c++)
-        list_free(&counter->alive[c]);
-    for (Py_ssize_t c = 0; c < counter->component_count && counter->components != NULL; c++)
-        ladder_free(&counter->components[c].ladder);
+    Py_ssize_t count = counter->automaton.component_count;
+    for (Py_ssize_t c = 0; c < count && counter->alive != NULL; c++) list_free(&counter->alive[c]);
+    for (Py_ssize_t c = 0; c < count && counter->rising != NULL; c++)
+        ladder_free(&counter->rising[c].ladder);
     list_free(&counter->made);
     list_free(&counter->moved);
     table_free(&counter->table);

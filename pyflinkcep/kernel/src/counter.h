@@ -1,38 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The automaton of a SEQ query, and its runs as numbers of runs that go on in the same way. */
+/* The runs of a SEQ query as numbers of runs that go on in the same way. */
 #ifndef PYFLINKCEP_COUNTER_H
 #define PYFLINKCEP_COUNTER_H
 
+#include "automaton.h"
 #include "counts.h"
-#include "key.h"
 #include "ladder.h"
-#include "values.h"
 
-enum { LOOPING = 1, WAITING = 2 }; /* as nfa/liveness.py numbers them */
-
-enum { STRICT, PARTITION, NEXT, ANY };
-
+/* A loop whose events rise, and whose runs nothing else tells apart. */
 typedef struct {
-    int32_t *slots; /* that tell runs apart */
-    Py_ssize_t size;
-} Live;
-
-typedef struct {
-    bool loops;
-    int32_t strategy;
-    Program begin_alone, begin_joint, take_alone, take_joint, leave; /* empty if nothing is asked */
-    Live live[4]; /* by mode */
-    /* Of a loop whose events rise, and whose runs nothing else tells apart: */
     bool rises, or_equal;
     Array ranks; /* by handle the rank of the value, negative for no value */
     Ladder ladder;
-} Component;
-
-/* A negated component that looks at its events alone. */
-typedef struct {
-    int32_t gap; /* how many components come before it */
-    Program alone;
-} Negative;
+} Rising;
 
 /* Runs in one state that differ in nothing that matters. */
 typedef struct Run {
@@ -56,30 +36,12 @@ typedef struct {
     Py_ssize_t room, size; /* `room` is a power of 2 */
 } RunTable;
 
-/* The events of a partition. */
-typedef struct {
-    const int64_t *times, *handles; /* no handles: the events are numbered from 0 */
-    const int32_t *codes;
-    const uint8_t *starts; /* which may begin a match, NULL for all */
-    const int64_t *begins, *takes, *absents; /* by code a bit for each component, or negative */
-    Py_ssize_t size, kinds; /* of events, of codes */
-} Stream;
-
 typedef struct {
     PyObject_HEAD
-    Component *components;
-    Negative *negatives;
-    Program partition_alone, partition_joint;
-    Values values;
-    Fields fields;
-    Py_ssize_t component_count, negative_count;
-    int64_t window; /* negative for none */
-    bool minds_position; /* whether a negated component stands at an end */
-    bool waits_for_end; /* whether a negated component stands last */
+    Automaton automaton;
+    Rising *rising; /* by component */
     Value *known; /* room for what tells runs apart */
     /* of the partition at work */
-    Stream stream;
-    int64_t begins, takes, closes; /* of the event at hand */
     RunList *alive; /* by component */
     RunTable table, fresh; /* those alive, those that the event at hand made */
     RunList made, moved;
@@ -114,7 +76,6 @@ int64_t counter_first_forbidden(const Counter *counter, Py_ssize_t at);
 /* counter_ladders.c */
 int ladder_event(Counter *counter, Py_ssize_t component, Py_ssize_t at);
 int ladder_settle(Counter *counter, Py_ssize_t component, Py_ssize_t at, int64_t until);
-int64_t counter_handle(const Counter *counter, Py_ssize_t at);
 int counter_take(Counter *counter, const Run *runs, int32_t component, Py_ssize_t at);
 
 /* counter.c */

@@ -8,25 +8,27 @@
 enum { AHEAD = 1024 };
 
 static int32_t rank_at(const Counter *counter, Py_ssize_t component, Py_ssize_t at) {
-    int64_t handle = counter_handle(counter, at);
-    const Array *ranks = &counter->components[component].ranks;
+    int64_t handle = automaton_handle(&counter->automaton, at);
+    const Array *ranks = &counter->rising[component].ranks;
     return handle >= 0 && handle < ranks->size ? ((const int32_t *)ranks->items)[handle] : -1;
 }
 
 static bool may_be_taken(const Counter *counter, Py_ssize_t component, Py_ssize_t at) {
-    int32_t code = counter->stream.codes[at];
-    if (code < 0 || code >= counter->stream.kinds) return false;
-    return (counter->stream.begins[code] | counter->stream.takes[code]) >> component & 1;
+    int32_t code = counter->automaton.stream.codes[at];
+    if (code < 0 || code >= counter->automaton.stream.kinds) return false;
+    return (counter->automaton.stream.begins[code] | counter->automaton.stream.takes[code]) >>
+               component &
+           1;
 }
 
 /* Give places to the event at hand and others to come. */
 static int look_ahead(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
-    Ladder *ladder = &counter->components[component].ladder;
+    Ladder *ladder = &counter->rising[component].ladder;
     Py_ssize_t most = ladder_alive(ladder, counter->head), count = 0;
     if (most < AHEAD) most = AHEAD; /* or as many as there are, so that making room costs little */
     int32_t *coming = allocate_zeros(most, sizeof(int32_t));
     if (coming == NULL) return -1;
-    for (; at < counter->stream.size && count < most; at++) {
+    for (; at < counter->automaton.stream.size && count < most; at++) {
         int32_t rank = may_be_taken(counter, component, at) ? rank_at(counter, component, at) : -1;
         if (rank >= 0) coming[count++] = rank;
     }
@@ -37,22 +39,22 @@ static int look_ahead(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
 
 /* Let the runs at a loop begin the next component with an event, and take it. */
 int ladder_event(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
-    Component *own = &counter->components[component];
+    Rising *own = &counter->rising[component];
     if (counts_end(&own->ladder.whole) <= counter->head) return 0;
-    if ((uint64_t)counter->begins >> (component + 1) & 1) {
+    if ((uint64_t)counter->automaton.begins >> (component + 1) & 1) {
         Run all = {.counts = own->ladder.whole};
         if (counter_take(counter, &all, (int32_t)component + 1, at) < 0) return -1;
     }
     int32_t rank = rank_at(counter, component, at);
-    if (rank < 0 || !((uint64_t)counter->takes >> component & 1)) return 0;
+    if (rank < 0 || !((uint64_t)counter->automaton.takes >> component & 1)) return 0;
     return ladder_sum_below(&own->ladder, rank, own->or_equal, counter->head, &own->ladder.fresh);
 }
 
 /* Let the runs that an event made complete, and go on. */
 int ladder_settle(Counter *counter, Py_ssize_t component, Py_ssize_t at, int64_t until) {
-    Ladder *ladder = &counter->components[component].ladder;
+    Ladder *ladder = &counter->rising[component].ladder;
     if (ladder->fresh.size == 0) return 0;
-    bool completes = component + 1 == counter->component_count;
+    bool completes = component + 1 == counter->automaton.component_count;
     if (completes && counts_sum(&ladder->fresh, counter->head, until, &counter->now) < 0) return -1;
     int32_t rank = rank_at(counter, component, at);
     if (rank >= 0 && !ladder_has(ladder, rank) && look_ahead(counter, component, at) < 0) return -1;

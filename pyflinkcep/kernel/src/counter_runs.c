@@ -31,7 +31,7 @@ uint64_t value_hash(uint64_t hash, Value value) {
 }
 
 const Live *run_live(const Counter *counter, const Run *run) {
-    return &counter->components[run->component].live[run->mode];
+    return &counter->automaton.components[run->component].live[run->mode];
 }
 
 static bool knows(const Run *run, const Live *live, const Value *known) {

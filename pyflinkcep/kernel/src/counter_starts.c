@@ -3,7 +3,7 @@
 #include "counter.h"
 
 static bool counts_starts(const Counter *counter) {
-    return counter->window >= 0 || counter->minds_position;
+    return counter->automaton.window >= 0 || counter->automaton.minds_position;
 }
 
 int64_t counter_start_time(const Counter *counter, int64_t start) {
@@ -28,7 +28,7 @@ int counter_number_start(Counter *counter, int64_t time, int64_t *start) {
     if (!counts_starts(counter)) return 0;
     int64_t last = counter->next_start - 1;
     *start = last;
-    if (!counter->minds_position && last >= counter->head &&
+    if (!counter->automaton.minds_position && last >= counter->head &&
         counter_start_time(counter, last) == time)
         return 0;
     forget_starts(counter);
@@ -48,13 +48,15 @@ int counter_number_start(Counter *counter, int64_t time, int64_t *start) {
 /* Return the start from which on a negated event at an end forbids a match that ends here. */
 int64_t counter_first_forbidden(const Counter *counter, Py_ssize_t at) {
     int64_t until = counts_starts(counter) ? counter->next_start : 1, least, latest;
-    if (!counter->minds_position) return until;
-    if (subtract_overflows(counter->stream.times[at], counter->window, &least)) least = INT64_MIN;
+    if (!counter->automaton.minds_position) return until;
+    if (subtract_overflows(counter->automaton.stream.times[at], counter->automaton.window, &least))
+        least = INT64_MIN;
     while (until > counter->head && counter->barred[until - 1 - counter->base] >= least &&
            counter->barred[until - 1 - counter->base] != INT64_MIN)
         until--;
-    if (!counter->waits_for_end || counter->barred_after[at] == INT64_MAX) return until;
-    if (subtract_overflows(counter->barred_after[at], counter->window, &latest)) latest = INT64_MIN;
+    if (!counter->automaton.waits_for_end || counter->barred_after[at] == INT64_MAX) return until;
+    if (subtract_overflows(counter->barred_after[at], counter->automaton.window, &latest))
+        latest = INT64_MIN;
     while (until > counter->head && counter_start_time(counter, until - 1) >= latest) until--;
     return until;
 }

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SEQ queries and their events, as the kernel takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+from typing import Any
+
+import attrs
+import numpy as np
+
+from pyflinkcep.eventlists.columns import column_of
+from pyflinkcep.expressions.program import Code, Type
+from pyflinkcep.kernel.bridge import instruction, slot_spec
+from pyflinkcep.nfa.liveness import Liveness
+from pyflinkcep.nfa.sase_compiler import Asked, SaseAutomaton
+from pyflinkcep.sase.model import Strategy
+from pyflinkcep.sase.table import Coded, EventTable
+
+__all__ = ["SequenceEvents", "is_for_the_kernel", "query_spec"]
+
+_STRATEGIES = (
+    Strategy.STRICT_CONTIGUITY,
+    Strategy.PARTITION_CONTIGUITY,
+    Strategy.SKIP_TILL_NEXT_MATCH,
+    Strategy.SKIP_TILL_ANY_MATCH,
+)
+"""In the order of ``counter.h``."""
+
+_NO_WINDOW = -1
+_MOST_BITS = 62
+
+
+def is_for_the_kernel(automaton: SaseAutomaton) -> bool:
+    """Whether the kernel can run a query: no negated component looks at other events."""
+    negatives = automaton.negatives
+    if max(automaton.size, len(negatives)) > _MOST_BITS:
+        return False
+    return all(part.asked.joint is None for part in negatives)
+
+
+def query_spec(automaton: SaseAutomaton) -> tuple[Any, ...]:
+    """Return a query as ``automaton_read`` of the kernel takes it."""
+    return (
+        tuple(_components(automaton)),
+        tuple((part.gap, _code(part.asked.codes[0])) for part in automaton.negatives),
+        _codes(automaton.partition),
+        tuple(_slots(automaton)),
+        _NO_WINDOW if automaton.query.window is None else automaton.query.window,
+    )
+
+
+@attrs.frozen(eq=False)
+class SequenceEvents:
+    """
+    A table of events for a query.
+
+    Attributes
+    ----------
+    times, codes : array
+        The events' times, and their types as numbers into `masks`.
+    starts : array or None
+        Which events may begin a match; None for all.
+    masks : tuple of array
+        By type a bit for each component that may begin with it, that may take it, and for each
+        negated one.
+    fields : tuple
+        The columns that conditions look at.
+    """
+
+    times: Any
+    codes: Any
+    starts: Any
+    masks: tuple[Any, Any, Any]
+    fields: tuple[tuple[Any, Any, bool], ...]
+
+    @classmethod
+    def of(cls, automaton: SaseAutomaton, table: EventTable) -> SequenceEvents:
+        """
+        Return a table's events.
+
+        Raises
+        ------
+        OverflowError
+            If a number has more than 64 bits.
+        """
+        numbers = {type_: number for number, type_ in enumerate(_types(automaton))}
+        starts = None if table.starts is None else np.array(table.starts, np.uint8)
+        times = np.ascontiguousarray(table.times, np.int64)
+        codes = _numbered(table.types, numbers)
+        return cls(times, codes, starts, _masks(automaton), tuple(_fields(automaton, table)))
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def stream(self, positions: Sequence[int]) -> tuple[Any, ...]:
+        """Return a partition, given by the positions of its events, for ``automaton_open``."""
+        if isinstance(positions, range) and positions == range(len(self.times)):
+            return self.times, None, self.codes, self.starts, *self.masks
+        own = np.asarray(positions, np.int64)
+        starts = None if self.starts is None else self.starts[own]
+        return self.times[own], own, self.codes[own], starts, *self.masks
+
+
+# --- the query
+
+
+def _components(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
+    live = Liveness.of(automaton).slots
+    for number in range(automaton.size):
+        edges = (automaton.begin, automaton.take)
+        asked = [code for edge in edges for code in _codes(edge[number])]
+        yield (
+            automaton.loops[number],
+            _STRATEGIES.index(automaton.strategies[number]),
+            live[4 * number : 4 * number + 4],
+            (*asked, _codes(automaton.leave[number])[1]),
+        )
+
+
+def _codes(asked: Asked) -> tuple[Any, Any]:
+    alone, joint = asked.codes
+    return _code(alone), _code(joint)
+
+
+def _code(code: Code) -> tuple[Any, ...]:
+    return tuple(instruction(op, operand) for op, operand in code)
+
+
+def _slots(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
+    stages = {part.variable: number for number, part in enumerate(automaton.query.positive)}
+    return (slot_spec(slot, stages) for slot in automaton.expressions.slots)
+
+
+# --- the events
+
+
+def _fields(automaton: SaseAutomaton, table: EventTable) -> Iterator[tuple[Any, Any, bool]]:
+    for name in automaton.fields:
+        kind, values = table.kinds[name], table.columns[name]
+        if kind.type == Type.TEXT:
+            yield list(values), None, False
+            continue
+        column = column_of(values, kind)
+        valid = None if column.nulls is False else ~np.asarray(column.nulls, bool)
+        yield np.ascontiguousarray(column.data), valid, kind.type == Type.FLOAT
+
+
+def _types(automaton: SaseAutomaton) -> list[str]:
+    """Return the types that the query names, each once."""
+    return list(dict.fromkeys([*automaton.types, *(part.type for part in automaton.negatives)]))
+
+
+def _numbered(types: Sequence[Any], numbers: dict[str, int]) -> Any:
+    """Return the events' types as numbers; -1 for what the query does not name."""
+    if isinstance(types, Coded):
+        own = np.array([numbers.get(name, -1) for name in types.names], np.int32)
+        return own[np.asarray(types.codes)]
+    return np.fromiter(map(numbers.get, types, repeat(-1)), np.int32, len(types))
+
+
+def _masks(automaton: SaseAutomaton) -> tuple[Any, Any, Any]:
+    begins, takes, absents = [], [], []
+    for type_ in _types(automaton):
+        own = [n for n, component in enumerate(automaton.types) if component == type_]
+        begins.append(sum(1 << n for n in own))
+        takes.append(sum(1 << n for n in own if automaton.loops[n]))
+        negated = (n for n, part in enumerate(automaton.negatives) if part.type == type_)
+        absents.append(sum(1 << n for n in negated))
+    return np.array(begins, np.int64), np.array(takes, np.int64), np.array(absents, np.int64)
