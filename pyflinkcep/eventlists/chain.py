@@ -16,9 +16,10 @@ from pyflinkcep.eventlists.chain_conditions import (
     conditions_of,
     fitting,
 )
-from pyflinkcep.eventlists.frame import Flags, Ints
+from pyflinkcep.eventlists.frame import Flags
 from pyflinkcep.eventlists.matching import EventLists
 from pyflinkcep.eventlists.programs import field_name
+from pyflinkcep.eventlists.ranges import Ints
 from pyflinkcep.expressions.program import CompiledExpressions, Kind, Type
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom

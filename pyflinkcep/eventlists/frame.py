@@ -12,21 +12,13 @@ import numpy as np
 from pyflinkcep.eventlists.clauses import each_of
 from pyflinkcep.eventlists.columns import Columns, Values, holding
 from pyflinkcep.eventlists.lists import ElementList
+from pyflinkcep.eventlists.ranges import Ints, expanded
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import ALL, LAST, Expression, Function, Reference
 
-__all__ = ["Conditions", "Flags", "Frame", "Ints", "expanded"]
+__all__ = ["Conditions", "Flags", "Frame"]
 
-Ints = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
-
-
-def expanded(low: Ints, high: Ints) -> tuple[Ints, Ints]:
-    """Return the numbers of ranges one after another: (range of each, number)."""
-    counts = np.maximum(high - low, 0)
-    rows = np.repeat(np.arange(len(counts)), counts)
-    begins = np.cumsum(counts) - counts
-    return rows, low[rows] + np.arange(len(rows)) - begins[rows]
 
 
 @attrs.frozen(eq=False)

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from itertools import repeat
 from typing import Any
 
 import attrs
@@ -13,13 +11,12 @@ import numpy as np
 
 from pyflinkcep.eventlists.clauses import Clauses
 from pyflinkcep.eventlists.columns import Columns, Values, holding
+from pyflinkcep.eventlists.ranges import Ints
 from pyflinkcep.sase.model import Component, Form, Query
-from pyflinkcep.sase.table import Coded, EventTable, constants_hold
+from pyflinkcep.sase.table import EventTable, constants_hold
 from pyflinkcep.sase.tree import Expression, Function, Reference
 
-__all__ = ["ElementList", "Ranks", "Split", "positions_by_type"]
-
-Ints = np.ndarray[Any, np.dtype[np.int64]]
+__all__ = ["ElementList", "Ranks"]
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -178,32 +175,6 @@ class ElementList:
     def first_from(self, groups: Ints, ranks: Ints) -> Ints:
         """Return for each partition and rank where the events from that rank on begin."""
         return np.searchsorted(self.keys, groups * (self._ranks.size + 1) + ranks)
-
-
-Split = Callable[[Any, Any, int], Sequence[Ints]]
-"""Of codes, the number of the list that each code belongs to, and how many lists there are, makes
-the positions of each list's events, in order."""
-
-
-def positions_by_type(
-    types: Sequence[Any], wanted: Iterable[str], split: Split | None = None
-) -> dict[str, Ints]:
-    """Return for each of some types the positions of its events; `split` does it faster."""
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(wanted))}
-    if isinstance(types, Coded):
-        codes = np.asarray(types.codes)
-        lists = np.array([numbers.get(name, -1) for name in types.names], np.int32)
-    else:
-        codes = np.fromiter(map(numbers.get, types, repeat(-1)), np.int32, len(types))
-        lists = np.arange(len(numbers), dtype=np.int32)
-    found = (split or _split)(codes, lists, len(numbers))
-    return dict(zip(numbers, found, strict=True))
-
-
-def _split(codes: Any, lists: Any, count: int) -> list[Ints]:
-    return [
-        np.flatnonzero(np.isin(codes, np.flatnonzero(lists == number))) for number in range(count)
-    ]
 
 
 def _holding(clause: Expression, positions: Ints, columns: Columns) -> Any:

@@ -12,10 +12,12 @@ import numpy as np
 
 from pyflinkcep.eventlists.clauses import Clauses, named
 from pyflinkcep.eventlists.columns import Columns, literals
-from pyflinkcep.eventlists.frame import Conditions, Flags, Frame, Ints, expanded
-from pyflinkcep.eventlists.lists import ElementList, Ranks, Split, positions_by_type
-from pyflinkcep.eventlists.nearness import near_the_rarest
+from pyflinkcep.eventlists.frame import Conditions, Flags, Frame
+from pyflinkcep.eventlists.lists import ElementList, Ranks
+from pyflinkcep.eventlists.nearness import near_the_rarest, stretches_near_the_rarest
 from pyflinkcep.eventlists.order import join_order
+from pyflinkcep.eventlists.ranges import Ints, expanded
+from pyflinkcep.eventlists.type_codes import Split, TypeCodes
 from pyflinkcep.sase.model import Component, Query
 from pyflinkcep.sase.table import EventTable
 from pyflinkcep.sase.tree import Expression
@@ -104,16 +106,31 @@ class EventLists:
 
     @classmethod
     def of(cls, query: Query, table: EventTable, split: Split | None = None) -> EventLists:
-        """Return the lists of a table's events; `split` is for :func:`positions_by_type`."""
-        own = positions_by_type(table.types, [p.type for p in query.components], split)
-        positions = {part.variable: own[part.type] for part in query.components}
-        return cls.of_positions(query, table, positions)
+        """Return the lists of a table's events; `split` is for :meth:`TypeCodes.positions`."""
+        ranks = Ranks(query, table)
+        types = {part.variable: part.type for part in query.components}
+        codes = TypeCodes.of(table.types, types.values())
+        sample = codes.sampled()
+        stretches = stretches_near_the_rarest(
+            query,
+            ranks,
+            {variable: sample[type_] for variable, type_ in types.items()},
+            lambda variable: codes.positions_of(types[variable]),
+        )
+        own = codes.positions(split, stretches)
+        return cls._of(query, table, ranks, {v: own[type_] for v, type_ in types.items()})
 
     @classmethod
     def of_positions(cls, query: Query, table: EventTable, own: Mapping[str, Ints]) -> EventLists:
         """Return the lists of a table's events; `own` has the positions that fit each element."""
-        ranks, clauses = Ranks(query, table), Clauses.of(query)
-        own = near_the_rarest(query, ranks, own)
+        ranks = Ranks(query, table)
+        return cls._of(query, table, ranks, near_the_rarest(query, ranks, own))
+
+    @classmethod
+    def _of(
+        cls, query: Query, table: EventTable, ranks: Ranks, own: Mapping[str, Ints]
+    ) -> EventLists:
+        clauses = Clauses.of(query)
         columns = Columns.of(table, literals(query.conditions))
         starts, ends = (
             None if flags is None else np.asarray(flags, bool)

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from pyflinkcep.eventlists.frame import Ints, expanded
 from pyflinkcep.eventlists.lists import Ranks
+from pyflinkcep.eventlists.ranges import Ints, Stretches, expanded
 from pyflinkcep.sase.model import Query
 
-__all__ = ["near_the_rarest"]
+__all__ = ["near_the_rarest", "stretches_near_the_rarest"]
 
 _RARER = 16
 """How many times rarer than another an element is for a search to be worth while."""
@@ -20,9 +20,6 @@ _RARER = 16
 def near_the_rarest(query: Query, ranks: Ranks, own: Mapping[str, Ints]) -> Mapping[str, Ints]:
     """
     Return the events that may be in a match, or forbid one.
-
-    All events of a match, and those that a negated element or a closure looks at, are within the
-    window of each single event of the match, so of one of the rarest.
 
     Parameters
     ----------
@@ -38,34 +35,60 @@ def near_the_rarest(query: Query, ranks: Ranks, own: Mapping[str, Ints]) -> Mapp
     mapping of str to array of int
         The same without events that are too far; all of them if few would go.
     """
-    counts = {p.variable: len(own[p.variable]) for p in query.positive if not p.repeats}
-    most = max(map(len, own.values()), default=0)
-    if query.window is None or not ranks.is_one_group or not counts:
+    counts = {name: len(positions) for name, positions in own.items()}
+    stretches = stretches_near_the_rarest(query, ranks, counts, own.__getitem__)
+    if stretches is None:
         return own
-    rarest = min(counts, key=counts.__getitem__)
-    if not 0 < counts[rarest] * _RARER <= most:
-        return own
-    low, high = _spans(query.window, ranks.times, own[rarest])
-    if 2 * int((high - low).sum()) > ranks.size:
-        return own
-    return {
-        name: positions if name == rarest else _inside(positions, low, high)
-        for name, positions in own.items()
-    }
+    return {name: _inside(positions, stretches) for name, positions in own.items()}
 
 
-def _spans(window: int, times: Ints, positions: Ints) -> tuple[Ints, Ints]:
+def stretches_near_the_rarest(
+    query: Query, ranks: Ranks, counts: Mapping[str, int], events_of: Callable[[str], Ints]
+) -> Stretches | None:
+    """
+    Return where all events lie that may be in a match, or forbid one.
+
+    All events of a match, and those that a negated element or a closure looks at, are within the
+    window of each single event of the match, so of one of the rarest.
+
+    Parameters
+    ----------
+    query : Query
+        The query.
+    ranks : Ranks
+        The order of the events.
+    counts : mapping of str to int
+        How frequent the events of each element are, in a sample or in all.
+    events_of : callable
+        Returns the positions of an element's events, in order.
+
+    Returns
+    -------
+    Stretches or None
+        None if few events are elsewhere.
+    """
+    singles = [part.variable for part in query.positive if not part.repeats]
+    if query.window is None or not ranks.is_one_group or not singles:
+        return None
+    rarest = min(singles, key=counts.__getitem__)
+    if counts[rarest] * _RARER > max(counts.values()):
+        return None
+    low, high = _spans(query.window, ranks.times, events_of(rarest))
+    return None if 2 * int((high - low).sum()) > ranks.size else (low, high)
+
+
+def _spans(window: int, times: Ints, positions: Ints) -> Stretches:
     """Return where stretches near some events begin and end; no two of them touch."""
     moments = np.take(times, positions)
     low = np.searchsorted(times, moments - window, "left")
     high = np.searchsorted(times, moments + window, "right")
     begins = np.ones(len(low), bool)
     begins[1:] = low[1:] > high[:-1]  # times never fall, nor do low and high
-    ends = np.append(begins[1:], True)
+    ends = np.append(begins[1:], True)[: len(high)]
     return low[begins], high[ends]
 
 
-def _inside(positions: Ints, low: Ints, high: Ints) -> Ints:
-    begin, end = np.searchsorted(positions, low), np.searchsorted(positions, high)
+def _inside(positions: Ints, stretches: Stretches) -> Ints:
+    begin, end = (np.searchsorted(positions, bounds) for bounds in stretches)
     _, numbers = expanded(begin, end)
     return np.take(positions, numbers)

@@ -71,9 +71,10 @@ class _Costs:
         if number not in self._selectivities:
             clause = self.clauses.associations[number]
             random = np.random.default_rng(number)
-            chosen = {
-                name: random.choice(self.lists[name].positions, _SAMPLE) for name in named(clause)
-            }
+            chosen = {}
+            for name in named(clause):
+                positions = self.lists[name].positions
+                chosen[name] = positions[random.integers(0, len(positions), _SAMPLE)]
             held = self.conditions.holding(clause, Frame(_SAMPLE, chosen))
             self._selectivities[number] = (np.count_nonzero(held) + 1) / (_SAMPLE + 1)
         return self._selectivities[number]

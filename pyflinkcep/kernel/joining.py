@@ -11,9 +11,11 @@ import numpy as np
 
 from pyflinkcep.eventlists.clauses import named
 from pyflinkcep.eventlists.columns import Values, computed
-from pyflinkcep.eventlists.frame import Frame, Ints
-from pyflinkcep.eventlists.lists import ElementList, Split
+from pyflinkcep.eventlists.frame import Frame
+from pyflinkcep.eventlists.lists import ElementList
 from pyflinkcep.eventlists.matching import EventLists
+from pyflinkcep.eventlists.ranges import Ints, Stretches
+from pyflinkcep.eventlists.type_codes import Split
 from pyflinkcep.expressions.program import Code, Op, Type
 from pyflinkcep.kernel.bridge import compiled_module
 from pyflinkcep.kernel.memory import naming_memory_errors
@@ -58,9 +60,10 @@ def kernel_split() -> Split | None:
     if module is None:
         return None
 
-    def split(codes: Any, lists: Any, count: int) -> list[Ints]:
+    def split(codes: Any, lists: Any, count: int, stretches: Stretches | None) -> list[Ints]:
+        low, high = (None, None) if stretches is None else stretches
         with naming_memory_errors(_JOINING):
-            found = module.split(np.ascontiguousarray(codes, np.int32), lists, count)
+            found = module.split(np.ascontiguousarray(codes, np.int32), lists, count, low, high)
         return [np.frombuffer(positions, np.int64) for positions in found]
 
     return split

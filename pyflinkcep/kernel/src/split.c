@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The positions of events by the list that their type's code belongs to. Mirror: eventlists/lists.py. */
+/* The positions of events by the list that their type's code belongs to. Mirror: eventlists/type_codes.py. */
 #include "join.h"
 
 typedef struct {
@@ -26,9 +26,10 @@ static uint64_t belonging(const Sorting *sorting, const int32_t *codes, int coun
 }
 
 static int sort_codes(
-    const Sorting *sorting, const int32_t *codes, Py_ssize_t size, Positions *found) {
-    for (Py_ssize_t base = 0; base < size; base += BATCH) {
-        int count = size - base < BATCH ? (int)(size - base) : BATCH;
+    const Sorting *sorting, const int32_t *codes, Py_ssize_t begin, Py_ssize_t end,
+    Positions *found) {
+    for (Py_ssize_t base = begin; base < end; base += BATCH) {
+        int count = end - base < BATCH ? (int)(end - base) : BATCH;
         uint64_t rest = belonging(sorting, codes + base, count);
         for (; rest != 0; rest &= rest - 1) {
             Py_ssize_t at = base + lowest_bit(rest);
@@ -42,7 +43,24 @@ static int sort_codes(
     return 0;
 }
 
-static PyObject *split(Sorting *sorting, const int32_t *codes, Py_ssize_t size) {
+/* Sort the codes of some stretches, or all of them. */
+static int sort_stretches(
+    const Sorting *sorting, const Array *codes, const Array *low, const Array *high,
+    Positions *found) {
+    if (low->items == NULL) return sort_codes(sorting, codes->items, 0, codes->size, found);
+    for (Py_ssize_t i = 0; i < low->size; i++) {
+        Py_ssize_t begin = (Py_ssize_t)((const int64_t *)low->items)[i];
+        Py_ssize_t end = (Py_ssize_t)((const int64_t *)high->items)[i];
+        if (begin < 0 || end > codes->size) {
+            PyErr_SetString(PyExc_ValueError, "expected stretches of the codes");
+            return -1;
+        }
+        if (sort_codes(sorting, codes->items, begin, end, found) < 0) return -1;
+    }
+    return 0;
+}
+
+static PyObject *split(Sorting *sorting, const Array *codes, const Array *low, const Array *high) {
     sorting->belongs = allocate_zeros((Py_ssize_t)sorting->known + 1, 1);
     if (sorting->belongs == NULL) return NULL;
     for (uint32_t code = 0; code < sorting->known; code++)
@@ -53,7 +71,7 @@ static PyObject *split(Sorting *sorting, const int32_t *codes, Py_ssize_t size) 
         return NULL;
     }
     PyObject *result =
-        sort_codes(sorting, codes, size, found) < 0 ? NULL : PyTuple_New(sorting->count);
+        sort_stretches(sorting, codes, low, high, found) < 0 ? NULL : PyTuple_New(sorting->count);
     for (int32_t n = 0; n < sorting->count; n++) {
         PyObject *own =
             result == NULL ? NULL : bytes_of(found[n].items, found[n].size, sizeof(int64_t));
@@ -66,18 +84,26 @@ static PyObject *split(Sorting *sorting, const int32_t *codes, Py_ssize_t size) 
     return result;
 }
 
-/* split(codes, lists, count): the positions of events by the list that their code belongs to */
+/*
+ * split(codes, lists, count, low, high): the positions of events by the list that their code
+ * belongs to; only of those from low to high, if these are no None.
+ */
 PyObject *module_split(PyObject *module, PyObject *args) {
-    PyObject *given, *numbers, *result = NULL;
-    Array codes = {0}, lists = {0};
-    int count;
+    PyObject *given[4], *result = NULL;
+    static const Py_ssize_t widths[4] = {4, 4, 8, 8};
+    Array arrays[4] = {0}; /* codes, lists, low, high */
+    int count, opened = 0;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOi", &given, &numbers, &count)) return NULL;
-    if (array_of(given, 4, &codes) == 0 && array_of(numbers, 4, &lists) == 0)
-        result = split(
-            &(Sorting){.lists = lists.items, .known = (uint32_t)lists.size, .count = count},
-            codes.items, codes.size);
-    array_close(&codes);
-    array_close(&lists);
+    if (!PyArg_ParseTuple(args, "OOiOO", &given[0], &given[1], &count, &given[2], &given[3]))
+        return NULL;
+    while (opened < 4 && array_of(given[opened], widths[opened], &arrays[opened]) == 0) opened++;
+    if (opened == 4 && arrays[2].size != arrays[3].size)
+        PyErr_SetString(PyExc_ValueError, "expected an end for each stretch");
+    else if (opened == 4) {
+        Sorting sorting = {
+            .lists = arrays[1].items, .known = (uint32_t)arrays[1].size, .count = count};
+        result = split(&sorting, &arrays[0], &arrays[2], &arrays[3]);
+    }
+    while (opened > 0) array_close(&arrays[--opened]);
     return result;
 }

@@ -6,9 +6,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from pyflinkcep.eventlists import nearness
+from pyflinkcep.eventlists.matching import EventLists
+from pyflinkcep.eventlists.type_codes import TypeCodes
+from pyflinkcep.kernel.joining import kernel_split
 from pyflinkcep.testing import matchSase
 
 QUERIES = [
@@ -37,14 +41,14 @@ def test_far_events_make_no_difference(query: str, monkeypatch: pytest.MonkeyPat
     """Matches are the same with all events in the lists; with few of them there are few rows."""
     found = {}
     seen: list[int] = []
-    near = nearness.near_the_rarest
+    of = EventLists.of.__func__  # type: ignore[attr-defined]
 
-    def counted(query: Any, ranks: Any, own: Any) -> Any:
-        kept = near(query, ranks, own)
-        seen.append(max(map(len, kept.values())))
-        return kept
+    def counted(cls: Any, *given: Any) -> EventLists:
+        lists = of(cls, *given)
+        seen.append(max(map(len, lists.lists.values())))
+        return lists  # type: ignore[no-any-return]
 
-    monkeypatch.setattr("pyflinkcep.eventlists.matching.near_the_rarest", counted)
+    monkeypatch.setattr(EventLists, "of", classmethod(counted))
     for rarer in (16, 10**9):
         monkeypatch.setattr(nearness, "_RARER", rarer)
         rows = matchSase(query, events(), "ts", evaluation="eventLists")
@@ -52,3 +56,29 @@ def test_far_events_make_no_difference(query: str, monkeypatch: pytest.MonkeyPat
     assert found[16] == found[10**9]
     assert found[16]
     assert seen[0] < 100 < 900 < seen[1]
+
+
+def test_without_the_rarest_there_is_no_match() -> None:
+    """A type without events leaves nothing near it."""
+    without = [event for event in events() if event["type"] != "R"]
+    assert matchSase(QUERIES[0], without, "ts", evaluation="eventLists") == []
+
+
+@pytest.mark.parametrize("stretches", [None, ([0, 40], [1, 230]), ([], [])])
+def test_types_are_sorted_within_stretches(stretches: Any) -> None:
+    """The kernel and the plain path find the positions of each type, in some stretches or all."""
+    choose = random.Random(5)
+    codes = [choose.randrange(-1, 6) for _ in range(300)]
+    lists = [2, -1, 0, 2, 1]
+    chosen = None if stretches is None else tuple(np.array(own, np.int64) for own in stretches)
+    inside = range(300) if stretches is None else [0, *range(40, 230)] if stretches[0] else []
+    expected = [
+        [at for at in inside if 0 <= codes[at] < 5 and lists[codes[at]] == number]
+        for number in range(3)
+    ]
+    names = ["x", "y", "z"]
+    own = TypeCodes(np.array(codes, np.int32), np.array(lists, np.int32), names)
+    for split in (None, kernel_split()):
+        found = own.positions(split, chosen)
+        assert [found[name].tolist() for name in names] == expected
+    assert own.positions_of("z").tolist() == [at for at, c in enumerate(codes) if c in (0, 3)]
