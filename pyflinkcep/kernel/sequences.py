@@ -44,7 +44,7 @@ def query_spec(automaton: SaseAutomaton) -> tuple[Any, ...]:
     """Return a query as ``automaton_read`` of the kernel takes it."""
     return (
         tuple(_components(automaton)),
-        tuple((part.gap, _code(part.asked.codes[0])) for part in automaton.negatives),
+        tuple((part.gap, part.needs, *_codes(part.asked)) for part in automaton.negatives),
         _codes(automaton.partition),
         tuple(_slots(automaton)),
         _NO_WINDOW if automaton.query.window is None else automaton.query.window,

@@ -10,15 +10,22 @@ bool automaton_holds(
 
 /* --- what is asked of the event alone */
 
-/* Find the gaps that an event closes; return whether it is negated before the first component. */
+/*
+ * Find what an event is a candidate for, and the gaps that it closes if nothing else is asked;
+ * return whether it is negated before the first component.
+ */
 static bool ask_negatives(Automaton *automaton, Py_ssize_t at, int64_t handle) {
     int64_t absents = bits_of(&automaton->stream, automaton->stream.absents, at);
     bool bars = false;
     automaton->closes = 0;
+    automaton->absents = absents;
     for (Py_ssize_t n = 0; absents >> n != 0; n++) {
         const Negative *negative = &automaton->negatives[n];
-        if (!has_bit(absents, n) || !automaton_holds(automaton, &negative->alone, NULL, handle))
+        if (!has_bit(absents, n)) continue;
+        if (!automaton_holds(automaton, &negative->alone, NULL, handle)) {
+            automaton->absents &= ~((int64_t)1 << n);
             continue;
+        }
         if (negative->gap == 0)
             bars = true;
         else if (negative->gap < automaton->component_count)

@@ -22,10 +22,10 @@ typedef struct {
     Live live[4]; /* by mode */
 } Component;
 
-/* A negated component that looks at its events alone. */
 typedef struct {
     int32_t gap; /* how many components come before it */
-    Program alone;
+    int32_t needs; /* the component whose beginning makes known what `joint` reads */
+    Program alone, joint; /* empty if nothing is asked */
 } Negative;
 
 /* The events of a partition. */
@@ -51,7 +51,7 @@ typedef struct {
     bool waits_for_end; /* whether a negated component stands last */
     Array arrays[STREAM_ARRAYS]; /* what `stream` points into */
     Stream stream;
-    int64_t begins, takes, closes; /* of the event at hand */
+    int64_t begins, takes, absents, closes; /* of the event at hand */
 } Automaton;
 
 /* What an event does to a run: whether it takes it, and the mode without it. */

@@ -51,9 +51,9 @@ static int read_negatives(Automaton *automaton, PyObject *negatives) {
     automaton->negative_count = count;
     for (Py_ssize_t i = 0; i < count; i++) {
         Negative *negative = &automaton->negatives[i];
-        PyObject *code;
-        if (!PyArg_ParseTuple(PyTuple_GetItem(negatives, i), "iO", &negative->gap, &code) ||
-            program_read(&negative->alone, code) < 0)
+        PyObject *alone, *joint, *spec = PyTuple_GetItem(negatives, i);
+        if (!PyArg_ParseTuple(spec, "iiOO", &negative->gap, &negative->needs, &alone, &joint) ||
+            program_read(&negative->alone, alone) < 0 || program_read(&negative->joint, joint) < 0)
             return -1;
         bool is_last = negative->gap == automaton->component_count;
         automaton->waits_for_end |= is_last;
@@ -152,8 +152,10 @@ void automaton_free(Automaton *automaton) {
     automaton_close(automaton);
     for (Py_ssize_t i = 0; i < automaton->component_count; i++)
         component_free(&automaton->components[i]);
-    for (Py_ssize_t i = 0; i < automaton->negative_count; i++)
+    for (Py_ssize_t i = 0; i < automaton->negative_count; i++) {
         program_free(&automaton->negatives[i].alone);
+        program_free(&automaton->negatives[i].joint);
+    }
     program_free(&automaton->partition_alone);
     program_free(&automaton->partition_joint);
     fields_close(&automaton->values, &automaton->fields);
