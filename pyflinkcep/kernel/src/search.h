@@ -3,6 +3,7 @@
 #ifndef PYFLINKCEP_SEARCH_H
 #define PYFLINKCEP_SEARCH_H
 
+#include "failed.h"
 #include "key.h"
 
 /* --- search_slots.c */
@@ -33,22 +34,6 @@ Value *slots_last(const Slots *slots);
 void slots_go_back(Slots *slots);
 void slots_forget(Slots *slots);
 ProgramAnswer slots_ask(Slots *slots, int32_t variable, int64_t row);
-
-/* --- search_failed.c */
-
-/* Places that have failed, each with the slots that were known there: a table of hashes. */
-typedef struct {
-    int64_t *places;
-    Value *values; /* `width` for each place */
-    Py_ssize_t size, room, value_room, width, most;
-    uint32_t *table; /* the number of an entry from 1, 0 for none */
-    Py_ssize_t capacity; /* a power of two, or 0 */
-} Failed;
-
-bool failed_has(const Failed *failed, int64_t place, const Value *values);
-int failed_add(Failed *failed, int64_t place, Value *values);
-void failed_clear(Failed *failed);
-void failed_free(Failed *failed);
 
 /* --- search.c */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The places where the standard's search has failed, with what was known there. Values are the
- * same if their bits are: no condition can tell them apart. Mirror: a set of tuples in Python.
+ * The places where a search has failed, with what was known there. Values are the same if their
+ * bits are: no condition can tell them apart. Mirror: a set of tuples in Python.
  */
-#include "search.h"
+#include "failed.h"
 
 #include <string.h>
 
