@@ -45,11 +45,6 @@ class Measured:
     attribute: str | None
     name: str
 
-    @property
-    def is_extreme(self) -> bool:
-        """Whether it is a least or greatest value."""
-        return self.function in ("min", "max")
-
     def result(self, count: int, total: Total) -> Any:
         """Return the aggregate, given the number of matches and what the events have."""
         if self.variable is None:
@@ -95,14 +90,8 @@ class Pieces(Protocol):
     def variables(self) -> Sequence[str]:
         """The variables that matches have."""
 
-    def totals(
-        self, measures: Sequence[tuple[str, str | None]], extremes: bool
-    ) -> tuple[int, tuple[Total, ...]]:
-        """
-        Return the number of matches, and what (variable, attribute) met in them.
-
-        Without `extremes` the least and greatest values mean nothing.
-        """
+    def totals(self, measures: Sequence[Measured]) -> tuple[int, tuple[Total, ...]]:
+        """Return the number of matches, and of totals over a variable's events what is asked."""
 
     def matches(self) -> Iterator[dict[str, list[Any]]]:
         """Yield the matches one after another."""
@@ -126,7 +115,7 @@ class CompressedMatches:
 
     def count(self) -> int:
         """Return the number of matches, exactly, however large."""
-        return self._pieces.totals((), False)[0]
+        return self._pieces.totals(())[0]
 
     def aggregate(self, *texts: str) -> dict[str, Any]:
         """
@@ -146,9 +135,7 @@ class CompressedMatches:
         """
         wanted = [read_measure(text, self._pieces.variables) for text in texts]
         asked = [w for w in wanted if w.variable is not None]
-        extremes = any(w.is_extreme for w in asked)
-        measures = [(str(w.variable), w.attribute) for w in asked]
-        count, totals = self._pieces.totals(measures, extremes)
+        count, totals = self._pieces.totals(asked)
         found = iter(totals)
         nothing: Total = (0, 0, None, None)
         return {

@@ -10,7 +10,7 @@ import attrs
 
 from pyflinkcep.compact.counting import Total, combined
 from pyflinkcep.compact.nodes import Node
-from pyflinkcep.evaluation.sequences import MatchPositions, Sequences, added
+from pyflinkcep.evaluation.sequences import MatchPositions, MeasuredValues, Sequences, added
 from pyflinkcep.eventlists.frame import Frame
 from pyflinkcep.eventlists.matching import EventLists, list_matches
 from pyflinkcep.kernel.joining import joined_frames, kernel_split
@@ -31,17 +31,11 @@ class Compressed(Protocol):
     def matches(self) -> Iterator[MatchPositions]:
         """Yield the matches, each when it is asked for."""
 
-    def totals(
-        self, measures: Sequence[tuple[str, Sequence[Any] | None]], extremes: bool = True
-    ) -> tuple[int, tuple[Total, ...]]:
-        """
-        Return the number of matches, and what measures (variable, values) met in them.
-
-        Without `extremes` the least and greatest values mean nothing, which may be faster.
-        """
+    def totals(self, measures: Sequence[MeasuredValues]) -> tuple[int, tuple[Total, ...]]:
+        """Return the number of matches, and of the measures' totals what is wanted."""
 
     def totals_by_event(
-        self, measures: Sequence[tuple[str, Sequence[Any] | None]], extremes: bool = True
+        self, measures: Sequence[MeasuredValues]
     ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
         """Yield the same for each event that completes matches, its position first."""
 
@@ -104,19 +98,17 @@ class _Listed:
     def matches(self) -> Iterator[MatchPositions]:
         return _list_matches(self.query, self.table, "all")
 
-    def totals(
-        self, measures: Sequence[tuple[str, Sequence[Any] | None]], extremes: bool = True
-    ) -> tuple[int, tuple[Total, ...]]:
-        return added(self.totals_by_event(measures, extremes), len(measures))
+    def totals(self, measures: Sequence[MeasuredValues]) -> tuple[int, tuple[Total, ...]]:
+        return added(self.totals_by_event(measures), len(measures))
 
     def totals_by_event(
-        self, measures: Sequence[tuple[str, Sequence[Any] | None]], extremes: bool = True
+        self, measures: Sequence[MeasuredValues]
     ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
         ending: dict[int, list[MatchPositions]] = {}
         for match in self.matches():
             ending.setdefault(match[self.variables[-1]][-1], []).append(match)
         for at, matches in ending.items():
-            totals = [_total(matches, *measure) for measure in measures]
+            totals = [_total(matches, variable, values) for variable, values, _ in measures]
             yield at, len(matches), tuple(totals)
 
     def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:

@@ -14,7 +14,7 @@ import attrs
 from pyflinkcep.backtracking.search import Search
 from pyflinkcep.compact.counting import CountPayloads, Measure, Total, combined
 from pyflinkcep.compact.nodes import Node, NodePayloads, paths
-from pyflinkcep.evaluation.sums import Exact, Weighed
+from pyflinkcep.evaluation.sums import Asked, Exact, Weighed, weighed_totals
 from pyflinkcep.kernel.counting import KernelCounter
 from pyflinkcep.nfa.merged import MergedRuns
 from pyflinkcep.nfa.sase_compiler import SaseAutomaton, compile_query
@@ -22,13 +22,14 @@ from pyflinkcep.nfa.track import Track
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.table import EventTable
 
-__all__ = ["MatchPositions", "Sequences", "added"]
+__all__ = ["MatchPositions", "MeasuredValues", "Sequences", "added"]
 
 MatchPositions = dict[str, list[int]]
 """Variable to the positions of its events, oldest first."""
 
-Measured = tuple[int, Sequence[Any] | None]
-"""A component's number, and the values of events; None to count them."""
+MeasuredValues = tuple[str, Sequence[Any] | None, str]
+"""A variable, the values of the table's events or None to count them, and what is wanted of them:
+"count", "sum", "avg", "min" or "max"; the other parts of a total mean nothing."""
 
 Ended = tuple[int, int, tuple[Total, ...]]
 """The position of an event, the number of matches that it completes, and totals over them."""
@@ -162,62 +163,48 @@ class Sequences:
         """Whether an event may be the last of a match."""
         return self._table.ends is None or self._table.ends[at]
 
-    def totals(
-        self, measures: Sequence[tuple[str, Sequence[Any] | None]], extremes: bool = True
-    ) -> tuple[int, tuple[Total, ...]]:
-        """
-        Return the number of matches, and what measures met in them.
-
-        Parameters
-        ----------
-        measures : sequence of (str, sequence or None)
-            For each the variable, and the values of the table's events; None to count events.
-        extremes : bool
-            Whether the least and the greatest values are wanted.
-        """
+    def totals(self, measures: Sequence[MeasuredValues]) -> tuple[int, tuple[Total, ...]]:
+        """Return the number of matches, and of the measures' totals what is wanted."""
         counter = None if measures else self._counter
         if counter is not None:
             return sum(map(counter.count, self._positions())), ()
-        return added(self.totals_by_event(measures, extremes), len(measures))
+        return added(self.totals_by_event(measures), len(measures))
 
     def totals_by_event(
-        self, measures: Sequence[tuple[str, Sequence[Any] | None]], extremes: bool = True
+        self, measures: Sequence[MeasuredValues]
     ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
         """Yield for each event that completes matches its position and their totals."""
-        exact = [Exact.of(values) for _, values in measures]
-        places = [self.variables.index(variable) for variable, _ in measures]
-        own = list(zip(places, (e.values for e in exact), strict=True))
-        found = self._weighed(own) if not extremes or not measures else None
+        exact = [Exact.of(values) for _, values, _ in measures]
+        own = [
+            (self.variables.index(variable), e.values, function)
+            for (variable, _, function), e in zip(measures, exact, strict=True)
+        ]
+        found = self._weighed(own)
         for at, count, totals in self._counted(own) if found is None else found:
             yield at, count, tuple(e.total(t) for e, t in zip(exact, totals, strict=True))
 
-    def _weighed(self, measures: Sequence[Measured]) -> Iterator[Ended] | None:
-        """Return the numbers and sums of each event, by the kernel; None if it cannot."""
-        size, loops = len(self._table.times), self._automaton.loops
-        weighed = [Weighed.of(place, loops[place], values, size) for place, values in measures]
+    def _weighed(self, measures: Sequence[Asked]) -> Iterator[Ended] | None:
+        """Return the numbers and totals of each event, by the kernel; None if it cannot."""
         counter = self._summing if measures else self._counter
-        if counter is None or any(measure is None for measure in weighed):
+        if counter is None:
+            return None
+        size, loops = len(self._table.times), self._automaton.loops
+        weighed = [Weighed.of(asked, loops[asked[0]], size) for asked in measures]
+        if any(measure is None for measure in weighed):
             return None
         return self._summed(counter, [measure for measure in weighed if measure is not None])
 
     def _summed(self, counter: KernelCounter, measures: Sequence[Weighed]) -> Iterator[Ended]:
         for positions in self._positions():
-            if not measures:
-                ended: Iterable[Ended] = ((at, n, ()) for at, n in counter.counts(positions))
-            else:
-                each = (measure.totals(counter, positions) for measure in measures)
-                ended = (
-                    (found[0][0], found[0][1], tuple(total for _, _, total in found))
-                    for found in zip(*each, strict=True)
-                )
+            ended = weighed_totals(counter.over(positions), measures)
             yield from (event for event in ended if self._may_end(event[0]))
 
-    def _counted(self, measures: Sequence[Measured]) -> Iterator[Ended]:
+    def _counted(self, measures: Sequence[Asked]) -> Iterator[Ended]:
         """Yield the totals of each event, by merged runs."""
         for part in self._partitions():
             measured = [
                 Measure(place, None if v is None else [v[at] for at in part.positions])
-                for place, v in measures
+                for place, v, _ in measures
             ]
             runs = MergedRuns(part.track, CountPayloads(measured)).matches()
             for at, ended in groupby(runs, itemgetter(0)):

@@ -1,22 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums over the events that matches have, exactly, in the kernel if that can be."""
+"""Sums, least and greatest values over the events of matches, exactly, in the kernel if it can."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import attrs
 import numpy as np
 
 from pyflinkcep.compact.counting import Total
-from pyflinkcep.kernel.counting import KernelCounter
 
-__all__ = ["Exact", "Weighed"]
+__all__ = ["Asked", "Counting", "Exact", "Ranked", "Weighed", "weighed_totals"]
+
+Asked = tuple[int, Sequence[Any] | None, str]
+"""A component, the values of events or None to count them, and "count", "sum", "avg", "min" or
+"max"."""
+
+Place = TypeVar("Place", covariant=True)
 
 _WEIGHT = 1 << 63
 """What weights in the kernel are below."""
+
+
+class Counting(Protocol[Place]):
+    """What the kernel answers of some events: where matches end, and how many."""
+
+    def counts(self) -> Iterator[tuple[Place, int]]:
+        """Yield where matches end, and their number."""
+
+    def sums(self, component: int, weights: Any) -> Iterator[tuple[Place, int, int]]:
+        """Yield where matches end, their number, and what the events of a component weigh."""
+
+    def greatest(self, component: int, ranks: Any) -> Iterator[tuple[Place, int, int]]:
+        """Yield the same with the greatest rank that one of these events has."""
 
 
 @attrs.frozen(eq=False)
@@ -64,6 +82,37 @@ def _divided(value: int, by: int) -> float:
 
 
 @attrs.frozen(eq=False)
+class Ranked:
+    """
+    Values by their rank, so that the least or the greatest of them has the greatest rank.
+
+    Attributes
+    ----------
+    values : sequence
+        The different values; that of rank 1 is the first.
+    ranks : array of uint64
+        The rank of each event, 0 for NULL.
+    """
+
+    values: Sequence[Any]
+    ranks: Any
+
+    @classmethod
+    def of(cls, values: Sequence[Any], least: bool) -> Ranked | None:
+        """Return the values of events, ranked for the least or the greatest; None for NaN."""
+        try:
+            distinct = {value for value in values if value is not None}
+            if any(value != value for value in distinct):
+                return None
+            ordered = sorted(distinct, reverse=least)
+        except TypeError:  # values of several types
+            return None
+        by_value = {value: rank for rank, value in enumerate(ordered, 1)}
+        ranks = (0 if value is None else by_value[value] for value in values)
+        return cls(ordered, np.fromiter(ranks, np.uint64, len(values)))
+
+
+@attrs.frozen(eq=False)
 class Weighed:
     """
     A measure as weights of a component's events.
@@ -75,50 +124,88 @@ class Weighed:
     flags : array or None
         1 for each event that counts; None if the number of matches is the number of events.
     weights : array or None
-        What events weigh; None if only their number is wanted.
+        What events weigh; None if no sum is wanted.
     least : int
         What a weight of 0 stands for.
+    ranked : Ranked or None
+        The values by rank; None if neither the least nor the greatest is wanted.
     """
 
     component: int
-    flags: Any
-    weights: Any
-    least: int
+    flags: Any = None
+    weights: Any = None
+    least: int = 1
+    ranked: Ranked | None = None
 
     @classmethod
-    def of(
-        cls, component: int, loops: bool, values: Sequence[Any] | None, size: int
-    ) -> Weighed | None:
-        """Return a measure over so many events as weights; None if its values cannot be such."""
+    def of(cls, asked: Asked, loops: bool, size: int) -> Weighed | None:
+        """
+        Return a measure over so many events as weights.
+
+        Parameters
+        ----------
+        asked : tuple of (int, sequence or None, str)
+            The component, the values of events, and what is wanted of them.
+        loops : bool
+            Whether a match may have other than one event of the component.
+        size : int
+            The number of events.
+
+        Returns
+        -------
+        Weighed or None
+            None if the values cannot be weights.
+        """
+        component, values, function = asked
         if values is None:
-            return cls(component, np.ones(size, np.uint64) if loops else None, None, 1)
+            return cls(component, np.ones(size, np.uint64) if loops else None)
+        if function in ("min", "max"):
+            ranked = Ranked.of(values, function == "min")
+            return None if ranked is None else cls(component, ranked=ranked)
         known = [value for value in values if value is not None]
+        flags = None
+        if loops or len(known) < len(values):
+            flags = np.fromiter((value is not None for value in values), np.uint64, size)
+        if function == "count":
+            return cls(component, flags)
         if any(type(value) is not int for value in known):
             return None
         least, most = min(known, default=0), max(known, default=0)
         least = min(least, 0) if most < _WEIGHT else least
         if most - least >= _WEIGHT:
             return None
-        flags = None
-        if loops or len(known) < len(values):
-            flags = np.fromiter((value is not None for value in values), np.uint64, size)
         weights = (0 if value is None else value - least for value in values)
         return cls(component, flags, np.fromiter(weights, np.uint64, size), least)
 
-    def totals(
-        self, counter: KernelCounter, positions: Sequence[int]
-    ) -> Iterator[tuple[int, int, Total]]:
-        """Yield for each event that completes matches their number and the total, no extremes."""
+    def totals(self, counting: Counting[Place]) -> Iterator[tuple[Place, int, Total]]:
+        """Yield where matches end, their number and of the total what is wanted."""
+        if self.ranked is not None:
+            for at, count, rank in counting.greatest(self.component, self.ranked.ranks):
+                value = self.ranked.values[rank - 1] if rank else None
+                yield at, count, (count, 0, value, value) if rank else _NOTHING
+            return
         numbers: Iterator[int] | None = None
         if self.flags is not None:
-            numbers = (n for _, _, n in counter.sums(positions, self.component, self.flags))
+            numbers = (n for _, _, n in counting.sums(self.component, self.flags))
         if self.weights is not None:
-            found = counter.sums(positions, self.component, self.weights)
+            found = counting.sums(self.component, self.weights)
         else:
-            found = ((at, count, 0) for at, count in counter.counts(positions))
+            found = ((at, count, 0) for at, count in counting.counts())
         for at, count, weight in found:
             number = count if numbers is None else next(numbers)
             yield at, count, (number, weight + self.least * number, 0, 0) if number else _NOTHING
+
+
+def weighed_totals(
+    counting: Counting[Place], measures: Sequence[Weighed]
+) -> Iterator[tuple[Place, int, tuple[Total, ...]]]:
+    """Yield where matches end, their number, and of each measure's total what is wanted."""
+    if not measures:
+        yield from ((at, count, ()) for at, count in counting.counts())
+        return
+    for found in zip(*(measure.totals(counting) for measure in measures), strict=True):
+        at, count, _ = found[0]
+        yield at, count, tuple(total for _, _, total in found)
 
 
 _NOTHING: Total = (0, 0, None, None)

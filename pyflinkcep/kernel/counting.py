@@ -18,11 +18,16 @@ from pyflinkcep.nfa.sase_compiler import Asked, SaseAutomaton
 from pyflinkcep.sase.model import Strategy
 from pyflinkcep.sase.table import EventTable
 
-__all__ = ["KernelCounter", "Rise", "rise_of"]
+__all__ = ["KernelCounter", "PartitionCounts", "Rise", "Weighing", "rise_of"]
 
 _OPPOSITE = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 
 _COUNTING = "matches are counted"
+
+Weighing = tuple[Any, int, bool]
+"""Weights or None, the component whose events they are of, and whether the greatest is sought."""
+
+_NO_WEIGHTS: Weighing = (None, -1, False)
 
 
 @attrs.frozen(eq=False)
@@ -53,7 +58,7 @@ class KernelCounter:
         table : EventTable
             The events.
         rises : bool
-            Whether runs of a rising loop are counted by its order; :meth:`sums` cannot do that.
+            Whether runs of a rising loop are counted by its order, which says nothing of weights.
         """
         module = compiled_module()
         if module is None or not is_for_the_kernel(automaton):
@@ -69,36 +74,64 @@ class KernelCounter:
     def count(self, positions: Sequence[int]) -> int:
         """Return the number of matches in a partition, given by the positions of its events."""
         with naming_memory_errors(_COUNTING):
-            number: int = self._counter.count(*self.events.stream(positions), None, False, -1)
+            number: int = self._counter.count(*self.events.stream(positions), False, *_NO_WEIGHTS)
         return number
 
-    def counts(self, positions: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Yield the position of each event that completes matches, and how many end there."""
-        with naming_memory_errors(_COUNTING):
-            places, counts, _ = self._counter.count(*self.events.stream(positions), None, True, -1)
-        for place, number in zip(np.frombuffer(places, np.int64).tolist(), counts, strict=True):
-            yield positions[place], number
+    def over(self, positions: Sequence[int]) -> PartitionCounts:
+        """Return what counts the matches of a partition by event."""
+        return PartitionCounts(self, positions)
 
-    def sums(
-        self, positions: Sequence[int], component: int, weights: Any
-    ) -> Iterator[tuple[int, int, int]]:
+    def by_event(self, positions: Sequence[int], weighing: Weighing = _NO_WEIGHTS) -> Any:
+        """Return which of the events complete matches, how many, and what they weigh."""
+        with naming_memory_errors(_COUNTING):
+            found = self._counter.count(*self.events.stream(positions), True, *weighing)
+        places, *numbers = found
+        return np.frombuffer(places, np.int64).tolist(), *numbers
+
+
+@attrs.frozen(eq=False)
+class PartitionCounts:
+    """
+    The matches of a partition, counted and weighed.
+
+    Attributes
+    ----------
+    counter : KernelCounter
+        The query.
+    positions : sequence of int
+        The positions of the partition's events.
+    """
+
+    counter: KernelCounter
+    positions: Sequence[int]
+
+    def counts(self) -> Iterator[tuple[int, int]]:
+        """Yield the position of each event that completes matches, and how many end there."""
+        places, counts, _ = self.counter.by_event(self.positions)
+        for place, count in zip(places, counts, strict=True):
+            yield self.positions[place], count
+
+    def sums(self, component: int, weights: Any) -> Iterator[tuple[int, int, int]]:
         """
         Yield for each event that completes matches its position, how many, and what they weigh.
 
         Parameters
         ----------
-        positions : sequence of int
-            The positions of the partition's events.
         component : int
             The component whose events are weighed.
         weights : array of uint64, below 2**63
             What each event of the table weighs.
         """
-        with naming_memory_errors(_COUNTING):
-            found = self._counter.count(*self.events.stream(positions), weights, True, component)
-        places = np.frombuffer(found[0], np.int64).tolist()
-        for place, number, weight in zip(places, *found[1:], strict=True):
-            yield positions[place], number, weight
+        return self._weighed((weights, component, False))
+
+    def greatest(self, component: int, ranks: Any) -> Iterator[tuple[int, int, int]]:
+        """Yield the same with the greatest rank that one of the component's events has."""
+        return self._weighed((ranks, component, True))
+
+    def _weighed(self, weighing: Weighing) -> Iterator[tuple[int, int, int]]:
+        found = zip(*self.counter.by_event(self.positions, weighing), strict=True)
+        for place, count, weight in found:
+            yield self.positions[place], count, weight
 
 
 def _made(

@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 import attrs
 
 from pyflinkcep.compact.counting import Total
-from pyflinkcep.compact.matches import CompressedMatches
+from pyflinkcep.compact.matches import CompressedMatches, Measured
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.evaluation import compressed_matches, query_matches
 from pyflinkcep.evaluation.queries import Compressed
@@ -144,8 +144,13 @@ class _Pieces:
     def matches(self) -> Iterator[dict[str, list[Any]]]:
         return (self.objects.match(found) for found in self.found.matches())
 
-    def totals(
-        self, measures: Sequence[tuple[str, str | None]], extremes: bool
-    ) -> tuple[int, tuple[Total, ...]]:
-        columns = [(v, None if a is None else self.objects.column(a)) for v, a in measures]
-        return self.found.totals(columns, extremes)
+    def totals(self, measures: Sequence[Measured]) -> tuple[int, tuple[Total, ...]]:
+        columns = [
+            (
+                str(m.variable),
+                None if m.attribute is None else self.objects.column(m.attribute),
+                m.function,
+            )
+            for m in measures
+        ]
+        return self.found.totals(columns)

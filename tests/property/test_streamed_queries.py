@@ -139,13 +139,13 @@ def test_portions_give_what_all_events_give(
 @settings(max_examples=80, deadline=None)
 @given(any_query(), st.integers(0, 10**6), watermarks)
 def test_portions_count_what_all_events_count(query: SaseQuery, seed: int, cuts: list[int]) -> None:
-    """Each event that completes matches has their number and sums, once."""
+    """Each event that completes matches has their number and totals, once."""
     groups = grouped(query, seed)
-    last = query.positive[-1].variable
+    last, function = query.positive[-1].variable, ("sum", "min", "max")[seed % 3]
     streamed, found = StreamedQuery(query, chosen(query).name), {}
 
     def ask(portion: Portion, rows: Rows) -> Kept:
-        measures = [(last, [row["x"] for row in rows])]
+        measures = [(last, [row["x"] for row in rows], function)]
         endings, kept = streamed.endings(portion, lambda c: c.totals_by_event(measures))
         for at, *counted in endings:
             assert rows[at]["id"] not in found
@@ -155,5 +155,6 @@ def test_portions_count_what_all_events_count(query: SaseQuery, seed: int, cuts:
     in_portions(query, groups, cuts, ask)
     rows = [row for own in groups for row in own]
     table = table_of(query, rows, [key for key, own in enumerate(groups) for _ in own])
-    whole = compressed_matches(query, table).totals_by_event([(last, [row["x"] for row in rows])])
+    measures = [(last, [row["x"] for row in rows], function)]
+    whole = compressed_matches(query, table).totals_by_event(measures)
     assert found == {rows[at]["id"]: counted for at, *counted in whole}

@@ -159,7 +159,7 @@ def test_every_allocation_of_expressions() -> None:
     assert kernel_answer(expressions, taken, rows) == expected
 
 
-@pytest.mark.parametrize("what", ["joins", "counts", "rising", "sums"])
+@pytest.mark.parametrize("what", ["joins", "counts", "rising", "sums", "extremes"])
 def test_every_allocation_of_queries(what: str) -> None:
     """The same for joins of event lists, and for counts that need wider and wider numbers."""
     columns: Any = {"x": [n % 5 for n in range(130)], "y": [None, 1, 3, 5] * 32 + [0, 2]}
@@ -173,9 +173,10 @@ def test_every_allocation_of_queries(what: str) -> None:
     def counts() -> Any:
         absent = "" if what == "rising" else "~(C n), "
         query = f"PATTERN SEQ(A a, B+ b[], {absent}B c) WHERE b[i].x >= b[i-1].x WITHIN 100"
-        measures = [("b", columns["x"]), ("c", columns["y"])] if what == "sums" else []
+        functions = {"sums": "sum", "extremes": "max"}
+        measures = [(name, columns["x"], functions[what]) for name in "bc" if what in functions]
         found = compressed_matches(query_of(query), table)
-        return [*found.totals_by_event(measures, extremes=False)]
+        return [*found.totals_by_event(measures)]
 
     scenario = joins if what == "joins" else counts
     expected = scenario()

@@ -11,11 +11,6 @@ enum { LOOPING = 1, WAITING = 2 }; /* as nfa/liveness.py numbers them */
 enum { STRICT, PARTITION, NEXT, ANY };
 
 typedef struct {
-    int32_t *slots; /* that tell runs apart */
-    Py_ssize_t size;
-} Live;
-
-typedef struct {
     bool loops;
     int32_t strategy;
     Program begin_alone, begin_joint, take_alone, take_joint, leave; /* empty if nothing is asked */

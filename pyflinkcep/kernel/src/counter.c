@@ -9,25 +9,27 @@
 
 /* --- runs that an event makes */
 
+static const Live *run_live(const Counter *counter, const Run *run) {
+    return &counter->automaton.components[run->state].live[run->mode];
+}
+
 /* Return the run that those with a tally become when they take an event for a component. */
 static Run *fresh_run(Counter *counter, const Tally *before, int32_t component, int64_t handle) {
+    const Values *values = &counter->automaton.values;
     bool loops = counter->automaton.components[component].loops;
-    Run like = {.component = component, .mode = loops ? LOOPING : WAITING};
+    Run like = {.state = component, .mode = loops ? LOOPING : WAITING};
     const Live *live = run_live(counter, &like);
-    like.hash = run_hash(component, like.mode, false);
-    for (Py_ssize_t i = 0; i < live->size; i++) {
-        counter->known[i] =
-            tally_slot_after(&counter->automaton.values, before, component, handle, live->slots[i]);
-        like.hash = value_hash(like.hash, counter->known[i]);
-    }
+    for (Py_ssize_t i = 0; i < live->size; i++)
+        counter->known[i] = tally_slot_after(values, before, component, handle, live->slots[i]);
+    run_identify(&like, counter->known, live->size);
     Run *run = table_find(&counter->fresh, &like, live, counter->known);
     for (Py_ssize_t i = 0; i < live->size; i++) value_drop(counter->known[i]);
     if (run != NULL) return run;
     run = allocate(sizeof(Run));
     if (run == NULL) return NULL;
     *run = like;
-    if (counter->automaton.values.slot_count > 0) {
-        run->tally = tally_after(&counter->automaton.values, before, component, handle);
+    if (values->slot_count > 0) {
+        run->tally = tally_after(values, before, component, handle);
         if (run->tally == NULL) {
             run_free(run);
             return NULL;
@@ -40,40 +42,20 @@ static Run *fresh_run(Counter *counter, const Tally *before, int32_t component, 
     return table_put(&counter->fresh, run) < 0 ? NULL : run;
 }
 
-static uint64_t weight_of(const Counter *counter, int32_t component, Py_ssize_t at) {
-    return component == counter->weighed
-               ? counter->weights[automaton_handle(&counter->automaton, at)]
-               : 0;
-}
-
-/* Let runs complete with an event of the last component. */
-static int complete(Counter *counter, const Run *runs, int32_t component, Py_ssize_t at) {
-    int64_t until = counter_first_forbidden(counter, at);
-    if (counter->weighed < 0) return counts_sum(&runs->counts, counter->head, until, &counter->now);
-    Total ended = {0};
-    int status = counts_sum(&runs->counts, counter->head, until, &ended);
-    if (status == 0) status = total_add(&counter->now, &ended);
-    if (status == 0)
-        status = total_add_times(&counter->now_sum, &ended, weight_of(counter, component, at));
-    if (status == 0) status = counts_sum(&runs->sums, counter->head, until, &counter->now_sum);
-    total_free(&ended);
-    return status;
-}
-
 /* Let runs take an event for a component. */
 int counter_take(Counter *counter, const Run *runs, int32_t component, Py_ssize_t at) {
     const Component *own = &counter->automaton.components[component];
-    if (component + 1 == counter->automaton.component_count && !own->loops)
-        return complete(counter, runs, component, at);
+    const Weighing *weighing = &counter->weighing;
+    int64_t handle = automaton_handle(&counter->automaton, at), head = counter->starts.head;
+    uint64_t weight = weight_of(weighing, component, handle);
+    if (component + 1 == counter->automaton.component_count && !own->loops) {
+        int64_t until = counter_first_forbidden(counter, at);
+        return run_end(weighing, runs, head, until, weight, &counter->now);
+    }
     Rising *rising = &counter->rising[component];
-    if (rising->rises) return counts_add(&rising->ladder.fresh, &runs->counts, counter->head);
-    Run *run =
-        fresh_run(counter, runs->tally, component, automaton_handle(&counter->automaton, at));
-    if (run == NULL || counts_add(&run->counts, &runs->counts, counter->head) < 0) return -1;
-    if (counter->weighed < 0) return 0;
-    if (counts_add(&run->sums, &runs->sums, counter->head) < 0) return -1;
-    return counts_add_times(
-        &run->sums, &runs->counts, counter->head, weight_of(counter, component, at));
+    if (rising->rises) return counts_add(&rising->ladder.fresh, &runs->counts, head);
+    Run *run = fresh_run(counter, runs->tally, component, handle);
+    return run == NULL ? -1 : run_add(weighing, run, runs, head, weight);
 }
 
 /* Let a run begin with an event. */
@@ -91,27 +73,27 @@ static int begin(Counter *counter, Py_ssize_t at) {
 
 static void drop(Counter *counter, Run *run) {
     table_remove(&counter->table, run);
-    list_remove(&counter->alive[run->component], run);
+    list_remove(&counter->alive[run->state], run);
 }
 
 /* Show an event to a run; return -1 with an exception. */
 static int advance(Counter *counter, Run *run, Py_ssize_t at) {
-    if (counts_end(&run->counts) <= counter->head) {
+    if (counts_end(&run->counts) <= counter->starts.head) {
         drop(counter, run);
         run_free(run);
         return 0;
     }
     const Automaton *automaton = &counter->automaton;
     Edges edges = automaton_edges(
-        automaton, run->component, run->mode, run->tally, automaton_handle(automaton, at));
-    if (edges.begins && !run->is_closed && counter_take(counter, run, run->component + 1, at) < 0)
+        automaton, run->state, run->mode, run->tally, automaton_handle(automaton, at));
+    if (edges.begins && !run->is_marked && counter_take(counter, run, run->state + 1, at) < 0)
         return -1;
-    if (edges.takes && counter_take(counter, run, run->component, at) < 0) return -1;
-    bool closes = has_bit(counter->automaton.closes, run->component);
+    if (edges.takes && counter_take(counter, run, run->state, at) < 0) return -1;
+    bool closes = has_bit(counter->automaton.closes, run->state);
     if (!closes && edges.mode == run->mode) return 0;
     drop(counter, run);
     run->mode = closes ? edges.mode & LOOPING : edges.mode;
-    run->is_closed |= closes;
+    run->is_marked |= closes;
     if (run->mode != 0 && list_put(&counter->moved, run) == 0) return 0;
     bool failed = run->mode != 0;
     run_free(run);
@@ -121,22 +103,17 @@ static int advance(Counter *counter, Run *run, Py_ssize_t at) {
 /* Add a run to those alive, or to the one that it is equal to; it is given away. */
 static int put(Counter *counter, Run *run) {
     const Live *live = run_live(counter, run);
-    run->hash = run_hash(run->component, run->mode, run->is_closed);
-    for (Py_ssize_t i = 0; i < live->size; i++) {
-        counter->known[i] = run->tally->slots[live->slots[i]];
-        run->hash = value_hash(run->hash, counter->known[i]);
-    }
+    run_recognize(run, live, counter->known);
     Run *other = table_find(&counter->table, run, live, counter->known);
     int status;
     if (other != NULL) {
-        status = counts_add(&other->counts, &run->counts, counter->head);
-        if (status == 0) status = counts_add(&other->sums, &run->sums, counter->head);
+        status = run_add(&counter->weighing, other, run, counter->starts.head, 0);
     } else {
-        status = list_put(&counter->alive[run->component], run);
+        status = list_put(&counter->alive[run->state], run);
         if (status == 0) {
             status = table_put(&counter->table, run);
             if (status == 0) return 0;
-            list_remove(&counter->alive[run->component], run);
+            list_remove(&counter->alive[run->state], run);
         }
     }
     run_free(run);
@@ -152,10 +129,10 @@ static int settle(Counter *counter, Py_ssize_t at) {
         table_remove(&counter->fresh, counter->made.items[i]);
     while (counter->made.size > 0) {
         Run *run = counter->made.items[--counter->made.size];
-        bool completes = run->component == last && automaton_holds(automaton, leave, run->tally, 0);
+        bool completes = run->state == last && automaton_holds(automaton, leave, run->tally, 0);
         int64_t until = completes ? counter_first_forbidden(counter, at) : 0;
-        if (completes && (counts_sum(&run->counts, counter->head, until, &counter->now) < 0 ||
-                             counts_sum(&run->sums, counter->head, until, &counter->now_sum) < 0)) {
+        if (completes &&
+            run_end(&counter->weighing, run, counter->starts.head, until, 0, &counter->now) < 0) {
             run_free(run);
             return -1;
         }
@@ -168,14 +145,12 @@ static int settle(Counter *counter, Py_ssize_t at) {
 
 /* Let go of the runs that the window has left behind, from time to time. */
 static void sweep(Counter *counter) {
-    static const int64_t often = 1024;
-    if (counter->head - counter->swept < often) return;
-    counter->swept = counter->head;
+    if (!starts_need_sweep(&counter->starts)) return;
     for (Py_ssize_t c = 0; c < counter->automaton.component_count; c++) {
         RunList *runs = &counter->alive[c];
         for (Py_ssize_t i = runs->size - 1; i >= 0; i--) {
             Run *run = runs->items[i];
-            if (counts_end(&run->counts) > counter->head) continue;
+            if (counts_end(&run->counts) > counter->starts.head) continue;
             drop(counter, run);
             run_free(run);
         }
@@ -183,11 +158,11 @@ static void sweep(Counter *counter) {
 }
 
 static void pass_time(Counter *counter, int64_t time) {
+    Starts *starts = &counter->starts;
     int64_t window = counter->automaton.window, oldest;
     if (window < 0 || subtract_overflows(time, window, &oldest)) return;
-    while (
-        counter->head < counter->next_start && counter_start_time(counter, counter->head) < oldest)
-        counter->head++;
+    while (starts->head < starts->next && starts_at(starts, starts->head)->time < oldest)
+        starts->head++;
     sweep(counter);
 }
 
@@ -203,8 +178,7 @@ static int64_t awaited(const Counter *counter) {
 /* Show an event to all runs; `now` is then the number of matches that end with it. */
 int counter_event(Counter *counter, Py_ssize_t at) {
     int64_t time = counter->automaton.stream.times[at];
-    total_clear(&counter->now);
-    total_clear(&counter->now_sum);
+    ended_clear(&counter->now);
     pass_time(counter, time);
     bool bars = automaton_ask_alone(&counter->automaton, at, awaited(counter));
     for (Py_ssize_t c = 0; c < counter->automaton.component_count; c++) {
@@ -246,7 +220,6 @@ static int find_barred_after(Counter *counter) {
 
 /* Begin with the events of a partition. */
 int counter_begin(Counter *counter) {
-    counter->base = counter->head = counter->next_start = counter->swept = 0;
     counter->barred_time = INT64_MIN;
     return counter->automaton.waits_for_end ? find_barred_after(counter) : 0;
 }
@@ -261,11 +234,8 @@ void counter_end(Counter *counter) {
     list_free(&counter->moved);
     table_free(&counter->table);
     table_free(&counter->fresh);
-    release_memory(counter->start_times);
-    release_memory(counter->barred);
+    starts_free(&counter->starts);
     release_memory(counter->barred_after);
-    counter->start_times = counter->barred = counter->barred_after = NULL;
-    counter->start_room = counter->barred_room = 0;
-    total_free(&counter->now);
-    total_free(&counter->now_sum);
+    counter->barred_after = NULL;
+    ended_free(&counter->now);
 }

@@ -24,7 +24,7 @@ static bool may_be_taken(const Counter *counter, Py_ssize_t component, Py_ssize_
 /* Give places to the event at hand and others to come. */
 static int look_ahead(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
     Ladder *ladder = &counter->rising[component].ladder;
-    Py_ssize_t most = ladder_alive(ladder, counter->head), count = 0;
+    Py_ssize_t most = ladder_alive(ladder, counter->starts.head), count = 0;
     if (most < AHEAD) most = AHEAD; /* or as many as there are, so that making room costs little */
     int32_t *coming = allocate_zeros(most, sizeof(int32_t));
     if (coming == NULL) return -1;
@@ -32,7 +32,7 @@ static int look_ahead(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
         int32_t rank = may_be_taken(counter, component, at) ? rank_at(counter, component, at) : -1;
         if (rank >= 0) coming[count++] = rank;
     }
-    int status = ladder_make_room(ladder, coming, count, counter->head);
+    int status = ladder_make_room(ladder, coming, count, counter->starts.head);
     release_memory(coming);
     return status;
 }
@@ -40,14 +40,15 @@ static int look_ahead(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
 /* Let the runs at a loop begin the next component with an event, and take it. */
 int ladder_event(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
     Rising *own = &counter->rising[component];
-    if (counts_end(&own->ladder.whole) <= counter->head) return 0;
+    if (counts_end(&own->ladder.whole) <= counter->starts.head) return 0;
     if ((uint64_t)counter->automaton.begins >> (component + 1) & 1) {
         Run all = {.counts = own->ladder.whole};
         if (counter_take(counter, &all, (int32_t)component + 1, at) < 0) return -1;
     }
     int32_t rank = rank_at(counter, component, at);
     if (rank < 0 || !((uint64_t)counter->automaton.takes >> component & 1)) return 0;
-    return ladder_sum_below(&own->ladder, rank, own->or_equal, counter->head, &own->ladder.fresh);
+    return ladder_sum_below(
+        &own->ladder, rank, own->or_equal, counter->starts.head, &own->ladder.fresh);
 }
 
 /* Let the runs that an event made complete, and go on. */
@@ -55,10 +56,12 @@ int ladder_settle(Counter *counter, Py_ssize_t component, Py_ssize_t at, int64_t
     Ladder *ladder = &counter->rising[component].ladder;
     if (ladder->fresh.size == 0) return 0;
     bool completes = component + 1 == counter->automaton.component_count;
-    if (completes && counts_sum(&ladder->fresh, counter->head, until, &counter->now) < 0) return -1;
+    if (completes &&
+        counts_sum(&ladder->fresh, counter->starts.head, until, &counter->now.count) < 0)
+        return -1;
     int32_t rank = rank_at(counter, component, at);
     if (rank >= 0 && !ladder_has(ladder, rank) && look_ahead(counter, component, at) < 0) return -1;
-    int status = ladder_put(ladder, rank, &ladder->fresh, counter->head);
+    int status = ladder_put(ladder, rank, &ladder->fresh, counter->starts.head);
     counts_clear(&ladder->fresh);
     return status;
 }

@@ -58,93 +58,44 @@ static PyObject *counter_set_rising(Counter *counter, PyObject *args) {
 
 /* --- counting */
 
-/* Return a total as a Python integer. */
-static PyObject *total_as_int(const Total *total) {
-    static const int WORD = 8;
-    if (total->size <= 1) return PyLong_FromUnsignedLongLong(total->size ? total->words[0] : 0);
-    unsigned char *bytes = allocate((size_t)(total->size * WORD));
-    if (bytes == NULL) return NULL;
-    for (Py_ssize_t i = 0; i < total->size * WORD; i++)
-        bytes[i] = (unsigned char)(total->words[i / WORD] >> (i % WORD * 8));
-    PyObject *result = PyObject_CallMethod(
-        (PyObject *)&PyLong_Type, "from_bytes", "y#s", (const char *)bytes, total->size * WORD,
-        "little");
-    release_memory(bytes);
-    return result;
-}
-
-typedef struct {
-    PyObject *counts; /* of the events that complete matches; NULL if only their sum is wanted */
-    PyObject *sums; /* what their matches weigh, NULL if nothing is weighed */
-    int64_t *positions;
-    Py_ssize_t size, room;
-    Total sum;
-} Counted;
-
-static int append_total(PyObject *list, const Total *total) {
-    PyObject *number = total_as_int(total);
-    int status = number == NULL ? -1 : PyList_Append(list, number);
-    Py_XDECREF(number);
-    return status;
-}
-
-static int counted_add(Counted *counted, const Counter *counter, Py_ssize_t at) {
-    if (total_is_zero(&counter->now)) return 0;
-    if (counted->counts == NULL) return total_add(&counted->sum, &counter->now);
-    int64_t *positions =
-        reserve(counted->positions, &counted->room, counted->size + 1, sizeof(int64_t));
-    if (positions == NULL) return -1;
-    counted->positions = positions;
-    positions[counted->size++] = at;
-    if (append_total(counted->counts, &counter->now) < 0) return -1;
-    return counted->sums == NULL ? 0 : append_total(counted->sums, &counter->now_sum);
-}
-
 static int count_events(Counter *counter, Counted *counted) {
     static const Py_ssize_t often = 1 << 12;
     if (counter_begin(counter) < 0) return -1;
     for (Py_ssize_t at = 0; at < counter->automaton.stream.size; at++) {
         if (at % often == 0 && PyErr_CheckSignals() < 0) return -1;
-        if (counter_event(counter, at) < 0 || counted_add(counted, counter, at) < 0) return -1;
+        if (counter_event(counter, at) < 0 || counted_add(counted, at, &counter->now) < 0)
+            return -1;
     }
     return 0;
 }
 
 static PyObject *count_stream(Counter *counter, bool by_event) {
-    bool weighs = counter->weighed >= 0;
-    Counted counted = {.counts = by_event ? PyList_New(0) : NULL};
+    Counted counted;
     PyObject *result = NULL;
-    if (weighs) counted.sums = PyList_New(0);
-    bool is_ready = (!by_event || counted.counts != NULL) && (!weighs || counted.sums != NULL);
-    if (is_ready && count_events(counter, &counted) == 0)
-        result = by_event ? Py_BuildValue(
-                                "NOO", bytes_of(counted.positions, counted.size, sizeof(int64_t)),
-                                counted.counts, weighs ? counted.sums : Py_None)
-                          : total_as_int(&counted.sum);
+    if (counted_open(&counted, by_event, counter->weighing.weights != NULL) == 0 &&
+        count_events(counter, &counted) == 0)
+        result = counted_result(&counted);
     counter_end(counter);
-    Py_XDECREF(counted.counts);
-    Py_XDECREF(counted.sums);
-    release_memory(counted.positions);
-    total_free(&counted.sum);
+    counted_close(&counted);
     return result;
 }
 
 /*
- * count(times, handles, codes, starts, begins, takes, absents, weights, by_event, component) -> the
- * number of matches; by event the positions of those that complete some, how many each, and the
- * sum of the weights (below 2^63, by handle) of the events that these have for the component.
+ * count(times, handles, codes, starts, begins, takes, absents, by_event, weights, component,
+ * seeks_greatest) -> the number of matches; by event the positions of those that complete some, how
+ * many each, and the sum, or the greatest, of the weights (below 2^63, by handle) of the events that
+ * these have for the component.
  */
 static PyObject *counter_count(Counter *counter, PyObject *args) {
     PyObject *given[STREAM_ARRAYS], *weighed, *result = NULL;
     Array weights;
-    int by_event, component;
+    int by_event, component, seeks_greatest;
     if (!PyArg_ParseTuple(
-            args, "OOOOOOOOpi", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
-            &given[6], &weighed, &by_event, &component) ||
+            args, "OOOOOOOpOip", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
+            &given[6], &by_event, &weighed, &component, &seeks_greatest) ||
         array_of(weighed, sizeof(uint64_t), &weights) < 0)
         return NULL;
-    counter->weighed = weights.items == NULL ? -1 : component;
-    counter->weights = weights.items;
+    counter->weighing = (Weighing){weights.items, component, seeks_greatest};
     if (weights.items != NULL && weights.size != counter->automaton.values.rows)
         PyErr_SetString(PyExc_ValueError, "expected arrays as long as there are events");
     else if (automaton_open(&counter->automaton, given) == 0)

@@ -6,57 +6,35 @@ static bool counts_starts(const Counter *counter) {
     return counter->automaton.window >= 0 || counter->automaton.minds_position;
 }
 
-int64_t counter_start_time(const Counter *counter, int64_t start) {
-    return counter->start_times[start - counter->base];
-}
-
-/* Forget the times of starts whose window is over. */
-static void forget_starts(Counter *counter) {
-    Py_ssize_t gone = (Py_ssize_t)(counter->head - counter->base);
-    Py_ssize_t kept = (Py_ssize_t)(counter->next_start - counter->head);
-    if (gone <= kept + 64) return;
-    for (Py_ssize_t i = 0; i < kept; i++) {
-        counter->start_times[i] = counter->start_times[gone + i];
-        counter->barred[i] = counter->barred[gone + i];
-    }
-    counter->base = counter->head;
-}
-
 /* Number the start that an event is; equal times have one number where only time matters. */
 int counter_number_start(Counter *counter, int64_t time, int64_t *start) {
+    Starts *starts = &counter->starts;
     *start = 0;
     if (!counts_starts(counter)) return 0;
-    int64_t last = counter->next_start - 1;
-    *start = last;
-    if (!counter->automaton.minds_position && last >= counter->head &&
-        counter_start_time(counter, last) == time)
+    *start = starts->next - 1;
+    if (!counter->automaton.minds_position && starts->next > starts->head &&
+        starts_at(starts, *start)->time == time)
         return 0;
-    forget_starts(counter);
-    Py_ssize_t size = (Py_ssize_t)(counter->next_start - counter->base);
-    int64_t *times = reserve(counter->start_times, &counter->start_room, size + 1, sizeof(int64_t));
-    if (times == NULL) return -1;
-    counter->start_times = times;
-    int64_t *barred = reserve(counter->barred, &counter->barred_room, size + 1, sizeof(int64_t));
-    if (barred == NULL) return -1;
-    counter->barred = barred;
-    times[size] = time;
-    barred[size] = counter->barred_time;
-    *start = counter->next_start++;
-    return 0;
+    *start = starts->next;
+    return starts_add(starts, time, counter->barred_time);
+}
+
+static bool is_barred(const Start *start, int64_t least) {
+    return start->barred >= least && start->barred != INT64_MIN;
 }
 
 /* Return the start from which on a negated event at an end forbids a match that ends here. */
 int64_t counter_first_forbidden(const Counter *counter, Py_ssize_t at) {
-    int64_t until = counts_starts(counter) ? counter->next_start : 1, least, latest;
-    if (!counter->automaton.minds_position) return until;
-    if (subtract_overflows(counter->automaton.stream.times[at], counter->automaton.window, &least))
+    const Automaton *automaton = &counter->automaton;
+    const Starts *starts = &counter->starts;
+    int64_t until = counts_starts(counter) ? starts->next : 1, least, latest;
+    if (!automaton->minds_position) return until;
+    if (subtract_overflows(automaton->stream.times[at], automaton->window, &least))
         least = INT64_MIN;
-    while (until > counter->head && counter->barred[until - 1 - counter->base] >= least &&
-           counter->barred[until - 1 - counter->base] != INT64_MIN)
-        until--;
-    if (!counter->automaton.waits_for_end || counter->barred_after[at] == INT64_MAX) return until;
-    if (subtract_overflows(counter->barred_after[at], counter->automaton.window, &latest))
+    while (until > starts->head && is_barred(starts_at(starts, until - 1), least)) until--;
+    if (!automaton->waits_for_end || counter->barred_after[at] == INT64_MAX) return until;
+    if (subtract_overflows(counter->barred_after[at], automaton->window, &latest))
         latest = INT64_MIN;
-    while (until > counter->head && counter_start_time(counter, until - 1) >= latest) until--;
+    while (until > starts->head && starts_at(starts, until - 1)->time >= latest) until--;
     return until;
 }

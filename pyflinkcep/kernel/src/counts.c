@@ -87,12 +87,13 @@ static bool add_pairs(
 }
 
 /* Add numbers of several words. */
-static bool add_wide(Counts *counts, Py_ssize_t at, const Counts *other, Py_ssize_t from) {
+static bool add_wide(
+    Counts *counts, uint64_t *first, const Counts *other, const uint64_t *from, Py_ssize_t size) {
     uint64_t seen = 0;
-    for (Py_ssize_t i = 0; from + i < other->size; i++) {
-        uint64_t carry = 0, *to = counts->words + at + i;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        uint64_t carry = 0, *to = first + i;
         for (Py_ssize_t w = 0; w < counts->width; w++, to += counts->room) {
-            uint64_t more = w < other->width ? other->words[w * other->room + from + i] : 0;
+            uint64_t more = w < other->width ? from[w * other->room + i] : 0;
             uint64_t sum = *to + more;
             uint64_t over = sum < more;
             sum += carry;
@@ -104,11 +105,19 @@ static bool add_wide(Counts *counts, Py_ssize_t at, const Counts *other, Py_ssiz
     return seen >> TOP;
 }
 
-/* Add the numbers of other runs, without those that began before `since`. */
-int counts_add(Counts *counts, const Counts *other, int64_t since) {
+/* Where the numbers of two vectors that begin in the window stand. */
+typedef struct {
+    uint64_t *to;
+    const uint64_t *from;
+    Py_ssize_t size; /* 0 if there are none */
+} Pairs;
+
+/* Make room for the numbers of other runs, without those that began before `since`. */
+static int counts_meet(
+    Counts *counts, const Counts *other, int64_t since, Py_ssize_t width, Pairs *pairs) {
     int64_t begin = other->first > since ? other->first : since, end = counts_end(other);
+    *pairs = (Pairs){0};
     if (begin >= end) return 0;
-    Py_ssize_t width = counts->width > other->width ? counts->width : other->width;
     int64_t first = begin, last = end;
     if (counts->size > 0 && counts_end(counts) > since) {
         first = counts->first < first ? counts->first : first;
@@ -116,16 +125,24 @@ int counts_add(Counts *counts, const Counts *other, int64_t since) {
         if (last - first > counts->room && first < since) first = since; /* as room must be made */
     }
     if (counts_cover(counts, first, last, width) < 0) return -1;
-    Py_ssize_t at = (Py_ssize_t)(begin - first), from = (Py_ssize_t)(begin - other->first);
+    *pairs = (Pairs){counts->words + (begin - first), other->words + (begin - other->first),
+        (Py_ssize_t)(end - begin)};
+    return 0;
+}
+
+/* Add the numbers of other runs, without those that began before `since`. */
+int counts_add(Counts *counts, const Counts *other, int64_t since) {
+    Py_ssize_t width = counts->width > other->width ? counts->width : other->width;
+    Pairs p;
+    if (counts_meet(counts, other, since, width, &p) < 0) return -1;
+    if (p.size == 0) return 0;
     bool full;
-    uint64_t *to = counts->words + at;
-    const uint64_t *more = other->words + from;
     if (width == 1)
-        full = add_words(to, more, other->size - from);
+        full = add_words(p.to, p.from, p.size);
     else if (width == 2 && other->width == 2)
-        full = add_pairs(to, to + counts->room, more, more + other->room, other->size - from);
+        full = add_pairs(p.to, p.to + counts->room, p.from, p.from + other->room, p.size);
     else
-        full = add_wide(counts, at, other, from);
+        full = add_wide(counts, p.to, other, p.from, p.size);
     return full ? counts_cover(counts, counts->first, counts_end(counts), width + 1) : 0;
 }
 
@@ -173,6 +190,45 @@ int counts_add_times(Counts *counts, const Counts *other, int64_t since, uint64_
     return status;
 }
 
+/* --- the greatest, of numbers of one word */
+
+/* Raise numbers to those of other runs, without those that began before `since`. */
+int counts_raise(Counts *counts, const Counts *other, int64_t since) {
+    Pairs p;
+    if (counts_meet(counts, other, since, 1, &p) < 0) return -1;
+    for (Py_ssize_t i = 0; i < p.size; i++)
+        if (p.to[i] < p.from[i]) p.to[i] = p.from[i];
+    return 0;
+}
+
+static bool is_zero(const Counts *counts, const uint64_t *low) {
+    for (Py_ssize_t w = 0; w < counts->width; w++)
+        if (low[w * counts->room] != 0) return false;
+    return true;
+}
+
+/* Raise numbers to `least` where there are other runs, without those that began before `since`. */
+int counts_raise_where(Counts *counts, const Counts *other, int64_t since, uint64_t least) {
+    if (least == 0) return 0;
+    Pairs p;
+    if (counts_meet(counts, other, since, 1, &p) < 0) return -1;
+    for (Py_ssize_t i = 0; i < p.size; i++)
+        if (p.to[i] < least && !is_zero(other, p.from + i)) p.to[i] = least;
+    return 0;
+}
+
+/* Return the greatest number of the starts from `since` up to, not including, `until`. */
+uint64_t counts_greatest(const Counts *counts, int64_t since, int64_t until) {
+    int64_t begin = counts->first > since ? counts->first : since;
+    int64_t end = counts_end(counts) < until ? counts_end(counts) : until;
+    uint64_t greatest = 0;
+    for (int64_t at = begin; at < end; at++) {
+        uint64_t number = counts->words[at - counts->first];
+        if (number > greatest) greatest = number;
+    }
+    return greatest;
+}
+
 /* --- totals */
 
 void total_clear(Total *total) { total->size = 0; }
@@ -207,6 +263,13 @@ int total_add(Total *total, const Total *other) {
     for (Py_ssize_t w = 0; w < other->size; w++)
         if (total_add_at(total, w, other->words[w]) < 0) return -1;
     return 0;
+}
+
+/* Raise a total of one word. */
+int total_raise(Total *total, uint64_t least) {
+    if (total->size > 0 && total->words[0] >= least) return 0;
+    total_clear(total);
+    return total_add_at(total, 0, least);
 }
 
 /* Add another total some times. */

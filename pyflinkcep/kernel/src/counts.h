@@ -26,12 +26,16 @@ typedef struct {
 int counts_one(Counts *counts, int64_t start);
 int counts_add(Counts *counts, const Counts *other, int64_t since);
 int counts_add_times(Counts *counts, const Counts *other, int64_t since, uint64_t times);
+int counts_raise(Counts *counts, const Counts *other, int64_t since);
+int counts_raise_where(Counts *counts, const Counts *other, int64_t since, uint64_t least);
+uint64_t counts_greatest(const Counts *counts, int64_t since, int64_t until);
 int counts_sum(const Counts *counts, int64_t since, int64_t until, Total *total);
 void counts_clear(Counts *counts);
 void counts_free(Counts *counts);
 
 bool total_is_zero(const Total *total);
 int total_add(Total *total, const Total *other);
+int total_raise(Total *total, uint64_t least);
 int total_add_times(Total *total, const Total *other, uint64_t times);
 void total_clear(Total *total);
 void total_free(Total *total);

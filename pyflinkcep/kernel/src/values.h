@@ -44,6 +44,12 @@ typedef struct {
     bool ansi;
 } Values;
 
+/* Some slots, those that tell partial matches apart. */
+typedef struct {
+    int32_t *slots;
+    Py_ssize_t size;
+} Live;
+
 /* The slots of a partial match. */
 typedef struct {
     Py_ssize_t size;

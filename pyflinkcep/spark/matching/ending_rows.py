@@ -117,9 +117,10 @@ class TotalRows(EndingRows):
 
     def asked(self, events: pa.Table) -> Ask:
         """Return what asks for counts and totals."""
-        measures = [(str(m.variable), event_values(events, m.attribute)) for m in self.of_events]
-        extremes = any(m.is_extreme for m in self.of_events)
-        return lambda found: found.totals_by_event(measures, extremes)
+        measures = [
+            (str(m.variable), event_values(events, m.attribute), m.function) for m in self.of_events
+        ]
+        return lambda found: found.totals_by_event(measures)
 
     def payloads(self, events: pa.Table, stages: Sequence[str]) -> Payloads:
         """Return what counts and measures partial matches."""

@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep.compact.counting import CountPayloads
+from pyflinkcep.compact.matches import Measured
 from pyflinkcep.evaluation.sequences import Sequences
+from pyflinkcep.evaluation.sums import Ranked, Weighed
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.bridge import compiled_module
 from pyflinkcep.kernel.counting import KernelCounter, rise_of
@@ -143,14 +145,14 @@ def test_the_kernel_counts_what_the_plain_path_counts(seed: int) -> None:
         return  # a negated component that looks at others
     own = partition(query, table, chance)
     expected = plain_counts(query, table, own)
-    assert dict(counter.counts(own)) == expected
+    assert dict(counter.over(own).counts()) == expected
     assert counter.count(own) == sum(expected.values())
 
 
 @settings(max_examples=settings.default.max_examples * 3)
 @given(st.integers(0, 1 << 40))
-def test_the_kernel_sums_what_the_plain_path_sums(seed: int) -> None:
-    """Numbers and sums over the events of each component, NULL, negative numbers and floats."""
+def test_the_kernel_weighs_what_the_plain_path_weighs(seed: int) -> None:
+    """Aggregates over the events of each component: NULL, negative numbers, floats and texts."""
     chance = random.Random(seed)
     try:
         query = random_query(chance)
@@ -158,25 +160,42 @@ def test_the_kernel_sums_what_the_plain_path_sums(seed: int) -> None:
         return  # a negation at an end without WITHIN, ...
     table = random_table(chance, chance.choice([1, 9, 14]))
     size = len(table.times)
-    values = chance.choice(
-        [
-            None,
-            [chance.randrange(-9, 9) for _ in range(size)],
-            [chance.choice([None, 3, 2**62, -(2**62)]) for _ in range(size)],
-            [chance.choice([None, 0.1, -2.5, 1e300]) for _ in range(size)],
-            [2**70 + at for at in range(size)],
-        ]
-    )
+    choices: list[list[Any]] = [
+        [chance.randrange(-9, 9) for _ in range(size)],
+        [chance.choice([None, 3, 2**62, -(2**62)]) for _ in range(size)],
+        [chance.choice([None, 0.1, -2.5, 1e300]) for _ in range(size)],
+        [2**70 + at for at in range(size)],
+        [chance.choice([0.5, math.inf]) for _ in range(size)],
+        [None] * size,
+    ]
+    texts = [chance.choice([None, "p", "q", "r"]) for _ in range(size)]
+    functions = {"sum": chance.choice(choices), "min": chance.choice([*choices, texts])}
+    functions |= {"max": chance.choice([*choices, texts]), "count": chance.choice([None, texts])}
     sequences = Sequences(query, table)
-    measures = [(variable, values) for variable in sequences.variables]
-    found = sequences.totals_by_event(measures, extremes=False)
+    measures = [(v, *chance.choice([*functions.items()])[::-1]) for v in sequences.variables]
+    found = weighed(sequences, measures)
     with mock.patch.object(Sequences, "_weighed", return_value=None):
-        expected = list(Sequences(query, table).totals_by_event(measures, extremes=False))
-    assert sums_of(found) == sums_of(expected)
+        assert found == weighed(Sequences(query, table), measures)
 
 
-def sums_of(endings: Any) -> dict[int, Any]:
-    return {at: (count, [total[:2] for total in totals]) for at, count, totals in endings}
+def weighed(sequences: Sequences, measures: Any) -> dict[int, Any]:
+    """The number of matches of each event, and what is wanted of the totals."""
+    wanted = [Measured(function, variable, "x", "") for variable, _, function in measures]
+    return {
+        at: (count, [m.result(count, total) for m, total in zip(wanted, totals, strict=True)])
+        for at, count, totals in sequences.totals_by_event(measures)
+    }
+
+
+def test_what_the_kernel_weighs() -> None:
+    """Sums of whole numbers, and the least and greatest of anything that has an order."""
+    floats, texts, sets = [0.5, None, 1e300], ["b", "a", None], [{1}, {2}, {3}]
+    for values in (floats, texts):
+        assert Weighed.of((0, values, "max"), True, 3) is not None
+    for values in ([math.nan, 1.0, 2.0], [1, "a", 2], sets):
+        assert Weighed.of((0, values, "min"), True, 3) is None
+    ranked = [Ranked.of(texts, least) for least in (False, True)]
+    assert [list(one.ranks) for one in ranked if one is not None] == [[2, 1, 0], [1, 2, 0]]
 
 
 def test_sums_of_any_size_are_exact() -> None:
@@ -188,9 +207,10 @@ def test_sums_of_any_size_are_exact() -> None:
         for values in ([2**63 - 1 - at for at in range(300)], [at / 3 for at in range(300)]):
             sequences = Sequences(query, table)
             assert sequences._summing is not None
-            found = sums_of(sequences.totals_by_event([("b", values)], extremes=False))
-            plain = sums_of(sequences.totals_by_event([("b", values)]))
-            assert found == plain
+            measures = [("b", values, function) for function in ("sum", "min", "max")]
+            found = weighed(sequences, measures)
+            with mock.patch.object(Sequences, "_weighed", return_value=None):
+                assert found == weighed(Sequences(query, table), measures)
             assert len(found) > 30
 
 
@@ -198,12 +218,13 @@ def test_sums_are_correctly_rounded() -> None:
     """The sum of floats is that of exact numbers, rounded once, in any order of runs."""
     prices = [0.1 * at for at in range(40)]
     events = [{"type": "ABC"[at % 3], "x": price} for at, price in enumerate(prices)]
-    for aggregate in ("sum(b.x)", "min(b.x)"):  # by the kernel, and by merged runs
-        compressed = matchSase("PATTERN SEQ(A a, B b, C c)", events, compressed=True)
-        listed = [m["b"][0]["x"] for m in compressed.unpack()]
-        found = compressed.aggregate("sum(b.x)", "avg(b.x)", aggregate + " AS last")
-        assert found["sum(b.x)"] == float(sum(map(Fraction, listed)))
-        assert found["last"] == (found["sum(b.x)"] if "sum" in aggregate else min(listed))
+    compressed = matchSase("PATTERN SEQ(A a, B b, C c)", events, compressed=True)
+    listed = [m["b"][0]["x"] for m in compressed.unpack()]
+    by_kernel = compressed.aggregate("sum(b.x)", "avg(b.x)", "min(b.x)")
+    assert by_kernel["sum(b.x)"] == float(sum(map(Fraction, listed)))
+    assert by_kernel["min(b.x)"] == min(listed)
+    with mock.patch.object(Sequences, "_weighed", return_value=None):
+        assert compressed.aggregate("sum(b.x)", "avg(b.x)", "min(b.x)") == by_kernel
 
 
 @pytest.mark.parametrize("within", ["", " WITHIN 70", " WITHIN 1000"])
@@ -215,7 +236,7 @@ def test_counts_of_any_size_are_exact(within: str) -> None:
     counter = KernelCounter.of(compile_query(query, {}), table)
     assert counter is not None
     expected = plain_counts(query, table, list(range(400)))
-    assert dict(counter.counts(range(400))) == expected
+    assert dict(counter.over(range(400)).counts()) == expected
     assert max(expected.values()).bit_length() > (50 if within == " WITHIN 70" else 200)
 
 
@@ -241,7 +262,7 @@ def test_rising_loops_are_counted_by_their_order(sign: str, attribute: str, with
         assert rise_of(automaton, len(automaton.types) - 1 - ("C c" in pattern)) is not None or (
             "~" in pattern
         )
-        assert dict(counter.counts(range(60))) == plain_counts(query, table, list(range(60)))
+        assert dict(counter.over(range(60)).counts()) == plain_counts(query, table, list(range(60)))
 
 
 @pytest.mark.parametrize(
@@ -265,7 +286,7 @@ def test_what_else_tells_runs_apart_keeps_them_apart(pattern: str, where: str) -
     assert all(rise_of(automaton, number) is None for number in range(automaton.size))
     counter = KernelCounter.of(automaton, table)
     assert counter is not None
-    assert dict(counter.counts(range(40))) == plain_counts(query, table, list(range(40)))
+    assert dict(counter.over(range(40)).counts()) == plain_counts(query, table, list(range(40)))
 
 
 def test_numbers_beyond_64_bits_are_left_to_the_plain_path() -> None:
@@ -290,7 +311,7 @@ def test_what_the_window_left_behind_is_forgotten() -> None:
     table = EventTable(range(size), types, columns, _KINDS)
     counter = KernelCounter.of(compile_query(query, _KINDS), table)
     assert counter is not None
-    assert dict(counter.counts(range(size))) == plain_counts(query, table, list(range(size)))
+    assert dict(counter.over(range(size)).counts()) == plain_counts(query, table, list(range(size)))
 
 
 def test_a_counter_refuses_arrays_of_unequal_sizes() -> None:
@@ -299,14 +320,18 @@ def test_a_counter_refuses_arrays_of_unequal_sizes() -> None:
     counter = compiled_module().Counter((component,), (), ((), ()), (), -1)
     one, two = np.zeros(1, np.int64), np.zeros(2, np.int64)
     with pytest.raises(ValueError, match="as long as there are events"):
-        counter.count(two, None, np.zeros(1, np.int32), None, one, one, one, None, False, -1)
+        counter.count(two, None, np.zeros(1, np.int32), None, one, one, one, False, None, -1, False)
     with pytest.raises(ValueError, match="as long as there are events"):
-        counter.count(two, None, np.zeros(2, np.int32), None, one, two, one, None, False, -1)
+        counter.count(two, None, np.zeros(2, np.int32), None, one, two, one, False, None, -1, False)
     counter.set_events(1, ())
     weights = np.zeros(2, np.uint64)
     with pytest.raises(ValueError, match="as long as there are events"):
-        counter.count(one, None, np.zeros(1, np.int32), None, one, one, one, weights, True, 0)
+        counter.count(
+            one, None, np.zeros(1, np.int32), None, one, one, one, True, weights, 0, False
+        )
     for handle in (-1, 1):
         handles = np.array([handle])
         with pytest.raises(ValueError, match="as long as there are events"):
-            counter.count(one, handles, np.zeros(1, np.int32), None, one, one, one, None, True, 0)
+            counter.count(
+                one, handles, np.zeros(1, np.int32), None, one, one, one, True, None, 0, False
+            )

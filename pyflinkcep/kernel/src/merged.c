@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs, by component and by what they go on with. Mirror: Runs.key in nfa/runs.py. */
-#include "counter.h"
+/* Runs, by state and by what they go on with. Mirror: Runs.key in nfa/runs.py. */
+#include "merged.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,12 +12,8 @@ static uint64_t mixed(uint64_t hash, uint64_t word) {
     return hash ^ (hash >> 29);
 }
 
-uint64_t run_hash(int32_t component, int32_t mode, bool is_closed) {
-    return mixed(0x51ED27, (uint64_t)component << 8 | (uint64_t)mode << 1 | is_closed);
-}
-
 /* Equal values have equal hashes: 0.0 and -0.0 are equal, and so are all NaN. */
-uint64_t value_hash(uint64_t hash, Value value) {
+static uint64_t value_hash(uint64_t hash, Value value) {
     uint64_t word = 0;
     if (value.kind == VALUE_TEXT) {
         word = (uint64_t)PyObject_Hash(value.as.text);
@@ -30,8 +26,17 @@ uint64_t value_hash(uint64_t hash, Value value) {
     return mixed(hash, word + value.kind);
 }
 
-const Live *run_live(const Counter *counter, const Run *run) {
-    return &counter->automaton.components[run->component].live[run->mode];
+/* Find the place of a run by its state and the values that it goes on with. */
+void run_identify(Run *run, const Value *known, Py_ssize_t size) {
+    uint64_t state = (uint64_t)run->state << 8 | (uint64_t)run->mode << 1 | run->is_marked;
+    run->hash = mixed(0x51ED27, state);
+    for (Py_ssize_t i = 0; i < size; i++) run->hash = value_hash(run->hash, known[i]);
+}
+
+/* The same by the values that it has; they are given in `known`. */
+void run_recognize(Run *run, const Live *live, Value *known) {
+    for (Py_ssize_t i = 0; i < live->size; i++) known[i] = run->tally->slots[live->slots[i]];
+    run_identify(run, known, live->size);
 }
 
 static bool knows(const Run *run, const Live *live, const Value *known) {
@@ -50,8 +55,8 @@ Run *table_find(const RunTable *table, const Run *like, const Live *live, const 
     if (table->room == 0) return NULL;
     Run *run = table->places[like->hash & (uint64_t)(table->room - 1)];
     for (; run != NULL; run = run->next)
-        if (run->hash == like->hash && run->component == like->component &&
-            run->mode == like->mode && run->is_closed == like->is_closed && knows(run, live, known))
+        if (run->hash == like->hash && run->state == like->state && run->mode == like->mode &&
+            run->is_marked == like->is_marked && knows(run, live, known))
             return run;
     return NULL;
 }
@@ -124,6 +129,6 @@ void run_free(Run *run) {
     if (run == NULL) return;
     tally_free(run->tally);
     counts_free(&run->counts);
-    counts_free(&run->sums);
+    counts_free(&run->weights);
     release_memory(run);
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs that go on in the same way, as one with a number for each event that they began with. */
+#ifndef PYFLINKCEP_MERGED_H
+#define PYFLINKCEP_MERGED_H
+
+#include "counts.h"
+#include "values.h"
+
+/* --- merged.c */
+
+/* Runs in one state that differ in nothing that matters. */
+typedef struct Run {
+    struct Run *next; /* of those with the same place by hash */
+    uint64_t hash;
+    Py_ssize_t place; /* among the runs in the state */
+    Tally *tally;     /* NULL if nothing is known of events */
+    int32_t state;    /* of a query the component of the last event */
+    int32_t mode;     /* of a query whether it loops or waits */
+    bool is_marked;   /* of a query: a negated event stands before the next component */
+    Counts counts;
+    Counts weights; /* of what is weighed, the sum over the runs or the greatest */
+} Run;
+
+typedef struct {
+    Run **items;
+    Py_ssize_t size, room;
+} RunList;
+
+/* Runs by what they go on with. */
+typedef struct {
+    Run **places;
+    Py_ssize_t room, size; /* `room` is a power of 2 */
+} RunTable;
+
+void run_identify(Run *run, const Value *known, Py_ssize_t size);
+void run_recognize(Run *run, const Live *live, Value *known);
+Run *table_find(const RunTable *table, const Run *like, const Live *live, const Value *known);
+int table_put(RunTable *table, Run *run);
+void table_remove(RunTable *table, Run *run);
+void table_free(RunTable *table);
+int list_put(RunList *list, Run *run);
+void list_remove(RunList *list, Run *run);
+void list_free(RunList *list);
+void run_free(Run *run);
+
+/* --- starts.c */
+
+typedef struct {
+    int64_t time;
+    int64_t barred; /* of a query the time of the last event before it that forbids it */
+} Start;
+
+/* The events that runs began with, by number; those before `head` are out of the window. */
+typedef struct {
+    Start *items; /* from the start `base` on */
+    Py_ssize_t room;
+    int64_t base, head, next;
+    int64_t swept; /* the head when runs were last let go of */
+} Starts;
+
+const Start *starts_at(const Starts *starts, int64_t number);
+int starts_add(Starts *starts, int64_t time, int64_t barred);
+bool starts_need_sweep(Starts *starts);
+void starts_free(Starts *starts);
+
+/* --- weighing.c */
+
+/* What is summed, or the greatest sought of, over the events that runs have for a component or stage. */
+typedef struct {
+    const uint64_t *weights; /* by handle, each below 2^63; NULL if nothing is weighed */
+    int32_t what;            /* the component or stage */
+    bool seeks_greatest;
+} Weighing;
+
+/* The matches that end with an event, and what they weigh. */
+typedef struct {
+    Total count, weight;
+} Ended;
+
+uint64_t weight_of(const Weighing *weighing, int32_t what, int64_t handle);
+int run_add(const Weighing *weighing, Run *run, const Run *other, int64_t since, uint64_t weight);
+int run_end(
+    const Weighing *weighing, const Run *run, int64_t since, int64_t until, uint64_t weight,
+    Ended *ended);
+void ended_clear(Ended *ended);
+void ended_free(Ended *ended);
+
+/* --- counted.c */
+
+/* How many matches end with which events. */
+typedef struct {
+    PyObject *counts;  /* of the events that complete matches; NULL if only their sum is wanted */
+    PyObject *weights; /* what their matches weigh, NULL if nothing is weighed */
+    int64_t *places;
+    Py_ssize_t size, room;
+    Total sum;
+} Counted;
+
+int counted_open(Counted *counted, bool by_event, bool weighs);
+int counted_add(Counted *counted, int64_t place, const Ended *ended);
+PyObject *counted_result(const Counted *counted);
+void counted_close(Counted *counted);
+
+#endif
