@@ -5,7 +5,8 @@ from pyflinkcep.evaluation.queries import (
     MatchPositions,
     compressed_matches,
     list_frames,
+    match_arrays,
     query_matches,
 )
 
-__all__ = ["MatchPositions", "compressed_matches", "list_frames", "query_matches"]
+__all__ = ["MatchPositions", "compressed_matches", "list_frames", "match_arrays", "query_matches"]

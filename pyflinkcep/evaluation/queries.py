@@ -8,17 +8,25 @@ from typing import Any, Protocol
 
 import attrs
 
+from pyflinkcep.compact.arrays import MatchArrays
 from pyflinkcep.compact.counting import Total, combined
 from pyflinkcep.compact.nodes import Node
 from pyflinkcep.evaluation.sequences import MatchPositions, MeasuredValues, Sequences, added
 from pyflinkcep.eventlists.frame import Frame
 from pyflinkcep.eventlists.matching import EventLists, list_matches
 from pyflinkcep.kernel.joining import joined_frames, kernel_split
-from pyflinkcep.sase.evaluation import BACKTRACKING, EVENT_LISTS
+from pyflinkcep.sase.evaluation import BACKTRACKING, EVENT_LISTS, NFA
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.sase.table import EventTable
 
-__all__ = ["Compressed", "MatchPositions", "compressed_matches", "list_frames", "query_matches"]
+__all__ = [
+    "Compressed",
+    "MatchPositions",
+    "compressed_matches",
+    "list_frames",
+    "match_arrays",
+    "query_matches",
+]
 
 
 class Compressed(Protocol):
@@ -66,6 +74,19 @@ def query_matches(
     if evaluation == BACKTRACKING or output != "all":
         return sequences.searched(output)
     return sequences.run()
+
+
+def match_arrays(
+    query: Query, table: EventTable, evaluation: str, output: str
+) -> Iterator[MatchArrays] | None:
+    """
+    Yield the matches of a query, many at a time, as arrays.
+
+    See :func:`query_matches`, which answers all that for this returns None.
+    """
+    if evaluation != NFA or output != "all":
+        return None
+    return Sequences(query, table).arrays()
 
 
 def list_frames(query: Query, table: EventTable) -> Iterator[Frame]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
 import attrs
 
 from pyflinkcep.backtracking.search import Search
+from pyflinkcep.compact.arrays import MatchArrays
 from pyflinkcep.compact.counting import CountPayloads, Measure, Total, combined
 from pyflinkcep.compact.nodes import Node, NodePayloads, paths
 from pyflinkcep.evaluation.sums import Asked, Exact, Weighed, weighed_totals
 from pyflinkcep.kernel.counting import KernelCounter
+from pyflinkcep.kernel.listing import KernelLister
 from pyflinkcep.nfa.merged import MergedRuns
 from pyflinkcep.nfa.sase_compiler import SaseAutomaton, compile_query
 from pyflinkcep.nfa.track import Track
@@ -101,21 +103,34 @@ class Sequences:
 
     def run(self, merges: bool = True, begun: list[int] | None = None) -> Iterator[MatchPositions]:
         """
-        Yield all matches, by the automaton.
+        Return all matches, by the automaton.
 
         Parameters
         ----------
         merges : bool
-            Whether equal runs become one.
+            Whether equal runs become one; in the kernel they always do.
         begun : list of int, optional
             Gets for each partition the position at which the first run still alive began.
         """
-        for part in self._partitions():
-            runs = MergedRuns(part.track, NodePayloads(), merges, True)
-            yield from self._unpacked(part, runs)
-            first = runs.earliest_start()
-            if begun is not None and first is not None:
-                begun.append(part.positions[first])
+        arrays = self.arrays(begun) if merges else None
+        if arrays is not None:
+            return self._of_arrays(arrays)
+        return self._unpacked(merges, True, begun)
+
+    def arrays(self, begun: list[int] | None = None) -> Iterator[MatchArrays] | None:
+        """
+        Yield all matches, many at a time and each part when it is asked for, by the kernel.
+
+        Returns
+        -------
+        iterator of MatchArrays or None
+            None if the plain path must do; :meth:`run` then does.
+        """
+        lister = KernelLister.of(self._automaton, self._table)
+        return None if lister is None else lister.matches(self._positions(), begun)
+
+    def _of_arrays(self, arrays: Iterator[MatchArrays]) -> Iterator[MatchPositions]:
+        return chain.from_iterable(found.matches(self.variables) for found in arrays)
 
     def searched(
         self, output: str, watermark: int | None = None, undecided: list[int] | None = None
@@ -149,15 +164,23 @@ class Sequences:
     # --- compressed
 
     def matches(self) -> Iterator[MatchPositions]:
-        """Yield all matches, each when it is asked for."""
-        for part in self._partitions():
-            yield from self._unpacked(part, MergedRuns(part.track, NodePayloads()))
+        """Return all matches, each found when it is asked for."""
+        arrays = self.arrays()
+        return self._unpacked() if arrays is None else self._of_arrays(arrays)
 
-    def _unpacked(self, part: _Partition, runs: MergedRuns) -> Iterator[MatchPositions]:
-        for at, root in runs.matches():
-            if self._may_end(part.positions[at]):
-                for way in paths(root):
-                    yield self._match(way, part.positions)
+    def _unpacked(
+        self, merges: bool = True, gives_up: bool = False, begun: list[int] | None = None
+    ) -> Iterator[MatchPositions]:
+        """Yield all matches, by merged runs."""
+        for part in self._partitions():
+            runs = MergedRuns(part.track, NodePayloads(), merges, gives_up)
+            for at, root in runs.matches():
+                if self._may_end(part.positions[at]):
+                    for way in paths(root):
+                        yield self._match(way, part.positions)
+            first = runs.earliest_start()
+            if begun is not None and first is not None:
+                begun.append(part.positions[first])
 
     def _may_end(self, at: int) -> bool:
         """Whether an event may be the last of a match."""

@@ -159,9 +159,9 @@ def test_every_allocation_of_expressions() -> None:
     assert kernel_answer(expressions, taken, rows) == expected
 
 
-@pytest.mark.parametrize("what", ["joins", "counts", "rising", "sums", "extremes"])
+@pytest.mark.parametrize("what", ["joins", "counts", "rising", "sums", "extremes", "lists"])
 def test_every_allocation_of_queries(what: str) -> None:
-    """The same for joins of event lists, and for counts that need wider and wider numbers."""
+    """The same for joins, for counts that need wider and wider numbers, and for lists."""
     columns: Any = {"x": [n % 5 for n in range(130)], "y": [None, 1, 3, 5] * 32 + [0, 2]}
     kinds = {"x": Kind.BIGINT, "y": Kind.BIGINT}
     table = EventTable(range(130), ["A", "B", "B", "A", "C"] * 26, columns, kinds)
@@ -178,7 +178,11 @@ def test_every_allocation_of_queries(what: str) -> None:
         found = compressed_matches(query_of(query), table)
         return [*found.totals_by_event(measures)]
 
-    scenario = joins if what == "joins" else counts
+    def lists() -> Any:
+        query = "PATTERN SEQ(A a, B+ b[], ~(C n), B c) WHERE b[i].x = b[i-1].x WITHIN 30"
+        return list(query_matches(query_of(query), table, "nfa", "all"))
+
+    scenario = {"joins": joins, "lists": lists}.get(what, counts)
     expected = scenario()
     gc.collect()
     before, failures = _module.live(), 0

@@ -19,6 +19,7 @@ typedef struct Run {
     bool is_marked;   /* of a query: a negated event stands before the next component */
     Counts counts;
     Counts weights; /* of what is weighed, the sum over the runs or the greatest */
+    int64_t way;    /* in place of numbers how they came, if matches are listed */
 } Run;
 
 typedef struct {

@@ -2,6 +2,7 @@
 /* The kernel as Python sees it; bridge.py makes it, spark/matching/kernel_matcher.py uses it. */
 #include "kernel.h"
 #include "counter.h"
+#include "lister.h"
 #include "join.h"
 
 #include <stddef.h>
@@ -271,7 +272,9 @@ static int module_exec(PyObject *module) {
     if (types->key == NULL) return -1;
     types->context = (PyTypeObject *)PyType_FromModuleAndSpec(module, &context_spec, NULL);
     if (types->context == NULL) return -1;
-    if (add_type(module, "Join", &join_spec) < 0 || add_type(module, "Counter", &counter_spec) < 0)
+    if (add_type(module, "Join", &join_spec) < 0 ||
+        add_type(module, "Counter", &counter_spec) < 0 ||
+        add_type(module, "Lister", &lister_spec) < 0)
         return -1;
     if (PyModule_AddObjectRef(module, "Key", (PyObject *)types->key) < 0) return -1;
     PyObject *search = PyType_FromModuleAndSpec(module, &search_spec, NULL);

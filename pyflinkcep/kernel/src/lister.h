@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runs of a SEQ query with the ways they came, so that matches can be listed. */
+#ifndef PYFLINKCEP_LISTER_H
+#define PYFLINKCEP_LISTER_H
+
+#include "automaton.h"
+#include "merged.h"
+#include "ways.h"
+
+/* Runs that the event at hand completes. */
+typedef struct {
+    int64_t way; /* NO_WAY where a match is one event */
+    bool adds_event; /* whether the event at hand comes after the way's last one */
+} Completed;
+
+typedef struct {
+    PyObject_HEAD
+    Automaton automaton;
+    Value *known; /* room for what tells runs apart */
+    /* of the partition at work */
+    Array ends; /* which events may end a match, no items for all */
+    RunList *alive; /* by component */
+    RunTable table, fresh; /* those alive, those that the event at hand made */
+    RunList made, moved;
+    Ways ways;
+    int64_t at, head, swept; /* the next event; the first in the window, and when last swept */
+    /* by event the first not before it that may not come before a match, or after; NULL for none */
+    int64_t *barred_before, *barred_after;
+    Completed *ended; /* with the event before `at` */
+    Py_ssize_t ended_size, ended_room;
+    Walk walk;
+} Lister;
+
+/* lister_ends.c */
+int lister_find_barred(Lister *lister);
+int64_t lister_first_forbidden(const Lister *lister, int64_t at);
+
+/* lister.c */
+int lister_begin(Lister *lister);
+int lister_event(Lister *lister, int64_t at);
+int lister_next(Lister *lister, Py_ssize_t *length);
+int64_t lister_earliest(const Lister *lister);
+void lister_end(Lister *lister);
+
+/* lister_object.c */
+extern PyType_Spec lister_spec;
+
+#endif

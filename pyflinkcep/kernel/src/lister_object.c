@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A lister as Python sees it; kernel/listing.py makes and uses it. */
+#include "kernel.h"
+#include "lister.h"
+
+static void lister_dealloc(Lister *lister) {
+    PyTypeObject *type = Py_TYPE((PyObject *)lister);
+    lister_end(lister);
+    automaton_free(&lister->automaton);
+    release_memory(lister->alive);
+    release_memory(lister->known);
+    PyObject_Free(lister);
+    Py_DECREF((PyObject *)type);
+}
+
+/* Lister(components, negatives, partition, slots, window) */
+static int lister_init(Lister *lister, PyObject *args, PyObject *keywords) {
+    Automaton *automaton = &lister->automaton;
+    (void)keywords;
+    if (automaton_read(automaton, args) < 0) return -1;
+    lister->alive = allocate_zeros(automaton->component_count, sizeof(RunList));
+    lister->known = allocate_zeros(automaton->values.slot_count, sizeof(Value));
+    return lister->alive != NULL && lister->known != NULL ? 0 : -1;
+}
+
+/* set_events(rows, fields): the events that handles are numbers of. */
+static PyObject *lister_set_events(Lister *lister, PyObject *args) {
+    lister_end(lister);
+    if (automaton_set_events(&lister->automaton, args) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static int open_stream(Lister *lister, PyObject **given, PyObject *ends) {
+    if (automaton_open(&lister->automaton, given) < 0) return -1;
+    if (array_of(ends, sizeof(uint8_t), &lister->ends) < 0) return -1;
+    if (lister->ends.items == NULL || lister->ends.size == lister->automaton.stream.size)
+        return lister_begin(lister);
+    PyErr_SetString(PyExc_ValueError, "expected arrays as long as there are events");
+    return -1;
+}
+
+/*
+ * open(times, handles, codes, starts, begins, takes, absents, ends): turn to the events of a
+ * partition; `ends` says which of them may end a match, None for all.
+ */
+static PyObject *lister_open(Lister *lister, PyObject *args) {
+    PyObject *given[STREAM_ARRAYS], *ends;
+    if (!PyArg_ParseTuple(
+            args, "OOOOOOOO", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
+            &given[6], &ends))
+        return NULL;
+    lister_end(lister);
+    if (open_stream(lister, given, ends) == 0) Py_RETURN_NONE;
+    lister_end(lister);
+    return NULL;
+}
+
+/* --- matches */
+
+typedef struct {
+    int64_t *handles, *ends;
+    int32_t *components;
+    Py_ssize_t size, handle_room, component_room, count, end_room;
+} Listed;
+
+static int listed_reserve(Listed *listed, Py_ssize_t needed) {
+    int64_t *handles = reserve(listed->handles, &listed->handle_room, needed, sizeof(int64_t));
+    if (handles == NULL) return -1;
+    listed->handles = handles;
+    int32_t *components =
+        reserve(listed->components, &listed->component_room, needed, sizeof(int32_t));
+    if (components == NULL) return -1;
+    listed->components = components;
+    int64_t *ends = reserve(listed->ends, &listed->end_room, listed->count + 1, sizeof(int64_t));
+    if (ends == NULL) return -1;
+    listed->ends = ends;
+    return 0;
+}
+
+/* Add the match at hand, its first event first. */
+static int listed_add(Listed *listed, const Lister *lister, Py_ssize_t length) {
+    if (listed_reserve(listed, listed->size + length) < 0) return -1;
+    for (Py_ssize_t i = length - 1; i >= 0; i--) {
+        WayEvent event = lister->walk.events[i];
+        listed->handles[listed->size] = automaton_handle(&lister->automaton, (Py_ssize_t)event.at);
+        listed->components[listed->size++] = event.component;
+    }
+    listed->ends[listed->count++] = listed->size;
+    return 0;
+}
+
+static int list_matches(Lister *lister, Listed *listed, Py_ssize_t most) {
+    while (listed->size < most) {
+        Py_ssize_t length;
+        int status = lister_next(lister, &length);
+        if (status <= 0) return status;
+        if (listed_add(listed, lister, length) < 0) return -1;
+    }
+    return 0;
+}
+
+/*
+ * next(most) -> the handles of the events of some more matches, one match after another, for each
+ * match where it ends among them, and for each event its component: bytes of int64, int64, int32.
+ * Of no more matches than needed for `most` events; empty at the end.
+ */
+static PyObject *lister_next_matches(Lister *lister, PyObject *args) {
+    Py_ssize_t most;
+    Listed listed = {0};
+    PyObject *result = NULL;
+    if (!PyArg_ParseTuple(args, "n", &most)) return NULL;
+    if (list_matches(lister, &listed, most) == 0)
+        result = Py_BuildValue(
+            "NNN", bytes_of(listed.handles, listed.size, sizeof(int64_t)),
+            bytes_of(listed.ends, listed.count, sizeof(int64_t)),
+            bytes_of(listed.components, listed.size, sizeof(int32_t)));
+    if (result == NULL) lister_end(lister);
+    release_memory(listed.handles);
+    release_memory(listed.components);
+    release_memory(listed.ends);
+    return result;
+}
+
+/* earliest() -> the handle of the event that the first run alive began with; None without one. */
+static PyObject *lister_get_earliest(Lister *lister, PyObject *unused) {
+    (void)unused;
+    int64_t earliest = lister_earliest(lister);
+    if (earliest < 0) return NULL;
+    if (earliest == INT64_MAX) Py_RETURN_NONE;
+    return PyLong_FromLongLong(automaton_handle(&lister->automaton, (Py_ssize_t)earliest));
+}
+
+/* size() -> how many nodes are held */
+static PyObject *lister_size(Lister *lister, PyObject *unused) {
+    (void)unused;
+    return PyLong_FromSsize_t(lister->ways.size);
+}
+
+static PyMethodDef lister_methods[] = {
+    {"set_events", (PyCFunction)lister_set_events, METH_VARARGS, "set what handles mean"},
+    {"open", (PyCFunction)lister_open, METH_VARARGS, "turn to a partition"},
+    {"next", (PyCFunction)lister_next_matches, METH_VARARGS, "list some more matches"},
+    {"earliest", (PyCFunction)lister_get_earliest, METH_NOARGS, "the first start alive"},
+    {"size", (PyCFunction)lister_size, METH_NOARGS, "how many nodes are held"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot lister_slots[] = {
+    {Py_tp_doc, "A SEQ query, ready to list its matches."},
+    {Py_tp_new, AS_SLOT(PyType_GenericNew)},
+    {Py_tp_init, AS_SLOT(lister_init)},
+    {Py_tp_dealloc, AS_SLOT(lister_dealloc)},
+    {Py_tp_methods, lister_methods},
+    {0, NULL},
+};
+
+PyType_Spec lister_spec = {
+    .name = "pyflinkcep.kernel._kernel.Lister",
+    .basicsize = sizeof(Lister),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = lister_slots,
+};
