@@ -10,13 +10,14 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.compact.arrays import MatchArrays
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.sase.table import EventTable
 from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.results import Found
 
-__all__ = ["QueryColumns", "found_of_columns"]
+__all__ = ["QueryColumns", "found_of_arrays", "found_of_columns"]
 
 
 @attrs.frozen(eq=False)
@@ -101,4 +102,18 @@ def found_of_columns(
         np.arange(1, size + 1, dtype=np.int64) * width,
         np.tile(np.arange(width, dtype=np.int32), size),
         np.stack(columns, axis=1).reshape(-1),
+    )
+
+
+def found_of_arrays(
+    variables: Sequence[str], matches: MatchArrays, times: Sequence[int] | Ints
+) -> Found:
+    """Return matches that are arrays already."""
+    return Found(
+        variables,
+        np.ones(len(matches), np.uint8),
+        np.asarray(times, np.int64)[matches.positions[matches.ends - 1]],
+        matches.ends,
+        matches.components,
+        matches.positions,
     )

@@ -11,7 +11,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.evaluation import list_frames, query_matches
+from pyflinkcep.compact.arrays import MatchArrays
+from pyflinkcep.evaluation import list_frames, match_arrays, query_matches
 from pyflinkcep.runtime import opened
 from pyflinkcep.sase.evaluation import EVENT_LISTS
 from pyflinkcep.sase.model import Query
@@ -21,7 +22,7 @@ from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.matcher import MOST_RESULTS
-from pyflinkcep.spark.matching.query_table import QueryColumns, found_of_columns
+from pyflinkcep.spark.matching.query_table import QueryColumns, found_of_arrays, found_of_columns
 from pyflinkcep.spark.matching.results import Found, Results
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
 from pyflinkcep.spark.worker.runtime import running
@@ -121,6 +122,10 @@ class QueryTask:
 
     def _found(self, table: EventTable) -> Iterator[Found]:
         """Yield the matches, many at a time; a handle is a position in the table."""
+        arrays = match_arrays(self.query, table, self.evaluation, self.output)
+        if arrays is not None:
+            yield from self._listed(arrays, table)
+            return
         variables = [part.variable for part in self.query.positive]
         is_plain = self.evaluation == EVENT_LISTS and self.output == "all" and self.limit is None
         if is_plain and not any(part.repeats for part in self.query.positive):
@@ -137,3 +142,15 @@ class QueryTask:
                 yield results.take()
         if len(results):
             yield results.take()
+
+    def _listed(self, arrays: Iterator[MatchArrays], table: EventTable) -> Iterator[Found]:
+        """Yield matches that are arrays already."""
+        variables = [part.variable for part in self.query.positive]
+        left = self.limit
+        for part in arrays:
+            matches = part if left is None else part.first(left)
+            yield from found_of_arrays(variables, matches, table.times).parts(MOST_RESULTS)
+            if left is not None:
+                left -= len(matches)
+                if not left:
+                    return
