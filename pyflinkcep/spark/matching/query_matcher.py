@@ -66,7 +66,7 @@ class QueryPages(ABC):
         portion = Portion(
             self._columns.table(
                 self._store.take(handles, self._columns.names),
-                np.repeat(np.arange(len(counts)), np.diff(bounds)).tolist(),
+                np.repeat(np.arange(len(counts)), np.diff(bounds)),
             ),
             bounds.tolist(),
             (bounds[:-1] + counts).tolist(),

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pyflinkcep.compact.arrays import MatchArrays
 from pyflinkcep.expressions.program import Kind, Type
-from pyflinkcep.sase.table import EventTable
+from pyflinkcep.sase.table import Coded, EventTable, Numbers
 from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.results import Found
@@ -50,7 +50,7 @@ class QueryColumns:
         return list(dict.fromkeys([str(time), self.type_column, *attributes]))
 
     def table(
-        self, events: pa.Table, keys: Sequence[int], starts: Sequence[bool] | None = None
+        self, events: pa.Table, keys: Ints, starts: Sequence[bool] | None = None
     ) -> EventTable:
         """
         Return events as a query sees them.
@@ -59,22 +59,30 @@ class QueryColumns:
         ----------
         events : pyarrow.Table
             The events, those of a key side by side and in their final order.
-        keys : sequence of int
+        keys : array of int
             The number of each event's key.
         starts : sequence of bool, optional
             Which may be a match's first.
         """
         return EventTable(
-            self.layout.times_ms(events).tolist(),
-            events.column(self.type_column).to_numpy(zero_copy_only=False),
+            Numbers(self.layout.times_ms(events)),
+            _coded(events.column(self.type_column)),
             {
                 name: _column(events.column(self.computed.get(name, name)), kind)
                 for name, kind in self.kinds.items()
             },
             self.kinds,
-            keys,
+            Numbers(keys),
             starts,
         )
+
+
+def _coded(types: pa.ChunkedArray) -> Coded:
+    """Return types as numbers; None is the last of their names."""
+    whole = types.combine_chunks().dictionary_encode()
+    names = whole.dictionary.to_pylist()
+    codes = whole.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
+    return Coded(codes, [*names, None])
 
 
 def _column(column: pa.ChunkedArray, kind: Kind) -> Any:

@@ -77,7 +77,7 @@ def keyed_tables(
         starts = None
         if OWN in events.column_names:
             starts = events.column(OWN).to_numpy(zero_copy_only=False)
-        yield events, columns.table(events, np.cumsum(begins).tolist(), starts)
+        yield events, columns.table(events, np.cumsum(begins), starts)
 
 
 @attrs.frozen(eq=False)
