@@ -16,6 +16,7 @@ from pyflinkcep.compact.arrays import MatchArrays
 from pyflinkcep.compact.counting import CountPayloads, Measure, Total, combined
 from pyflinkcep.compact.nodes import Node, NodePayloads, paths
 from pyflinkcep.evaluation.sums import Asked, Exact, Weighed, weighed_totals
+from pyflinkcep.kernel.backtracking import KernelSearch
 from pyflinkcep.kernel.counting import KernelCounter
 from pyflinkcep.kernel.listing import KernelLister
 from pyflinkcep.nfa.merged import MergedRuns
@@ -136,7 +137,7 @@ class Sequences:
         self, output: str, watermark: int | None = None, undecided: list[int] | None = None
     ) -> Iterator[MatchPositions]:
         """
-        Yield matches by depth-first search.
+        Return matches by depth-first search.
 
         Parameters
         ----------
@@ -146,8 +147,33 @@ class Sequences:
             The time up to which the events are all there; None if no more will come.
         undecided : list of int, optional
             Gets for each partition the position of the start that later events decide about;
-            matches that begin there or later are not yielded.
+            matches that begin there or later are left out.
         """
+        stopped = [] if undecided is None else undecided
+        search = KernelSearch.of(self._automaton, self._table)
+        if search is None:
+            found = self._searched(output, watermark, stopped)
+        else:
+            found = self._searched_by(search, output, watermark, stopped)
+        if self._table.ends is None:
+            return found
+        last = self.variables[-1]
+        return (match for match in found if self._may_end(match[last][-1]))
+
+    def _searched_by(
+        self, search: KernelSearch, output: str, watermark: int | None, stopped: list[int]
+    ) -> Iterator[MatchPositions]:
+        """Yield the matches that the kernel finds."""
+        for positions in self._positions():
+            yield from self._of_arrays(search.matches(positions, output, watermark))
+            start = search.undecided(positions)
+            if start is not None:
+                stopped.append(start)
+
+    def _searched(
+        self, output: str, watermark: int | None, stopped: list[int]
+    ) -> Iterator[MatchPositions]:
+        """Yield the matches that the plain search finds."""
         for part in self._partitions():
             search = Search(part.track, watermark)
             searches: dict[str, Callable[[], Iterable[list[tuple[int, int]]]]] = {
@@ -156,10 +182,9 @@ class Sequences:
                 "nonOverlapping": search.not_overlapping,
             }
             for way in searches[output]():
-                if self._may_end(part.positions[way[-1][1]]):
-                    yield self._match(way, part.positions)
-            if undecided is not None and search.undecided is not None:
-                undecided.append(part.positions[search.undecided])
+                yield self._match(way, part.positions)
+            if search.undecided is not None:
+                stopped.append(part.positions[search.undecided])
 
     # --- compressed
 

@@ -18,7 +18,7 @@ from pyflinkcep.nfa.sase_compiler import Asked, SaseAutomaton
 from pyflinkcep.sase.model import Strategy
 from pyflinkcep.sase.table import Coded, EventTable
 
-__all__ = ["SequenceEvents", "is_for_the_kernel", "query_spec"]
+__all__ = ["SequenceEvents", "has_bits", "is_for_the_kernel", "query_spec"]
 
 _STRATEGIES = (
     Strategy.STRICT_CONTIGUITY,
@@ -32,12 +32,14 @@ _NO_WINDOW = -1
 _MOST_BITS = 62
 
 
+def has_bits(automaton: SaseAutomaton) -> bool:
+    """Whether there is a bit for each component, and for each negated one."""
+    return max(automaton.size, len(automaton.negatives)) <= _MOST_BITS
+
+
 def is_for_the_kernel(automaton: SaseAutomaton) -> bool:
-    """Whether the kernel can run a query: no negated component looks at other events."""
-    negatives = automaton.negatives
-    if max(automaton.size, len(negatives)) > _MOST_BITS:
-        return False
-    return all(part.asked.joint is None for part in negatives)
+    """Whether the kernel can run many runs at once: no negated component looks at other events."""
+    return has_bits(automaton) and all(part.asked.joint is None for part in automaton.negatives)
 
 
 def query_spec(automaton: SaseAutomaton) -> tuple[Any, ...]:
@@ -98,9 +100,15 @@ class SequenceEvents:
         """Return a partition, given by the positions of its events, for ``automaton_open``."""
         if isinstance(positions, range) and positions == range(len(self.times)):
             return self.times, None, self.codes, self.starts, *self.masks
-        own = np.asarray(positions, np.int64)
+        own = _as_array(positions)
         starts = None if self.starts is None else self.starts[own]
         return self.times[own], own, self.codes[own], starts, *self.masks
+
+
+def _as_array(positions: Sequence[int]) -> Any:
+    if isinstance(positions, range):
+        return np.arange(positions.start, positions.stop, positions.step, dtype=np.int64)
+    return np.asarray(positions, np.int64)
 
 
 # --- the query

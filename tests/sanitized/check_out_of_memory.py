@@ -159,9 +159,11 @@ def test_every_allocation_of_expressions() -> None:
     assert kernel_answer(expressions, taken, rows) == expected
 
 
-@pytest.mark.parametrize("what", ["joins", "counts", "rising", "sums", "extremes", "lists"])
+@pytest.mark.parametrize(
+    "what", ["joins", "counts", "rising", "sums", "extremes", "lists", "searches"]
+)
 def test_every_allocation_of_queries(what: str) -> None:
-    """The same for joins, for counts that need wider and wider numbers, and for lists."""
+    """The same for joins, for counts that need wider and wider numbers, for lists and searches."""
     columns: Any = {"x": [n % 5 for n in range(130)], "y": [None, 1, 3, 5] * 32 + [0, 2]}
     kinds = {"x": Kind.BIGINT, "y": Kind.BIGINT}
     table = EventTable(range(130), ["A", "B", "B", "A", "C"] * 26, columns, kinds)
@@ -182,7 +184,13 @@ def test_every_allocation_of_queries(what: str) -> None:
         query = "PATTERN SEQ(A a, B+ b[], ~(C n), B c) WHERE b[i].x = b[i-1].x WITHIN 30"
         return list(query_matches(query_of(query), table, "nfa", "all"))
 
-    scenario = {"joins": joins, "lists": lists}.get(what, counts)
+    def searches() -> Any:
+        query = "PATTERN SEQ(A+ a[], ~(C n), B+ b[], C c) WHERE b[i].x > a[LEN].x AND n.y > a[1].x"
+        outputs = ("onePerStart", "nonOverlapping")
+        return [[*query_matches(query_of(query), table, "backtracking", o)] for o in outputs]
+
+    others = {"joins": joins, "lists": lists, "searches": searches}
+    scenario = others.get(what, counts)
     expected = scenario()
     gc.collect()
     before, failures = _module.live(), 0

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel as Python sees it; bridge.py makes it, spark/matching/kernel_matcher.py uses it. */
 #include "kernel.h"
+#include "backtracking.h"
 #include "counter.h"
 #include "lister.h"
 #include "join.h"
@@ -274,7 +275,8 @@ static int module_exec(PyObject *module) {
     if (types->context == NULL) return -1;
     if (add_type(module, "Join", &join_spec) < 0 ||
         add_type(module, "Counter", &counter_spec) < 0 ||
-        add_type(module, "Lister", &lister_spec) < 0)
+        add_type(module, "Lister", &lister_spec) < 0 ||
+        add_type(module, "Backtracker", &backtracker_spec) < 0)
         return -1;
     if (PyModule_AddObjectRef(module, "Key", (PyObject *)types->key) < 0) return -1;
     PyObject *search = PyType_FromModuleAndSpec(module, &search_spec, NULL);

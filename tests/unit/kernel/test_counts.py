@@ -44,13 +44,14 @@ _STRATEGIES = [
 ]
 
 
-def random_query(chance: random.Random) -> SaseQuery:
-    """A SEQ with loops, negated components, strategies, and clauses about earlier events."""
-    parts, names, loops = [], [], []
+def random_query(chance: random.Random, compares_absent: bool = False) -> SaseQuery:
+    """A SEQ with loops, negated components, strategies, and clauses about other events."""
+    parts, names, loops, absent = [], [], [], []
     for number in range(chance.randint(1, 4)):
         type_, name = chance.choice("ABC"), f"v{number}"
         if chance.random() < 0.2:
             parts.append(f"~({type_} {name})")
+            absent.append(name)
         elif chance.random() < 0.4:
             parts.append(f"{type_}+ {name}[]")
             loops.append(name)
@@ -60,6 +61,10 @@ def random_query(chance: random.Random) -> SaseQuery:
             names.append(name)
     listed = [name + "[]" if name in loops else name for name in names]
     conditions = [random_clause(chance, names, loops) for _ in range(chance.randint(0, 2))]
+    if compares_absent and absent and names:
+        a, b, sign = chance.choice(absent), chance.choice(names), chance.choice(_COMPARED)
+        forms = [f"sum({b}[].x)", f"{b}[LEN].f", f"{b}[1].y"] if b in loops else [f"{b}.f"]
+        conditions.append(f"{a}.{chance.choice('xy')} {sign} {chance.choice(forms)}")
     strategy = chance.choice(_STRATEGIES)
     if strategy == "partition_contiguity" or chance.random() < 0.2:
         conditions.append("[k]")

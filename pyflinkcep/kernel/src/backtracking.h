@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The search for matches of a SEQ query, one run at work. */
+#ifndef PYFLINKCEP_BACKTRACKING_H
+#define PYFLINKCEP_BACKTRACKING_H
+
+#include "automaton.h"
+#include "failed.h"
+
+/* --- backtracking_track.c */
+
+/*
+ * What each event of a partition passes alone. The tables have for each place the first event from
+ * there on that passes something, or the number of events.
+ */
+typedef struct {
+    int64_t *begins, *takes, *absents; /* by event a bit for each component, or negative */
+    Py_ssize_t begins_room, takes_room, absents_room;
+    int32_t *places; /* of all tables */
+    Py_ssize_t place_room;
+    const int32_t **begun; /* by component, which may begin it */
+    const int32_t **changed; /* by component, which its loop may take or the next may begin with */
+    const int32_t **absent; /* by negative, which are candidates */
+} Track;
+
+int track_read(Track *track, const Automaton *automaton);
+int track_turn(Track *track, Automaton *automaton);
+void track_free(Track *track);
+
+/* --- backtracking.c */
+
+typedef struct {
+    int64_t at;
+    int32_t component;
+} Taken;
+
+/* What is left to try: the run with the first `depth` events of the way takes one more, or goes on. */
+typedef struct {
+    int64_t at; /* the event that it takes, or the last that it has passed by */
+    Py_ssize_t depth;
+    int32_t component, mode; /* no mode: it takes the event */
+} Choice;
+
+/* Matches, one after another. */
+typedef struct {
+    int64_t *ends; /* for each match where its events end */
+    Py_ssize_t size, room;
+    int64_t *handles; /* for each event */
+    int32_t *components;
+    Py_ssize_t events, handle_room, component_room;
+} MatchList;
+
+typedef struct {
+    PyObject_HEAD
+    Automaton automaton;
+    Track track;
+    Failed failed; /* configurations */
+    Value *known; /* room for what tells configurations apart */
+    /* what is wanted */
+    int32_t output;
+    bool is_growing; /* whether events may come yet; all are after the watermark */
+    int64_t watermark;
+    /* the start at work */
+    int64_t start, end; /* its event, and where its window ends */
+    bool is_open; /* whether events in its window may come yet */
+    int64_t next_start, undecided; /* the start that later events decide about, negative for none */
+    Taken *way; /* the events of the run at work */
+    char *tallies; /* after each of them */
+    Py_ssize_t depth, way_room, tally_room;
+    Py_ssize_t *firsts; /* by component where on the way its first event is */
+    Choice *choices;
+    Py_ssize_t choice_count, choice_room;
+    MatchList found;
+    int64_t steps;
+} Backtracker;
+
+enum { ALL, ONE_PER_START, NOT_OVERLAPPING }; /* as kernel/backtracking.py numbers them */
+
+int backtracker_read(Backtracker *backtracker);
+int backtracker_turn(Backtracker *backtracker);
+int backtracker_run(Backtracker *backtracker, Py_ssize_t enough);
+void backtracker_end(Backtracker *backtracker);
+void backtracker_free(Backtracker *backtracker);
+
+/* --- backtracking_way.c */
+
+const Tally *way_tally(const Backtracker *backtracker);
+void way_cut(Backtracker *backtracker, Py_ssize_t depth);
+int way_take(Backtracker *backtracker, int32_t component, int64_t at);
+bool way_is_forbidden(Backtracker *backtracker, int32_t component);
+bool way_completes(Backtracker *backtracker);
+int way_found(Backtracker *backtracker);
+int way_was_tried(Backtracker *backtracker, int32_t component, int32_t mode, int64_t at);
+
+/* backtracking_object.c */
+extern PyType_Spec backtracker_spec;
+
+#endif

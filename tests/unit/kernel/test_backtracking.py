@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel's depth-first search against the plain one, on random queries and streams."""
+
+from __future__ import annotations
+
+import random
+import signal
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyflinkcep.evaluation.sequences import Sequences
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.kernel.backtracking import KernelSearch
+from pyflinkcep.kernel.bridge import compiled_module
+from pyflinkcep.nfa.sase_compiler import compile_query
+from pyflinkcep.sase import SaseQuery, parse
+from pyflinkcep.sase.table import Coded, EventTable
+from pyflinkcep.testing import matchSase
+from tests.kernel_harness import needs_kernel
+from tests.unit.kernel.test_counts import random_query, random_table
+
+pytestmark = needs_kernel
+
+_OUTPUTS = ("all", "onePerStart", "nonOverlapping")
+
+
+def searched(
+    query: SaseQuery, table: EventTable, output: str, watermark: int | None = None
+) -> tuple[list[dict[str, list[int]]], list[int]]:
+    """The matches in order, and the starts that are not decided."""
+    undecided: list[int] = []
+    found = list(Sequences(query, table).searched(output, watermark, undecided))
+    return found, undecided
+
+
+def searched_plainly(
+    query: SaseQuery, table: EventTable, output: str, watermark: int | None = None
+) -> tuple[list[dict[str, list[int]]], list[int]]:
+    """The same, without the kernel."""
+    with mock.patch.object(KernelSearch, "of", return_value=None):
+        return searched(query, table, output, watermark)
+
+
+@settings(max_examples=settings.default.max_examples * 5)
+@given(st.integers(0, 1 << 40))
+def test_the_kernel_finds_what_the_plain_search_finds(seed: int) -> None:
+    """Both find the same matches in the same order, and stop at the same starts."""
+    chance = random.Random(seed)
+    try:
+        query = random_query(chance, compares_absent=True)
+    except ValueError:
+        return  # a negation at an end without WITHIN, ...
+    table = random_table(chance, chance.choice([0, 1, 9, 14]))
+    watermark = chance.choice([None, *range(-1, 30)])
+    assert KernelSearch.of(compile_query(query, table.kinds), table) is not None
+    for output in _OUTPUTS:
+        given = query, table, output, watermark
+        assert searched(*given) == searched_plainly(*given)
+
+
+def test_a_long_stream_in_many_portions() -> None:
+    """Matches that are handed over in portions are all there, of long windows and of short ones."""
+    chance = random.Random(5)
+    size = 3000
+    table = EventTable(
+        range(size),
+        [chance.choice("ABCDEF") for _ in range(size)],
+        {"x": [chance.randrange(100) for _ in range(size)]},
+        {"x": Kind.BIGINT},
+    )
+    for within in (30, 300):
+        for where in ("a.x < b.x", "skip_till_next_match(a, b, c) { b.x > a.x + c.x }"):
+            query = parse(f"PATTERN SEQ(A a, ~(E e), B b, C c) WHERE {where} WITHIN {within}")
+            for output in _OUTPUTS:
+                found = searched(query, table, output)
+                assert found == searched_plainly(query, table, output)
+                assert len(found[0]) > 10
+    query = parse("PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x >= b[i-1].x WITHIN 40")
+    assert len(searched(query, table, "all")[0]) > 20_000
+    assert searched(query, table, "all") == searched_plainly(query, table, "all")
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "",
+        "WHERE c.x > 100",
+        "WHERE skip_till_next_match(a[], b[], c) { c.x > 100 }",
+        "WHERE c.x > a[1].x",
+    ],
+)
+def test_what_failed_once_is_not_tried_again(clause: str) -> None:
+    """Loops that share their events fail in time that is polynomial, with and without an end."""
+    types = ["A"] * 400 + (["C"] if clause else [])
+    table = EventTable(range(len(types)), types, {"x": [7] * len(types)}, {"x": Kind.BIGINT})
+    query = parse(f"PATTERN SEQ(A+ a[], A+ b[], C c) {clause}")
+    for output in _OUTPUTS[1:]:
+        assert searched(query, table, output) == ([], [])
+
+
+def test_numbers_beyond_64_bits_are_left_to_the_plain_path() -> None:
+    """What the kernel cannot hold is searched all the same."""
+    for most in (3, 10**25):
+        events = [{"type": "AB"[n % 2], "x": n * most} for n in range(6)]
+        query = "PATTERN SEQ(A a, B b) WHERE b.x > a.x"
+        assert len(matchSase(query, events, evaluation="backtracking")) == 6
+
+
+def test_a_search_that_is_interrupted_ends() -> None:
+    """Ctrl-C is looked at while no match is found, and the search can be used again."""
+    size = 300_000
+    table = EventTable(
+        range(size),
+        Coded(np.zeros(size, np.int32), ["A"]),
+        {"x": np.arange(size)},
+        {"x": Kind.BIGINT},
+    )
+    query = parse("PATTERN SEQ(A a, A b) WHERE b.x < a.x")
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            searched(query, table, "nonOverlapping")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_a_search_refuses_arrays_of_unequal_sizes() -> None:
+    """Nothing is read beyond the end of an array, and nothing of a search that has not begun."""
+    component = (False, 3, ((), (), (), ()), ((), (), (), (), ()))
+    module = compiled_module()
+    with pytest.raises(ValueError, match="expected a component"):
+        module.Backtracker((), (), ((), ()), (), -1)
+    search = module.Backtracker((component,), (), ((), ()), (), -1)
+    assert search.find(10) == (b"", b"", b"")
+    one, two = np.zeros(1, np.int64), np.zeros(2, np.int64)
+    with pytest.raises(ValueError, match="as long as there are events"):
+        search.turn_to(0, None, two, None, np.zeros(1, np.int32), None, one, one, one)
+    assert search.find(10) == (b"", b"", b"")
