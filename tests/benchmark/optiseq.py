@@ -164,7 +164,7 @@ def by_peer(jars: list[Path], name: str, query: Sequence[object], events: int) -
         compiler = ["javac", "-nowarn", "-cp", path, "-d", classes, *sources]
         subprocess.run(compiler, check=True, stderr=subprocess.DEVNULL)
         opens = (f"--add-opens=java.base/java.{part}=ALL-UNNAMED" for part in OPEN)
-        java = ["java", *opens, "-Xmx2g", *QUIET, "-cp", f"{path}:{classes}", name]
+        java = ["java", *opens, "-Xmx8g", *QUIET, "-cp", f"{path}:{classes}", name]
         command = [*java, *map(str, query), str(events), str(SEED)]
         printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     answer = json.loads(printed.splitlines()[-1])
