@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-OptiSeq's experiments: event lists beside the automaton on the kernel, Flink CEP and Siddhi.
+OptiSeq's experiments: event lists beside the automaton, the pattern, Flink CEP and Siddhi.
 
 The stream is that of the SASE generator: one event a second, types and prices by the 48-bit
-generator of ``java.util.Random``; 20 types, so that two minutes hold six of each. The automaton
-runs the same query as a pattern of followedByAny with conditions in SQL over stages. Both start
-from columns in memory, types as numbers, and give the positions of every match; the counts must
-agree. Flink CEP and Siddhi run in a Java virtual machine that is warm, from arrays in memory.
+generator of ``java.util.Random``; 20 types, so that two minutes hold six of each. Event lists, the
+query's own automaton (nfa), and the same query as a pattern of followedByAny with conditions in SQL
+over stages all run on the kernel, start from columns in memory, types as numbers, and give the
+positions of every match; the counts must agree. Flink CEP and Siddhi run in a Java virtual machine that is warm, from arrays in memory.
 
 usage: python -m tests.benchmark.optiseq [--events N] [--flink-jars FOLDER] [--siddhi-jars FOLDER]
 """
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from pyflinkcep.conditions import ExpressionCondition
-from pyflinkcep.evaluation import compressed_matches, list_frames
+from pyflinkcep.evaluation import compressed_matches, list_frames, match_arrays
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import MatchExpression
@@ -98,12 +98,24 @@ def text(length: int, conditions: str, seconds: int) -> str:
 
 
 def by_event_lists(query: str, types: np.ndarray, prices: np.ndarray) -> tuple[float, int]:
-    times = np.arange(len(types)) * 1000
-    codes = types.astype(np.int32)
     begin = time.process_time()
-    table = EventTable(times, Coded(codes, TYPES), {"price": prices}, {"price": Kind.BIGINT})
-    count = sum(frame.size for frame in list_frames(parse(query), table))
+    count = sum(frame.size for frame in list_frames(parse(query), table_of(types, prices)))
     return time.process_time() - begin, count
+
+
+def by_nfa(query: str, types: np.ndarray, prices: np.ndarray) -> tuple[float, int]:
+    begin = time.process_time()
+    found = match_arrays(parse(query), table_of(types, prices), "nfa", "all")
+    if found is None:
+        raise SystemExit("there is no compiled kernel here")
+    count = sum(map(len, found))
+    return time.process_time() - begin, count
+
+
+def table_of(types: np.ndarray, prices: np.ndarray) -> EventTable:
+    coded = Coded(types.astype(np.int32), TYPES)
+    times = np.arange(len(types)) * 1000
+    return EventTable(times, coded, {"price": prices}, {"price": Kind.BIGINT})
 
 
 def by_kernel(query: str, types: np.ndarray, prices: np.ndarray) -> tuple[float, int]:
@@ -181,14 +193,10 @@ def fastest(run: Callable[[], tuple[float, int]], times: int = 3) -> tuple[float
 def compare(events: int, peer_events: int, peers: dict[str, list[Path]]) -> None:
     """Print the experiments, even and skewed, each engine beside event lists."""
     types, prices = stream(events, SEED)
-    print(f"{'experiment':24} {'matches':>9} {'lists ms':>9} {'kernel':>7}", *peers, sep="  ")
+    print(f"{'experiment':24} {'matches':>9} {'lists ms':>9}  nfa  pattern", *peers, sep="  ")
     for name, length, conditions, seconds in EXPERIMENTS:
         query = text(length, conditions, seconds)
-        lists, count = fastest(lambda: by_event_lists(query, types, prices))
-        automaton, other = by_kernel(query, types, prices)
-        assert count == other, (query, count, other)
-        row = f"{name} {length} {seconds} s".ljust(24)
-        row += f" {count:9} {lists * 1e3:9.1f} {automaton / lists:6.1f}x"
+        row = f"{name} {length} {seconds} s".ljust(24) + beside_lists(query, types, prices)
         few = types[:peer_events], prices[:peer_events]
         own, count = fastest(lambda: by_event_lists(query, *few))
         for peer, jars in peers.items():
@@ -199,10 +207,18 @@ def compare(events: int, peer_events: int, peers: dict[str, list[Path]]) -> None
     rare = skewed(types)
     for conditions in ("PAPER", "TEN", "CHAIN"):
         query = text(4, conditions, 120)
-        lists, count = fastest(lambda: by_event_lists(query, rare, prices))
-        automaton, other = by_kernel(query, rare, prices)
-        assert count == other
-        print(f"skewed {conditions:17} {count:9} {lists * 1e3:9.1f} {automaton / lists:6.1f}x")
+        print(f"skewed {conditions:17}", beside_lists(query, rare, prices))
+
+
+def beside_lists(query: str, types: np.ndarray, prices: np.ndarray) -> str:
+    """The time of event lists, and how many times longer the query and its pattern take."""
+    lists, count = fastest(lambda: by_event_lists(query, types, prices))
+    row = f" {count:9} {lists * 1e3:9.1f}"
+    nfa = fastest(lambda: by_nfa(query, types, prices))
+    for took, other in (nfa, by_kernel(query, types, prices)):
+        assert count == other, (query, count, other)
+        row += f" {took / lists:6.1f}x"
+    return row
 
 
 def more(events: int) -> None:

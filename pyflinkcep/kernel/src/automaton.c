@@ -112,7 +112,8 @@ Edges automaton_edges(
     return edges;
 }
 
-static bool is_restless(const Automaton *automaton, Py_ssize_t component) {
+/* Whether runs at a component end with an event that it does not take. */
+bool automaton_is_restless(const Automaton *automaton, Py_ssize_t component) {
     int32_t strategy = automaton->components[component].strategy;
     return strategy == STRICT || strategy == PARTITION;
 }
@@ -120,6 +121,7 @@ static bool is_restless(const Automaton *automaton, Py_ssize_t component) {
 /* Whether the event at hand may change the runs at a component. */
 bool automaton_concerns(const Automaton *automaton, Py_ssize_t component) {
     return has_bit(automaton->begins, component + 1) || has_bit(automaton->takes, component) ||
-           has_bit(automaton->closes, component) || is_restless(automaton, component) ||
-           (component + 1 < automaton->component_count && is_restless(automaton, component + 1));
+           has_bit(automaton->closes, component) || automaton_is_restless(automaton, component) ||
+           (component + 1 < automaton->component_count &&
+               automaton_is_restless(automaton, component + 1));
 }

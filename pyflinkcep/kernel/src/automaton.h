@@ -71,6 +71,7 @@ static inline int64_t bits_of(const Stream *stream, const int64_t *masks, Py_ssi
 bool automaton_holds(
     const Automaton *automaton, const Program *program, const Tally *tally, int64_t handle);
 bool automaton_ask_alone(Automaton *automaton, Py_ssize_t at, int64_t awaited);
+bool automaton_is_restless(const Automaton *automaton, Py_ssize_t component);
 bool automaton_concerns(const Automaton *automaton, Py_ssize_t component);
 Edges automaton_edges(
     const Automaton *automaton, Py_ssize_t component, int32_t mode, const Tally *tally,

@@ -3,9 +3,8 @@
 #ifndef PYFLINKCEP_COUNTER_H
 #define PYFLINKCEP_COUNTER_H
 
-#include "automaton.h"
 #include "ladder.h"
-#include "merged.h"
+#include "sequence.h"
 
 /* A loop whose events rise, and whose runs nothing else tells apart. */
 typedef struct {
@@ -16,13 +15,9 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    Automaton automaton;
+    Sequence sequence;
     Rising *rising; /* by component */
-    Value *known; /* room for what tells runs apart */
     /* of the partition at work */
-    RunList *alive; /* by component */
-    RunTable table, fresh; /* those alive, those that the event at hand made */
-    RunList made, moved;
     Starts starts;
     int64_t barred_time; /* of the last negated event that may stand before a match */
     int64_t *barred_after; /* by event the time of the next that may not come after a match */
@@ -37,9 +32,9 @@ int64_t counter_first_forbidden(const Counter *counter, Py_ssize_t at);
 /* counter_ladders.c */
 int ladder_event(Counter *counter, Py_ssize_t component, Py_ssize_t at);
 int ladder_settle(Counter *counter, Py_ssize_t component, Py_ssize_t at, int64_t until);
-int counter_take(Counter *counter, const Run *runs, int32_t component, Py_ssize_t at);
 
 /* counter.c */
+extern const Payloads counter_payloads;
 int counter_begin(Counter *counter);
 int counter_event(Counter *counter, Py_ssize_t at);
 void counter_end(Counter *counter);

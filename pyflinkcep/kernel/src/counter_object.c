@@ -6,31 +6,26 @@
 static void counter_dealloc(Counter *counter) {
     PyTypeObject *type = Py_TYPE((PyObject *)counter);
     counter_end(counter);
-    for (Py_ssize_t c = 0; counter->rising != NULL && c < counter->automaton.component_count; c++)
+    for (Py_ssize_t c = 0;
+        counter->rising != NULL && c < counter->sequence.automaton.component_count; c++)
         array_close(&counter->rising[c].ranks);
-    automaton_free(&counter->automaton);
-    release_memory(counter->alive);
+    sequence_free(&counter->sequence);
     release_memory(counter->rising);
-    release_memory(counter->known);
     PyObject_Free(counter);
     Py_DECREF((PyObject *)type);
 }
 
 /* Counter(components, negatives, partition, slots, window) */
 static int counter_init(Counter *counter, PyObject *args, PyObject *keywords) {
-    Automaton *automaton = &counter->automaton;
     (void)keywords;
-    if (automaton_read(automaton, args) < 0) return -1;
-    counter->alive = allocate_zeros(automaton->component_count, sizeof(RunList));
-    counter->rising = allocate_zeros(automaton->component_count, sizeof(Rising));
-    counter->known = allocate_zeros(automaton->values.slot_count, sizeof(Value));
-    bool is_ready = counter->alive != NULL && counter->rising != NULL && counter->known != NULL;
-    return is_ready ? 0 : -1;
+    if (sequence_read(&counter->sequence, args, &counter_payloads, counter) < 0) return -1;
+    counter->rising = allocate_zeros(counter->sequence.automaton.component_count, sizeof(Rising));
+    return counter->rising != NULL ? 0 : -1;
 }
 
 /* set_events(rows, fields): the events that handles are numbers of. */
 static PyObject *counter_set_events(Counter *counter, PyObject *args) {
-    if (automaton_set_events(&counter->automaton, args) < 0) return NULL;
+    if (automaton_set_events(&counter->sequence.automaton, args) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -39,7 +34,7 @@ static PyObject *counter_set_rising(Counter *counter, PyObject *args) {
     PyObject *ranks;
     int component, or_equal;
     if (!PyArg_ParseTuple(args, "ipO", &component, &or_equal, &ranks)) return NULL;
-    if (component < 0 || component >= counter->automaton.component_count) {
+    if (component < 0 || component >= counter->sequence.automaton.component_count) {
         PyErr_SetString(PyExc_IndexError, "expected a component");
         return NULL;
     }
@@ -47,7 +42,7 @@ static PyObject *counter_set_rising(Counter *counter, PyObject *args) {
     array_close(&own->ranks);
     own->rises = false;
     if (array_of(ranks, 4, &own->ranks) < 0) return NULL;
-    if (own->ranks.size != counter->automaton.values.rows) {
+    if (own->ranks.size != counter->sequence.automaton.values.rows) {
         PyErr_SetString(PyExc_ValueError, "expected ranks as many as there are events");
         return NULL;
     }
@@ -61,7 +56,7 @@ static PyObject *counter_set_rising(Counter *counter, PyObject *args) {
 static int count_events(Counter *counter, Counted *counted) {
     static const Py_ssize_t often = 1 << 12;
     if (counter_begin(counter) < 0) return -1;
-    for (Py_ssize_t at = 0; at < counter->automaton.stream.size; at++) {
+    for (Py_ssize_t at = 0; at < counter->sequence.automaton.stream.size; at++) {
         if (at % often == 0 && PyErr_CheckSignals() < 0) return -1;
         if (counter_event(counter, at) < 0 || counted_add(counted, at, &counter->now) < 0)
             return -1;
@@ -96,11 +91,11 @@ static PyObject *counter_count(Counter *counter, PyObject *args) {
         array_of(weighed, sizeof(uint64_t), &weights) < 0)
         return NULL;
     counter->weighing = (Weighing){weights.items, component, seeks_greatest};
-    if (weights.items != NULL && weights.size != counter->automaton.values.rows)
+    if (weights.items != NULL && weights.size != counter->sequence.automaton.values.rows)
         PyErr_SetString(PyExc_ValueError, "expected arrays as long as there are events");
-    else if (automaton_open(&counter->automaton, given) == 0)
+    else if (automaton_open(&counter->sequence.automaton, given) == 0)
         result = count_stream(counter, by_event);
-    automaton_close(&counter->automaton);
+    automaton_close(&counter->sequence.automaton);
     array_close(&weights);
     return result;
 }

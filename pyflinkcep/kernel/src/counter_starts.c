@@ -3,7 +3,7 @@
 #include "counter.h"
 
 static bool counts_starts(const Counter *counter) {
-    return counter->automaton.window >= 0 || counter->automaton.minds_position;
+    return counter->sequence.automaton.window >= 0 || counter->sequence.automaton.minds_position;
 }
 
 /* Number the start that an event is; equal times have one number where only time matters. */
@@ -12,7 +12,7 @@ int counter_number_start(Counter *counter, int64_t time, int64_t *start) {
     *start = 0;
     if (!counts_starts(counter)) return 0;
     *start = starts->next - 1;
-    if (!counter->automaton.minds_position && starts->next > starts->head &&
+    if (!counter->sequence.automaton.minds_position && starts->next > starts->head &&
         starts_at(starts, *start)->time == time)
         return 0;
     *start = starts->next;
@@ -25,7 +25,7 @@ static bool is_barred(const Start *start, int64_t least) {
 
 /* Return the start from which on a negated event at an end forbids a match that ends here. */
 int64_t counter_first_forbidden(const Counter *counter, Py_ssize_t at) {
-    const Automaton *automaton = &counter->automaton;
+    const Automaton *automaton = &counter->sequence.automaton;
     const Starts *starts = &counter->starts;
     int64_t until = counts_starts(counter) ? starts->next : 1, least, latest;
     if (!automaton->minds_position) return until;

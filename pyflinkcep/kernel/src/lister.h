@@ -3,8 +3,7 @@
 #ifndef PYFLINKCEP_LISTER_H
 #define PYFLINKCEP_LISTER_H
 
-#include "automaton.h"
-#include "merged.h"
+#include "sequence.h"
 #include "ways.h"
 
 /* Runs that the event at hand completes. */
@@ -15,13 +14,9 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    Automaton automaton;
-    Value *known; /* room for what tells runs apart */
+    Sequence sequence;
     /* of the partition at work */
     Array ends; /* which events may end a match, no items for all */
-    RunList *alive; /* by component */
-    RunTable table, fresh; /* those alive, those that the event at hand made */
-    RunList made, moved;
     Ways ways;
     int64_t at, head, swept; /* the next event; the first in the window, and when last swept */
     /* by event the first not before it that may not come before a match, or after; NULL for none */
@@ -36,10 +31,11 @@ int lister_find_barred(Lister *lister);
 int64_t lister_first_forbidden(const Lister *lister, int64_t at);
 
 /* lister.c */
+extern const Payloads lister_payloads;
 int lister_begin(Lister *lister);
 int lister_event(Lister *lister, int64_t at);
 int lister_next(Lister *lister, Py_ssize_t *length);
-int64_t lister_earliest(const Lister *lister);
+int64_t lister_earliest(Lister *lister);
 void lister_end(Lister *lister);
 
 /* lister_object.c */

@@ -33,7 +33,7 @@ static int find_next(const Automaton *automaton, int32_t gap, int64_t **next) {
 
 /* Find the events that may not come before the first one of a match, or after the last one. */
 int lister_find_barred(Lister *lister) {
-    const Automaton *automaton = &lister->automaton;
+    const Automaton *automaton = &lister->sequence.automaton;
     if (find_next(automaton, 0, &lister->barred_before) < 0) return -1;
     return find_next(automaton, (int32_t)automaton->component_count, &lister->barred_after);
 }
@@ -43,7 +43,7 @@ static int64_t position_of(const Lister *lister, int64_t time, int64_t end) {
     int64_t low = lister->head;
     while (low < end) {
         int64_t middle = low + (end - low) / 2;
-        if (lister->automaton.stream.times[middle] < time)
+        if (lister->sequence.automaton.stream.times[middle] < time)
             low = middle + 1;
         else
             end = middle;
@@ -53,12 +53,12 @@ static int64_t position_of(const Lister *lister, int64_t time, int64_t end) {
 
 /* Return the start from which on a negated event forbids a match that ends with an event. */
 int64_t lister_first_forbidden(const Lister *lister, int64_t at) {
-    const Stream *stream = &lister->automaton.stream;
+    const Stream *stream = &lister->sequence.automaton.stream;
     int64_t until = at + 1, latest;
     if (lister->barred_before != NULL && lister->barred_before[lister->head] < at)
         until = lister->barred_before[lister->head] + 1;
     if (lister->barred_after == NULL || lister->barred_after[at + 1] == stream->size) return until;
     int64_t time = stream->times[lister->barred_after[at + 1]];
-    if (subtract_overflows(time, lister->automaton.window, &latest)) latest = INT64_MIN;
+    if (subtract_overflows(time, lister->sequence.automaton.window, &latest)) latest = INT64_MIN;
     return position_of(lister, latest, until);
 }

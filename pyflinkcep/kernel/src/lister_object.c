@@ -6,34 +6,28 @@
 static void lister_dealloc(Lister *lister) {
     PyTypeObject *type = Py_TYPE((PyObject *)lister);
     lister_end(lister);
-    automaton_free(&lister->automaton);
-    release_memory(lister->alive);
-    release_memory(lister->known);
+    sequence_free(&lister->sequence);
     PyObject_Free(lister);
     Py_DECREF((PyObject *)type);
 }
 
 /* Lister(components, negatives, partition, slots, window) */
 static int lister_init(Lister *lister, PyObject *args, PyObject *keywords) {
-    Automaton *automaton = &lister->automaton;
     (void)keywords;
-    if (automaton_read(automaton, args) < 0) return -1;
-    lister->alive = allocate_zeros(automaton->component_count, sizeof(RunList));
-    lister->known = allocate_zeros(automaton->values.slot_count, sizeof(Value));
-    return lister->alive != NULL && lister->known != NULL ? 0 : -1;
+    return sequence_read(&lister->sequence, args, &lister_payloads, lister);
 }
 
 /* set_events(rows, fields): the events that handles are numbers of. */
 static PyObject *lister_set_events(Lister *lister, PyObject *args) {
     lister_end(lister);
-    if (automaton_set_events(&lister->automaton, args) < 0) return NULL;
+    if (automaton_set_events(&lister->sequence.automaton, args) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
 static int open_stream(Lister *lister, PyObject **given, PyObject *ends) {
-    if (automaton_open(&lister->automaton, given) < 0) return -1;
+    if (automaton_open(&lister->sequence.automaton, given) < 0) return -1;
     if (array_of(ends, sizeof(uint8_t), &lister->ends) < 0) return -1;
-    if (lister->ends.items == NULL || lister->ends.size == lister->automaton.stream.size)
+    if (lister->ends.items == NULL || lister->ends.size == lister->sequence.automaton.stream.size)
         return lister_begin(lister);
     PyErr_SetString(PyExc_ValueError, "expected arrays as long as there are events");
     return -1;
@@ -82,7 +76,8 @@ static int listed_add(Listed *listed, const Lister *lister, Py_ssize_t length) {
     if (listed_reserve(listed, listed->size + length) < 0) return -1;
     for (Py_ssize_t i = length - 1; i >= 0; i--) {
         WayEvent event = lister->walk.events[i];
-        listed->handles[listed->size] = automaton_handle(&lister->automaton, (Py_ssize_t)event.at);
+        listed->handles[listed->size] =
+            automaton_handle(&lister->sequence.automaton, (Py_ssize_t)event.at);
         listed->components[listed->size++] = event.component;
     }
     listed->ends[listed->count++] = listed->size;
@@ -127,7 +122,7 @@ static PyObject *lister_get_earliest(Lister *lister, PyObject *unused) {
     int64_t earliest = lister_earliest(lister);
     if (earliest < 0) return NULL;
     if (earliest == INT64_MAX) Py_RETURN_NONE;
-    return PyLong_FromLongLong(automaton_handle(&lister->automaton, (Py_ssize_t)earliest));
+    return PyLong_FromLongLong(automaton_handle(&lister->sequence.automaton, (Py_ssize_t)earliest));
 }
 
 /* size() -> how many nodes are held */

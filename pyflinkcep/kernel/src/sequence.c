@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runs of a SEQ query over the events of a partition. Mirror: nfa/merged.py, runs.py and
+ * track.py. The runs of one state that agree in what conditions still read are one, whatever
+ * events they began with.
+ */
+#include "sequence.h"
+
+static const Live *live_of(const Sequence *sequence, const Run *run) {
+    return &sequence->automaton.components[run->state].live[run->mode];
+}
+
+/* --- runs that an event makes */
+
+/* Return the run that those with a tally become when they take an event for a component. */
+static Run *fresh_run(Sequence *sequence, const Tally *before, int32_t component, int64_t handle) {
+    const Values *values = &sequence->automaton.values;
+    bool loops = sequence->automaton.components[component].loops;
+    Run like = {.state = component, .mode = loops ? LOOPING : WAITING, .way = -1};
+    const Live *live = live_of(sequence, &like);
+    for (Py_ssize_t i = 0; i < live->size; i++)
+        sequence->known[i] = tally_slot_after(values, before, component, handle, live->slots[i]);
+    run_identify(&like, sequence->known, live->size);
+    Run *run = table_find(&sequence->fresh, &like, live, sequence->known);
+    for (Py_ssize_t i = 0; i < live->size; i++) value_drop(sequence->known[i]);
+    if (run != NULL) return run;
+    run = allocate(sizeof(Run));
+    if (run == NULL) return NULL;
+    *run = like;
+    if (values->slot_count > 0) run->tally = tally_after(values, before, component, handle);
+    if ((values->slot_count > 0 && run->tally == NULL) || list_put(&sequence->made, run) < 0) {
+        run_free(run);
+        return NULL;
+    }
+    return table_put(&sequence->fresh, run) < 0 ? NULL : run;
+}
+
+/* Let runs take an event for a component. */
+int sequence_take(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at) {
+    const Automaton *automaton = &sequence->automaton;
+    if (component + 1 == automaton->component_count && !automaton->components[component].loops)
+        return sequence->payloads->complete(sequence, runs, true, at);
+    Run *run = fresh_run(sequence, runs->tally, component, automaton_handle(automaton, at));
+    return run == NULL ? -1 : sequence->payloads->add(sequence, run, runs, at);
+}
+
+/* --- an event */
+
+/* Whether runs must be shown an event. */
+bool sequence_concerns(const Sequence *sequence, Py_ssize_t at) {
+    const Stream *stream = &sequence->automaton.stream;
+    int32_t code = stream->codes[at];
+    if (sequence->is_restless) return true;
+    return code >= 0 && code < stream->kinds &&
+           (stream->begins[code] | stream->takes[code] | stream->absents[code]) != 0;
+}
+
+/* Return a bit for each component that an event may begin: the first, and those runs wait for. */
+int64_t sequence_awaited(const Sequence *sequence) {
+    int64_t components = 1;
+    for (Py_ssize_t c = 1; c < sequence->automaton.component_count; c++)
+        if (sequence->alive[c - 1].size > 0) components |= (int64_t)1 << c;
+    return components;
+}
+
+static void drop(Sequence *sequence, Run *run) {
+    table_remove(&sequence->table, run);
+    list_remove(&sequence->alive[run->state], run);
+}
+
+/* Show an event to a run; return -1 with an exception. */
+static int advance(Sequence *sequence, Run *run, Py_ssize_t at) {
+    if (sequence->payloads->is_over(sequence, run)) {
+        drop(sequence, run);
+        run_free(run);
+        return 0;
+    }
+    const Automaton *automaton = &sequence->automaton;
+    Edges edges = automaton_edges(
+        automaton, run->state, run->mode, run->tally, automaton_handle(automaton, at));
+    if (edges.begins && !run->is_marked &&
+        sequence->payloads->take(sequence, run, run->state + 1, at) < 0)
+        return -1;
+    if (edges.takes && sequence->payloads->take(sequence, run, run->state, at) < 0) return -1;
+    bool closes = has_bit(automaton->closes, run->state);
+    if (!closes && edges.mode == run->mode) return 0;
+    drop(sequence, run);
+    run->mode = closes ? edges.mode & LOOPING : edges.mode;
+    run->is_marked |= closes;
+    if (run->mode != 0 && list_put(&sequence->moved, run) == 0) return 0;
+    bool failed = run->mode != 0;
+    run_free(run);
+    return failed ? -1 : 0;
+}
+
+/* Show the runs alive an event of which is known what is asked of it alone. */
+int sequence_advance(Sequence *sequence, Py_ssize_t at) {
+    for (Py_ssize_t c = 0; c < sequence->automaton.component_count; c++) {
+        RunList *runs = &sequence->alive[c];
+        if (runs->size == 0 || !automaton_concerns(&sequence->automaton, c)) continue;
+        for (Py_ssize_t i = runs->size - 1; i >= 0; i--)
+            if (advance(sequence, runs->items[i], at) < 0) return -1;
+    }
+    return 0;
+}
+
+/* Add a run to those alive, or to the one that it is equal to; it is given away. */
+static int put(Sequence *sequence, Run *run) {
+    const Live *live = live_of(sequence, run);
+    run_recognize(run, live, sequence->known);
+    Run *other = table_find(&sequence->table, run, live, sequence->known);
+    int status;
+    if (other != NULL) {
+        status = sequence->payloads->merge(sequence, other, run);
+    } else {
+        status = list_put(&sequence->alive[run->state], run);
+        if (status == 0) {
+            status = table_put(&sequence->table, run);
+            if (status == 0) return 0;
+            list_remove(&sequence->alive[run->state], run);
+        }
+    }
+    run_free(run);
+    return status;
+}
+
+/* Let the runs that an event made complete, and go on. */
+int sequence_settle(Sequence *sequence, Py_ssize_t at) {
+    const Automaton *automaton = &sequence->automaton;
+    Py_ssize_t last = automaton->component_count - 1;
+    const Program *leave = &automaton->components[last].leave;
+    for (Py_ssize_t i = 0; i < sequence->made.size; i++)
+        table_remove(&sequence->fresh, sequence->made.items[i]);
+    while (sequence->made.size > 0) {
+        Run *run = sequence->made.items[--sequence->made.size];
+        bool completes = run->state == last && automaton_holds(automaton, leave, run->tally, 0);
+        if (completes && sequence->payloads->complete(sequence, run, false, at) < 0) {
+            run_free(run);
+            return -1;
+        }
+        if (put(sequence, run) < 0) return -1;
+    }
+    while (sequence->moved.size > 0)
+        if (put(sequence, sequence->moved.items[--sequence->moved.size]) < 0) return -1;
+    return 0;
+}
+
+/* Let go of the runs that the window has left behind. */
+void sequence_sweep(Sequence *sequence) {
+    for (Py_ssize_t c = 0; c < sequence->automaton.component_count; c++) {
+        RunList *runs = &sequence->alive[c];
+        for (Py_ssize_t i = runs->size - 1; i >= 0; i--) {
+            Run *run = runs->items[i];
+            if (!sequence->payloads->is_over(sequence, run)) continue;
+            drop(sequence, run);
+            run_free(run);
+        }
+    }
+}
+
+/* --- the query */
+
+/* Read a query as automaton_read does. */
+int sequence_read(Sequence *sequence, PyObject *args, const Payloads *payloads, void *owner) {
+    Automaton *automaton = &sequence->automaton;
+    sequence->payloads = payloads;
+    sequence->owner = owner;
+    if (automaton_read(automaton, args) < 0) return -1;
+    for (Py_ssize_t c = 0; c < automaton->component_count; c++)
+        sequence->is_restless |= automaton_is_restless(automaton, c);
+    sequence->alive = allocate_zeros(automaton->component_count, sizeof(RunList));
+    sequence->known = allocate_zeros(automaton->values.slot_count, sizeof(Value));
+    return sequence->alive != NULL && sequence->known != NULL ? 0 : -1;
+}
+
+/* Forget all runs. */
+void sequence_clear(Sequence *sequence) {
+    Py_ssize_t count = sequence->automaton.component_count;
+    for (Py_ssize_t c = 0; c < count && sequence->alive != NULL; c++)
+        list_free(&sequence->alive[c]);
+    list_free(&sequence->made);
+    list_free(&sequence->moved);
+    table_free(&sequence->table);
+    table_free(&sequence->fresh);
+}
+
+void sequence_free(Sequence *sequence) {
+    sequence_clear(sequence);
+    automaton_free(&sequence->automaton);
+    release_memory(sequence->alive);
+    release_memory(sequence->known);
+}

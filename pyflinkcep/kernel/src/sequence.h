@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The merged runs of a SEQ query over the events of a partition, whatever they carry. */
+#ifndef PYFLINKCEP_SEQUENCE_H
+#define PYFLINKCEP_SEQUENCE_H
+
+#include "automaton.h"
+#include "merged.h"
+
+typedef struct Sequence Sequence;
+
+/* What runs carry; each function but the first returns -1 with an exception. */
+typedef struct {
+    /* Whether all starts of a run are out of the window. */
+    bool (*is_over)(const Sequence *sequence, const Run *run);
+    /* Let runs take an event for a component: sequence_take, unless they are kept elsewhere. */
+    int (*take)(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at);
+    /* Add to a run what those before carry, with the event that its state took from them. */
+    int (*add)(Sequence *sequence, Run *run, const Run *before, Py_ssize_t at);
+    /* Add to a run what an equal one carries. */
+    int (*merge)(Sequence *sequence, Run *run, const Run *equal);
+    /* Let runs be matches, with the event at hand after them if they take it still. */
+    int (*complete)(Sequence *sequence, const Run *runs, bool takes, Py_ssize_t at);
+} Payloads;
+
+struct Sequence {
+    Automaton automaton;
+    const Payloads *payloads;
+    void *owner; /* for the payloads */
+    bool is_restless; /* whether events that the query does not name matter to runs */
+    Value *known; /* room for what tells runs apart */
+    /* of the partition at work */
+    RunList *alive; /* by component */
+    RunTable table, fresh; /* those alive, those that the event at hand made */
+    RunList made, moved;
+};
+
+int sequence_read(Sequence *sequence, PyObject *args, const Payloads *payloads, void *owner);
+bool sequence_concerns(const Sequence *sequence, Py_ssize_t at);
+int64_t sequence_awaited(const Sequence *sequence);
+int sequence_take(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at);
+int sequence_advance(Sequence *sequence, Py_ssize_t at);
+int sequence_settle(Sequence *sequence, Py_ssize_t at);
+void sequence_sweep(Sequence *sequence);
+void sequence_clear(Sequence *sequence);
+void sequence_free(Sequence *sequence);
+
+#endif
