@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import gc
 import weakref
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
-from pyflinkcep.errors import CepError, ConditionError
+from pyflinkcep.errors import CepError, ConditionError, StateFormatError
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.operator.state_codec import StateWriter
@@ -209,8 +210,9 @@ def test_the_context_of_a_condition() -> None:
 
 
 @given(cut=st.integers(0, 200), change=st.integers(-3, 1 << 40), at=st.integers(0, 200))
+@example(cut=0, change=0, at=22)  # a version that fits no path, which only its use tells
 def test_damaged_state(cut: int, change: int, at: int) -> None:
-    """Numbers that are no state are refused, or read as another state; nothing crashes."""
+    """Numbers that are no state are refused, at the latest in use, or are another; none crash."""
     both = Both(NFACompiler.compile(parse("a -> b+ -> c"), True))
     both.process([1, 2, 3, 4], ["a1", "a2", "b1", "b2"])
     numbers, events = both.run.written(both.key)
@@ -222,12 +224,12 @@ def test_damaged_state(cut: int, change: int, at: int) -> None:
         key = both.run.kernel.read(np.asarray(damaged, np.int64), 0, len(events))
     except ValueError:
         key = None
-    # Whatever was read can go on.
     assert key is None or key.partial_count > 0
     if key is not None:
-        both.run.process(key, [5, 6], ["b3", "c"])
-        both.run.kernel.advance(key, (1 << 63) - 1)
-        assert both.run.kernel.write(key)
+        with suppress(StateFormatError):
+            both.run.process(key, [5, 6], ["b3", "c"])
+            both.run.kernel.advance(key, (1 << 63) - 1)
+            assert both.run.kernel.write(key)
 
 
 def test_a_long_loop_needs_no_stack() -> None:
