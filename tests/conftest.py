@@ -77,6 +77,7 @@ def spark(spark_home: None) -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     from tests.checkpoints import LOCAL_CHECKPOINTS
+    from tests.jvm import JVM_OPTIONS
 
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     session = (
@@ -84,8 +85,7 @@ def spark(spark_home: None) -> Iterator[Any]:
         .appName("pyflinkcep-tests")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        # A short-lived JVM: half the time is its compiler's otherwise.
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", JVM_OPTIONS)
         .config("spark.python.daemon.module", "tests.spark.daemon")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.codegen.wholeStage", "false")

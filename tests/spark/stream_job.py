@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, keyBy
 from pyflinkcep.sase import parse
+from tests.jvm import JVM_OPTIONS
 
 SCHEMA = "user string, ts bigint, name string, id int"
 PAIR = "user string, a int, b int, at bigint"
@@ -59,8 +60,8 @@ def session(master: str) -> SparkSession:
         SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.driver.extraJavaOptions", JVM_OPTIONS)
+        .config("spark.executor.extraJavaOptions", JVM_OPTIONS)
         .config("spark.executorEnv.PYTHONPATH", python_path)
         .config("spark.driver.memory", "768m")
         .config("spark.executor.memory", "512m")

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, DataFrameWriter, Row, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import CepDataFrame, OutputTag, Pattern
+from tests.jvm import JVM_OPTIONS
 from tests.spark.support import a_then_b, configured, events, ids, on
 
 INPUT = "u:a u:b v:a u:a v:c u:b u:a@50"
@@ -195,7 +196,7 @@ def test_on_spark_connect() -> None:
         env={
             **os.environ,
             "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}",
-            "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # it lives shortly
+            "JAVA_TOOL_OPTIONS": JVM_OPTIONS,
         },
         capture_output=True,
         text=True,
