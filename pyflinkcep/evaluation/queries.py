@@ -15,7 +15,7 @@ from pyflinkcep.evaluation.sequences import MatchPositions, MeasuredValues, Sequ
 from pyflinkcep.eventlists.frame import Frame
 from pyflinkcep.eventlists.matching import EventLists, list_matches
 from pyflinkcep.kernel.joining import joined_frames, kernel_split
-from pyflinkcep.sase.evaluation import BACKTRACKING, EVENT_LISTS, NFA
+from pyflinkcep.sase.evaluation import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.sase.table import EventTable
 
@@ -84,9 +84,12 @@ def match_arrays(
 
     See :func:`query_matches`, which answers all that for this returns None.
     """
-    if evaluation != NFA or output != "all":
+    if evaluation == EVENT_LISTS:
         return None
-    return Sequences(query, table).arrays()
+    sequences = Sequences(query, table)
+    if evaluation == BACKTRACKING or output != "all":
+        return sequences.searched_arrays(output)
+    return sequences.arrays()
 
 
 def list_frames(query: Query, table: EventTable) -> Iterator[Frame]:

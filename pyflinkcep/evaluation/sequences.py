@@ -149,29 +149,29 @@ class Sequences:
             Gets for each partition the position of the start that later events decide about;
             matches that begin there or later are left out.
         """
-        stopped = [] if undecided is None else undecided
+        arrays = self.searched_arrays(output, watermark, undecided)
+        if arrays is not None:
+            return self._of_arrays(arrays)
+        return self._searched(output, watermark, undecided)
+
+    def searched_arrays(
+        self, output: str, watermark: int | None = None, undecided: list[int] | None = None
+    ) -> Iterator[MatchArrays] | None:
+        """
+        Yield the same, many at a time and each part when it is asked for, by the kernel.
+
+        Returns
+        -------
+        iterator of MatchArrays or None
+            None if the plain path must do; :meth:`searched` then does.
+        """
         search = KernelSearch.of(self._automaton, self._table)
         if search is None:
-            found = self._searched(output, watermark, stopped)
-        else:
-            found = self._searched_by(search, output, watermark, stopped)
-        if self._table.ends is None:
-            return found
-        last = self.variables[-1]
-        return (match for match in found if self._may_end(match[last][-1]))
-
-    def _searched_by(
-        self, search: KernelSearch, output: str, watermark: int | None, stopped: list[int]
-    ) -> Iterator[MatchPositions]:
-        """Yield the matches that the kernel finds."""
-        for positions in self._positions():
-            yield from self._of_arrays(search.matches(positions, output, watermark))
-            start = search.undecided(positions)
-            if start is not None:
-                stopped.append(start)
+            return None
+        return search.matches(self._positions(), output, watermark, undecided)
 
     def _searched(
-        self, output: str, watermark: int | None, stopped: list[int]
+        self, output: str, watermark: int | None, undecided: list[int] | None
     ) -> Iterator[MatchPositions]:
         """Yield the matches that the plain search finds."""
         for part in self._partitions():
@@ -182,9 +182,10 @@ class Sequences:
                 "nonOverlapping": search.not_overlapping,
             }
             for way in searches[output]():
-                yield self._match(way, part.positions)
-            if search.undecided is not None:
-                stopped.append(part.positions[search.undecided])
+                if self._may_end(part.positions[way[-1][1]]):
+                    yield self._match(way, part.positions)
+            if undecided is not None and search.undecided is not None:
+                undecided.append(part.positions[search.undecided])
 
     # --- compressed
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -12,7 +12,7 @@ import numpy as np
 from pyflinkcep.compact.arrays import MatchArrays
 from pyflinkcep.kernel.bridge import compiled_module
 from pyflinkcep.kernel.memory import naming_memory_errors
-from pyflinkcep.kernel.sequences import SequenceEvents, has_bits, query_spec
+from pyflinkcep.kernel.sequences import SequenceEvents, as_array, has_bits, joined, query_spec
 from pyflinkcep.nfa.sase_compiler import SaseAutomaton
 from pyflinkcep.sase.table import EventTable
 
@@ -40,53 +40,72 @@ class KernelSearch:
     """
 
     events: SequenceEvents
-    _search: Any
+    _spec: tuple[Any, ...]
+    _ends: Any
 
     @classmethod
     def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelSearch | None:
         """Return the search for a query's matches; None if the plain path must do."""
-        module = compiled_module()
-        if module is None or not has_bits(automaton) or len(table.times) > _MOST_EVENTS:
+        if compiled_module() is None or not has_bits(automaton):
+            return None
+        if len(table.times) > _MOST_EVENTS:
             return None
         try:
             with naming_memory_errors(_SEARCHING):
                 events = SequenceEvents.of(automaton, table)
-                search = module.Backtracker(*query_spec(automaton))
-                search.set_events(len(events), events.fields)
         except OverflowError:  # a number of more than 64 bits
             return None
-        return cls(events, search)
+        ends = None if table.ends is None else np.asarray(table.ends, np.uint8)
+        return cls(events, query_spec(automaton), ends)
 
     def matches(
-        self, positions: Sequence[int], output: str, watermark: int | None = None
+        self,
+        partitions: Iterable[Sequence[int]],
+        output: str,
+        watermark: int | None = None,
+        undecided: list[int] | None = None,
     ) -> Iterator[MatchArrays]:
         """
-        Yield the matches in a partition, some at a time, found when they are asked for.
+        Yield the matches of partitions, some at a time, found when they are asked for.
 
         Parameters
         ----------
-        positions : sequence of int
-            The positions of the partition's events.
+        partitions : iterable of sequence of int
+            The positions of each partition's events.
         output : {"all", "onePerStart", "nonOverlapping"}
             Which matches.
         watermark : int or None, milliseconds
             The time up to which the events are all there; None if no more will come.
+        undecided : list of int, optional
+            Gets for each partition the position of the start at which its search stopped, if any.
         """
-        wanted = _OUTPUTS.index(output)
-        given = None if output == "all" else watermark
         with naming_memory_errors(_SEARCHING):
-            self._search.turn_to(wanted, given, *self.events.stream(positions))
+            search = self._made()
+            given = None if output == "all" else watermark
+            search.turn_to(_OUTPUTS.index(output), given, *self._laid_out(partitions))
         most = _FIRST
         while True:
             with naming_memory_errors(_SEARCHING):
-                found = self._search.find(most)
+                *found, stopped = search.find(most)
             matches = MatchArrays(*map(np.frombuffer, found, (np.int64, np.int64, np.int32)))
             if not len(matches):
-                return
+                break
             yield matches
             most = min(2 * most, _MOST)
+        if undecided is not None:
+            undecided += np.frombuffer(stopped, np.int64).tolist()
 
-    def undecided(self, positions: Sequence[int]) -> int | None:
-        """Return the position of the start at which the search in a partition stopped."""
-        at = self._search.undecided
-        return None if at is None else positions[at]
+    def _made(self) -> Any:
+        """Return a search of its own for each call: several may take turns."""
+        search = compiled_module().Backtracker(*self._spec)
+        search.set_events(len(self.events), self.events.fields)
+        return search
+
+    def _laid_out(self, partitions: Iterable[Sequence[int]]) -> Iterator[Any]:
+        """Yield partitions one after another, as the search is to be turned to them."""
+        own = list(partitions)
+        bounds = np.cumsum([0, *map(len, own)], dtype=np.int64)
+        positions = own[0] if len(own) == 1 else joined(own)
+        yield bounds
+        yield self._ends if self._ends is None else self._ends[as_array(positions)]
+        yield from self.events.stream(positions)

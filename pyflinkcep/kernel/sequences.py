@@ -18,7 +18,14 @@ from pyflinkcep.nfa.sase_compiler import Asked, SaseAutomaton
 from pyflinkcep.sase.model import Strategy
 from pyflinkcep.sase.table import Coded, EventTable
 
-__all__ = ["SequenceEvents", "has_bits", "is_for_the_kernel", "query_spec"]
+__all__ = [
+    "SequenceEvents",
+    "as_array",
+    "has_bits",
+    "is_for_the_kernel",
+    "joined",
+    "query_spec",
+]
 
 _STRATEGIES = (
     Strategy.STRICT_CONTIGUITY,
@@ -100,15 +107,21 @@ class SequenceEvents:
         """Return a partition, given by the positions of its events, for ``automaton_open``."""
         if isinstance(positions, range) and positions == range(len(self.times)):
             return self.times, None, self.codes, self.starts, *self.masks
-        own = _as_array(positions)
+        own = as_array(positions)
         starts = None if self.starts is None else self.starts[own]
         return self.times[own], own, self.codes[own], starts, *self.masks
 
 
-def _as_array(positions: Sequence[int]) -> Any:
+def as_array(positions: Sequence[int]) -> Any:
+    """Return positions as an array."""
     if isinstance(positions, range):
         return np.arange(positions.start, positions.stop, positions.step, dtype=np.int64)
     return np.asarray(positions, np.int64)
+
+
+def joined(parts: Sequence[Sequence[int]]) -> Any:
+    """Return positions one after another, as an array."""
+    return np.concatenate([as_array(own) for own in parts]) if parts else np.empty(0, np.int64)
 
 
 # --- the query

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import tempfile
 import time
@@ -25,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from pyflinkcep.conditions import ExpressionCondition
-from pyflinkcep.evaluation import compressed_matches, list_frames, match_arrays
+from pyflinkcep.evaluation import compressed_matches, list_frames, match_arrays, query_matches
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import MatchExpression
@@ -65,6 +66,23 @@ EXPERIMENTS = [
     *(("2 length", length, "CHAIN", 120) for length in (3, 4, 5, 6)),
     *(("3 window", 4, "CHAIN", seconds) for seconds in (60, 120, 180, 240, 300)),
 ]
+QUERY_3 = (
+    "PATTERN SEQ(S+ a[], S b) WHERE skip_till_next_match(a[], b) {{ {} a[1].volume > 1000 "
+    "AND a[i].price > avg(a[..i-1].price) AND b.volume < 80% * a[LEN].volume }} WITHIN 1 hour"
+)
+NEXT = (
+    "PATTERN SEQ(A a, B b, C c, D d) WHERE skip_till_next_match(a, b, c, d) {{ {} }} "
+    "WITHIN 2 minutes"
+)
+SEARCHED = [
+    ("Query 3, one key", QUERY_3.format("")),
+    ("Query 3, 100 symbols", QUERY_3.format("[symbol] AND")),
+    ("Query 3, strict", QUERY_3.replace("skip_till_next_match", "strict_contiguity").format("")),
+    ("next match", NEXT.format("")),
+    ("next match, rising", NEXT.format("b.price > a.price AND c.price > b.price")),
+    ("any match, 1 %", NEXT.replace("_next_", "_any_").format(CONDITIONS["ONE"])),
+]
+"""What is searched for by backtracking: its name and the query."""
 RARE = "B"
 """The type that is a hundred times rarer than the others in the skewed stream."""
 
@@ -243,6 +261,52 @@ def more(events: int) -> None:
             compressed_matches(parse(query), table).totals([("b", values, function)])
             took = time.process_time() - begin
             print(f"{function}(b.price), {name:42} {size / took:14,.0f} events/s")
+
+    searches(events)
+
+
+def searches(events: int) -> None:
+    """Print what backtracking does: matches as arrays, one by one, and how much faster these are."""
+    print(f"{'backtracking':21} {'output':14} {'matches':>9} {'arrays':>12} {'listed':>12}")
+    for name, query in SEARCHED:
+        whole, part = searched_table(query, events), searched_table(query, events // 10)
+        for output in ("nonOverlapping", "onePerStart"):
+            arrays, count = fastest(lambda: searched(query, whole, output, True))
+            listed, _ = fastest(lambda: searched(query, whole, output))
+            few, found = fastest(lambda: searched(query, part, output))
+            os.environ["PYFLINKCEP_KERNEL"] = "0"
+            plain, other = searched(query, part, output)
+            del os.environ["PYFLINKCEP_KERNEL"]
+            assert found == other, (query, output, found, other)
+            row = f"{name:21} {output:14} {count:9} {events / arrays:12,.0f}"
+            print(f"{row} {events / listed:12,.0f} {plain / few:6.0f}x", flush=True)
+
+
+def searched_table(query: str, size: int) -> EventTable:
+    """Events a second apart: stocks at random, or the stream of the other experiments."""
+    chance = np.random.default_rng(SEED)
+    times = np.arange(size) * 1000
+    if "SEQ(S+" not in query:
+        types, prices = stream(size)
+        columns, names = {"price": prices}, TYPES
+    else:
+        types, names = np.zeros(size), "S"
+        ranges = {"symbol": (0, 100), "price": (1, 1000), "volume": (500, 1500)}
+        columns = {name: chance.integers(*own, size) for name, own in ranges.items()}
+    kinds = dict.fromkeys(columns, Kind.BIGINT)
+    return EventTable(times, Coded(types.astype(np.int32), names), columns, kinds)
+
+
+def searched(
+    query: str, table: EventTable, output: str, as_arrays: bool = False
+) -> tuple[float, int]:
+    begin = time.process_time()
+    if as_arrays:
+        arrays = match_arrays(parse(query), table, "backtracking", output)
+        count = sum(map(len, arrays or ()))
+    else:
+        count = sum(1 for _ in query_matches(parse(query), table, "backtracking", output))
+    return time.process_time() - begin, count
 
 
 def counted_table(query: str, size: int, spread: int) -> EventTable:

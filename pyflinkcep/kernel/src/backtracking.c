@@ -75,7 +75,7 @@ static int try_next(Backtracker *backtracker, int32_t component, int32_t mode, i
     Py_ssize_t depth = backtracker->depth;
     at = next_change(backtracker, component, mode, at + 1);
     if (at >= backtracker->end) {
-        if (backtracker->is_open) backtracker->undecided = backtracker->start;
+        if (backtracker->is_open) backtracker->stops = true;
         return 0;
     }
     int was_tried = way_was_tried(backtracker, component, mode, at);
@@ -99,6 +99,13 @@ static void leave_start(Backtracker *backtracker) {
     failed_clear(&backtracker->failed);
 }
 
+/* Whether an event may be the last of a match. */
+static bool may_be_last(const Backtracker *backtracker, int64_t at) {
+    const uint8_t *may_end = backtracker->may_end.items;
+    const int64_t *bounds = backtracker->bounds.items;
+    return may_end == NULL || may_end[bounds[backtracker->partition] + at];
+}
+
 /* Do what was put off last. */
 static int go_on(Backtracker *backtracker) {
     Choice choice = backtracker->choices[--backtracker->choice_count];
@@ -112,7 +119,7 @@ static int go_on(Backtracker *backtracker) {
         bool begins = backtracker->firsts[component] == choice.depth;
         if (begins && way_is_forbidden(backtracker, component)) return 0;
         if (way_completes(backtracker)) {
-            if (way_found(backtracker) < 0) return -1;
+            if (may_be_last(backtracker, choice.at) && way_found(backtracker) < 0) return -1;
             if (!is_all) {
                 leave_start(backtracker);
                 return 0;
@@ -151,6 +158,7 @@ static void set_window(Backtracker *backtracker) {
 /* Begin with the next start: return 1, or 0 if there is none that is decided. */
 static int begin_next(Backtracker *backtracker) {
     const Automaton *automaton = &backtracker->automaton;
+    if (backtracker->next_start >= automaton->stream.size) return 0;
     int64_t start = backtracker->track.begun[0][backtracker->next_start];
     if (start >= automaton->stream.size) return 0;
     backtracker->start = start;
@@ -158,44 +166,112 @@ static int begin_next(Backtracker *backtracker) {
     if (backtracker->end <= start) backtracker->end = start + 1;
     set_window(backtracker);
     if (backtracker->is_open && automaton->waits_for_end) {
-        backtracker->undecided = start;
+        backtracker->stops = true;
         return 0;
     }
     if (automaton->window >= 0 || automaton->minds_position) failed_clear(&backtracker->failed);
     return push(backtracker, (Choice){.at = start}) < 0 ? -1 : 1;
 }
 
+/* Go on in the partition at work: return 1, or 0 if there is nothing left to try. */
+static int advance(Backtracker *backtracker) {
+    if (backtracker->choice_count == 0) {
+        int has_begun = begin_next(backtracker);
+        if (has_begun <= 0) return has_begun;
+    }
+    return go_on(backtracker) < 0 ? -1 : 1;
+}
+
+/* --- partitions */
+
+/* Turn to a partition, unless all are done: return 1 if so, 0 if not. */
+static int next_partition(Backtracker *backtracker) {
+    Automaton *automaton = &backtracker->automaton;
+    const Stream *whole = &backtracker->whole;
+    if (backtracker->partition + 2 >= backtracker->bounds.size) return 0;
+    const int64_t *bounds = backtracker->bounds.items;
+    int64_t begin = bounds[++backtracker->partition];
+    automaton->stream = *whole;
+    automaton->stream.size = (Py_ssize_t)(bounds[backtracker->partition + 1] - begin);
+    automaton->stream.times += begin;
+    automaton->stream.codes += begin;
+    if (whole->handles != NULL) automaton->stream.handles += begin;
+    if (whole->starts != NULL) automaton->stream.starts += begin;
+    backtracker->next_start = backtracker->end = 0;
+    failed_clear(&backtracker->failed);
+    return track_turn(&backtracker->track, automaton) < 0 ? -1 : 1;
+}
+
+/* Be done with a partition at a start that later events decide about. */
+static int leave_partition(Backtracker *backtracker) {
+    int64_t *undecided = reserve(
+        backtracker->undecided, &backtracker->undecided_room, backtracker->undecided_count + 1,
+        sizeof(int64_t));
+    if (undecided == NULL) return -1;
+    backtracker->undecided = undecided;
+    undecided[backtracker->undecided_count++] =
+        automaton_handle(&backtracker->automaton, backtracker->start);
+    backtracker->choice_count = 0;
+    backtracker->next_start = backtracker->automaton.stream.size;
+    backtracker->stops = false;
+    return 0;
+}
+
 /* Find matches until they have enough events, or there are no more. */
 int backtracker_run(Backtracker *backtracker, Py_ssize_t enough) {
-    while (backtracker->found.events < enough && backtracker->undecided < 0) {
+    while (backtracker->found.events < enough) {
         if (++backtracker->steps >= OFTEN) {
             backtracker->steps = 0;
             if (PyErr_CheckSignals() < 0) return -1;
         }
-        if (backtracker->choice_count == 0) {
-            int has_begun = begin_next(backtracker);
-            if (has_begun <= 0) return has_begun;
+        int status = advance(backtracker);
+        if (status >= 0 && backtracker->stops) {
+            status = leave_partition(backtracker);
+        } else if (status == 0) {
+            status = next_partition(backtracker);
+            if (status == 0) return 0;
         }
-        if (go_on(backtracker) < 0) return -1;
+        if (status < 0) return -1;
     }
     return 0;
 }
 
-/* --- a partition */
-
-/* Turn to the events that the automaton has been opened for. */
-int backtracker_turn(Backtracker *backtracker) {
-    backtracker->next_start = backtracker->end = 0;
-    backtracker->undecided = -1;
-    return track_turn(&backtracker->track, &backtracker->automaton);
+static bool fits(const Backtracker *backtracker) {
+    const Array *bounds = &backtracker->bounds, *may_end = &backtracker->may_end;
+    const int64_t *items = bounds->items;
+    Py_ssize_t size = backtracker->whole.size;
+    if (bounds->size == 0 || items[0] != 0 || items[bounds->size - 1] != size) return false;
+    for (Py_ssize_t i = 1; i < bounds->size; i++)
+        if (items[i] < items[i - 1]) return false;
+    bool has_places = bounds->size <= 2 || backtracker->whole.handles != NULL;
+    return has_places && (may_end->items == NULL || may_end->size == size);
 }
 
-/* Forget the run at work, and the partition. */
+/* Turn to the events that the automaton has been opened for. */
+int backtracker_turn(Backtracker *backtracker, PyObject *bounds, PyObject *may_end) {
+    backtracker->whole = backtracker->automaton.stream;
+    backtracker->automaton.stream.size = 0;
+    backtracker->partition = -1;
+    backtracker->next_start = 0;
+    if (array_of(bounds, sizeof(int64_t), &backtracker->bounds) < 0 ||
+        array_of(may_end, 1, &backtracker->may_end) < 0)
+        return -1;
+    if (!fits(backtracker)) {
+        PyErr_SetString(PyExc_ValueError, "expected arrays as long as there are events");
+        return -1;
+    }
+    return 0;
+}
+
+/* Forget the run at work, and the partitions. */
 void backtracker_end(Backtracker *backtracker) {
     way_cut(backtracker, 0);
-    backtracker->choice_count = 0;
+    backtracker->choice_count = backtracker->undecided_count = 0;
     backtracker->found.events = backtracker->found.size = 0;
+    backtracker->stops = false;
     failed_clear(&backtracker->failed);
+    array_close(&backtracker->bounds);
+    array_close(&backtracker->may_end);
     automaton_close(&backtracker->automaton);
 }
 
@@ -225,6 +301,7 @@ void backtracker_free(Backtracker *backtracker) {
     release_memory(backtracker->tallies);
     release_memory(backtracker->firsts);
     release_memory(backtracker->choices);
+    release_memory(backtracker->undecided);
     release_memory(backtracker->found.handles);
     release_memory(backtracker->found.ends);
     release_memory(backtracker->found.components);

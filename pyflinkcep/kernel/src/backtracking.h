@@ -55,14 +55,21 @@ typedef struct {
     Track track;
     Failed failed; /* configurations */
     Value *known; /* room for what tells configurations apart */
-    /* what is wanted */
+    /* what is wanted of the partitions */
     int32_t output;
+    Array bounds; /* where partitions begin, and where the last one ends */
+    Array may_end; /* by event of all partitions whether it may be a match's last; or no items */
+    Stream whole; /* the events of all partitions, one after another */
+    Py_ssize_t partition; /* the one at work */
     bool is_growing; /* whether events may come yet; all are after the watermark */
     int64_t watermark;
     /* the start at work */
     int64_t start, end; /* its event, and where its window ends */
     bool is_open; /* whether events in its window may come yet */
-    int64_t next_start, undecided; /* the start that later events decide about, negative for none */
+    int64_t next_start;
+    bool stops; /* whether later events decide about the start, so that the search stops there */
+    int64_t *undecided; /* such starts, by handle */
+    Py_ssize_t undecided_count, undecided_room;
     Taken *way; /* the events of the run at work */
     char *tallies; /* after each of them */
     Py_ssize_t depth, way_room, tally_room;
@@ -76,7 +83,7 @@ typedef struct {
 enum { ALL, ONE_PER_START, NOT_OVERLAPPING }; /* as kernel/backtracking.py numbers them */
 
 int backtracker_read(Backtracker *backtracker);
-int backtracker_turn(Backtracker *backtracker);
+int backtracker_turn(Backtracker *backtracker, PyObject *bounds, PyObject *may_end);
 int backtracker_run(Backtracker *backtracker, Py_ssize_t enough);
 void backtracker_end(Backtracker *backtracker);
 void backtracker_free(Backtracker *backtracker);

@@ -13,7 +13,6 @@ static void backtracker_dealloc(Backtracker *backtracker) {
 /* Backtracker(components, negatives, partition, slots, window) */
 static int backtracker_init(Backtracker *backtracker, PyObject *args, PyObject *keywords) {
     (void)keywords;
-    backtracker->undecided = -1;
     if (automaton_read(&backtracker->automaton, args) < 0) return -1;
     if (backtracker->automaton.component_count == 0) {
         PyErr_SetString(PyExc_ValueError, "expected a component");
@@ -29,18 +28,22 @@ static PyObject *backtracker_set_events(Backtracker *backtracker, PyObject *args
     Py_RETURN_NONE;
 }
 
-/* turn_to(output, watermark, times, handles, codes, starts, begins, takes, absents) */
+/*
+ * turn_to(output, watermark, bounds, may_end, times, handles, codes, starts, begins, takes,
+ * absents): the events of partitions one after another, where each begins and the last ends, and
+ * which events may be a match's last.
+ */
 static PyObject *backtracker_turn_to(Backtracker *backtracker, PyObject *args) {
-    PyObject *given[STREAM_ARRAYS], *watermark;
+    PyObject *given[STREAM_ARRAYS], *watermark, *bounds, *may_end;
     if (!PyArg_ParseTuple(
-            args, "iOOOOOOOO", &backtracker->output, &watermark, &given[0], &given[1], &given[2],
-            &given[3], &given[4], &given[5], &given[6]))
+            args, "iOOOOOOOOOO", &backtracker->output, &watermark, &bounds, &may_end, &given[0],
+            &given[1], &given[2], &given[3], &given[4], &given[5], &given[6]))
         return NULL;
     backtracker_end(backtracker);
     backtracker->is_growing = watermark != Py_None;
     if (backtracker->is_growing) backtracker->watermark = PyLong_AsLongLong(watermark);
     if (PyErr_Occurred() || automaton_open(&backtracker->automaton, given) < 0 ||
-        backtracker_turn(backtracker) < 0) {
+        backtracker_turn(backtracker, bounds, may_end) < 0) {
         backtracker_end(backtracker);
         return NULL;
     }
@@ -48,42 +51,34 @@ static PyObject *backtracker_turn_to(Backtracker *backtracker, PyObject *args) {
 }
 
 /*
- * find(enough) -> (handles, ends, components): matches with so many events, or more; handles and
- * components by event, and where the events of each match end. Empty if there are no more.
+ * find(enough) -> (handles, ends, components, undecided): matches with so many events, or more;
+ * handles and components by event, and where the events of each match end. If there are no more
+ * there is none, but the starts that later events decide about, one for a partition.
  */
 static PyObject *backtracker_find(Backtracker *backtracker, PyObject *enough) {
     MatchList *found = &backtracker->found;
     Py_ssize_t most = PyLong_AsSsize_t(enough);
     if (most == -1 && PyErr_Occurred()) return NULL;
-    bool is_open = backtracker->automaton.stream.times != NULL;
+    bool is_open = backtracker->bounds.items != NULL;
     if (is_open && backtracker_run(backtracker, most) < 0) {
         backtracker_end(backtracker);
         return NULL;
     }
+    bool is_done = found->size == 0;
+    Py_ssize_t undecided = is_done ? backtracker->undecided_count : 0;
     PyObject *result = Py_BuildValue(
-        "NNN", bytes_of(found->handles, found->events, sizeof(int64_t)),
+        "NNNN", bytes_of(found->handles, found->events, sizeof(int64_t)),
         bytes_of(found->ends, found->size, sizeof(int64_t)),
-        bytes_of(found->components, found->events, sizeof(int32_t)));
-    if (found->size == 0) backtracker_end(backtracker);
+        bytes_of(found->components, found->events, sizeof(int32_t)),
+        bytes_of(backtracker->undecided, undecided, sizeof(int64_t)));
+    if (is_done) backtracker_end(backtracker);
     found->events = found->size = 0;
     return result;
 }
 
-static PyObject *backtracker_undecided(Backtracker *backtracker, void *unused) {
-    (void)unused;
-    if (backtracker->undecided < 0) Py_RETURN_NONE;
-    return PyLong_FromLongLong(backtracker->undecided);
-}
-
-static PyGetSetDef backtracker_properties[] = {
-    {"undecided", (getter)backtracker_undecided, NULL, "the start that later events decide about",
-        NULL},
-    {NULL, NULL, NULL, NULL, NULL},
-};
-
 static PyMethodDef backtracker_methods[] = {
     {"set_events", (PyCFunction)backtracker_set_events, METH_VARARGS, "set what handles mean"},
-    {"turn_to", (PyCFunction)backtracker_turn_to, METH_VARARGS, "turn to a partition"},
+    {"turn_to", (PyCFunction)backtracker_turn_to, METH_VARARGS, "turn to partitions"},
     {"find", (PyCFunction)backtracker_find, METH_O, "find more matches"},
     {NULL, NULL, 0, NULL},
 };
@@ -93,7 +88,6 @@ static PyType_Slot backtracker_slots[] = {
     {Py_tp_new, AS_SLOT(PyType_GenericNew)},
     {Py_tp_init, AS_SLOT(backtracker_init)},
     {Py_tp_dealloc, AS_SLOT(backtracker_dealloc)},
-    {Py_tp_getset, backtracker_properties},
     {Py_tp_methods, backtracker_methods},
     {0, NULL},
 };

@@ -7,6 +7,7 @@ import random
 import signal
 from unittest import mock
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -55,6 +56,12 @@ def test_the_kernel_finds_what_the_plain_search_finds(seed: int) -> None:
     except ValueError:
         return  # a negation at an end without WITHIN, ...
     table = random_table(chance, chance.choice([0, 1, 9, 14]))
+    size = len(table.times)
+    if chance.random() < 0.3:
+        keys = [chance.randrange(4) for _ in range(size)]
+        table = attrs.evolve(table, keys=sorted(keys))
+    if chance.random() < 0.3:
+        table = attrs.evolve(table, ends=[chance.random() < 0.5 for _ in range(size)])
     watermark = chance.choice([None, *range(-1, 30)])
     assert KernelSearch.of(compile_query(query, table.kinds), table) is not None
     for output in _OUTPUTS:
@@ -137,8 +144,22 @@ def test_a_search_refuses_arrays_of_unequal_sizes() -> None:
     with pytest.raises(ValueError, match="expected a component"):
         module.Backtracker((), (), ((), ()), (), -1)
     search = module.Backtracker((component,), (), ((), ()), (), -1)
-    assert search.find(10) == (b"", b"", b"")
-    one, two = np.zeros(1, np.int64), np.zeros(2, np.int64)
-    with pytest.raises(ValueError, match="as long as there are events"):
-        search.turn_to(0, None, two, None, np.zeros(1, np.int32), None, one, one, one)
-    assert search.find(10) == (b"", b"", b"")
+    nothing = (b"", b"", b"", b"")
+    assert search.find(10) == nothing
+    one, two, codes = np.zeros(1, np.int64), np.arange(2), np.zeros(2, np.int32)
+    search.set_events(2, ())
+    for bounds, may_end, places, types in (
+        ([0, 2], None, None, codes[:1]),
+        ([0, 1], None, two, codes),
+        ([1, 2], None, two, codes),
+        ([], None, two, codes),
+        ([0, 2, 1, 2], None, two, codes),
+        ([0, 1, 2], None, None, codes),
+        ([0, 2], np.ones(1, np.uint8), two, codes),
+    ):
+        given = np.array(bounds, np.int64), may_end, two, places, types, None, one, one, one
+        with pytest.raises(ValueError, match="as long as there are events"):
+            search.turn_to(0, None, *given)
+        assert search.find(10) == nothing
+    search.turn_to(0, None, np.array([0, 2]), None, two, None, codes, None, one, one, one)
+    assert search.find(10) == nothing
