@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The partial matches of a pattern without a skip strategy, equal ones merged."""
+"""
+The partial matches of a pattern without a skip strategy, equal ones merged.
+
+The specification of ``kernel/src``'s pattern_runs.c: a change of the one is a change of both.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,12 @@ from pyflinkcep.expressions.codegen import MatchFunctions
 from pyflinkcep.expressions.program import CompiledExpressions, Op
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom
+from pyflinkcep.nfa.evaluation import expression_failed
 from pyflinkcep.nfa.runs import Payloads
 from pyflinkcep.nfa.state import State
 from pyflinkcep.nfa.steps import Ask, Move, StateTable, Step
 
-__all__ = ["PatternRuns", "refuse_incompressible"]
+__all__ = ["PatternRuns", "live_slots", "refuse_incompressible"]
 
 
 class Answers(Protocol):
@@ -27,12 +32,16 @@ class Answers(Protocol):
         """Whether a condition holds."""
 
 
+Slots = tuple[Any, ...] | ArithmeticError
+"""What conditions need to know; an error if it cannot be computed, for the condition that asks."""
+
+
 @attrs.define(eq=False)
 class _Partial:
     """Partial matches in one state that differ in nothing that matters."""
 
     table: StateTable
-    slots: tuple[Any, ...]
+    slots: Slots
     start: int
     previous: int
     payload: Any
@@ -97,7 +106,7 @@ class PatternRuns:
         self._payloads = payloads
         self._functions = functions
         self._stages = {stage: number for number, stage in enumerate(nfa.stages)}
-        self._live = {} if expressions is None else _live_slots(nfa, expressions)
+        self._live = {} if expressions is None else live_slots(nfa, expressions)
         initial = () if functions is None else functions.initial
         self._start = _Partial(nfa.start, initial, 0, 0, None)
         self._alive: dict[Any, _Partial] = {}
@@ -128,7 +137,7 @@ class PatternRuns:
         self, at: int, time: int, answers: Answers, fields: Callable[[], Sequence[Any]]
     ) -> Iterator[Any]:
         """
-        Show an event to all partial matches; call :meth:`advance` first.
+        Show an event to all partial matches; call :meth:`advance` before the first of a time.
 
         Parameters
         ----------
@@ -148,7 +157,7 @@ class PatternRuns:
         """
         following: list[_Partial] = []
         for partial in (*self._alive.values(), self._start):
-            step = self._decide(partial, answers, fields)
+            step = self._decide(partial, time, answers, fields)
             if step.keeps and partial is not self._start:
                 following.append(partial)
                 continue
@@ -164,7 +173,7 @@ class PatternRuns:
             self._put(partial)
 
     def _decide(
-        self, partial: _Partial, answers: Answers, fields: Callable[[], Sequence[Any]]
+        self, partial: _Partial, time: int, answers: Answers, fields: Callable[[], Sequence[Any]]
     ) -> Step:
         step: Any = partial.table.first()
         while isinstance(step, Ask):
@@ -172,11 +181,21 @@ class PatternRuns:
             if atom.bit:
                 holds = answers.holds(atom)
             else:
-                assert self._functions is not None
-                holds = self._functions.conditions[str(atom.expression)](fields(), partial.slots)
+                holds = self._compute(atom, partial.slots, time, fields)
             step = step.following(holds)
         assert isinstance(step, Step)
         return step
+
+    def _compute(
+        self, atom: Atom, slots: Slots, time: int, fields: Callable[[], Sequence[Any]]
+    ) -> bool:
+        assert self._functions is not None
+        if isinstance(slots, ArithmeticError):
+            raise expression_failed(atom, slots, time) from slots
+        try:
+            return self._functions.conditions[str(atom.expression)](fields(), slots)
+        except ArithmeticError as cause:
+            raise expression_failed(atom, cause, time) from cause
 
     def _moved(
         self,
@@ -195,13 +214,20 @@ class PatternRuns:
         else:
             payload = self._payloads.taken(payload, stage, at)
         slots = partial.slots
-        if functions is not None:
-            update = functions.updates.get(move.stage, functions.other)
-            slots = slots if update is None else update(slots, fields())
+        update = None if functions is None else functions.updates.get(move.stage, functions.other)
+        if update is not None and not isinstance(slots, ArithmeticError):
+            try:
+                slots = update(slots, fields())
+            except ArithmeticError as cause:
+                slots = cause
         return _Partial(move.target, slots, start, time, payload)
 
     def _put(self, partial: _Partial) -> None:
-        slots = tuple([partial.slots[n] for n in self._live.get(partial.table.name, ())])
+        slots: Any = partial.slots
+        if isinstance(slots, ArithmeticError):
+            slots = ArithmeticError
+        else:
+            slots = tuple([slots[n] for n in self._live.get(partial.table.name, ())])
         start = partial.start if self._nfa.window_time > 0 else None
         previous = partial.previous if self._nfa.window_times else None
         key = partial.table.name, slots, start, previous
@@ -214,7 +240,7 @@ class PatternRuns:
             self._alive[key] = attrs.evolve(other, payload=merged, start=start)
 
 
-def _live_slots(nfa: NFA, expressions: CompiledExpressions) -> dict[str, tuple[int, ...]]:
+def live_slots(nfa: NFA, expressions: CompiledExpressions) -> dict[str, tuple[int, ...]]:
     """Return by state the slots that a condition on an edge reachable from it reads."""
     reads = {
         key: {operand for op, operand in code if op is Op.SLOT}

@@ -172,6 +172,37 @@ class Kernel(Protocol):
             When the numbers are damaged.
         """
 
+    def count(
+        self,
+        live: tuple[tuple[int, ...], ...],
+        times: Any,
+        bits: Any,
+        bounds: Any,
+        held: int,
+        before: int | None,
+        watermark: int,
+        weights: Any,
+        stage: int,
+        seeks_greatest: bool,
+    ) -> tuple[tuple[bytes, list[int], list[int] | None], int | None, int | None]:
+        """
+        Count the matches of keys by event, without listing them.
+
+        Handles are positions in `times`. For the arrays of events and the results see
+        :class:`~pyflinkcep.kernel.pattern_counting.KeyedEvents` and ``Counted``.
+
+        Parameters
+        ----------
+        live : tuple of tuple of int
+            By state the slots that tell partial matches apart.
+        weights : array of uint64 below 2**63, or None
+            What each event weighs if it is taken for a stage.
+        stage : int
+            The number of that stage.
+        seeks_greatest : bool
+            Whether to find the greatest weight instead of the sum.
+        """
+
     def advance(self, key: Any, timestamp: int) -> None:
         """Let time pass for a key."""
 

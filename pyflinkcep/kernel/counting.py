@@ -18,7 +18,7 @@ from pyflinkcep.nfa.sase_compiler import Asked, SaseAutomaton
 from pyflinkcep.sase.model import Strategy
 from pyflinkcep.sase.table import EventTable
 
-__all__ = ["KernelCounter", "PartitionCounts", "Rise", "Weighing", "rise_of"]
+__all__ = ["NO_WEIGHTS", "KernelCounter", "PartitionCounts", "Rise", "Weighing", "rise_of"]
 
 _OPPOSITE = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 
@@ -27,7 +27,7 @@ _COUNTING = "matches are counted"
 Weighing = tuple[Any, int, bool]
 """Weights or None, the component whose events they are of, and whether the greatest is sought."""
 
-_NO_WEIGHTS: Weighing = (None, -1, False)
+NO_WEIGHTS: Weighing = (None, -1, False)
 
 
 @attrs.frozen(eq=False)
@@ -74,14 +74,14 @@ class KernelCounter:
     def count(self, positions: Sequence[int]) -> int:
         """Return the number of matches in a partition, given by the positions of its events."""
         with naming_memory_errors(_COUNTING):
-            number: int = self._counter.count(*self.events.stream(positions), False, *_NO_WEIGHTS)
+            number: int = self._counter.count(*self.events.stream(positions), False, *NO_WEIGHTS)
         return number
 
     def over(self, positions: Sequence[int]) -> PartitionCounts:
         """Return what counts the matches of a partition by event."""
         return PartitionCounts(self, positions)
 
-    def by_event(self, positions: Sequence[int], weighing: Weighing = _NO_WEIGHTS) -> Any:
+    def by_event(self, positions: Sequence[int], weighing: Weighing = NO_WEIGHTS) -> Any:
         """Return which of the events complete matches, how many, and what they weigh."""
         with naming_memory_errors(_COUNTING):
             found = self._counter.count(*self.events.stream(positions), True, *weighing)

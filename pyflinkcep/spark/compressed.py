@@ -137,9 +137,8 @@ class CompressedStream:
             StructField("roots", ArrayType(IntegerType(), False), False),
         ]
         schema = StructType([*self._ending_fields(), *added])
-        own, variables = tuple(self._source.event_columns), tuple(self._matches.variables)
-        unit = self._source.time_unit
-        return self._endings(PackedRows(schema, self._keys, unit, own, variables))
+        own, unit = tuple(self._source.event_columns), self._source.time_unit
+        return self._endings(PackedRows(schema, self._keys, unit, own))
 
     # --- helpers
 

@@ -7,16 +7,24 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import attrs
+import numpy as np
 import pytest
 
-from pyflinkcep.compact.counting import CountPayloads
-from pyflinkcep.compact.nodes import NodePayloads, paths
-from pyflinkcep.compact.pattern_runs import PatternRuns
+from pyflinkcep.compact.nodes import paths
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.nfa import EventEvaluation, NFACompiler
+from pyflinkcep.evaluation.compressed_patterns import (
+    CompressiblePattern,
+    EventViews,
+    PatternMatches,
+)
+from pyflinkcep.kernel.pattern_counting import KeyedEvents
+from pyflinkcep.nfa import NFACompiler
 from tests.conformance.cases import Case, build_pattern, chunks, is_iterative, make_event
+from tests.kernel_harness import HAS_KERNEL
 
 FILES = ("flink_itcases", "nfa_cases")
+MIN_TIME = -(1 << 63)
 
 
 def usable(case: Case) -> bool:
@@ -32,16 +40,19 @@ def conditions(stages: Any) -> Iterator[Any]:
         yield from (m[1] for m in stage.get("mods", ()) if m[0] in ("where", "or", "until"))
 
 
-def carried(case: Case, payloads: Any) -> tuple[list[str], list[Any]]:
-    """The stages of a case's pattern, and what its completed matches carry."""
+def matches_of(case: Case, by_kernel: bool) -> PatternMatches:
+    """The matches of a case's pattern, counted in the kernel or by the plain path."""
     nfa = NFACompiler.compile(build_pattern(case), False)
-    runs, evaluation, found = PatternRuns(nfa, payloads), EventEvaluation(), []
-    for at, row in enumerate(case["events"]):
-        found += runs.advance(row["ts"])
-        if "id" in row:
-            evaluation.begin(make_event(row), row["ts"])
-            found += runs.process(at, row["ts"], evaluation, tuple)
-    return list(nfa.stages), found
+    pattern = CompressiblePattern.of(nfa, None, nfa.stages)
+    if not by_kernel:
+        pattern = attrs.evolve(pattern, counter=None)
+    shown = [(row["ts"], make_event(row)) for row in case["events"] if "id" in row]
+    times = np.asarray([time for time, _ in shown], np.int64)
+    last = case["events"][-1]
+    reached = MIN_TIME if "id" in last else last["ts"]
+    events = KeyedEvents(times, None, np.asarray([0, len(shown)]), watermark=reached)
+    views = EventViews(lambda at: shown[at][1], lambda at: (), (), lambda: [0] * len(shown))
+    return PatternMatches(pattern, events, views)
 
 
 def multiset(matches: Any) -> Counter[str]:
@@ -50,16 +61,21 @@ def multiset(matches: Any) -> Counter[str]:
 
 def check(case: Case) -> None:
     wanted = [m["match"] for m in case["expect"]["matches"]]
-    stages, roots = carried(case, NodePayloads())
+    ids = [row["id"] for row in case["events"] if "id" in row]
+    matches = matches_of(case, False)
     unpacked = []
-    for way in (way for root in roots for way in paths(root)):
+    for way in (
+        way for _, roots in matches.roots_by_event() for root in roots for way in paths(root)
+    ):
         match: dict[str, list[Any]] = {}
         for stage, at in way:
-            match.setdefault(stages[stage], []).append(case["events"][at]["id"])
-        unpacked.append([[stage, *ids] for stage, ids in match.items()])
+            match.setdefault(matches.pattern.nfa.stages[stage], []).append(ids[at])
+        unpacked.append([[stage, *taken] for stage, taken in match.items()])
     assert multiset(unpacked) == multiset(wanted), case["id"]
-    _, counts = carried(case, CountPayloads())
-    assert sum(count for count, _ in counts) == len(wanted), case["id"]
+    counted = list(matches.totals_by_event([]))
+    assert sum(count for _, count, _ in counted) == len(wanted), case["id"]
+    if HAS_KERNEL:
+        assert list(matches_of(case, True).totals_by_event([])) == counted, case["id"]
 
 
 @pytest.mark.parametrize(("label", "cases"), chunks(FILES, 400))
@@ -80,4 +96,4 @@ def test_skip_strategies_are_refused() -> None:
         and not case["expect"].get("error")
     )
     with pytest.raises(NotSupportedError, match="compressed matches"):
-        carried(skipping, CountPayloads())
+        matches_of(skipping, True)

@@ -26,6 +26,7 @@ from tests.kernel_harness import KernelRun
 from tests.shorthand import parse
 from tests.unit.expressions.test_match_expressions import compiled_from
 from tests.unit.kernel.test_expressions import kernel_answer
+from tests.unit.kernel.test_pattern_counts import keyed, matches_of
 from tests.unit.match_recognize.lists import answer
 
 _module = sys.modules["pyflinkcep.kernel._kernel"]
@@ -204,6 +205,36 @@ def test_every_allocation_of_queries(what: str) -> None:
 
     assert expected
     assert failures > 15
+    assert scenario() == expected
+
+
+@pytest.mark.parametrize("function", ["count", "max"])
+def test_every_allocation_of_compressed_patterns(function: str) -> None:
+    """The same for merged partial matches with texts."""
+    pattern = (
+        Pattern.begin("a").where("k = 'a'").oneOrMore().allowCombinations()
+        .followedByAny("b").where("k <> 'c' and s >= last(a.s)")
+        .notFollowedBy("c").where("k = 'c'").within(timedelta(milliseconds=9))
+    )  # fmt: skip
+    rows = [{"k": "aaab"[n % 4], "s": "pqr"[n % 3]} for n in range(14)]
+    measures = [] if function == "count" else [("a", [*range(14)], function)]
+
+    def scenario() -> Any:
+        return list(matches_of(pattern, rows, keyed(range(14))).totals_by_event(measures))
+
+    expected = scenario()
+    gc.collect()
+    before, failures = _module.live(), 0
+
+    for allowed, error in _failing(scenario):
+        assert "out of memory" in str(error)
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+        gc.collect()
+        assert _module.live() == before, allowed
+        failures += 1
+
+    assert expected
+    assert failures > 100
     assert scenario() == expected
 
 

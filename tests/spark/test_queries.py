@@ -215,6 +215,11 @@ def test_compressed_matches_of_patterns(spark: SparkSession) -> None:
         total = sum(sum(e.price for e in row.a) for row in stream.toDF().collect())
         rows = compressed.aggregate("sum(a.price) AS total").collect()
         assert sum(int(row.total) for row in rows) == total
+    failing = Pattern.begin("a").where("name = 'a'").next("b").where(lambda event: event.id / 0 > 1)
+    with pytest.raises(
+        Exception, match=r"division by zero.*stage 'b', key \{'user': [01]\}, event"
+    ):
+        CEP.pattern(keyBy(frame, "user"), failing).inEventTime("ts").compressed().count()
     skipping = Pattern.begin("a", AfterMatchSkipStrategy.skipToNext()).where("name = 'a'")
     with pytest.raises(NotSupportedError, match="skip strategy"):
         CEP.pattern(frame, skipping).inEventTime("ts").compressed()

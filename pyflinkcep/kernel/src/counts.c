@@ -217,6 +217,13 @@ int counts_raise_where(Counts *counts, const Counts *other, int64_t since, uint6
     return 0;
 }
 
+/* Return the first start from `since` on that has runs, or the end of all. */
+int64_t counts_first(const Counts *counts, int64_t since) {
+    int64_t at = counts->first > since ? counts->first : since;
+    while (at < counts_end(counts) && is_zero(counts, counts->words + (at - counts->first))) at++;
+    return at;
+}
+
 /* Return the greatest number of the starts from `since` up to, not including, `until`. */
 uint64_t counts_greatest(const Counts *counts, int64_t since, int64_t until) {
     int64_t begin = counts->first > since ? counts->first : since;

@@ -28,6 +28,7 @@ int counts_add(Counts *counts, const Counts *other, int64_t since);
 int counts_add_times(Counts *counts, const Counts *other, int64_t since, uint64_t times);
 int counts_raise(Counts *counts, const Counts *other, int64_t since);
 int counts_raise_where(Counts *counts, const Counts *other, int64_t since, uint64_t least);
+int64_t counts_first(const Counts *counts, int64_t since);
 uint64_t counts_greatest(const Counts *counts, int64_t since, int64_t until);
 int counts_sum(const Counts *counts, int64_t since, int64_t until, Total *total);
 void counts_clear(Counts *counts);

@@ -98,6 +98,13 @@ static int program_failed(Kernel *kernel, ProgramAnswer answer, int32_t atom) {
     return -1;
 }
 
+static int holds_with(Kernel *kernel, int32_t number, const Tally *tally) {
+    ProgramAnswer answer = program_run(
+        &kernel->values, &kernel->pattern.atoms[number].program, tally, kernel->asked.handle);
+    if (answer == PROGRAM_TRUE || answer == PROGRAM_FALSE) return answer == PROGRAM_TRUE;
+    return program_failed(kernel, answer, number);
+}
+
 static int holds_of_expression(Kernel *kernel, int32_t number) {
     const Evaluation *asked = &kernel->asked;
     Edge *edge = NULL;
@@ -106,11 +113,7 @@ static int holds_of_expression(Kernel *kernel, int32_t number) {
         edge = node_edge(asked->node, asked->version, &ways);
         if (ways != 1) return context_ambiguous(kernel, asked->node, ways);
     }
-    ProgramAnswer answer = program_run(
-        &kernel->values, &kernel->pattern.atoms[number].program, edge == NULL ? NULL : edge->tally,
-        asked->handle);
-    if (answer == PROGRAM_TRUE || answer == PROGRAM_FALSE) return answer == PROGRAM_TRUE;
-    return program_failed(kernel, answer, number);
+    return holds_with(kernel, number, edge == NULL ? NULL : edge->tally);
 }
 
 /* Follow an answer, by way of Python the first time. */
@@ -151,5 +154,16 @@ Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decisi
     }
     kernel->asked.node = NULL;
     kernel->asked.version = NULL;
+    return decision;
+}
+
+/* Decide for partial matches with these slots, no condition of which is a function of them. */
+Decision *evaluation_with(Kernel *kernel, const Tally *tally, Decision *decision) {
+    while (decision != NULL && !decision->is_step) {
+        bool is_of_event = kernel->pattern.atoms[decision->atom].kind == ATOM_OF_EVENT;
+        int holds = is_of_event ? holds_of_event(kernel, decision->atom)
+                                : holds_with(kernel, decision->atom, tally);
+        decision = holds < 0 ? NULL : following(kernel, decision, holds);
+    }
     return decision;
 }

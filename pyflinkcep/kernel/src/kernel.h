@@ -83,6 +83,7 @@ void evaluation_free(Evaluation *asked);
 void evaluation_begin_more(Evaluation *asked, const int64_t *bits, Py_ssize_t words);
 Decision *evaluation_of_event(Kernel *kernel, int32_t state);
 Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decision);
+Decision *evaluation_with(Kernel *kernel, const Tally *tally, Decision *decision);
 
 /* Turn to an event with some words of bits; further words are 0. */
 static inline void evaluation_begin(
@@ -148,8 +149,14 @@ int key_read(
     int64_t handle_count);
 
 /* runs.c */
+int events_open(
+    Events *events, PyObject *times, PyObject *handles, PyObject *bits, Py_ssize_t most_words);
+void events_close(Events *events);
 PyObject *kernel_run(Kernel *kernel, PyObject *args);
 PyObject *kernel_run_page(Kernel *kernel, PyObject *args);
+
+/* pattern_counts.c */
+PyObject *kernel_count(Kernel *kernel, PyObject *args);
 
 /* key_object.c */
 typedef struct {

@@ -195,16 +195,10 @@ static void compute(Machine *machine, const Instruction *now) {
     }
 }
 
-static bool any_overflowed(const Tally *tally) {
-    for (Py_ssize_t i = 0; tally != NULL && i < tally->size; i++)
-        if (tally->slots[i].kind == VALUE_OVERFLOWED) return true;
-    return false;
-}
-
 /* Find whether an expression holds; `tally` is NULL for a partial match without events. */
 ProgramAnswer program_run(
     const Values *values, const Program *program, const Tally *tally, int64_t handle) {
-    if (any_overflowed(tally)) return PROGRAM_OVERFLOW;
+    if (tally_overflowed(tally)) return PROGRAM_OVERFLOW;
     Machine machine = {.values = values,
         .tally = tally,
         .handle = handle,

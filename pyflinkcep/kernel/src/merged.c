@@ -29,7 +29,7 @@ static uint64_t value_hash(uint64_t hash, Value value) {
 /* Find the place of a run by its state and the values that it goes on with. */
 void run_identify(Run *run, const Value *known, Py_ssize_t size) {
     uint64_t state = (uint64_t)run->state << 8 | (uint64_t)run->mode << 1 | run->is_marked;
-    run->hash = mixed(0x51ED27, state);
+    run->hash = mixed(mixed(0x51ED27, state), (uint64_t)run->previous);
     for (Py_ssize_t i = 0; i < size; i++) run->hash = value_hash(run->hash, known[i]);
 }
 
@@ -56,7 +56,8 @@ Run *table_find(const RunTable *table, const Run *like, const Live *live, const 
     Run *run = table->places[like->hash & (uint64_t)(table->room - 1)];
     for (; run != NULL; run = run->next)
         if (run->hash == like->hash && run->state == like->state && run->mode == like->mode &&
-            run->is_marked == like->is_marked && knows(run, live, known))
+            run->is_marked == like->is_marked && run->previous == like->previous &&
+            knows(run, live, known))
             return run;
     return NULL;
 }
@@ -118,9 +119,14 @@ void list_remove(RunList *list, Run *run) {
     last->place = run->place;
 }
 
+/* Free the runs of a list. */
+void list_clear(RunList *list) {
+    while (list->size > 0) run_free(list->items[--list->size]);
+}
+
 /* Free a list and its runs. */
 void list_free(RunList *list) {
-    for (Py_ssize_t i = 0; i < list->size; i++) run_free(list->items[i]);
+    list_clear(list);
     release_memory(list->items);
     *list = (RunList){0};
 }

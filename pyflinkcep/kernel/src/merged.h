@@ -16,7 +16,10 @@ typedef struct Run {
     Tally *tally;     /* NULL if nothing is known of events */
     int32_t state;    /* of a query the component of the last event */
     int32_t mode;     /* of a query whether it loops or waits */
-    bool is_marked;   /* of a query: a negated event stands before the next component */
+    bool is_marked;   /* of a query: a negated event stands before the next component; of a
+                         pattern: a slot has overflowed */
+    int64_t begun;    /* of a pattern: the time of the first event of the first of them */
+    int64_t previous; /* of a pattern: the time of the last event, if windows look at that */
     Counts counts;
     Counts weights; /* of what is weighed, the sum over the runs or the greatest */
     int64_t way;    /* in place of numbers how they came, if matches are listed */
@@ -41,6 +44,7 @@ void table_remove(RunTable *table, Run *run);
 void table_free(RunTable *table);
 int list_put(RunList *list, Run *run);
 void list_remove(RunList *list, Run *run);
+void list_clear(RunList *list);
 void list_free(RunList *list);
 void run_free(Run *run);
 

@@ -228,6 +228,7 @@ static PyMethodDef kernel_methods[] = {
     {"new_key", (PyCFunction)kernel_new_key, METH_NOARGS, "make a key that has seen nothing"},
     {"run", (PyCFunction)kernel_run, METH_VARARGS, "match stretches of events"},
     {"run_page", (PyCFunction)kernel_run_page, METH_VARARGS, "match the keys of a page"},
+    {"count", (PyCFunction)kernel_count, METH_VARARGS, "count matches without listing them"},
     {"advance", (PyCFunction)kernel_advance, METH_VARARGS, "let time pass for a key"},
     {"write", (PyCFunction)kernel_write, METH_VARARGS, "return a key's state"},
     {"read", (PyCFunction)kernel_read, METH_VARARGS, "make a key of its state"},

@@ -5,14 +5,14 @@
  */
 #include "kernel.h"
 
-static void events_close(Events *events) {
+void events_close(Events *events) {
     array_close(&events->times);
     array_close(&events->handles);
     array_close(&events->bits);
 }
 
 /* Open the arrays of events; there are up to `most_words` words of bits for each event. */
-static int events_open(
+int events_open(
     Events *events, PyObject *times, PyObject *handles, PyObject *bits, Py_ssize_t most_words) {
     if (array_of(times, 8, &events->times) < 0 || array_of(handles, 8, &events->handles) < 0 ||
         array_of(bits, 8, &events->bits) < 0)

@@ -6,6 +6,7 @@
 #include "values.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { COUNT, FIRST, LAST, SUM, MIN, MAX };
 
@@ -104,6 +105,22 @@ Tally *tally_after(const Values *values, const Tally *before, int32_t stage, int
     for (Py_ssize_t i = 0; i < values->slot_count; i++)
         tally->slots[i] = tally_slot_after(values, before, stage, handle, i);
     return tally;
+}
+
+Tally *tally_copy(const Tally *tally) {
+    size_t size = sizeof(Tally) + (size_t)tally->size * sizeof(Value);
+    Tally *copy = allocate(size);
+    if (copy == NULL) return NULL;
+    memcpy(copy, tally, size);
+    for (Py_ssize_t i = 0; i < copy->size; i++) value_keep(copy->slots[i]);
+    return copy;
+}
+
+/* Whether a sum had no value; `tally` is NULL for a partial match without events. */
+bool tally_overflowed(const Tally *tally) {
+    for (Py_ssize_t i = 0; tally != NULL && i < tally->size; i++)
+        if (tally->slots[i].kind == VALUE_OVERFLOWED) return true;
+    return false;
 }
 
 void tally_free(Tally *tally) {

@@ -79,6 +79,8 @@ Value slot_after(
 Tally *tally_after(const Values *values, const Tally *before, int32_t stage, int64_t handle);
 Value tally_slot_after(
     const Values *values, const Tally *before, int32_t stage, int64_t handle, Py_ssize_t slot);
+Tally *tally_copy(const Tally *tally);
+bool tally_overflowed(const Tally *tally);
 void tally_free(Tally *tally);
 
 /* --- programs.c */

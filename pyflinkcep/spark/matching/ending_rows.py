@@ -7,20 +7,18 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from pyflinkcep.compact.counting import CountPayloads, Measure, Total
+from pyflinkcep.compact.counting import Total
 from pyflinkcep.compact.matches import Measured
-from pyflinkcep.compact.nodes import Node, NodePayloads
+from pyflinkcep.compact.nodes import Node
 from pyflinkcep.compact.packed import Packed, packed
-from pyflinkcep.evaluation.queries import Compressed
-from pyflinkcep.evaluation.sequences import added
-from pyflinkcep.nfa.runs import Payloads
+from pyflinkcep.evaluation.sequences import Ended, MeasuredValues
 from pyflinkcep.spark.arrow.columns import PREFIX
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.retyping import retyped
@@ -34,7 +32,18 @@ Ending = tuple[int, int | None, Sequence[Any]]
 """(position of the completing event, time in milliseconds or None for the end of the input, what
 its matches come to)."""
 
-Ask = Callable[[Compressed], Iterator[tuple[Any, ...]]]
+
+class Counted(Protocol):
+    """The matches of a query or a pattern, not listed."""
+
+    def totals_by_event(self, measures: Sequence[MeasuredValues]) -> Iterator[Ended]:
+        """Yield where matches end, their number, and of the measures' totals what is wanted."""
+
+    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
+        """Yield where matches end, and their nodes."""
+
+
+Ask = Callable[[Counted], Iterator[tuple[Any, ...]]]
 """Asks for endings: the position of the completing event, followed by what its matches come to."""
 
 _MOST = 10**38
@@ -68,14 +77,6 @@ class EndingRows(ABC):
     @abstractmethod
     def asked(self, events: pa.Table) -> Ask:
         """Return what asks for the endings among events."""
-
-    @abstractmethod
-    def payloads(self, events: pa.Table, stages: Sequence[str]) -> Payloads:
-        """Return what the partial matches of a pattern over events have to carry."""
-
-    @abstractmethod
-    def ending(self, carried: Sequence[Any]) -> Sequence[Any]:
-        """Return what completed matches come to, given what they carried."""
 
     @abstractmethod
     def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
@@ -122,19 +123,6 @@ class TotalRows(EndingRows):
         ]
         return lambda found: found.totals_by_event(measures)
 
-    def payloads(self, events: pa.Table, stages: Sequence[str]) -> Payloads:
-        """Return what counts and measures partial matches."""
-        return CountPayloads(
-            [
-                Measure(stages.index(str(m.variable)), event_values(events, m.attribute))
-                for m in self.of_events
-            ]
-        )
-
-    def ending(self, carried: Sequence[Any]) -> Sequence[Any]:
-        """Return the count and the totals."""
-        return added(((0, *payload) for payload in carried), len(self.of_events))
-
     @property
     def of_events(self) -> list[Measured]:
         """The aggregates over events, not over matches alone."""
@@ -176,12 +164,9 @@ class PackedRows(EndingRows):
     ----------
     event_columns : tuple of str
         The events' own columns.
-    variables : tuple of str
-        What the numbers of nodes stand for.
     """
 
     event_columns: tuple[str, ...]
-    variables: tuple[str, ...]
 
     @property
     def what(self) -> str:
@@ -191,15 +176,6 @@ class PackedRows(EndingRows):
     def asked(self, events: pa.Table) -> Ask:
         """Return what asks for the nodes of last events."""
         return lambda found: found.roots_by_event()
-
-    def payloads(self, events: pa.Table, stages: Sequence[str]) -> Payloads:
-        """Return what makes nodes of partial matches."""
-        places = {name: number for number, name in enumerate(self.variables)}
-        return _NodesOfStages([places.get(stage, -1) for stage in stages])
-
-    def ending(self, carried: Sequence[Any]) -> Sequence[Any]:
-        """Return the nodes."""
-        return (carried,)
 
     def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
         """Return the count, the events, the nodes and the roots."""
@@ -216,19 +192,6 @@ class PackedRows(EndingRows):
             _nodes(rows),
             pa.array([row.roots for row in rows], pa.list_(pa.int32())),
         ]
-
-
-class _NodesOfStages(NodePayloads):
-    """Nodes with the numbers of variables in place of those of a pattern's stages."""
-
-    def __init__(self, variables: Sequence[int]) -> None:
-        self._variables = variables
-
-    def begun(self, component: int, at: int) -> Node:
-        return self._variables[component], at, None
-
-    def taken(self, payload: Node, component: int, at: int) -> Node:
-        return self._variables[component], at, payload
 
 
 def event_values(events: pa.Table, attribute: str | None) -> Sequence[Any] | None:

@@ -3,28 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.compact.pattern_runs import PatternRuns
-from pyflinkcep.errors import StateFormatError
-from pyflinkcep.expressions.codegen import MatchFunctions, generated
-from pyflinkcep.nfa import NFA, EventEvaluation
-from pyflinkcep.nfa.atoms import known_bits
-from pyflinkcep.spark.arrow.answers import as_integers
+from pyflinkcep.errors import CepRuntimeError, StateFormatError
+from pyflinkcep.evaluation.compressed_patterns import CompressiblePattern
+from pyflinkcep.kernel.pattern_counting import KeyedEvents
 from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.matching.ending_rows import Ending, EndingRows
+from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.keyed_events import dated, pattern_matches
 from pyflinkcep.spark.matching.matcher import Items, Written
 from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.matching.stretches import Events
 from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
-from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["PATTERN_ENDINGS_FORMAT", "PatternEndingMatcher"]
 
@@ -42,7 +35,7 @@ class PatternEndingMatcher:
 
     Parameters
     ----------
-    nfa : NFA
+    pattern : CompressiblePattern
         The pattern.
     layout : Layout
         Where things are in the events, the answers of conditions among them.
@@ -50,13 +43,10 @@ class PatternEndingMatcher:
         What is wanted of the matches that an event completes.
     """
 
-    def __init__(self, nfa: NFA, layout: Layout, rows: EndingRows) -> None:
-        self._nfa = nfa
+    def __init__(self, pattern: CompressiblePattern, layout: Layout, rows: EndingRows) -> None:
+        self._pattern = pattern
         self._layout = layout
         self._rows = rows
-        self._functions: MatchFunctions | None = None
-        if layout.expressions is not None:
-            self._functions = generated(layout.expressions)
         self._made: list[pa.Table] = []
 
     def set_events(self, store: EventStore) -> None:
@@ -78,7 +68,10 @@ class PatternEndingMatcher:
                 held = first_held + np.arange(ends[position], ends[position + 1])
                 before = int(reached[position])
             handles = np.r_[held, events.base + np.arange(start, end)]
-            deadline, since = self._run(handles, len(held), before, watermark)
+            try:
+                deadline, since = self._run(handles, len(held), before, watermark)
+            except CepRuntimeError as error:
+                raise error.at_key(items.key_of(item)) from error.__cause__
             if deadline is not None:
                 kept.append((item, deadline, handles[since:]))
         return _written(kept, watermark)
@@ -94,54 +87,16 @@ class PatternEndingMatcher:
         """Return when the key is to be looked at again, None if never, and since which event."""
         own = self._store.take(handles).combine_chunks()
         times = self._layout.times_ms(own)
-        payloads = self._rows.payloads(own, self._nfa.stages)
-        runs = PatternRuns(self._nfa, payloads, self._layout.expressions, self._functions)
-        ended = list(self._ended(runs, own, handles, times, held, before, watermark))
-        by_event: dict[tuple[int, int | None], list[Any]] = {}
-        for at, time, payload in ended:
-            by_event.setdefault((at, time), []).append(payload)
-        endings: list[Ending] = [(*key, self._rows.ending(c)) for key, c in by_event.items()]
+        bounds = np.asarray([0, len(handles)])
+        events = KeyedEvents(times, self._layout.bits(own), bounds, held, before, watermark)
+        matches = pattern_matches(self._pattern, self._layout, own, self._store, handles, events)
+        endings = list(dated(self._rows.asked(own)(matches), events))
         if endings:
             self._made.append(self._rows.table(own, endings))
-        start = runs.earliest_start()
-        if start is None:
+        if matches.begun is None:
             return None, len(handles)
-        return runs.deadline() or NO_DEADLINE, int(np.searchsorted(times, start))
-
-    def _ended(
-        self,
-        runs: PatternRuns,
-        own: pa.Table,
-        handles: Ints,
-        times: Ints,
-        held: int,
-        before: int | None,
-        watermark: int,
-    ) -> Iterator[tuple[int, int | None, Any]]:
-        bits = self._layout.bits(own)
-        answers = [0] * len(handles) if bits is None else as_integers(bits)
-        evaluation = EventEvaluation(self._store.row, known_bits(self._nfa.atoms))
-        moments = zip(handles.tolist(), times.tolist(), answers, strict=True)
-        for at, (handle, time, holding) in enumerate(moments):
-            if at == held and before is not None:
-                _forget(runs.advance(before))
-            over = ((at, time, payload) for payload in runs.advance(time))
-            evaluation.begin(handle, time, holding)
-            found = runs.process(at, time, evaluation, partial(self._store.fields, handle))
-            both = [*over, *((at, time, payload) for payload in found)]
-            if at >= held:
-                yield from both
-        if held == len(handles) and before is not None:
-            _forget(runs.advance(before))
-        last = max(len(handles) - 1, 0)
-        now = None if watermark == MAX_WATERMARK else watermark
-        yield from ((last, now, payload) for payload in runs.advance(watermark))
-
-
-def _forget(given: Iterator[Any]) -> None:
-    """Let time pass again, and drop what was given out then."""
-    for _ in given:
-        pass
+        deadline = NO_DEADLINE if matches.deadline is None else matches.deadline
+        return deadline, int(np.searchsorted(times, matches.begun))
 
 
 def _reached(page: Page) -> Ints:

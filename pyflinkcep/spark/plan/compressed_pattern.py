@@ -78,7 +78,7 @@ class CompressedPattern:
         """Return a row for each event that completes matches."""
 
         def task(layout: Layout) -> Any:
-            return PatternEndingsTask(self.job.pattern, layout, rows)
+            return PatternEndingsTask(self.job.pattern, layout, rows, tuple(self.variables))
 
         return self._run(task, rows.schema)
 
@@ -110,7 +110,7 @@ class CompressedPattern:
         own["layout"] = attrs.evolve(layout, payload=(*layout.payload, *layout.bit_columns))
         own["fingerprint"] = {**plan.fingerprint, "output": "all matches of an event"}
         name = f"{listed.name} ({rows.what})"
-        endings = EndingsPlan(**own, rows=rows)
+        endings = EndingsPlan(**own, rows=rows, variables=tuple(self.variables))
         return StreamJob(name, RowsTask(), rows.schema, None, listed.events, endings)
 
     def stream_of_matches(self) -> StreamJob:

@@ -3,27 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
-from itertools import islice, pairwise
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import attrs
+import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.compact.nodes import NodePayloads, paths
-from pyflinkcep.compact.pattern_runs import PatternRuns
-from pyflinkcep.expressions.codegen import generated
-from pyflinkcep.nfa import NFA, EventEvaluation, NFACompiler
-from pyflinkcep.nfa.atoms import known_bits
-from pyflinkcep.nfa.runs import Payloads
+from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.evaluation.compressed_patterns import CompressiblePattern, PatternMatches
+from pyflinkcep.kernel.pattern_counting import KeyedEvents
+from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
-from pyflinkcep.spark.arrow.answers import as_integers
-from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.arrow.layout import KeyText, Layout
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.matching.ending_rows import Ending, EndingRows
+from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.matching.event_store import EventStore
+from pyflinkcep.spark.matching.keyed_events import dated, pattern_matches
 from pyflinkcep.spark.matching.matcher import MOST_RESULTS
 from pyflinkcep.spark.matching.results import Results
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
@@ -33,45 +33,36 @@ from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["PatternEndingsTask", "PatternListTask"]
 
-Ended = tuple[int, int | None, Any]
-"""(position, time in milliseconds or None at the end of the input, what matches carry)."""
+_MOST_ROWS = 1 << 14
 
 
 @attrs.frozen(eq=False)
-class _KeyedRuns:
-    """The merged partial matches of a pattern, key by key."""
+class _KeyedMatches:
+    """The matches of a pattern in tables of whole keys."""
 
-    nfa: NFA
+    pattern: CompressiblePattern
     layout: Layout
 
-    def of(
-        self, events: pa.Table, payloads: Callable[[pa.Table], Payloads]
-    ) -> Iterator[tuple[pa.Table, EventStore, Iterator[Ended]]]:
-        """Yield for each key of a sorted table its events, twice, and its completed matches."""
-        bounds = [0, *self.layout.key_changes(events).tolist(), events.num_rows]
-        for begin, end in pairwise(bounds):
-            own = events.slice(begin, end - begin).combine_chunks()
-            shown = own.select(list(self.layout.payload))
-            store = EventStore(RowReader(self.layout.schema), shown.schema)
-            store.add(shown)
-            yield own, store, self._ended(own, store, payloads(own))
+    def of(self, table: pa.Table) -> tuple[PatternMatches, EventStore]:
+        """Return the matches in a sorted table, and what has its events as Rows."""
+        shown = table.select(list(self.layout.payload))
+        store = EventStore(RowReader(self.layout.schema), shown.schema)
+        store.add(shown)
+        handles = np.arange(table.num_rows)
+        bounds = np.r_[0, self.layout.key_changes(table), table.num_rows]
+        events = KeyedEvents(self.layout.times_ms(table), self.layout.bits(table), bounds)
+        found = pattern_matches(self.pattern, self.layout, table, store, handles, events)
+        return found, store
 
-    def _ended(self, events: pa.Table, store: EventStore, payloads: Payloads) -> Iterator[Ended]:
-        expressions = self.layout.expressions
-        functions = None if expressions is None else generated(expressions)
-        runs = PatternRuns(self.nfa, payloads, expressions, functions)
-        known = known_bits(self.nfa.atoms)
-        evaluation = EventEvaluation(store.row, known)
-        bits = self.layout.bits(events)
-        answers = [0] * events.num_rows if bits is None else as_integers(bits)
-        at = -1
-        moments = zip(self.layout.times_ms(events).tolist(), answers, strict=True)
-        for at, (time, holding) in enumerate(moments):
-            yield from ((at, time, payload) for payload in runs.advance(time))
-            evaluation.begin(at, time, holding)
-            found = runs.process(at, time, evaluation, partial(store.fields, at))
-            yield from ((at, time, payload) for payload in found)
-        yield from ((at, None, payload) for payload in runs.advance(MAX_WATERMARK))
+
+@contextmanager
+def _naming_keys(layout: Layout, table: pa.Table, matches: PatternMatches) -> Iterator[None]:
+    """Let errors say at which key they occurred."""
+    try:
+        yield
+    except CepRuntimeError as error:
+        row = int(matches.events.bounds[matches.failed])
+        raise error.at_key(KeyText(layout, table, row)) from error.__cause__
 
 
 @attrs.frozen(eq=False)
@@ -87,30 +78,28 @@ class PatternEndingsTask:
         Where things are in the input.
     rows : EndingRows
         What is wanted of the matches that an event completes.
+    variables : tuple of str
+        The stages that take events.
     """
 
     pattern: Pattern
     layout: Layout
     rows: EndingRows
+    variables: tuple[str, ...]
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield a row for each event, or end of a window, that completes matches."""
-        nfa = NFACompiler.compile(self.pattern, False)
-        keyed = _KeyedRuns(nfa, self.layout)
-        with running(self.layout.pattern) as context, opened(nfa, context, "a condition"):
-            for events in whole_keys(batches, self.layout):
-                runs = keyed.of(events, lambda own: self.rows.payloads(own, nfa.stages))
-                for own, _, ended in runs:
-                    endings = list(self._endings(ended))
-                    if endings:
-                        yield from self.rows.table(own, endings).to_batches()
-
-    def _endings(self, ended: Iterator[Ended]) -> Iterator[Ending]:
-        by_event: dict[tuple[int, int | None], list[Any]] = {}
-        for at, time, payload in ended:
-            by_event.setdefault((at, time), []).append(payload)
-        for (at, time), carried in by_event.items():
-            yield at, time, self.rows.ending(carried)
+        nfa, layout = NFACompiler.compile(self.pattern, False), self.layout
+        with running(layout.pattern) as context, opened(nfa, context, "a condition"):
+            pattern = CompressiblePattern.of(nfa, layout.expressions, self.variables)
+            keyed = _KeyedMatches(pattern, layout)
+            for events in whole_keys(batches, layout):
+                table = events.combine_chunks()
+                matches, _ = keyed.of(table)
+                with _naming_keys(layout, table, matches):
+                    endings = dated(self.rows.asked(table)(matches), matches.events)
+                    while part := list(islice(endings, _MOST_ROWS)):
+                        yield from self.rows.table(table, part).to_batches()
 
 
 @attrs.frozen(eq=False)
@@ -137,27 +126,32 @@ class PatternListTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the matches of a partition as rows."""
-        nfa = NFACompiler.compile(self.pattern, False)
-        keyed = _KeyedRuns(nfa, self.layout)
+        nfa, layout = NFACompiler.compile(self.pattern, False), self.layout
         with (
-            running(self.layout.pattern) as context,
+            running(layout.pattern) as context,
             opened(nfa, context, "a condition"),
             opened(self.consumer, context, "a function"),
         ):
-            for events in whole_keys(batches, self.layout):
-                for _, store, ended in keyed.of(events, lambda _: NodePayloads()):
-                    for found in self._found(nfa, ended):
-                        yield from to_batches(self.consumer, self.consumer.consume(found, store))
+            keyed = _KeyedMatches(CompressiblePattern.of(nfa, layout.expressions, ()), layout)
+            for events in whole_keys(batches, layout):
+                table = events.combine_chunks()
+                matches, store = keyed.of(table)
+                with _naming_keys(layout, table, matches):
+                    for found in self._found(nfa, matches):
+                        consumed = self.consumer.consume(found, store)
+                        yield from to_batches(self.consumer, consumed)
 
-    def _found(self, nfa: NFA, ended: Iterator[Ended]) -> Iterator[Any]:
-        results = Results(nfa.stages, False)
-        ways = ((time, way) for _, time, root in ended for way in paths(root))
-        for time, way in islice(ways, self.limit):
-            match: dict[str, list[int]] = {}
-            for stage, at in way:
-                match.setdefault(nfa.stages[stage], []).append(at)
-            results.match(None, MAX_WATERMARK if time is None else time, match)
-            if len(results) >= MOST_RESULTS:
+    def _found(self, nfa: NFA, matches: PatternMatches) -> Iterator[Any]:
+        for key in range(len(matches.events.bounds) - 1):
+            results = Results(nfa.stages, False)
+            ended = dated(matches.ended(key, NodePayloads()), matches.events)
+            ways = ((time, way) for _, time, (root,) in ended for way in paths(root))
+            for time, way in islice(ways, self.limit):
+                match: dict[str, list[int]] = {}
+                for stage, at in way:
+                    match.setdefault(nfa.stages[stage], []).append(at)
+                results.match(None, MAX_WATERMARK if time is None else time, match)
+                if len(results) >= MOST_RESULTS:
+                    yield results.take()
+            if len(results):
                 yield results.take()
-        if len(results):
-            yield results.take()

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 import attrs
 import pyarrow as pa
 
+from pyflinkcep.evaluation.compressed_patterns import CompressiblePattern
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.pattern import Pattern
@@ -63,14 +64,18 @@ class EndingsPlan(StreamPlan):
     ----------
     rows : EndingRows
         What is wanted of the matches that an event completes.
+    variables : tuple of str
+        The stages that take events.
     """
 
     rows: EndingRows
+    variables: tuple[str, ...]
 
     def task(self, context: RuntimeContext) -> StreamTask:
         """Return the plan ready to run."""
         task = StreamTask(self, context)
-        task.matcher = PatternEndingMatcher(task.nfa, self.layout, self.rows)
+        pattern = CompressiblePattern.of(task.nfa, self.layout.expressions, self.variables)
+        task.matcher = PatternEndingMatcher(pattern, self.layout, self.rows)
         return task
 
 

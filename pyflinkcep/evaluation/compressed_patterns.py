@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matches of a pattern without a skip strategy, counted, aggregated or as nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import attrs
+
+from pyflinkcep.compact.counting import CountPayloads, Measure, Total
+from pyflinkcep.compact.nodes import Node, NodePayloads
+from pyflinkcep.compact.pattern_runs import PatternRuns, refuse_incompressible
+from pyflinkcep.evaluation.sequences import Ended, MeasuredValues, added
+from pyflinkcep.evaluation.sums import Asked, Exact, Weighed, weighed_totals
+from pyflinkcep.expressions.codegen import MatchFunctions, generated
+from pyflinkcep.expressions.program import CompiledExpressions
+from pyflinkcep.kernel.pattern_counting import KernelPatternCounter, KeyedEvents
+from pyflinkcep.nfa import NFA, EventEvaluation
+from pyflinkcep.nfa.atoms import known_bits
+from pyflinkcep.nfa.runs import Payloads
+
+__all__ = ["CompressiblePattern", "EventViews", "PatternMatches"]
+
+
+@attrs.frozen(eq=False)
+class EventViews:
+    """
+    Events as conditions see them, by their position.
+
+    Attributes
+    ----------
+    row : callable
+        Returns an event as users' functions see it.
+    fields : callable
+        Returns what match expressions read of an event.
+    columns : tuple
+        The same of all events; see :meth:`Kernel.set_events`.
+    answers : callable
+        Returns for each event the bits of conditions known beforehand, as one integer.
+    """
+
+    row: Callable[[int], Any]
+    fields: Callable[[int], Sequence[Any]]
+    columns: tuple[Any, ...]
+    answers: Callable[[], Sequence[int]]
+
+
+@attrs.frozen(eq=False)
+class CompressiblePattern:
+    """
+    A pattern whose matches can be compressed.
+
+    Attributes
+    ----------
+    nfa : NFA
+        The pattern.
+    expressions : CompiledExpressions or None
+        What its match expressions need.
+    functions : MatchFunctions or None
+        The expressions.
+    variables : tuple of str
+        The stages that take events; nodes have their numbers.
+    counter : KernelPatternCounter or None
+        The pattern in the kernel; None if the plain path must count.
+    """
+
+    nfa: NFA
+    expressions: CompiledExpressions | None
+    functions: MatchFunctions | None
+    variables: tuple[str, ...]
+    counter: KernelPatternCounter | None
+
+    @classmethod
+    def of(
+        cls, nfa: NFA, expressions: CompiledExpressions | None, variables: tuple[str, ...]
+    ) -> CompressiblePattern:
+        """
+        Return a pattern, ready to run.
+
+        Raises
+        ------
+        NotSupportedError
+            If the pattern's matches cannot be compressed.
+        """
+        refuse_incompressible(nfa)
+        functions = None if expressions is None else generated(expressions)
+        counter = KernelPatternCounter.of(nfa, expressions)
+        return cls(nfa, expressions, functions, variables, counter)
+
+    def nodes(self) -> Payloads:
+        """Return what makes nodes of partial matches, with the numbers of the variables."""
+        places = {name: number for number, name in enumerate(self.variables)}
+        return _NodesOfStages([places.get(stage, -1) for stage in self.nfa.stages])
+
+
+class _NodesOfStages(NodePayloads):
+    """Nodes with the numbers of variables in place of those of a pattern's stages."""
+
+    def __init__(self, variables: Sequence[int]) -> None:
+        self._variables = variables
+
+    def begun(self, component: int, at: int) -> Node:
+        return self._variables[component], at, None
+
+    def taken(self, payload: Node, component: int, at: int) -> Node:
+        return self._variables[component], at, payload
+
+
+@attrs.define(eq=False)
+class PatternMatches:
+    """
+    The matches of a pattern on the events of keys.
+
+    A place is the position of the event that completes matches; of those that end with the
+    watermark, at no event's time, the negative of the position after the key's last event.
+
+    Attributes
+    ----------
+    pattern : CompressiblePattern
+        The pattern.
+    events : KeyedEvents
+        The events.
+    views : EventViews
+        The events as conditions see them.
+    begun, deadline : int or None, epoch milliseconds
+        Once matches were asked for: when the first partial match still alive of the last key
+        began, and when the first window of one ends.
+    failed : int
+        The number of the key that an error came from.
+    """
+
+    pattern: CompressiblePattern
+    events: KeyedEvents
+    views: EventViews
+    begun: int | None = None
+    deadline: int | None = None
+    failed: int = 0
+    _answers: Sequence[int] | None = attrs.field(default=None, init=False)
+
+    def totals_by_event(self, measures: Sequence[MeasuredValues]) -> Iterator[Ended]:
+        """Yield where matches end, their number, and of the measures' totals what is wanted."""
+        exact = [Exact.of(values) for _, values, _ in measures]
+        own: list[Asked] = [
+            (self.pattern.nfa.stages.index(stage), e.values, function)
+            for (stage, _, function), e in zip(measures, exact, strict=True)
+        ]
+        found = self._weighed(own)
+        for at, count, totals in self._counted(own) if found is None else found:
+            yield at, count, tuple(e.total(t) for e, t in zip(exact, totals, strict=True))
+
+    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
+        """Yield where matches end, and their nodes."""
+        for at, ended in groupby(self._all_ended(self.pattern.nodes()), itemgetter(0)):
+            yield at, [node for _, node in ended]
+
+    def _weighed(self, measures: Sequence[Asked]) -> Iterator[Ended] | None:
+        """Return the numbers and totals by the kernel; None if it cannot."""
+        size = len(self.events.times)
+        weighed = [Weighed.of(asked, True, size) for asked in measures]
+        if self.pattern.counter is None or any(measure is None for measure in weighed):
+            return None
+        known = [measure for measure in weighed if measure is not None]
+        return self._by_kernel(self.pattern.counter, known)
+
+    def _by_kernel(
+        self, counter: KernelPatternCounter, measures: Sequence[Weighed]
+    ) -> Iterator[Ended]:
+        kernel, counting = counter.kernel, counter.over(self.events)
+        kernel.set_events(self.views.row, 0, len(self.events.times), self.views.columns)
+        try:
+            yield from weighed_totals(counting, measures)
+        finally:
+            self.failed = kernel.failed
+        if counting.last is not None:
+            self.begun, self.deadline = counting.last.begun, counting.last.deadline
+
+    def _counted(self, measures: Sequence[Asked]) -> Iterator[Ended]:
+        """Yield the numbers and totals by merged partial matches."""
+        payloads = CountPayloads([Measure(stage, values) for stage, values, _ in measures])
+        for at, ended in groupby(self._all_ended(payloads), itemgetter(0)):
+            counted: Iterator[tuple[int, int, tuple[Total, ...]]]
+            counted = ((at, *payload) for _, payload in ended)
+            yield at, *added(counted, len(measures))
+
+    # --- partial matches
+
+    def _all_ended(self, payloads: Payloads) -> Iterator[tuple[int, Any]]:
+        for key in range(len(self.events.bounds) - 1):
+            yield from self.ended(key, payloads)
+
+    def ended(self, key: int, payloads: Payloads) -> Iterator[tuple[int, Any]]:
+        """Yield where matches of a key end, and what they carry, each when it is asked for."""
+        self.failed = key
+        pattern, events = self.pattern, self.events
+        runs = PatternRuns(pattern.nfa, payloads, pattern.expressions, pattern.functions)
+        start, end = events.bounds[key : key + 2].tolist()
+        since = start + events.held
+        for at, payload in self._shown(runs, start, end):
+            if at >= since:
+                yield at, payload
+        if since == end:
+            self._pass_again(runs)
+        joins = end > start and int(events.times[end - 1]) == events.watermark
+        for payload in runs.advance(events.watermark):
+            yield end - 1 if joins else -end, payload
+        self.begun, self.deadline = runs.earliest_start(), runs.deadline()
+
+    def _shown(self, runs: PatternRuns, start: int, end: int) -> Iterator[tuple[int, Any]]:
+        """Show a key's events; yield what ends with each, what was shown before included."""
+        evaluation = EventEvaluation(self.views.row, known_bits(self.pattern.nfa.atoms))
+        times = self.events.times[start:end].tolist()
+        if self._answers is None:
+            self._answers = self.views.answers()
+        answers, before = self._answers, None
+        for at, time in enumerate(times, start):
+            if at == start + self.events.held:
+                self._pass_again(runs)
+            if time != before:  # once for a time, as CepOperator has it
+                yield from ((at, payload) for payload in runs.advance(time))
+            evaluation.begin(at, time, answers[at])
+            found = runs.process(at, time, evaluation, partial(self.views.fields, at))
+            yield from ((at, payload) for payload in found)
+            before = time
+
+    def _pass_again(self, runs: PatternRuns) -> None:
+        """Let the time before the new events pass, and forget what ends by it."""
+        if self.events.before is not None:
+            for _ in runs.advance(self.events.before):
+                pass

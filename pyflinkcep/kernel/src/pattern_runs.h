@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The partial matches of a pattern, equal ones merged. */
+#ifndef PYFLINKCEP_PATTERN_RUNS_H
+#define PYFLINKCEP_PATTERN_RUNS_H
+
+#include "kernel.h"
+#include "merged.h"
+
+typedef struct {
+    Kernel *kernel;
+    Live *live;    /* by state what tells runs apart */
+    Value *known;  /* room for it */
+    RunList *alive; /* by state */
+    RunTable table, fresh; /* those alive, those that the event at hand made */
+    RunList made;
+    Starts starts; /* without a window all runs count as of one start */
+    Weighing weighing;
+    Ended now; /* with the event at hand, or with time */
+} PatternRuns;
+
+int pattern_runs_open(PatternRuns *runs, Kernel *kernel, PyObject *live);
+void pattern_runs_close(PatternRuns *runs);
+void pattern_runs_clear(PatternRuns *runs);
+int pattern_runs_advance(PatternRuns *runs, int64_t time);
+int pattern_runs_show(PatternRuns *runs);
+bool pattern_runs_begun(const PatternRuns *runs, int64_t *time);
+bool pattern_runs_deadline(const PatternRuns *runs, int64_t *deadline);
+
+#endif
