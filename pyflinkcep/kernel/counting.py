@@ -13,7 +13,7 @@ from pyflinkcep.eventlists.columns import column_of
 from pyflinkcep.expressions.program import Code, Function, Op, Slot, Type
 from pyflinkcep.kernel.bridge import compiled_module
 from pyflinkcep.kernel.memory import naming_memory_errors
-from pyflinkcep.kernel.sequences import SequenceEvents, is_for_the_kernel, query_spec
+from pyflinkcep.kernel.sequences import SequenceEvents, has_bits, query_spec
 from pyflinkcep.nfa.sase_compiler import Asked, SaseAutomaton
 from pyflinkcep.sase.model import Strategy
 from pyflinkcep.sase.table import EventTable
@@ -61,7 +61,7 @@ class KernelCounter:
             Whether runs of a rising loop are counted by its order, which says nothing of weights.
         """
         module = compiled_module()
-        if module is None or not is_for_the_kernel(automaton):
+        if module is None or not _can_count(automaton):
             return None
         try:
             with naming_memory_errors(_COUNTING):
@@ -134,6 +134,14 @@ class PartitionCounts:
             yield self.positions[place], count, weight
 
 
+def _can_count(automaton: SaseAutomaton) -> bool:
+    """Whether runs may be told by numbers: no negated component at an end looks at others."""
+    between = range(1, automaton.size)
+    return has_bits(automaton) and all(
+        part.gap in between or part.asked.joint is None for part in automaton.negatives
+    )
+
+
 def _made(
     module: Any, automaton: SaseAutomaton, events: SequenceEvents, rising: EventTable | None
 ) -> Any:
@@ -174,7 +182,8 @@ def rise_of(automaton: SaseAutomaton, component: int) -> Rise | None:
         return None
     if automaton.leave[component].joint is not None:
         return None
-    if any(part.gap == component + 1 <= last for part in automaton.negatives):
+    negatives = automaton.negatives
+    if any(part.asked.joint is not None or part.gap == component + 1 <= last for part in negatives):
         return None
     rise = _inequality(automaton.take[component].codes[1])
     if rise is None:

@@ -12,7 +12,7 @@ import numpy as np
 from pyflinkcep.compact.arrays import MatchArrays
 from pyflinkcep.kernel.bridge import compiled_module
 from pyflinkcep.kernel.memory import naming_memory_errors
-from pyflinkcep.kernel.sequences import SequenceEvents, is_for_the_kernel, query_spec
+from pyflinkcep.kernel.sequences import SequenceEvents, has_bits, query_spec
 from pyflinkcep.nfa.sase_compiler import SaseAutomaton
 from pyflinkcep.sase.table import EventTable
 
@@ -41,7 +41,7 @@ class KernelLister:
     @classmethod
     def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelLister | None:
         """Return the lister of a query; None if the plain path must do."""
-        if compiled_module() is None or not is_for_the_kernel(automaton):
+        if compiled_module() is None or not has_bits(automaton):
             return None
         try:
             with naming_memory_errors(_LISTING):

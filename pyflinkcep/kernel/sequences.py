@@ -18,14 +18,7 @@ from pyflinkcep.nfa.sase_compiler import Asked, SaseAutomaton
 from pyflinkcep.sase.model import Strategy
 from pyflinkcep.sase.table import Coded, EventTable
 
-__all__ = [
-    "SequenceEvents",
-    "as_array",
-    "has_bits",
-    "is_for_the_kernel",
-    "joined",
-    "query_spec",
-]
+__all__ = ["SequenceEvents", "as_array", "has_bits", "joined", "query_spec"]
 
 _STRATEGIES = (
     Strategy.STRICT_CONTIGUITY,
@@ -42,11 +35,6 @@ _MOST_BITS = 62
 def has_bits(automaton: SaseAutomaton) -> bool:
     """Whether there is a bit for each component, and for each negated one."""
     return max(automaton.size, len(automaton.negatives)) <= _MOST_BITS
-
-
-def is_for_the_kernel(automaton: SaseAutomaton) -> bool:
-    """Whether the kernel can run many runs at once: no negated component looks at other events."""
-    return has_bits(automaton) and all(part.asked.joint is None for part in automaton.negatives)
 
 
 def query_spec(automaton: SaseAutomaton) -> tuple[Any, ...]:

@@ -182,7 +182,9 @@ def test_every_allocation_of_queries(what: str) -> None:
         return [*found.totals_by_event(measures)]
 
     def lists() -> Any:
-        query = "PATTERN SEQ(A a, B+ b[], ~(C n), B c) WHERE b[i].x = b[i-1].x WITHIN 30"
+        query = (
+            "PATTERN SEQ(A a, B+ b[], ~(C n), B c) WHERE b[i].x = b[i-1].x AND n.y < c.y WITHIN 30"
+        )
         return list(query_matches(query_of(query), table, "nfa", "all"))
 
     def searches() -> Any:

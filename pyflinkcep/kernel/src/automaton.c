@@ -26,6 +26,7 @@ static bool ask_negatives(Automaton *automaton, Py_ssize_t at, int64_t handle) {
             automaton->absents &= ~((int64_t)1 << n);
             continue;
         }
+        if (negative->joint.size > 0) continue; /* up to what a run has taken */
         if (negative->gap == 0)
             bars = true;
         else if (negative->gap < automaton->component_count)

@@ -118,6 +118,7 @@ static int find_barred_after(Counter *counter) {
 /* Begin with the events of a partition. */
 int counter_begin(Counter *counter) {
     counter->barred_time = INT64_MIN;
+    if (sequence_find_candidates(&counter->sequence) < 0) return -1;
     return counter->sequence.automaton.waits_for_end ? find_barred_after(counter) : 0;
 }
 

@@ -26,12 +26,13 @@ static int merge(Sequence *sequence, Run *run, const Run *equal) {
 
 static int complete(Sequence *sequence, const Run *runs, bool takes, Py_ssize_t at) {
     Lister *lister = sequence->owner;
-    (void)at;
+    int64_t until = lister_first_forbidden(lister, at, runs->tally);
+    if (until <= lister->head) return 0;
     Completed *ended =
         reserve(lister->ended, &lister->ended_room, lister->ended_size + 1, sizeof(Completed));
     if (ended == NULL) return -1;
     lister->ended = ended;
-    ended[lister->ended_size++] = (Completed){runs->way, takes};
+    ended[lister->ended_size++] = (Completed){runs->way, takes, until};
     return 0;
 }
 
@@ -74,10 +75,6 @@ int lister_event(Lister *lister, int64_t at) {
     if (sequence_settle(sequence, (Py_ssize_t)at) < 0) return -1;
     const uint8_t *ends = lister->ends.items;
     if (ends != NULL && !ends[at]) lister->ended_size = 0;
-    if (lister->ended_size > 0) {
-        lister->walk.head = lister->head;
-        lister->walk.until = lister_first_forbidden(lister, at);
-    }
     return 0;
 }
 
@@ -88,9 +85,11 @@ static int walk_ended(Lister *lister, Py_ssize_t *length) {
     Completed ended = lister->ended[--lister->ended_size];
     Py_ssize_t last = lister->sequence.automaton.component_count - 1;
     WayEvent event = {lister->at - 1, (int32_t)last};
+    lister->walk.head = lister->head;
+    lister->walk.until = ended.until;
     if (walk_begin(&lister->walk, &lister->ways, ended.way, ended.adds_event ? &event : NULL) < 0)
         return -1;
-    *length = ended.way == NO_WAY && event.at < lister->walk.until;
+    *length = ended.way == NO_WAY && event.at < ended.until;
     return 0;
 }
 
@@ -139,6 +138,7 @@ int64_t lister_earliest(Lister *lister) {
 /* Begin with the events of a partition. */
 int lister_begin(Lister *lister) {
     lister->at = lister->head = lister->swept = 0;
+    if (sequence_find_candidates(&lister->sequence) < 0) return -1;
     return lister_find_barred(lister);
 }
 

@@ -10,6 +10,7 @@
 typedef struct {
     int64_t way; /* NO_WAY where a match is one event */
     bool adds_event; /* whether the event at hand comes after the way's last one */
+    int64_t until; /* the first position that may not be their start */
 } Completed;
 
 typedef struct {
@@ -28,7 +29,7 @@ typedef struct {
 
 /* lister_ends.c */
 int lister_find_barred(Lister *lister);
-int64_t lister_first_forbidden(const Lister *lister, int64_t at);
+int64_t lister_first_forbidden(const Lister *lister, int64_t at, const Tally *tally);
 
 /* lister.c */
 extern const Payloads lister_payloads;

@@ -2,11 +2,15 @@
 /* Negated events before and after matches. Mirror: before_first and after_last in nfa/track.py. */
 #include "lister.h"
 
+static bool is_plain(const Negative *negative, int32_t gap) {
+    return negative->gap == gap && negative->joint.size == 0;
+}
+
 static bool is_negated(const Automaton *automaton, Py_ssize_t at, int32_t gap) {
     int64_t absents = bits_of(&automaton->stream, automaton->stream.absents, at);
     for (Py_ssize_t n = 0; absents >> n != 0; n++) {
         const Negative *negative = &automaton->negatives[n];
-        if (has_bit(absents, n) && negative->gap == gap &&
+        if (has_bit(absents, n) && is_plain(negative, gap) &&
             automaton_holds(automaton, &negative->alone, NULL, automaton_handle(automaton, at)))
             return true;
     }
@@ -15,7 +19,7 @@ static bool is_negated(const Automaton *automaton, Py_ssize_t at, int32_t gap) {
 
 static bool has_negative(const Automaton *automaton, int32_t gap) {
     for (Py_ssize_t n = 0; n < automaton->negative_count; n++)
-        if (automaton->negatives[n].gap == gap) return true;
+        if (is_plain(&automaton->negatives[n], gap)) return true;
     return false;
 }
 
@@ -51,14 +55,47 @@ static int64_t position_of(const Lister *lister, int64_t time, int64_t end) {
     return low;
 }
 
+/* Return the start from which on an event that follows a match is in its window. */
+static int64_t reached_by(const Lister *lister, int64_t at, int64_t until) {
+    const Automaton *automaton = &lister->sequence.automaton;
+    int64_t time = automaton->stream.times[at], latest;
+    if (subtract_overflows(time, automaton->window, &latest)) latest = INT64_MIN;
+    return position_of(lister, latest, until);
+}
+
+/* The same as lister_first_forbidden, by the candidates of one component that looks at the match. */
+static int64_t first_struck(
+    const Lister *lister, int32_t negative, int64_t at, int64_t until, const Tally *tally) {
+    const Automaton *automaton = &lister->sequence.automaton;
+    const Negative *own = &automaton->negatives[negative];
+    const Candidates *candidates = &lister->sequence.candidates[negative];
+    bool is_first = own->gap == 0;
+    int64_t from = is_first ? lister->head : at + 1;
+    int64_t i = sequence_candidates_to(&lister->sequence, negative, from);
+    for (; i < candidates->size; i++) {
+        int64_t place = candidates->items[i];
+        int64_t start = is_first ? place + 1 : reached_by(lister, place, until);
+        if (start >= until) break;
+        int64_t handle = automaton_handle(automaton, (Py_ssize_t)place);
+        if (automaton_holds(automaton, &own->joint, tally, handle)) return start;
+    }
+    return until;
+}
+
 /* Return the start from which on a negated event forbids a match that ends with an event. */
-int64_t lister_first_forbidden(const Lister *lister, int64_t at) {
-    const Stream *stream = &lister->sequence.automaton.stream;
-    int64_t until = at + 1, latest;
+int64_t lister_first_forbidden(const Lister *lister, int64_t at, const Tally *tally) {
+    const Automaton *automaton = &lister->sequence.automaton;
+    int64_t until = at + 1;
+    if (!automaton->minds_position) return until;
     if (lister->barred_before != NULL && lister->barred_before[lister->head] < at)
         until = lister->barred_before[lister->head] + 1;
-    if (lister->barred_after == NULL || lister->barred_after[at + 1] == stream->size) return until;
-    int64_t time = stream->times[lister->barred_after[at + 1]];
-    if (subtract_overflows(time, lister->sequence.automaton.window, &latest)) latest = INT64_MIN;
-    return position_of(lister, latest, until);
+    if (lister->barred_after != NULL && lister->barred_after[at + 1] < automaton->stream.size)
+        until = reached_by(lister, lister->barred_after[at + 1], until);
+    for (int32_t n = 0; n < automaton->negative_count; n++) {
+        const Negative *negative = &automaton->negatives[n];
+        bool is_at_end = negative->gap == 0 || negative->gap == automaton->component_count;
+        if (negative->joint.size > 0 && is_at_end)
+            until = first_struck(lister, n, at, until, tally);
+    }
+    return until;
 }

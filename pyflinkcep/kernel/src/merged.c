@@ -26,10 +26,31 @@ static uint64_t value_hash(uint64_t hash, Value value) {
     return mixed(hash, word + value.kind);
 }
 
+static uint64_t spans_hash(uint64_t hash, const Spans *spans) {
+    for (Py_ssize_t i = 0; spans != NULL && i < spans->size; i++) {
+        const Span *span = &spans->items[i];
+        hash = mixed(
+            mixed(mixed(hash, (uint64_t)span->negative), (uint64_t)span->low),
+            (uint64_t)span->high);
+    }
+    return hash;
+}
+
+static bool spans_equal(const Spans *one, const Spans *other) {
+    if (one == NULL || other == NULL) return one == other;
+    if (one->size != other->size) return false;
+    for (Py_ssize_t i = 0; i < one->size; i++) {
+        const Span *a = &one->items[i], *b = &other->items[i];
+        if (a->negative != b->negative || a->low != b->low || a->high != b->high) return false;
+    }
+    return true;
+}
+
 /* Find the place of a run by its state and the values that it goes on with. */
 void run_identify(Run *run, const Value *known, Py_ssize_t size) {
     uint64_t state = (uint64_t)run->state << 8 | (uint64_t)run->mode << 1 | run->is_marked;
     run->hash = mixed(mixed(0x51ED27, state), (uint64_t)run->previous);
+    run->hash = spans_hash(run->hash, run->spans);
     for (Py_ssize_t i = 0; i < size; i++) run->hash = value_hash(run->hash, known[i]);
 }
 
@@ -57,7 +78,7 @@ Run *table_find(const RunTable *table, const Run *like, const Live *live, const 
     for (; run != NULL; run = run->next)
         if (run->hash == like->hash && run->state == like->state && run->mode == like->mode &&
             run->is_marked == like->is_marked && run->previous == like->previous &&
-            knows(run, live, known))
+            spans_equal(run->spans, like->spans) && knows(run, live, known))
             return run;
     return NULL;
 }
@@ -134,6 +155,7 @@ void list_free(RunList *list) {
 void run_free(Run *run) {
     if (run == NULL) return;
     tally_free(run->tally);
+    release_memory(run->spans);
     counts_free(&run->counts);
     counts_free(&run->weights);
     release_memory(run);

@@ -8,6 +8,19 @@
 
 /* --- merged.c */
 
+enum { OPEN = -1 };
+
+/* Of a query: candidates of a negated component that may still forbid a match, by their number. */
+typedef struct {
+    int32_t negative;
+    int64_t low, high; /* from the first up to, not including, the last; OPEN if more may come */
+} Span;
+
+typedef struct {
+    Py_ssize_t size;
+    Span items[];
+} Spans;
+
 /* Runs in one state that differ in nothing that matters. */
 typedef struct Run {
     struct Run *next; /* of those with the same place by hash */
@@ -20,6 +33,7 @@ typedef struct Run {
                          pattern: a slot has overflowed */
     int64_t begun;    /* of a pattern: the time of the first event of the first of them */
     int64_t previous; /* of a pattern: the time of the last event, if windows look at that */
+    Spans *spans;     /* of a query; NULL for none */
     Counts counts;
     Counts weights; /* of what is weighed, the sum over the runs or the greatest */
     int64_t way;    /* in place of numbers how they came, if matches are listed */

@@ -12,11 +12,21 @@ static const Live *live_of(const Sequence *sequence, const Run *run) {
 
 /* --- runs that an event makes */
 
+static int keep_spans(Run *run, const Spans *spans) {
+    if (spans == NULL) return 0;
+    run->spans = allocate(sizeof(Spans) + (size_t)spans->size * sizeof(Span));
+    if (run->spans == NULL) return -1;
+    run->spans->size = spans->size;
+    for (Py_ssize_t i = 0; i < spans->size; i++) run->spans->items[i] = spans->items[i];
+    return 0;
+}
+
 /* Return the run that those with a tally become when they take an event for a component. */
 static Run *fresh_run(Sequence *sequence, const Tally *before, int32_t component, int64_t handle) {
     const Values *values = &sequence->automaton.values;
     bool loops = sequence->automaton.components[component].loops;
     Run like = {.state = component, .mode = loops ? LOOPING : WAITING, .way = -1};
+    if (sequence->is_judging && sequence->passed->size > 0) like.spans = sequence->passed;
     const Live *live = live_of(sequence, &like);
     for (Py_ssize_t i = 0; i < live->size; i++)
         sequence->known[i] = tally_slot_after(values, before, component, handle, live->slots[i]);
@@ -27,19 +37,28 @@ static Run *fresh_run(Sequence *sequence, const Tally *before, int32_t component
     run = allocate(sizeof(Run));
     if (run == NULL) return NULL;
     *run = like;
+    run->spans = NULL;
     if (values->slot_count > 0) run->tally = tally_after(values, before, component, handle);
-    if ((values->slot_count > 0 && run->tally == NULL) || list_put(&sequence->made, run) < 0) {
+    if ((values->slot_count > 0 && run->tally == NULL) || keep_spans(run, like.spans) < 0 ||
+        list_put(&sequence->made, run) < 0) {
         run_free(run);
         return NULL;
     }
     return table_put(&sequence->fresh, run) < 0 ? NULL : run;
 }
 
+/* Whether runs that have taken an event for a component cannot take another. */
+static bool ends_with(const Automaton *automaton, Py_ssize_t component) {
+    return component + 1 == automaton->component_count && !automaton->components[component].loops;
+}
+
 /* Let runs take an event for a component. */
 int sequence_take(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at) {
     const Automaton *automaton = &sequence->automaton;
-    if (component + 1 == automaton->component_count && !automaton->components[component].loops)
+    if (!sequence->is_judging && ends_with(automaton, component))
         return sequence->payloads->complete(sequence, runs, true, at);
+    int may = sequence->is_judging ? sequence_pass(sequence, runs, component, at) : 1;
+    if (may <= 0) return may;
     Run *run = fresh_run(sequence, runs->tally, component, automaton_handle(automaton, at));
     return run == NULL ? -1 : sequence->payloads->add(sequence, run, runs, at);
 }
@@ -124,24 +143,27 @@ static int put(Sequence *sequence, Run *run) {
     return status;
 }
 
-/* Let the runs that an event made complete, and go on. */
-int sequence_settle(Sequence *sequence, Py_ssize_t at) {
+/* Let a run that an event made complete, and go on; it is given away. */
+static int settle(Sequence *sequence, Run *run, Py_ssize_t at) {
     const Automaton *automaton = &sequence->automaton;
     Py_ssize_t last = automaton->component_count - 1;
     const Program *leave = &automaton->components[last].leave;
-    for (Py_ssize_t i = 0; i < sequence->made.size; i++)
-        table_remove(&sequence->fresh, sequence->made.items[i]);
-    while (sequence->made.size > 0) {
-        Run *run = sequence->made.items[--sequence->made.size];
-        bool completes = run->state == last && automaton_holds(automaton, leave, run->tally, 0);
-        if (completes && sequence->payloads->complete(sequence, run, false, at) < 0) {
-            run_free(run);
-            return -1;
-        }
-        if (put(sequence, run) < 0) return -1;
-    }
-    while (sequence->moved.size > 0)
-        if (put(sequence, sequence->moved.items[--sequence->moved.size]) < 0) return -1;
+    bool completes = run->state == last && automaton_holds(automaton, leave, run->tally, 0) &&
+                     !sequence_is_forbidden(sequence, run);
+    int status = completes ? sequence->payloads->complete(sequence, run, false, at) : 0;
+    if (status == 0 && !ends_with(automaton, run->state)) return put(sequence, run);
+    run_free(run);
+    return status;
+}
+
+/* Let the runs that an event made complete, and go on. */
+int sequence_settle(Sequence *sequence, Py_ssize_t at) {
+    RunList *made = &sequence->made, *moved = &sequence->moved;
+    for (Py_ssize_t i = 0; i < made->size; i++) table_remove(&sequence->fresh, made->items[i]);
+    while (made->size > 0)
+        if (settle(sequence, made->items[--made->size], at) < 0) return -1;
+    while (moved->size > 0)
+        if (put(sequence, moved->items[--moved->size]) < 0) return -1;
     return 0;
 }
 
@@ -168,9 +190,17 @@ int sequence_read(Sequence *sequence, PyObject *args, const Payloads *payloads, 
     if (automaton_read(automaton, args) < 0) return -1;
     for (Py_ssize_t c = 0; c < automaton->component_count; c++)
         sequence->is_restless |= automaton_is_restless(automaton, c);
+    for (Py_ssize_t n = 0; n < automaton->negative_count; n++)
+        sequence->is_judging |= automaton->negatives[n].joint.size > 0;
     sequence->alive = allocate_zeros(automaton->component_count, sizeof(RunList));
     sequence->known = allocate_zeros(automaton->values.slot_count, sizeof(Value));
-    return sequence->alive != NULL && sequence->known != NULL ? 0 : -1;
+    sequence->candidates = allocate_zeros(automaton->negative_count, sizeof(Candidates));
+    size_t room = (size_t)automaton->negative_count * sizeof(Span);
+    sequence->passed = allocate(sizeof(Spans) + room);
+    return sequence->alive != NULL && sequence->known != NULL && sequence->candidates != NULL &&
+                   sequence->passed != NULL
+               ? 0
+               : -1;
 }
 
 /* Forget all runs. */
@@ -182,6 +212,7 @@ void sequence_clear(Sequence *sequence) {
     list_free(&sequence->moved);
     table_free(&sequence->table);
     table_free(&sequence->fresh);
+    sequence_forget_candidates(sequence);
 }
 
 void sequence_free(Sequence *sequence) {
@@ -189,4 +220,6 @@ void sequence_free(Sequence *sequence) {
     automaton_free(&sequence->automaton);
     release_memory(sequence->alive);
     release_memory(sequence->known);
+    release_memory(sequence->candidates);
+    release_memory(sequence->passed);
 }

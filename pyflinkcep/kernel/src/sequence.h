@@ -22,18 +22,28 @@ typedef struct {
     int (*complete)(Sequence *sequence, const Run *runs, bool takes, Py_ssize_t at);
 } Payloads;
 
+/* The positions of the candidates of a negated component, in the order of events. */
+typedef struct {
+    int64_t *items;
+    Py_ssize_t size, room;
+} Candidates;
+
 struct Sequence {
     Automaton automaton;
     const Payloads *payloads;
     void *owner; /* for the payloads */
     bool is_restless; /* whether events that the query does not name matter to runs */
+    bool is_judging; /* whether negated components look at what runs have taken */
     Value *known; /* room for what tells runs apart */
+    Spans *passed; /* room for those of a run */
     /* of the partition at work */
     RunList *alive; /* by component */
     RunTable table, fresh; /* those alive, those that the event at hand made */
     RunList made, moved;
+    Candidates *candidates; /* by negated component, of those that look at what runs have taken */
 };
 
+/* sequence.c */
 int sequence_read(Sequence *sequence, PyObject *args, const Payloads *payloads, void *owner);
 bool sequence_concerns(const Sequence *sequence, Py_ssize_t at);
 int64_t sequence_awaited(const Sequence *sequence);
@@ -43,5 +53,12 @@ int sequence_settle(Sequence *sequence, Py_ssize_t at);
 void sequence_sweep(Sequence *sequence);
 void sequence_clear(Sequence *sequence);
 void sequence_free(Sequence *sequence);
+
+/* sequence_negatives.c */
+int sequence_find_candidates(Sequence *sequence);
+void sequence_forget_candidates(Sequence *sequence);
+int64_t sequence_candidates_to(const Sequence *sequence, int32_t negative, int64_t at);
+int sequence_pass(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at);
+bool sequence_is_forbidden(const Sequence *sequence, const Run *run);
 
 #endif
