@@ -23,7 +23,7 @@ from pyflinkcep.nfa.merged import MergedRuns
 from pyflinkcep.nfa.sase_compiler import SaseAutomaton, compile_query
 from pyflinkcep.nfa.track import Track
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.table import EventTable
+from pyflinkcep.sase.table import EventTable, listed
 
 __all__ = ["MatchPositions", "MeasuredValues", "Sequences", "added"]
 
@@ -282,7 +282,7 @@ class Sequences:
 
     def _partitions(self) -> Iterator[_Partition]:
         table, automaton = self._table, self._automaton
-        columns = [_listed(table.columns[name]) for name in automaton.fields]
+        columns = [listed(table.columns[name]) for name in automaton.fields]
         for own in self._positions():
             fields = [tuple([column[at] for column in columns]) for at in own]
             types = [table.types[at] for at in own]
@@ -296,9 +296,3 @@ class Sequences:
         for component, at in way:
             match[self.variables[component]].append(positions[at])
         return match
-
-
-def _listed(values: Any) -> Sequence[Any]:
-    """Return a column as a list: arrays as Python's own numbers, None where they are masked."""
-    listed: Sequence[Any] = values.tolist() if hasattr(values, "tolist") else values
-    return listed

@@ -13,7 +13,7 @@ from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import references
 
-__all__ = ["Coded", "EventTable", "Numbers", "attributes_asked", "constants_hold"]
+__all__ = ["Coded", "EventTable", "Numbers", "attributes_asked", "constants_hold", "listed"]
 
 
 @attrs.frozen(eq=False)
@@ -117,20 +117,27 @@ class EventTable:
             yield range(len(self.times)), False
             return
         groups: dict[tuple[Any, ...], list[int]] = {}
-        tested = [self.columns[name] for name in query.equal]
+        tested = [listed(self.columns[name]) for name in query.equal]
         for at, values in enumerate(zip(*tested, strict=True)):
             groups.setdefault(values, []).append(at)
         for values, positions in groups.items():
             yield positions, any(value is None for value in values)
 
     def _by_key(self, query: Query, keys: Sequence[int]) -> Iterator[tuple[Sequence[int], bool]]:
-        tested = () if query.is_global else query.equal
+        names = () if query.is_global else query.equal
+        tested = [listed(self.columns[name]) for name in names]
         begin = 0
         for _, events in groupby(keys):
             end = begin + sum(1 for _ in events)
-            is_null = any(self.columns[name][begin] is None for name in tested)
+            is_null = any(column[begin] is None for column in tested)
             yield range(begin, end), is_null
             begin = end
+
+
+def listed(values: Any) -> Sequence[Any]:
+    """Return a column as a list: arrays as Python's own values, None where they are masked."""
+    own: Sequence[Any] = values.tolist() if hasattr(values, "tolist") else values
+    return own
 
 
 def attributes_asked(query: Query) -> list[str]:
