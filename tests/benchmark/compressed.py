@@ -8,17 +8,21 @@ The core counts from columns in memory, sorted by key, in the kernel and by the 
 counts must agree with Flink's, which lists the matches.
 
 usage: python -m tests.benchmark.compressed [--events N] [--few N] [--keys N] [--flink COMMAND]
+                                           [--cores N]
 """
 
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import attrs
 import numpy as np
 
+from pyflinkcep import CEP, keyBy
 from pyflinkcep.evaluation.compressed_patterns import (
     CompressiblePattern,
     EventViews,
@@ -26,9 +30,13 @@ from pyflinkcep.evaluation.compressed_patterns import (
 )
 from pyflinkcep.kernel.pattern_counting import KeyedEvents
 from pyflinkcep.nfa import NFACompiler
+from tests.benchmark.batch import read
 from tests.benchmark.core import Stream, make_stream, pattern
 from tests.benchmark.events import RandomEvents
+from tests.benchmark.optiseq_spark import best
 from tests.benchmark.peers import measure_flink
+from tests.benchmark.session import spark_session
+from tests.benchmark.workloads import WORKLOADS
 
 TYPES, SEED = 10, 1
 MEASURES = {"count": (), "sum": ("sum",), "max": ("max",)}
@@ -59,12 +67,25 @@ def measure(stream: Stream, functions: Sequence[str], plain: bool = False) -> tu
     return time.process_time() - begin, count
 
 
+def on_spark(source: RandomEvents, cores: int) -> tuple[float, int]:
+    """The seconds of a bounded job that counts, from Parquet in a warm session; its matches."""
+    pattern = WORKLOADS["any"].pattern("columns")
+    with spark_session(cores, "2g") as spark, tempfile.TemporaryDirectory() as folder:
+        events = read(spark, source, Path(folder))
+
+        def run() -> int:
+            return CEP.pattern(keyBy(events, "key"), pattern).inEventTime("ts").compressed().count()
+
+        return best(run)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--few", type=int, default=40_000, help="for the plain path and Flink")
     parser.add_argument("--keys", type=int, default=45)
     parser.add_argument("--flink", help="see README.md")
+    parser.add_argument("--cores", type=int, help="measure on Spark too, with so many cores")
     given = parser.parse_args()
     many, few = (make_stream(n, given.keys, TYPES, SEED) for n in (given.events, given.few))
     rates = {}
@@ -72,6 +93,10 @@ def main() -> None:
         seconds, count = min(measure(many, functions) for _ in range(3))
         rates[name] = given.events / seconds
         print(f"kernel, {name:6} {rates[name]:14,.0f} events/s {count:15,} matches")
+    if given.cores:
+        seconds, found = on_spark(RandomEvents(given.events, given.keys, TYPES, SEED), given.cores)
+        assert found == count, (found, count)
+        print(f"on Spark       {given.events / seconds:14,.0f} events/s {seconds:.2f} s")
     seconds, count = measure(few, (), plain=True)
     print(f"plain path     {given.few / seconds:14,.0f} events/s {count:15,} matches")
     assert measure(few, ())[1] == count

@@ -113,7 +113,7 @@ typedef struct {
 } Pairs;
 
 /* Make room for the numbers of other runs, without those that began before `since`. */
-static int counts_meet(
+static inline int counts_meet(
     Counts *counts, const Counts *other, int64_t since, Py_ssize_t width, Pairs *pairs) {
     int64_t begin = other->first > since ? other->first : since, end = counts_end(other);
     *pairs = (Pairs){0};

@@ -49,7 +49,7 @@ static bool spans_equal(const Spans *one, const Spans *other) {
 /* Find the place of a run by its state and the values that it goes on with. */
 void run_identify(Run *run, const Value *known, Py_ssize_t size) {
     uint64_t state = (uint64_t)run->state << 8 | (uint64_t)run->mode << 1 | run->is_marked;
-    run->hash = mixed(mixed(0x51ED27, state), (uint64_t)run->previous);
+    run->hash = mixed(0x51ED27 ^ (uint64_t)run->previous, state);
     run->hash = spans_hash(run->hash, run->spans);
     for (Py_ssize_t i = 0; i < size; i++) run->hash = value_hash(run->hash, known[i]);
 }
