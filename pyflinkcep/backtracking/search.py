@@ -12,6 +12,10 @@ from pyflinkcep.nfa.track import Track
 
 __all__ = ["Search"]
 
+_MOST_SHARED = 1 << 18
+"""So many configurations are kept from start to start, and two for each event and component: there
+are no more, but of runs that differ in what conditions read, as many as starts times events."""
+
 Way = list[tuple[int, int]]
 """A match: (component, position) of each event."""
 
@@ -60,6 +64,7 @@ class Search:
         self._last = track.automaton.size - 1
         self._following = _following_begins(track)
         self._minds_start = self._runs.minds_time or self._runs.minds_position
+        self._most_tried = max(_MOST_SHARED, 2 * track.automaton.size * len(track.times))
         self._looks_ahead = track.automaton.query.components[-1].negated
 
     def all(self) -> Iterator[Way]:
@@ -128,7 +133,7 @@ class Search:
         if is_open and self._looks_ahead:
             self.undecided = start
             return None
-        if self._minds_start:
+        if self._minds_start or len(tried) > self._most_tried:
             tried.clear()
         waiting: list[tuple[Run, int, bool]] = [(runs.begin(start), start, True)]
         while waiting:

@@ -8,6 +8,8 @@
 
 static const int64_t OFTEN = 1 << 16; /* after so many steps signals are looked at */
 static const Py_ssize_t MOST_FAILED = 1 << 30;
+static const Py_ssize_t MOST_SHARED = 1
+                                      << 18; /* configurations kept from start to start, at least */
 
 static int push(Backtracker *backtracker, Choice choice) {
     Choice *choices = reserve(
@@ -155,6 +157,18 @@ static void set_window(Backtracker *backtracker) {
         backtracker->watermark < first || since(first, backtracker->watermark) < window;
 }
 
+/*
+ * Whether what failed for one start fails for the next. Without what conditions read there are at
+ * most two configurations for an event and component; more are of runs that differ in that, and
+ * would be as many as there are starts times events.
+ */
+static bool starts_share(const Backtracker *backtracker) {
+    const Automaton *automaton = &backtracker->automaton;
+    if (automaton->window >= 0 || automaton->minds_position) return false;
+    Py_ssize_t size = backtracker->failed.size;
+    return size <= MOST_SHARED || size / (2 * automaton->component_count) <= automaton->stream.size;
+}
+
 /* Begin with the next start: return 1, or 0 if there is none that is decided. */
 static int begin_next(Backtracker *backtracker) {
     const Automaton *automaton = &backtracker->automaton;
@@ -169,7 +183,7 @@ static int begin_next(Backtracker *backtracker) {
         backtracker->stops = true;
         return 0;
     }
-    if (automaton->window >= 0 || automaton->minds_position) failed_clear(&backtracker->failed);
+    if (!starts_share(backtracker)) failed_clear(&backtracker->failed);
     return push(backtracker, (Choice){.at = start}) < 0 ? -1 : 1;
 }
 

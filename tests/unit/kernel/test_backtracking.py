@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import signal
+import tracemalloc
 from unittest import mock
 
 import attrs
@@ -107,6 +108,20 @@ def test_what_failed_once_is_not_tried_again(clause: str) -> None:
     query = parse(f"PATTERN SEQ(A+ a[], A+ b[], C c) {clause}")
     for output in _OUTPUTS[1:]:
         assert searched(query, table, output) == ([], [])
+
+
+def test_what_failed_is_forgotten_when_it_is_too_much() -> None:
+    """Without a window memory does not grow with starts times events."""
+    size = 6000
+    columns = {"x": list(range(size, 0, -1))}
+    table = EventTable(range(size), ["A", "B"] * (size // 2), columns, {"x": Kind.BIGINT})
+    query = parse("PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) { b.x > a.x }")
+    tracemalloc.start()
+    try:
+        assert searched(query, table, "nonOverlapping") == ([], [])
+        assert tracemalloc.get_traced_memory()[1] < 60e6
+    finally:
+        tracemalloc.stop()
 
 
 def test_numbers_beyond_64_bits_are_left_to_the_plain_path() -> None:
