@@ -12,7 +12,7 @@ import numpy as np
 from pyflinkcep.compact.arrays import MatchArrays
 from pyflinkcep.kernel.bridge import compiled_module
 from pyflinkcep.kernel.memory import naming_memory_errors
-from pyflinkcep.kernel.sequences import SequenceEvents, as_array, has_bits, joined, query_spec
+from pyflinkcep.kernel.sequences import SequenceEvents, has_bits, query_spec
 from pyflinkcep.nfa.sase_compiler import SaseAutomaton
 from pyflinkcep.sase.table import EventTable
 
@@ -82,7 +82,9 @@ class KernelSearch:
         with naming_memory_errors(_SEARCHING):
             search = self._made()
             given = None if output == "all" else watermark
-            search.turn_to(_OUTPUTS.index(output), given, *self._laid_out(partitions))
+            search.turn_to(
+                _OUTPUTS.index(output), given, *self.events.streams(partitions, self._ends)
+            )
         most = _FIRST
         while True:
             with naming_memory_errors(_SEARCHING):
@@ -100,12 +102,3 @@ class KernelSearch:
         search = compiled_module().Backtracker(*self._spec)
         search.set_events(len(self.events), self.events.fields)
         return search
-
-    def _laid_out(self, partitions: Iterable[Sequence[int]]) -> Iterator[Any]:
-        """Yield partitions one after another, as the search is to be turned to them."""
-        own = list(partitions)
-        bounds = np.cumsum([0, *map(len, own)], dtype=np.int64)
-        positions = own[0] if len(own) == 1 else joined(own)
-        yield bounds
-        yield self._ends if self._ends is None else self._ends[as_array(positions)]
-        yield from self.events.stream(positions)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -52,50 +52,35 @@ class KernelLister:
         return cls(events, query_spec(automaton), ends)
 
     def matches(
-        self, partitions: Iterator[Sequence[int]], begun: list[int] | None = None
+        self, partitions: Iterable[Sequence[int]], begun: list[int] | None = None
     ) -> Iterator[MatchArrays]:
         """
         Yield the matches of partitions, some at a time, found when they are asked for.
 
         Parameters
         ----------
-        partitions : iterator of sequence of int
+        partitions : iterable of sequence of int
             The positions of each partition's events.
         begun : list of int, optional
             Gets for each partition the position at which the first run still alive began.
         """
-        lister = self._made()
-        for positions in partitions:
-            yield from self._partition(lister, positions)
-            first = None if begun is None else self._earliest(lister)
-            if begun is not None and first is not None:
-                begun.append(first)
-
-    def _made(self) -> Any:
-        """Return a lister of its own for each listing: several may take turns."""
         with naming_memory_errors(_LISTING):
-            lister = compiled_module().Lister(*self._spec)
-            lister.set_events(len(self.events), self.events.fields)
-        return lister
-
-    def _partition(self, lister: Any, positions: Sequence[int]) -> Iterator[MatchArrays]:
-        is_whole = len(positions) == len(self.events)
-        ends = self._ends
-        if ends is not None and not is_whole:
-            ends = ends[np.asarray(positions, np.int64)]
-        with naming_memory_errors(_LISTING):
-            lister.open(*self.events.stream(positions), ends)
+            lister = self._made()
+            lister.open(begun is not None, *self.events.streams(partitions, self._ends))
         most = _FIRST
         while True:
             with naming_memory_errors(_LISTING):
                 found = lister.next(most)
             matches = MatchArrays(*map(np.frombuffer, found, (np.int64, np.int64, np.int32)))
             if not len(matches):
-                return
+                break
             yield matches
             most = min(2 * most, _MOST)
+        if begun is not None:
+            begun += np.frombuffer(lister.begun(), np.int64).tolist()
 
-    def _earliest(self, lister: Any) -> int | None:
-        with naming_memory_errors(_LISTING):
-            first: int | None = lister.earliest()
-        return first
+    def _made(self) -> Any:
+        """Return a lister of its own for each call: several may take turns."""
+        lister = compiled_module().Lister(*self._spec)
+        lister.set_events(len(self.events), self.events.fields)
+        return lister

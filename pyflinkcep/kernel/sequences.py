@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -18,7 +18,7 @@ from pyflinkcep.nfa.sase_compiler import Asked, SaseAutomaton
 from pyflinkcep.sase.model import Strategy
 from pyflinkcep.sase.table import Coded, EventTable
 
-__all__ = ["SequenceEvents", "as_array", "has_bits", "joined", "query_spec"]
+__all__ = ["SequenceEvents", "has_bits", "query_spec"]
 
 _STRATEGIES = (
     Strategy.STRICT_CONTIGUITY,
@@ -95,21 +95,43 @@ class SequenceEvents:
         """Return a partition, given by the positions of its events, for ``automaton_open``."""
         if isinstance(positions, range) and positions == range(len(self.times)):
             return self.times, None, self.codes, self.starts, *self.masks
-        own = as_array(positions)
+        own = _as_array(positions)
         starts = None if self.starts is None else self.starts[own]
         return self.times[own], own, self.codes[own], starts, *self.masks
 
+    def streams(self, partitions: Iterable[Sequence[int]], ends: Any) -> tuple[Any, ...]:
+        """
+        Return partitions one after another, as the kernel is to be turned to them.
 
-def as_array(positions: Sequence[int]) -> Any:
+        Parameters
+        ----------
+        partitions : iterable of sequence of int
+            The positions of each partition's events.
+        ends : array of uint8 or None
+            Which events of the table may be a match's last; None for all.
+
+        Returns
+        -------
+        tuple
+            Where each begins and the last one ends; `ends` of these events; and :meth:`stream`.
+        """
+        own = list(partitions)
+        bounds = np.cumsum([0, *map(len, own)], dtype=np.int64)
+        positions = own[0] if len(own) == 1 else _joined(own)
+        may_end = None if ends is None else ends[_as_array(positions)]
+        return bounds, may_end, *self.stream(positions)
+
+
+def _as_array(positions: Sequence[int]) -> Any:
     """Return positions as an array."""
     if isinstance(positions, range):
         return np.arange(positions.start, positions.stop, positions.step, dtype=np.int64)
     return np.asarray(positions, np.int64)
 
 
-def joined(parts: Sequence[Sequence[int]]) -> Any:
+def _joined(parts: Sequence[Sequence[int]]) -> Any:
     """Return positions one after another, as an array."""
-    return np.concatenate([as_array(own) for own in parts]) if parts else np.empty(0, np.int64)
+    return np.concatenate([_as_array(own) for own in parts]) if parts else np.empty(0, np.int64)
 
 
 # --- the query

@@ -62,7 +62,7 @@ static void pass_time(Lister *lister, int64_t at) {
 }
 
 /* Show an event to all runs, and find those that it completes. */
-int lister_event(Lister *lister, int64_t at) {
+static int show(Lister *lister, int64_t at) {
     Sequence *sequence = &lister->sequence;
     lister->ended_size = 0;
     if (!sequence_concerns(sequence, (Py_ssize_t)at)) return 0;
@@ -76,6 +76,55 @@ int lister_event(Lister *lister, int64_t at) {
     const uint8_t *ends = lister->ends.items;
     if (ends != NULL && !ends[at]) lister->ended_size = 0;
     return 0;
+}
+
+/* --- partitions */
+
+/*
+ * Return the position that the first run alive began with, after the last event; INT64_MAX if there
+ * is none, -1 with an exception.
+ */
+static int64_t earliest_start(Lister *lister) {
+    const Ways *ways = &lister->ways;
+    if (lister->sequence.table.size == 0) return INT64_MAX;
+    move_window(lister, lister->end - 1);
+    uint8_t *reached = allocate_zeros(ways->size, sizeof(uint8_t));
+    if (reached == NULL) return -1;
+    for (Py_ssize_t c = 0; c < lister->sequence.automaton.component_count; c++)
+        for (Py_ssize_t i = 0; i < lister->sequence.alive[c].size; i++) {
+            int64_t way = lister->sequence.alive[c].items[i]->way;
+            if (ways_live(ways, way, lister->head)) reached[way - ways->base] = 1;
+        }
+    int64_t earliest = ways_earliest(ways, reached, lister->head);
+    release_memory(reached);
+    return earliest;
+}
+
+/* Keep in mind what the first run alive began with. */
+static int note_begun(Lister *lister) {
+    int64_t earliest = earliest_start(lister);
+    if (earliest < 0) return -1;
+    if (earliest == INT64_MAX) return 0;
+    int64_t *begun =
+        reserve(lister->begun, &lister->begun_room, lister->begun_size + 1, sizeof(int64_t));
+    if (begun == NULL) return -1;
+    lister->begun = begun;
+    const Automaton *automaton = &lister->sequence.automaton;
+    begun[lister->begun_size++] = automaton_handle(automaton, (Py_ssize_t)earliest);
+    return 0;
+}
+
+/* Turn to the next partition: return 1, 0 if there is none, -1 with an exception. */
+static int turn_page(Lister *lister) {
+    const int64_t *bounds = lister->bounds.items;
+    if (lister->is_open && lister->wants_begun && note_begun(lister) < 0) return -1;
+    lister->is_open = lister->partition + 1 < lister->bounds.size;
+    if (!lister->is_open) return 0;
+    lister->at = lister->head = lister->swept = bounds[lister->partition++];
+    lister->end = bounds[lister->partition];
+    sequence_restart(&lister->sequence);
+    ways_clear(&lister->ways);
+    return 1;
 }
 
 /* --- matches */
@@ -95,7 +144,7 @@ static int walk_ended(Lister *lister, Py_ssize_t *length) {
 
 /*
  * Find the next match, whose events are then those of the walk, the last one first. Return 1 and
- * its length, 0 at the end of the partition, -1 with an exception.
+ * its length, 0 at the end of the last partition, -1 with an exception.
  */
 int lister_next(Lister *lister, Py_ssize_t *length) {
     static const int64_t often = 1 << 12;
@@ -105,54 +154,39 @@ int lister_next(Lister *lister, Py_ssize_t *length) {
         if (lister->ended_size > 0) {
             if (walk_ended(lister, length) < 0) return -1;
             if (*length > 0) return 1;
-        } else if (lister->at < lister->sequence.automaton.stream.size) {
+        } else if (lister->at < lister->end) {
             if (lister->at % often == 0 && PyErr_CheckSignals() < 0) return -1;
-            if (lister_event(lister, lister->at++) < 0) return -1;
+            if (show(lister, lister->at++) < 0) return -1;
         } else {
-            return 0;
+            status = turn_page(lister);
+            if (status <= 0) return status;
         }
     }
 }
 
-/*
- * Return the position that the first run alive began with, after the last event; INT64_MAX if there
- * is none, -1 with an exception.
- */
-int64_t lister_earliest(Lister *lister) {
-    const Ways *ways = &lister->ways;
-    if (lister->at > 0) move_window(lister, lister->at - 1);
-    uint8_t *reached = allocate_zeros(ways->size, sizeof(uint8_t));
-    if (reached == NULL) return -1;
-    for (Py_ssize_t c = 0; c < lister->sequence.automaton.component_count; c++)
-        for (Py_ssize_t i = 0; i < lister->sequence.alive[c].size; i++) {
-            int64_t way = lister->sequence.alive[c].items[i]->way;
-            if (ways_live(ways, way, lister->head)) reached[way - ways->base] = 1;
-        }
-    int64_t earliest = ways_earliest(ways, reached, lister->head);
-    release_memory(reached);
-    return earliest;
-}
-
-/* --- a partition */
-
-/* Begin with the events of a partition. */
+/* Begin with the events of partitions. */
 int lister_begin(Lister *lister) {
-    lister->at = lister->head = lister->swept = 0;
     if (sequence_find_candidates(&lister->sequence) < 0) return -1;
     return lister_find_barred(lister);
 }
 
-/* Forget the partition. */
+/* Forget the partitions. */
 void lister_end(Lister *lister) {
     sequence_clear(&lister->sequence);
     ways_free(&lister->ways);
     walk_free(&lister->walk);
     release_memory(lister->ended);
+    release_memory(lister->begun);
     release_memory(lister->barred_before);
     release_memory(lister->barred_after);
     lister->ended = NULL;
+    lister->begun = NULL;
+    lister->begun_size = lister->begun_room = lister->partition = 0;
+    lister->at = lister->end = 0;
+    lister->is_open = false;
     lister->barred_before = lister->barred_after = NULL;
     lister->ended_size = lister->ended_room = 0;
     array_close(&lister->ends);
+    array_close(&lister->bounds);
     automaton_close(&lister->sequence.automaton);
 }

@@ -16,8 +16,16 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     Sequence sequence;
-    /* of the partition at work */
+    /* of the partitions at work, one after another */
+    Array bounds; /* where each begins, and the last one ends */
     Array ends; /* which events may end a match, no items for all */
+    bool wants_begun; /* whether to find what runs still alive at its end began with */
+    int64_t *begun; /* the handles of these events, of each partition the first */
+    Py_ssize_t begun_size, begun_room;
+    /* of the partition at hand */
+    Py_ssize_t partition; /* the number of the next one */
+    bool is_open;
+    int64_t end;
     Ways ways;
     int64_t at, head, swept; /* the next event; the first in the window, and when last swept */
     /* by event the first not before it that may not come before a match, or after; NULL for none */
@@ -34,9 +42,7 @@ int64_t lister_first_forbidden(const Lister *lister, int64_t at, const Tally *ta
 /* lister.c */
 extern const Payloads lister_payloads;
 int lister_begin(Lister *lister);
-int lister_event(Lister *lister, int64_t at);
 int lister_next(Lister *lister, Py_ssize_t *length);
-int64_t lister_earliest(Lister *lister);
 void lister_end(Lister *lister);
 
 /* lister_object.c */

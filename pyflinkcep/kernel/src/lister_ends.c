@@ -74,6 +74,7 @@ static int64_t first_struck(
     int64_t i = sequence_candidates_to(&lister->sequence, negative, from);
     for (; i < candidates->size; i++) {
         int64_t place = candidates->items[i];
+        if (place >= lister->end) break;
         int64_t start = is_first ? place + 1 : reached_by(lister, place, until);
         if (start >= until) break;
         int64_t handle = automaton_handle(automaton, (Py_ssize_t)place);
@@ -89,7 +90,7 @@ int64_t lister_first_forbidden(const Lister *lister, int64_t at, const Tally *ta
     if (!automaton->minds_position) return until;
     if (lister->barred_before != NULL && lister->barred_before[lister->head] < at)
         until = lister->barred_before[lister->head] + 1;
-    if (lister->barred_after != NULL && lister->barred_after[at + 1] < automaton->stream.size)
+    if (lister->barred_after != NULL && lister->barred_after[at + 1] < lister->end)
         until = reached_by(lister, lister->barred_after[at + 1], until);
     for (int32_t n = 0; n < automaton->negative_count; n++) {
         const Negative *negative = &automaton->negatives[n];

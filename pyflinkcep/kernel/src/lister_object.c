@@ -24,27 +24,40 @@ static PyObject *lister_set_events(Lister *lister, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-static int open_stream(Lister *lister, PyObject **given, PyObject *ends) {
-    if (automaton_open(&lister->sequence.automaton, given) < 0) return -1;
-    if (array_of(ends, sizeof(uint8_t), &lister->ends) < 0) return -1;
-    if (lister->ends.items == NULL || lister->ends.size == lister->sequence.automaton.stream.size)
-        return lister_begin(lister);
+static bool fits(const Lister *lister) {
+    const int64_t *bounds = lister->bounds.items;
+    Py_ssize_t size = lister->sequence.automaton.stream.size, count = lister->bounds.size;
+    if (count == 0 || bounds[0] != 0 || bounds[count - 1] != size) return false;
+    for (Py_ssize_t i = 1; i < count; i++)
+        if (bounds[i] < bounds[i - 1]) return false;
+    return lister->ends.items == NULL || lister->ends.size == size;
+}
+
+static int open_streams(Lister *lister, PyObject *bounds, PyObject *ends, PyObject **given) {
+    if (automaton_open(&lister->sequence.automaton, given) < 0 ||
+        array_of(bounds, sizeof(int64_t), &lister->bounds) < 0 ||
+        array_of(ends, sizeof(uint8_t), &lister->ends) < 0)
+        return -1;
+    if (fits(lister)) return lister_begin(lister);
     PyErr_SetString(PyExc_ValueError, "expected arrays as long as there are events");
     return -1;
 }
 
 /*
- * open(times, handles, codes, starts, begins, takes, absents, ends): turn to the events of a
- * partition; `ends` says which of them may end a match, None for all.
+ * open(wants_begun, bounds, ends, times, handles, codes, starts, begins, takes, absents): turn to
+ * the events of partitions one after another. `bounds` says where each begins and the last one
+ * ends; `ends` which events may end a match, None for all.
  */
 static PyObject *lister_open(Lister *lister, PyObject *args) {
-    PyObject *given[STREAM_ARRAYS], *ends;
+    PyObject *given[STREAM_ARRAYS], *bounds, *ends;
+    int wants_begun;
     if (!PyArg_ParseTuple(
-            args, "OOOOOOOO", &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
-            &given[6], &ends))
+            args, "pOOOOOOOOO", &wants_begun, &bounds, &ends, &given[0], &given[1], &given[2],
+            &given[3], &given[4], &given[5], &given[6]))
         return NULL;
     lister_end(lister);
-    if (open_stream(lister, given, ends) == 0) Py_RETURN_NONE;
+    lister->wants_begun = wants_begun;
+    if (open_streams(lister, bounds, ends, given) == 0) Py_RETURN_NONE;
     lister_end(lister);
     return NULL;
 }
@@ -116,13 +129,10 @@ static PyObject *lister_next_matches(Lister *lister, PyObject *args) {
     return result;
 }
 
-/* earliest() -> the handle of the event that the first run alive began with; None without one. */
-static PyObject *lister_get_earliest(Lister *lister, PyObject *unused) {
+/* begun() -> the handles of the events that the first runs alive began with, by partition */
+static PyObject *lister_get_begun(Lister *lister, PyObject *unused) {
     (void)unused;
-    int64_t earliest = lister_earliest(lister);
-    if (earliest < 0) return NULL;
-    if (earliest == INT64_MAX) Py_RETURN_NONE;
-    return PyLong_FromLongLong(automaton_handle(&lister->sequence.automaton, (Py_ssize_t)earliest));
+    return bytes_of(lister->begun, lister->begun_size, sizeof(int64_t));
 }
 
 /* size() -> how many nodes are held */
@@ -133,9 +143,9 @@ static PyObject *lister_size(Lister *lister, PyObject *unused) {
 
 static PyMethodDef lister_methods[] = {
     {"set_events", (PyCFunction)lister_set_events, METH_VARARGS, "set what handles mean"},
-    {"open", (PyCFunction)lister_open, METH_VARARGS, "turn to a partition"},
+    {"open", (PyCFunction)lister_open, METH_VARARGS, "turn to partitions"},
     {"next", (PyCFunction)lister_next_matches, METH_VARARGS, "list some more matches"},
-    {"earliest", (PyCFunction)lister_get_earliest, METH_NOARGS, "the first start alive"},
+    {"begun", (PyCFunction)lister_get_begun, METH_NOARGS, "what runs alive began with"},
     {"size", (PyCFunction)lister_size, METH_NOARGS, "how many nodes are held"},
     {NULL, NULL, 0, NULL},
 };

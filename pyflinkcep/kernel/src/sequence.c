@@ -180,6 +180,18 @@ void sequence_sweep(Sequence *sequence) {
     }
 }
 
+/* Let go of all runs, before another partition. */
+void sequence_restart(Sequence *sequence) {
+    for (Py_ssize_t c = 0; c < sequence->automaton.component_count; c++) {
+        RunList *runs = &sequence->alive[c];
+        while (runs->size > 0) {
+            Run *run = runs->items[runs->size - 1];
+            drop(sequence, run);
+            run_free(run);
+        }
+    }
+}
+
 /* --- the query */
 
 /* Read a query as automaton_read does. */

@@ -51,6 +51,7 @@ int sequence_take(Sequence *sequence, const Run *runs, int32_t component, Py_ssi
 int sequence_advance(Sequence *sequence, Py_ssize_t at);
 int sequence_settle(Sequence *sequence, Py_ssize_t at);
 void sequence_sweep(Sequence *sequence);
+void sequence_restart(Sequence *sequence);
 void sequence_clear(Sequence *sequence);
 void sequence_free(Sequence *sequence);
 

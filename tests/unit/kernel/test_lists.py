@@ -142,7 +142,7 @@ def test_what_no_match_can_use_is_forgotten(strategy: str, within: str) -> None:
         table = attrs.evolve(of_letters(letters, x=x), kinds=random_table(chance, 0).kinds)
         own = lister(query, table)
         listing = own._made()
-        listing.open(*own.events.stream(range(size)), None)
+        listing.open(False, *own.events.streams([range(size)], None))
         most = 0
         while listing.next(1)[1]:
             most = max(most, listing.size())
@@ -185,11 +185,16 @@ def test_a_lister_refuses_arrays_of_unequal_sizes() -> None:
     made = compiled_module().Lister((component,), (), ((), ()), (), -1)
     one, codes = np.zeros(1, np.int64), np.zeros(1, np.int32)
     assert made.next(10) == (b"", b"", b"")
-    assert made.earliest() is None
+    bounds = np.array([0, 1])
     for wrong in (np.zeros(2, np.int64), np.array([1])):
         with pytest.raises(ValueError, match="as long as there are events"):
-            made.open(one, wrong, codes, None, one, one, one, None)
+            made.open(True, bounds, None, one, wrong, codes, None, one, one, one)
     made.set_events(1, ())
+    events = one, None, codes, None, one, one, one
+    for wrong in ([], [0], [1, 1], [0, 2], [0, -1, 1], [0, 2, 1]):
+        with pytest.raises(ValueError, match="as long as there are events"):
+            made.open(True, np.array(wrong, np.int64), None, *events)
     with pytest.raises(ValueError, match="as long as there are events"):
-        made.open(one, None, codes, None, one, one, one, np.zeros(2, np.uint8))
+        made.open(True, bounds, np.zeros(2, np.uint8), *events)
     assert made.next(10) == (b"", b"", b"")
+    assert made.begun() == b""
