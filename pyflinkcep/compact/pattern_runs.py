@@ -21,6 +21,7 @@ from pyflinkcep.nfa.evaluation import expression_failed
 from pyflinkcep.nfa.runs import Payloads
 from pyflinkcep.nfa.state import State
 from pyflinkcep.nfa.steps import Ask, Move, StateTable, Step
+from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["PatternRuns", "live_slots", "refuse_incompressible"]
 
@@ -124,9 +125,9 @@ class PatternRuns:
         return min((partial.start for partial in self._alive.values()), default=None)
 
     def deadline(self) -> int | None:
-        """Return when the first window of a partial match ends, None if none does."""
+        """Return when the first window of a partial match ends, None if none ever does."""
         ends = map(self._deadline, self._alive.values())
-        return min((int(end) for end in ends if end < float("inf")), default=None)
+        return min((int(end) for end in ends if end <= MAX_WATERMARK), default=None)
 
     def _deadline(self, partial: _Partial) -> float:
         length, gap = self._nfa.window_time, partial.table.gap_ms

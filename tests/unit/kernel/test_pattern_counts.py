@@ -27,7 +27,7 @@ from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.kernel.pattern_counting import KeyedEvents
 from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.nfa.atoms import known_bits
+from pyflinkcep.nfa.atoms import in_word, known_bits, words
 from pyflinkcep.testing import OperatorTestHarness, match
 from pyflinkcep.time import MAX_WATERMARK
 from tests.kernel_harness import needs_kernel
@@ -61,7 +61,9 @@ def matches_of(pattern: Pattern, rows: Sequence[Any], events: KeyedEvents) -> Pa
         tuple(columns),
         lambda: holding,
     )
-    own = attrs.evolve(events, bits=np.asarray(holding, np.int64))
+    count = 1 + max(in_word(atom.bit)[0] for atom in nfa.atoms)
+    bits = np.asarray([words(own, count) for own in holding], np.int64).reshape(-1, count)
+    own = attrs.evolve(events, bits=bits)
     return PatternMatches(CompressiblePattern.of(nfa, expressions, nfa.stages), own, views)
 
 
@@ -282,6 +284,31 @@ def test_many_keys_and_what_windows_leave_behind() -> None:
     kernel, plain = both(matches_of(pattern, rows, events))
     assert kernel == plain
     assert kernel[0]
+
+
+def test_many_conditions() -> None:
+    """The answers of more than 63 conditions come in several words."""
+    pattern = Pattern.begin("s0").where("x = 0")
+    for number in range(1, 70):
+        pattern = pattern.followedByAny(f"s{number}").where(f"x = {number}")
+    rows = [{"x": at % 70} for at in range(139)] + [{"x": 69}]
+    (found, _, _), plain = both(matches_of(pattern, rows, keyed(range(140))))
+    assert found == plain[0] == [(69, 1, []), (139, 70, [])]
+
+
+@pytest.mark.parametrize("kind", WithinType)
+def test_times_at_the_ends_of_their_range(kind: WithinType) -> None:
+    """A window that would end after all times never ends, one before all times holds nothing."""
+    pattern = (
+        Pattern.begin("a").where("k = 'a'").followedByAny("b").where("k = 'b'")
+        .within(timedelta(days=100_000_000), kind)
+    )  # fmt: skip
+    least, most = -(1 << 63), (1 << 63) - 1
+    times = [least, least, least + 5, 0, most - 5, most - 2, most]
+    rows = [{"k": name} for name in "abaaaba"]
+    kernel, plain = both(matches_of(pattern, rows, keyed(times, watermark=most)))
+    assert kernel == plain
+    assert [count for _, count, _ in kernel[0]] == [1, 1]
 
 
 def test_errors_of_expressions() -> None:
