@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.errors import CepRuntimeError, ConditionError, OutOfMemoryError
 from pyflinkcep.evaluation import compressed_matches, query_matches
+from pyflinkcep.evaluation.sequences import Sequences
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.operator import PartialMatchLimit
@@ -182,10 +184,11 @@ def test_every_allocation_of_queries(what: str) -> None:
         return [*found.totals_by_event(measures)]
 
     def lists() -> Any:
-        query = (
-            "PATTERN SEQ(A a, B+ b[], ~(C n), B c) WHERE b[i].x = b[i-1].x AND n.y < c.y WITHIN 30"
-        )
-        return list(query_matches(query_of(query), table, "nfa", "all"))
+        query = "PATTERN SEQ(A a, B+ b[], ~(C n), B c) WHERE b[i].x = b[i-1].x AND n.y < c.y"
+        keyed = attrs.evolve(table, keys=[at // 65 for at in range(130)])
+        begun: list[int] = []
+        found = Sequences(query_of(f"{query} WITHIN 30"), keyed).run(begun=begun)
+        return [*found, begun]
 
     def searches() -> Any:
         query = "PATTERN SEQ(A+ a[], ~(C n), B+ b[], C c) WHERE b[i].x > a[LEN].x AND n.y > a[1].x"

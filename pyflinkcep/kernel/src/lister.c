@@ -115,7 +115,7 @@ static int note_begun(Lister *lister) {
 }
 
 /* Turn to the next partition: return 1, 0 if there is none, -1 with an exception. */
-static int turn_page(Lister *lister) {
+static int next_partition(Lister *lister) {
     const int64_t *bounds = lister->bounds.items;
     if (lister->is_open && lister->wants_begun && note_begun(lister) < 0) return -1;
     lister->is_open = lister->partition + 1 < lister->bounds.size;
@@ -158,7 +158,7 @@ int lister_next(Lister *lister, Py_ssize_t *length) {
             if (lister->at % often == 0 && PyErr_CheckSignals() < 0) return -1;
             if (show(lister, lister->at++) < 0) return -1;
         } else {
-            status = turn_page(lister);
+            status = next_partition(lister);
             if (status <= 0) return status;
         }
     }

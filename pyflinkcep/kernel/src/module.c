@@ -3,8 +3,8 @@
 #include "kernel.h"
 #include "backtracking.h"
 #include "counter.h"
-#include "lister.h"
 #include "join.h"
+#include "lister.h"
 
 #include <stddef.h>
 #include <structmember.h>
