@@ -56,8 +56,11 @@ def pattern(slow_ms: int = 0) -> Pattern:
 def session(master: str) -> SparkSession:
     """Return a session that starts soon."""
     python_path = str(Path(__file__).parents[2])
+    # Executors of their own run PySpark's daemon as it is.
+    daemon = "tests.spark.daemon" if master.startswith("local[") else "pyspark.daemon"
     return (
         SparkSession.builder.master(master)
+        .config("spark.python.daemon.module", daemon)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.extraJavaOptions", JVM_OPTIONS)
