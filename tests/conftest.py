@@ -72,7 +72,7 @@ def spark(spark_home: None) -> Iterator[Any]:
     """
     Yield the one Spark session of a test run; core tests never import pyspark.
 
-    It does not compile whole stages, since most run once; see :func:`compiled_plans`.
+    It compiles no plans, since most run once; see :func:`compiled_plans`.
     """
     from pyspark.sql import SparkSession
 
@@ -89,6 +89,7 @@ def spark(spark_home: None) -> Iterator[Any]:
         .config("spark.python.daemon.module", "tests.spark.daemon")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.streaming.stateStore.providerClass", provider)
         .config(*LOCAL_CHECKPOINTS)
@@ -100,8 +101,9 @@ def spark(spark_home: None) -> Iterator[Any]:
 
 @pytest.fixture
 def compiled_plans(spark: Any) -> Iterator[None]:
-    """Let Spark compile whole stages for a test, as it does for users."""
+    """Let Spark compile plans for a test, as it does for users."""
     from tests.spark.support import configured
 
-    with configured(spark, {"spark.sql.codegen.wholeStage": "true"}):
+    codegen = "spark.sql.codegen"
+    with configured(spark, {f"{codegen}.wholeStage": "true", f"{codegen}.factoryMode": "FALLBACK"}):
         yield

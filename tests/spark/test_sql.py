@@ -123,6 +123,7 @@ def test_averages_of_wide_decimals_and_differences_of_times(
     assert tuple(row) == (Decimal("50000000000000000000.5"), timedelta(seconds=2))
 
 
+@pytest.mark.usefixtures("compiled_plans")  # lists of tables need them
 def test_views_do_not_stay(spark: SparkSession, tmp_path: Path) -> None:
     """Planning a statement leaves no view behind."""
     logins(tmp_path).bounded(spark).createOrReplaceTempView("logins")
