@@ -40,6 +40,12 @@ SUITE = {
         "tests/spark/test_stream_watermark.py",
     ],
     "restart": ["tests/spark/test_stream_queries.py::test_restarts_with_something_else"],
+    "queries": [
+        "tests/spark/test_chains.py",
+        "tests/spark/test_queries.py",
+        "tests/spark/test_stream_sase.py::test_stream_and_flush_give_what_the_bounded_job_gives",
+        "tests/spark/test_stream_sql.py::test_a_restarted_stream_and_its_flush_give_the_bounded_rows",
+    ],
 }
 
 

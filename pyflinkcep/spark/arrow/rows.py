@@ -72,9 +72,9 @@ class RowReader:
         return self._lazy.rows(table)
 
     def rows(self, table: pa.Table) -> list[Row]:
-        """Make a Row of each row of a table."""
+        """Make a Row of each row of a table, which may have more columns than a Row."""
         new, row = tuple.__new__, self._row
-        converted = local_rows(table, self._schema)
+        converted = local_rows(table.select(self._schema.fieldNames()), self._schema)
         return [new(row, values) for values in converted]
 
 

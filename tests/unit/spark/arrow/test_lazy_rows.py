@@ -27,7 +27,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pyflinkcep.spark.arrow import lazy_rows
+from pyflinkcep.spark.arrow import lazy_rows, rows
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.rows import RowReader
 
@@ -68,6 +68,17 @@ def both() -> tuple[Row, Row]:
     """Make the second row, lazily and at once."""
     reader = RowReader(_SCHEMA)
     return reader.lazy_rows(_TABLE)[1], reader.rows(_TABLE)[1]
+
+
+def test_a_row_has_the_columns_of_its_schema() -> None:
+    """What a table has besides, such as what Spark computed, never reaches the conversion."""
+    wider = _TABLE.append_column("__cep_value0", pa.array([1, 2]))
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        convert = rows.local_rows
+        patch.setattr(rows, "local_rows", lambda t, s: seen.append(t.num_columns) or convert(t, s))
+        assert RowReader(_SCHEMA).rows(wider) == RowReader(_SCHEMA).rows(_TABLE)
+    assert seen == [len(_SCHEMA)] * 2
 
 
 @pytest.mark.parametrize(
