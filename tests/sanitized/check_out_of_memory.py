@@ -187,7 +187,7 @@ def test_every_allocation_of_queries(what: str) -> None:
         query = "PATTERN SEQ(A a, B+ b[], ~(C n), B c) WHERE b[i].x = b[i-1].x AND n.y < c.y"
         keyed = attrs.evolve(table, keys=[at // 65 for at in range(130)])
         begun: list[int] = []
-        found = Sequences(query_of(f"{query} WITHIN 30"), keyed).run(begun=begun)
+        found = Sequences(query_of(f"{query} WITHIN 20"), keyed).run(begun=begun)
         return [*found, begun]
 
     def searches() -> Any:
