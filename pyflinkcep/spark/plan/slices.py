@@ -45,18 +45,14 @@ def sliced(
         The events with :data:`SLICE` and :data:`OWN`.
     """
     time = _milliseconds(source)
-    first, last = _begin(time - after, length), _begin(time + before, length)
-    slices = F.sequence(first, last, F.lit(length).cast("bigint"))
-    if before + after <= length:  # an event is in two slices at most
-        slices = F.when(first == last, F.array(first)).otherwise(F.array(first, last))
+    slices = F.sequence(_floor(time - after, length), _floor(time + before, length))
     everything = [F.col(quoted(name)) for name in events.columns]
     cut = events.select(*everything, F.explode_outer(slices).alias(SLICE))
-    return cut.withColumn(OWN, F.col(SLICE) == _begin(time, length))
+    return cut.withColumn(OWN, F.col(SLICE) == _floor(time, length))
 
 
-def _begin(milliseconds: Column, length: int) -> Column:
-    """Return when the slice begins that a time is in; whole numbers are exact and fast."""
-    return milliseconds - F.pmod(milliseconds, F.lit(length).cast("bigint"))
+def _floor(milliseconds: Column, length: int) -> Column:
+    return F.floor(milliseconds / F.lit(length)).cast("bigint")
 
 
 def _milliseconds(source: EventSource) -> Column:
