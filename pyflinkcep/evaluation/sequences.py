@@ -120,7 +120,7 @@ class Sequences:
 
     def arrays(self, begun: list[int] | None = None) -> Iterator[MatchArrays] | None:
         """
-        Yield all matches, many at a time and each part when it is asked for, by the kernel.
+        Return all matches, many at a time and each part found when it is asked for, by the kernel.
 
         Returns
         -------
@@ -158,7 +158,7 @@ class Sequences:
         self, output: str, watermark: int | None = None, undecided: list[int] | None = None
     ) -> Iterator[MatchArrays] | None:
         """
-        Yield the same, many at a time and each part when it is asked for, by the kernel.
+        Return the same, many at a time and each part found when it is asked for, by the kernel.
 
         Returns
         -------
@@ -283,10 +283,11 @@ class Sequences:
     def _partitions(self) -> Iterator[_Partition]:
         table, automaton = self._table, self._automaton
         columns = [listed(table.columns[name]) for name in automaton.fields]
+        all_types, all_times = listed(table.types), listed(table.times)
         for own in self._positions():
             fields = [tuple([column[at] for column in columns]) for at in own]
-            types = [table.types[at] for at in own]
-            times = [table.times[at] for at in own]
+            types = [all_types[at] for at in own]
+            times = [all_times[at] for at in own]
             starts = None if table.starts is None else [table.starts[at] for at in own]
             track = Track.of(automaton, types, times, fields, starts)
             yield _Partition(track, own)

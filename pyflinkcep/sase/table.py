@@ -40,6 +40,10 @@ class Coded(Sequence[Any]):
             return Coded(self.codes[at], self.names)
         return self.names[self.codes[at]]
 
+    def tolist(self) -> list[Any]:
+        """Return the texts."""
+        return [self.names[code] for code in self.codes.tolist()]
+
 
 @attrs.frozen(eq=False)
 class Numbers(Sequence[int]):
@@ -61,7 +65,12 @@ class Numbers(Sequence[int]):
         return Numbers(self.array[at]) if isinstance(at, slice) else int(self.array[at])
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.array.tolist())
+        return iter(self.tolist())
+
+    def tolist(self) -> list[int]:
+        """Return the numbers."""
+        numbers: list[int] = self.array.tolist()
+        return numbers
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         array = self.array if dtype is None else self.array.astype(dtype, copy=False)
