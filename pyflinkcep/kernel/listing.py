@@ -4,23 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import attrs
 import numpy as np
 
 from pyflinkcep.compact.arrays import MatchArrays
-from pyflinkcep.kernel.bridge import compiled_module
+from pyflinkcep.kernel.matches import KernelQuery, portions
 from pyflinkcep.kernel.memory import naming_memory_errors
-from pyflinkcep.kernel.sequences import SequenceEvents, has_bits, query_spec
 from pyflinkcep.nfa.sase_compiler import SaseAutomaton
 from pyflinkcep.sase.table import EventTable
 
 __all__ = ["KernelLister"]
 
 _LISTING = "matches are listed"
-_FIRST, _MOST = 1 << 10, 1 << 17
-"""How many events to list at a time: few at first, for nobody may want more."""
 
 
 @attrs.frozen(eq=False)
@@ -30,26 +26,17 @@ class KernelLister:
 
     Attributes
     ----------
-    events : SequenceEvents
-        The events.
+    query : KernelQuery
+        Both.
     """
 
-    events: SequenceEvents
-    _spec: tuple[Any, ...]
-    _ends: Any
+    query: KernelQuery
 
     @classmethod
     def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelLister | None:
         """Return the lister of a query; None if the plain path must do."""
-        if compiled_module() is None or not has_bits(automaton):
-            return None
-        try:
-            with naming_memory_errors(_LISTING):
-                events = SequenceEvents.of(automaton, table)
-        except OverflowError:  # a number of more than 64 bits
-            return None
-        ends = None if table.ends is None else np.asarray(table.ends, np.uint8)
-        return cls(events, query_spec(automaton), ends)
+        query = KernelQuery.of(automaton, table, _LISTING)
+        return None if query is None else cls(query)
 
     def matches(
         self, partitions: Iterable[Sequence[int]], begun: list[int] | None = None
@@ -65,22 +52,8 @@ class KernelLister:
             Gets for each partition the position at which the first run still alive began.
         """
         with naming_memory_errors(_LISTING):
-            lister = self._made()
-            lister.open(begun is not None, *self.events.streams(partitions, self._ends))
-        most = _FIRST
-        while True:
-            with naming_memory_errors(_LISTING):
-                found = lister.next(most)
-            matches = MatchArrays(*map(np.frombuffer, found, (np.int64, np.int64, np.int32)))
-            if not len(matches):
-                break
-            yield matches
-            most = min(2 * most, _MOST)
+            lister = self.query.made("Lister")
+            lister.open(begun is not None, *self.query.streams(partitions))
+        yield from portions(lister.next, _LISTING)
         if begun is not None:
             begun += np.frombuffer(lister.begun(), np.int64).tolist()
-
-    def _made(self) -> Any:
-        """Return a lister of its own for each call: several may take turns."""
-        lister = compiled_module().Lister(*self._spec)
-        lister.set_events(len(self.events), self.events.fields)
-        return lister

@@ -26,7 +26,7 @@ _STRATEGIES = (
     Strategy.SKIP_TILL_NEXT_MATCH,
     Strategy.SKIP_TILL_ANY_MATCH,
 )
-"""In the order of ``counter.h``."""
+"""In the order of ``automaton.h``."""
 
 _NO_WINDOW = -1
 _MOST_BITS = 62

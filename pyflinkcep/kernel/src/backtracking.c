@@ -266,7 +266,7 @@ int backtracker_turn(Backtracker *backtracker, PyObject *bounds, PyObject *may_e
     backtracker->whole = backtracker->automaton.stream;
     backtracker->automaton.stream.size = 0;
     backtracker->partition = -1;
-    backtracker->next_start = 0;
+    backtracker->next_start = backtracker->undecided_count = 0;
     if (array_of(bounds, sizeof(int64_t), &backtracker->bounds) < 0 ||
         array_of(may_end, 1, &backtracker->may_end) < 0)
         return -1;
@@ -280,8 +280,8 @@ int backtracker_turn(Backtracker *backtracker, PyObject *bounds, PyObject *may_e
 /* Forget the run at work, and the partitions. */
 void backtracker_end(Backtracker *backtracker) {
     way_cut(backtracker, 0);
-    backtracker->choice_count = backtracker->undecided_count = 0;
-    backtracker->found.events = backtracker->found.size = 0;
+    backtracker->choice_count = 0;
+    listed_clear(&backtracker->found);
     backtracker->stops = false;
     failed_clear(&backtracker->failed);
     array_close(&backtracker->bounds);
@@ -316,7 +316,5 @@ void backtracker_free(Backtracker *backtracker) {
     release_memory(backtracker->firsts);
     release_memory(backtracker->choices);
     release_memory(backtracker->undecided);
-    release_memory(backtracker->found.handles);
-    release_memory(backtracker->found.ends);
-    release_memory(backtracker->found.components);
+    listed_free(&backtracker->found);
 }

@@ -5,6 +5,7 @@
 
 #include "automaton.h"
 #include "failed.h"
+#include "listed.h"
 
 /* --- backtracking_track.c */
 
@@ -40,15 +41,6 @@ typedef struct {
     int32_t component, mode; /* no mode: it takes the event */
 } Choice;
 
-/* Matches, one after another. */
-typedef struct {
-    int64_t *ends; /* for each match where its events end */
-    Py_ssize_t size, room;
-    int64_t *handles; /* for each event */
-    int32_t *components;
-    Py_ssize_t events, handle_room, component_room;
-} MatchList;
-
 typedef struct {
     PyObject_HEAD
     Automaton automaton;
@@ -76,7 +68,7 @@ typedef struct {
     Py_ssize_t *firsts; /* by component where on the way its first event is */
     Choice *choices;
     Py_ssize_t choice_count, choice_room;
-    MatchList found;
+    Listed found;
     int64_t steps;
 } Backtracker;
 

@@ -50,13 +50,9 @@ static PyObject *backtracker_turn_to(Backtracker *backtracker, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/*
- * find(enough) -> (handles, ends, components, undecided): matches with so many events, or more;
- * handles and components by event, and where the events of each match end. If there are no more
- * there is none, but the starts that later events decide about, one for a partition.
- */
+/* find(enough) -> listed_result() of matches with so many events, or more; empty at the end. */
 static PyObject *backtracker_find(Backtracker *backtracker, PyObject *enough) {
-    MatchList *found = &backtracker->found;
+    Listed *found = &backtracker->found;
     Py_ssize_t most = PyLong_AsSsize_t(enough);
     if (most == -1 && PyErr_Occurred()) return NULL;
     bool is_open = backtracker->bounds.items != NULL;
@@ -64,22 +60,23 @@ static PyObject *backtracker_find(Backtracker *backtracker, PyObject *enough) {
         backtracker_end(backtracker);
         return NULL;
     }
-    bool is_done = found->size == 0;
-    Py_ssize_t undecided = is_done ? backtracker->undecided_count : 0;
-    PyObject *result = Py_BuildValue(
-        "NNNN", bytes_of(found->handles, found->events, sizeof(int64_t)),
-        bytes_of(found->ends, found->size, sizeof(int64_t)),
-        bytes_of(found->components, found->events, sizeof(int32_t)),
-        bytes_of(backtracker->undecided, undecided, sizeof(int64_t)));
-    if (is_done) backtracker_end(backtracker);
-    found->events = found->size = 0;
+    PyObject *result = listed_result(found);
+    if (found->size == 0) backtracker_end(backtracker);
+    listed_clear(found);
     return result;
+}
+
+/* undecided() -> the handles of the starts that later events decide about, by partition */
+static PyObject *backtracker_undecided(Backtracker *backtracker, PyObject *unused) {
+    (void)unused;
+    return bytes_of(backtracker->undecided, backtracker->undecided_count, sizeof(int64_t));
 }
 
 static PyMethodDef backtracker_methods[] = {
     {"set_events", (PyCFunction)backtracker_set_events, METH_VARARGS, "set what handles mean"},
     {"turn_to", (PyCFunction)backtracker_turn_to, METH_VARARGS, "turn to partitions"},
     {"find", (PyCFunction)backtracker_find, METH_O, "find more matches"},
+    {"undecided", (PyCFunction)backtracker_undecided, METH_NOARGS, "what later events decide"},
     {NULL, NULL, 0, NULL},
 };
 

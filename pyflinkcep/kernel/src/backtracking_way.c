@@ -133,31 +133,15 @@ bool way_completes(Backtracker *backtracker) {
            !way_is_forbidden(backtracker, count);
 }
 
-static int make_room(MatchList *found, Py_ssize_t events) {
-    Py_ssize_t needed = found->events + events;
-    int64_t *ends = reserve(found->ends, &found->room, found->size + 1, sizeof(int64_t));
-    if (ends == NULL) return -1;
-    found->ends = ends;
-    int64_t *handles = reserve(found->handles, &found->handle_room, needed, sizeof(int64_t));
-    if (handles == NULL) return -1;
-    found->handles = handles;
-    int32_t *components =
-        reserve(found->components, &found->component_room, needed, sizeof(int32_t));
-    if (components == NULL) return -1;
-    found->components = components;
-    return 0;
-}
-
-/* Add the run at work to the matches. */
+/* Add the way of the run at work to the matches. */
 int way_found(Backtracker *backtracker) {
-    MatchList *found = &backtracker->found;
-    if (make_room(found, backtracker->depth) < 0) return -1;
+    Listed *found = &backtracker->found;
+    if (listed_reserve(found, backtracker->depth) < 0) return -1;
     for (Py_ssize_t i = 0; i < backtracker->depth; i++) {
         const Taken *taken = &backtracker->way[i];
-        found->handles[found->events] = automaton_handle(&backtracker->automaton, taken->at);
-        found->components[found->events++] = taken->component;
+        listed_put(found, automaton_handle(&backtracker->automaton, taken->at), taken->component);
     }
-    found->ends[found->size++] = found->events;
+    listed_end(found);
     return 0;
 }
 

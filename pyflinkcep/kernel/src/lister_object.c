@@ -2,6 +2,7 @@
 /* A lister as Python sees it; kernel/listing.py makes and uses it. */
 #include "kernel.h"
 #include "lister.h"
+#include "listed.h"
 
 static void lister_dealloc(Lister *lister) {
     PyTypeObject *type = Py_TYPE((PyObject *)lister);
@@ -64,68 +65,38 @@ static PyObject *lister_open(Lister *lister, PyObject *args) {
 
 /* --- matches */
 
-typedef struct {
-    int64_t *handles, *ends;
-    int32_t *components;
-    Py_ssize_t size, handle_room, component_room, count, end_room;
-} Listed;
-
-static int listed_reserve(Listed *listed, Py_ssize_t needed) {
-    int64_t *handles = reserve(listed->handles, &listed->handle_room, needed, sizeof(int64_t));
-    if (handles == NULL) return -1;
-    listed->handles = handles;
-    int32_t *components =
-        reserve(listed->components, &listed->component_room, needed, sizeof(int32_t));
-    if (components == NULL) return -1;
-    listed->components = components;
-    int64_t *ends = reserve(listed->ends, &listed->end_room, listed->count + 1, sizeof(int64_t));
-    if (ends == NULL) return -1;
-    listed->ends = ends;
-    return 0;
-}
-
 /* Add the match at hand, its first event first. */
-static int listed_add(Listed *listed, const Lister *lister, Py_ssize_t length) {
-    if (listed_reserve(listed, listed->size + length) < 0) return -1;
+static int add_match(Listed *listed, const Lister *lister, Py_ssize_t length) {
+    if (listed_reserve(listed, length) < 0) return -1;
     for (Py_ssize_t i = length - 1; i >= 0; i--) {
         WayEvent event = lister->walk.events[i];
-        listed->handles[listed->size] =
-            automaton_handle(&lister->sequence.automaton, (Py_ssize_t)event.at);
-        listed->components[listed->size++] = event.component;
+        listed_put(
+            listed, automaton_handle(&lister->sequence.automaton, (Py_ssize_t)event.at),
+            event.component);
     }
-    listed->ends[listed->count++] = listed->size;
+    listed_end(listed);
     return 0;
 }
 
 static int list_matches(Lister *lister, Listed *listed, Py_ssize_t most) {
-    while (listed->size < most) {
+    while (listed->events < most) {
         Py_ssize_t length;
         int status = lister_next(lister, &length);
         if (status <= 0) return status;
-        if (listed_add(listed, lister, length) < 0) return -1;
+        if (add_match(listed, lister, length) < 0) return -1;
     }
     return 0;
 }
 
-/*
- * next(most) -> the handles of the events of some more matches, one match after another, for each
- * match where it ends among them, and for each event its component: bytes of int64, int64, int32.
- * Of no more matches than needed for `most` events; empty at the end.
- */
+/* next(most) -> listed_result() of no more matches than needed for so many events; empty at the end. */
 static PyObject *lister_next_matches(Lister *lister, PyObject *args) {
     Py_ssize_t most;
     Listed listed = {0};
-    PyObject *result = NULL;
     if (!PyArg_ParseTuple(args, "n", &most)) return NULL;
-    if (list_matches(lister, &listed, most) == 0)
-        result = Py_BuildValue(
-            "NNN", bytes_of(listed.handles, listed.size, sizeof(int64_t)),
-            bytes_of(listed.ends, listed.count, sizeof(int64_t)),
-            bytes_of(listed.components, listed.size, sizeof(int32_t)));
+    int status = list_matches(lister, &listed, most);
+    PyObject *result = status < 0 ? NULL : listed_result(&listed);
     if (result == NULL) lister_end(lister);
-    release_memory(listed.handles);
-    release_memory(listed.components);
-    release_memory(listed.ends);
+    listed_free(&listed);
     return result;
 }
 

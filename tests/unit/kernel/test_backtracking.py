@@ -159,7 +159,7 @@ def test_a_search_refuses_arrays_of_unequal_sizes() -> None:
     with pytest.raises(ValueError, match="expected a component"):
         module.Backtracker((), (), ((), ()), (), -1)
     search = module.Backtracker((component,), (), ((), ()), (), -1)
-    nothing = (b"", b"", b"", b"")
+    nothing = (b"", b"", b"")
     assert search.find(10) == nothing
     one, two, codes = np.zeros(1, np.int64), np.arange(2), np.zeros(2, np.int32)
     search.set_events(2, ())

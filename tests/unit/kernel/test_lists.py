@@ -141,8 +141,8 @@ def test_what_no_match_can_use_is_forgotten(strategy: str, within: str) -> None:
         x = [chance.randrange(5) for _ in range(size)]
         table = attrs.evolve(of_letters(letters, x=x), kinds=random_table(chance, 0).kinds)
         own = lister(query, table)
-        listing = own._made()
-        listing.open(False, *own.events.streams([range(size)], None))
+        listing = own.query.made("Lister")
+        listing.open(False, *own.query.streams([range(size)]))
         most = 0
         while listing.next(1)[1]:
             most = max(most, listing.size())
