@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Queries in the language of SASE+, and in OptiSeq's form.
+Queries in the SASE+ language and in OptiSeq's form.
 
-``parse(text)`` reads them, ``seq`` and ``elements`` make them of pieces; ``CEP.pattern`` and
+``parse(text)`` reads them, ``seq`` and ``elements`` build them from pieces; ``CEP.pattern`` and
 ``pyflinkcep.testing.matchSase`` run them.
 """
 

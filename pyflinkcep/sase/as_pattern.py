@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries that are patterns already."""
+"""Queries that can be written as patterns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def as_pattern(query: Query, type_column: str = "type") -> Pattern:
     Raises
     ------
     NotSupportedError
-        If there is no such pattern; says why.
+        If there is no such pattern; the message says why.
     """
     problem = why_no_pattern(query)
     if problem is not None:
@@ -47,7 +47,7 @@ def as_pattern(query: Query, type_column: str = "type") -> Pattern:
 def why_no_pattern(query: Query) -> str | None:
     """Return why no pattern has the matches of a query; None if one has."""
     if query.form is Form.LIST:
-        return "the elements of ; have times that differ, those of a pattern may be equal"
+        return "elements joined by ; need different times, stages of a pattern do not"
     if any(part.variable == WHOLE for part in query.components):
         return f"a variable is named {WHOLE}, which stands for all stages in SQL"
     strategies = {query.strategy_of(part.variable) for part in query.positive}
@@ -143,7 +143,7 @@ class _Builder:
     # --- conditions
 
     def _condition(self, part: Component, edges: Edges, is_first: bool) -> str:
-        """Return what an event must fulfil, as SQL."""
+        """Return the condition on an event, as SQL."""
         tests = [f"{column_sql(self.type_column)} = {literal_sql(part.type)}"]
         for name, value in self.query.constants:
             tests.append(f"{column_sql(name)} = {literal_sql(value.value)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is refused although it can be read."""
+"""Queries that parse but are refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pyflinkcep.sase.tree import (
 __all__ = ["check"]
 
 Failure = Callable[[int, str, str], InvalidArgumentError]
-"""Makes the error for what is wrong at an offset: (offset, what, hint)."""
+"""Makes the error for a problem at an offset: (offset, what, hint)."""
 
 _MOVING = (CURRENT, PREVIOUS, BEFORE)
 
@@ -40,7 +40,7 @@ def check(query: Query, failure: Failure) -> None:
     Raises
     ------
     InvalidArgumentError
-        When the query has no meaning; says where and why.
+        If the query has no meaning; the message says where and why.
     """
     _Checks(query, failure).run()
 
@@ -69,14 +69,14 @@ class _Checks:
         first, last = self.query.components[0], self.query.components[-1]
         if not self.query.positive:
             raise self.failure(
-                first.at, "every component is negated", "a match has one event or more"
+                first.at, "every component is negated", "a match needs at least one event"
             )
         for part in (first, last):
             if part.negated and self.query.window is None:
                 raise self.failure(
                     part.at,
                     f"{part.variable!r} is negated at an end of the pattern without WITHIN",
-                    "say with WITHIN for how long there must be no such event",
+                    "add WITHIN: how long no such event may occur",
                 )
 
     def _list(self) -> None:
@@ -90,8 +90,8 @@ class _Checks:
         if all(part.repeats for part in positive):
             raise self.failure(
                 positive[0].at,
-                f"the closure {positive[0].variable!r} needs a single element beside it",
-                "the elements beside a closure bound it",
+                f"the closure {positive[0].variable!r} needs a single element next to it",
+                "the elements next to a closure bound it",
             )
         for one, two in pairwise(positive):
             if one.repeats and two.repeats:
@@ -111,7 +111,7 @@ class _Checks:
             raise self.failure(
                 ends[0].at,
                 f"the closure {ends[0].variable!r} at an end needs WITHIN",
-                "say with WITHIN how far it reaches",
+                "add WITHIN: how far the closure reaches",
             )
 
     def _strategies(self) -> None:
@@ -120,7 +120,7 @@ class _Checks:
             raise self.failure(
                 self.query.component(names[0]).at,
                 "partition_contiguity needs an equivalence test",
-                "write one such as [symbol]: it says what a partition is",
+                "write one such as [symbol], which defines the partitions",
             )
 
     # --- WHERE
@@ -131,7 +131,7 @@ class _Checks:
             raise self.failure(
                 self.query.components[0].at,
                 "a condition names no variable",
-                "a condition is about the events of PATTERN",
+                "name a variable of PATTERN",
             )
         for function in functions(condition):
             self._aggregate(function.over)
@@ -143,7 +143,7 @@ class _Checks:
             raise self.failure(
                 self.query.components[0].at,
                 f"the conditions have more than {MOST_CLAUSES} clauses in conjunctive normal form",
-                "write fewer ANDs inside of ORs",
+                "write fewer ANDs inside ORs",
             )
 
     def _aggregate(self, over: Reference) -> None:
@@ -184,12 +184,12 @@ class _Checks:
         if self.query.form is Form.SEQ and part.repeats and reference.index is None:
             raise self.failure(
                 reference.at,
-                f"which event of {variable!r} is meant is not said",
+                f"expected an index after {variable!r}, which repeats",
                 f"write {variable}[i], {variable}[1], {variable}[LEN] or {variable}[]",
             )
 
     def _moving(self, reference: Reference, last: int, negated: bool) -> None:
-        """Refuse an index that stands for one event after another where it cannot."""
+        """Refuse ``[i]`` and similar indexes in conditions that are not evaluated event by event."""
         variable, index = reference.variable, reference.index
         if self.query.form is Form.LIST:
             if index != ALL:
@@ -206,7 +206,7 @@ class _Checks:
             )
 
     def _together(self, clause: Expression, part: Component) -> None:
-        """Refuse indexes of one variable that are known at different moments."""
+        """Refuse indexes of one variable that become known at different moments."""
         mine = [r for r in plain_references(clause) if r.variable == part.variable]
         over = [f.over for f in functions(clause) if f.over.variable == part.variable]
         each = [r for r in mine if r.index == ALL]
@@ -214,7 +214,7 @@ class _Checks:
         if each and others:
             raise self.failure(
                 each[0].at,
-                f"{part.variable!r} with [] beside another index",
+                f"{part.variable!r} with both [] and another index",
                 f"{part.variable}[] is every event: compare each with {part.variable}[i]",
             )
         moving = {r.index for r in [*mine, *over]} & set(_MOVING)
@@ -222,7 +222,7 @@ class _Checks:
         if moving and ends:
             raise self.failure(
                 ends[0].at,
-                f"{part.variable!r} with [i] beside what is known at the end only",
+                f"{part.variable!r} with both [i] and an index known only at the end",
                 f"write [..i-1] for the events before {part.variable}[i]",
             )
 
@@ -235,13 +235,13 @@ class _Checks:
             if self._part(reference).negated:
                 raise self.failure(
                     reference.at,
-                    f"{reference.variable!r} is negated and has no event to give",
-                    "RETURN and HAVING are about the events of a match",
+                    f"{reference.variable!r} is negated, so it has no event in a match",
+                    "use variables that take events in RETURN and HAVING",
                 )
             if reference.index in _MOVING:
                 raise self.failure(
                     reference.at,
-                    f"{reference.variable}[{reference.index}] outside of WHERE",
+                    f"{reference.variable}[{reference.index}] outside WHERE",
                     f"write {reference.variable}[1], {reference.variable}[LEN] or an aggregate",
                 )
         alone = is_column and isinstance(value, Reference)
@@ -255,7 +255,7 @@ class _Checks:
         if self._part(reference).repeats and reference.index not in (FIRST, LAST):
             raise self.failure(
                 reference.at,
-                f"{variable!r} is many values where one is needed",
+                f"expected one value, got every event of {variable!r}",
                 f"write {variable}[1], {variable}[LEN] or an aggregate over {variable}[]",
             )
         if reference.attribute is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes that SQL computes of one event, such as ``upper(a.name)``."""
+"""Attributes that SQL computes from one event, such as ``upper(a.name)``."""
 
 from __future__ import annotations
 
@@ -29,12 +29,14 @@ def is_computed(attribute: str) -> bool:
 
 
 def column_sql(attribute: str) -> str:
-    """Return the SQL for an attribute: for a column, whatever its name is."""
+    """Return the SQL for an attribute; a column may have any name."""
     return attribute if is_computed(attribute) else f"`{attribute}`"
 
 
 def computed_for(query: Query) -> dict[str, list[str]]:
-    """Return what SQL computes for a query, each with the types of events that it is for."""
+    """Return the attributes that SQL computes for a query, each with the event types that need
+    it.
+    """
     found: dict[str, list[str]] = {}
     for reference in (r for condition in query.conditions for r in references(condition)):
         if reference.attribute is not None and is_computed(reference.attribute):
@@ -47,7 +49,7 @@ def read_call(
     cursor: Cursor, name: Token, variables: Iterable[str], reference: Callable[[], Reference]
 ) -> Reference:
     """
-    Read the rest of a call of a SQL function, which looks at one event.
+    Read the rest of a call to a SQL function of one event.
 
     Parameters
     ----------
@@ -86,7 +88,7 @@ def read_call(
     if not found:
         raise cursor.failure(
             name.at,
-            f"{name.text}(…) looks at no event",
+            f"{name.text}(…) reads no event",
             f"write {name.text}(variable.attribute); aggregates are count, sum, avg, min, max, "
             "first, last",
         )
@@ -102,13 +104,13 @@ def _check_event(cursor: Cursor, part: Reference, found: list[Reference], name: 
     if found and (part.variable, part.index) != (found[0].variable, found[0].index):
         raise cursor.failure(
             part.at,
-            f"{name}(…) looks at two events",
-            "a function looks at one event: compare or compute outside of it",
+            f"{name}(…) reads two events",
+            "a function reads one event: compare or compute outside it",
         )
 
 
 def like(cursor: Cursor, left: Expression, operator: Token) -> Comparison:
-    """Read the pattern after LIKE and the like; return the test as a comparison."""
+    """Read the pattern after LIKE or a similar operator; return the test as a comparison."""
     token = cursor.here
     if token.kind != TEXT:
         raise cursor.unexpected("a 'text'", f"write {operator.text.upper()} 'pattern'")
@@ -133,12 +135,12 @@ def _indexed(reference: Reference) -> str:
 
 
 def refuse_computed(cursor: Cursor, tree: Expression) -> None:
-    """Refuse functions where rows of matches are made, not conditions on events asked."""
+    """Refuse functions in HAVING and RETURN, which are computed on matches, not on events."""
     for reference in references(tree):
         if reference.attribute is not None and is_computed(reference.attribute):
             raise cursor.failure(
                 reference.at,
-                f"the function {reference.shown} outside of WHERE",
+                f"the function {reference.shown} outside WHERE",
                 "HAVING and RETURN take attributes and aggregates: use Spark's functions on the "
                 "columns that toDF() returns",
             )

@@ -49,7 +49,7 @@ class ConditionReader:
     cursor : Cursor
         Where to read.
     components : tuple of Component
-        What the names mean.
+        The components that names refer to.
     """
 
     def __init__(self, cursor: Cursor, components: tuple[Component, ...]) -> None:
@@ -69,7 +69,7 @@ class ConditionReader:
         return operands[0] if len(operands) == 1 else Logical(word, tuple(operands))
 
     def factor(self) -> Expression:
-        """Read a condition that neither AND nor OR joins, unless in parentheses."""
+        """Read a condition without AND or OR, except in parentheses."""
         cursor = self._cursor
         if cursor.take("not"):
             return Negation(self._deeper(self.factor))
@@ -84,8 +84,8 @@ class ConditionReader:
         self._depth += 1
         if self._depth > _MOST_DEPTH:
             raise self._cursor.unexpected(
-                f"at most {_MOST_DEPTH} parentheses, signs and NOTs inside each other",
-                "write the condition in a simpler way",
+                f"at most {_MOST_DEPTH} nested parentheses, signs and NOTs",
+                "simplify the condition",
             )
         inner = read()
         self._depth -= 1
@@ -121,7 +121,7 @@ class ConditionReader:
         return Negation(test) if negated else test
 
     def _sql_test(self, left: Expression) -> Expression:
-        """Read IN, BETWEEN or LIKE, in terms of comparisons."""
+        """Read IN, BETWEEN or LIKE; return it as comparisons."""
         cursor = self._cursor
         if (operator := cursor.take(*LIKES)) is not None:
             return like(cursor, left, operator)
@@ -224,7 +224,7 @@ class ConditionReader:
                 over.at,
                 f"{name}({shown}) is over one event, expected {over.variable}[] or "
                 f"{over.variable}[..i-1]",
-                f"without the aggregate, {shown} is that event",
+                f"leave out the aggregate: {shown} is one event",
             )
         if over.attribute is None and name != "count":
             raise self._cursor.failure(

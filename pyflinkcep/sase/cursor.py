@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A place in a text's tokens that moves on."""
+"""A position that moves through the tokens of a text."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Cursor:
         return self._tokens[self._at]
 
     def ahead(self, count: int = 1) -> Token:
-        """Return a token after the next one; the end when there are not so many."""
+        """Return a token after the next one, or the end if there are too few."""
         return self._tokens[min(self._at + count, len(self._tokens) - 1)]
 
     def next(self) -> Token:
-        """Move on by a token, and return it."""
+        """Move past a token and return it."""
         token = self._tokens[self._at]
         if token.kind != END:
             self._at += 1
@@ -46,24 +46,24 @@ class Cursor:
         return self.next() if token.word in words and token.kind != TEXT else None
 
     def need(self, word: str, hint: str) -> Token:
-        """Move on over a word; it is an error if it is not there."""
+        """Move past a word, which must come next."""
         token = self.take(word)
         if token is None:
             raise self.unexpected(word.upper() if word.isalpha() else repr(word), hint)
         return token
 
     def name(self, what: str, hint: str) -> Token:
-        """Move on over a name."""
+        """Move past a name."""
         if self.here.kind != NAME:
             raise self.unexpected(what, hint)
         return self.next()
 
     def unexpected(self, wanted: str, hint: str) -> InvalidArgumentError:
-        """Return the error for a token that is not what it should be."""
+        """Return the error for an unexpected token."""
         token = self.here
         got = "the end" if token.kind == END else repr(token.text)
         return self.failure(token.at, f"expected {wanted}, got {got}", hint)
 
     def failure(self, at: int, what: str, hint: str) -> InvalidArgumentError:
-        """Return the error for what is wrong at a place of the text."""
+        """Return the error for a problem at an offset of the text."""
         return failure(self.text, at, what, hint)

@@ -32,36 +32,36 @@ def chosen(query: Query, evaluation: str = "auto", output: str = "all") -> Evalu
     query : Query
         The query.
     evaluation : {"auto", "nfa", "backtracking", "eventLists"}
-        What was asked for.
+        What the user requested.
     output : {"all", "onePerStart", "nonOverlapping"}
         Which matches are wanted.
 
     Raises
     ------
     InvalidArgumentError
-        If there is no such evaluation or output.
+        If the evaluation or output is unknown.
     NotSupportedError
         If the evaluation cannot answer the query.
     """
     if evaluation not in EVALUATIONS:
         raise InvalidArgumentError(
-            f"expected an evaluation, got {evaluation!r}", f"give one of {', '.join(EVALUATIONS)}"
+            f"expected an evaluation, got {evaluation!r}", f"use one of {', '.join(EVALUATIONS)}"
         )
     if output not in OUTPUTS:
         raise InvalidArgumentError(
-            f"expected an output, got {output!r}", f"give one of {', '.join(OUTPUTS)}"
+            f"expected an output, got {output!r}", f"use one of {', '.join(OUTPUTS)}"
         )
     if evaluation == "auto":
         return _automatic(query, output)
     if query.form is Form.LIST and evaluation != EVENT_LISTS:
         raise NotSupportedError(
             f'evaluation="{evaluation}" with a pattern of elements with ;',
-            'only "eventLists" answers it',
+            'use "eventLists", the only one that answers it',
         )
     if query.form is Form.SEQ and evaluation == EVENT_LISTS and not _is_chain(query):
         raise NotSupportedError(
             'evaluation="eventLists" with loops or a strategy other than skip_till_any_match',
-            '"nfa" and "backtracking" answer every SEQ',
+            'use "nfa" or "backtracking", which answer every SEQ',
         )
     return Evaluation(evaluation, "asked for")
 

@@ -13,14 +13,14 @@ __all__ = ["Column", "Component", "Form", "Query", "Strategy"]
 
 
 class Form(Enum):
-    """How the pattern is written, which decides about its meaning."""
+    """How the pattern is written, which decides what it means."""
 
     SEQ = "SEQ"
     LIST = ";"
 
 
 class Strategy(Enum):
-    """Which events a run may pass by."""
+    """Which events a run may skip."""
 
     STRICT_CONTIGUITY = "strict_contiguity"
     PARTITION_CONTIGUITY = "partition_contiguity"
@@ -31,7 +31,7 @@ class Strategy(Enum):
 @attrs.frozen
 class Component:
     """
-    A place in the pattern.
+    A component of the pattern.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Component:
     repeats : bool
         Whether it is a Kleene plus (SEQ) or a closure (``;``).
     negated : bool
-        Whether there must be no such event.
+        Whether such an event forbids a match.
     least : int, at least 1
-        How many events a closure has at least.
+        The least number of events of a closure.
     at : int
         Its place in the text.
     """
@@ -69,7 +69,7 @@ class Column:
 @attrs.frozen
 class Query:
     """
-    What a query's text says.
+    The parsed text of a query.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Query:
     window : int or None, milliseconds
         The longest time from the first to the last event, inclusive.
     having : Expression or None
-        What filters the matches given out.
+        The condition that filters matches.
     columns : tuple of Column or None
         RETURN.
     source : str or None
@@ -113,7 +113,7 @@ class Query:
 
     @property
     def is_global(self) -> bool:
-        """Whether some strategy looks at the whole stream, not at one partition."""
+        """Whether some strategy sees the whole stream, not just one partition."""
         return any(strategy is Strategy.STRICT_CONTIGUITY for _, strategy in self.strategies)
 
     def strategy_of(self, variable: str) -> Strategy:
@@ -125,5 +125,5 @@ class Query:
         return next(part for part in self.components if part.variable == variable)
 
     def place(self, variable: str) -> int:
-        """Return the place of a variable's component."""
+        """Return the index of a variable's component."""
         return [part.variable for part in self.components].index(variable)

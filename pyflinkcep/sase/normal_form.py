@@ -10,13 +10,13 @@ from pyflinkcep.sase.tree import Comparison, Expression, Logical, Negation, Null
 __all__ = ["MOST_CLAUSES", "clause_count", "clauses"]
 
 MOST_CLAUSES = 256
-"""How many clauses the conditions of a query may have."""
+"""The most clauses that the conditions of a query may have."""
 
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 def clauses(condition: Expression) -> list[Expression]:
-    """Return the clauses that are true together exactly when the condition is."""
+    """Return clauses that all hold exactly if the condition holds."""
     return [_disjunction(clause) for clause in _spread(_pushed(condition, False))]
 
 
@@ -49,7 +49,7 @@ def _count(condition: Expression) -> int:
 
 
 def _spread(condition: Expression) -> list[tuple[Expression, ...]]:
-    """Return the clauses of a condition without NOT, each as what OR joins."""
+    """Return the clauses of a condition without NOT, each as the operands of an OR."""
     if not isinstance(condition, Logical):
         return [(condition,)]
     parts = [_spread(part) for part in condition.operands]

@@ -27,12 +27,12 @@ _SHAPE = "write PATTERN SEQ(A a, B+ b[]) or PATTERN A;B^2;C, then WHERE, WITHIN,
 
 def parsed(text: str) -> Query:
     """
-    Return what the text of a query says.
+    Parse the text of a query.
 
     Raises
     ------
     InvalidArgumentError
-        When the text is not a query; says where and why.
+        If the text is not a query; the message says where and why.
     """
     return _QueryReader(text).query()
 
@@ -42,7 +42,7 @@ def parsed_condition(text: str, query: Query) -> Query:
     cursor = Cursor(text)
     condition = ConditionReader(cursor, query.components).condition()
     if cursor.here.kind != END:
-        raise cursor.unexpected("the end", "give one condition; join more with AND or OR")
+        raise cursor.unexpected("the end", "write one condition; join several with AND or OR")
     query = attrs.evolve(query, conditions=(*query.conditions, condition))
     check(query, cursor.failure)
     return query
@@ -53,7 +53,7 @@ def parsed_columns(text: str, query: Query) -> Query:
     cursor = Cursor(text)
     columns = tuple(_columns(cursor, ConditionReader(cursor, query.components)))
     if cursor.here.kind != END:
-        raise cursor.unexpected("the end", "columns are values, with AS and a name or without")
+        raise cursor.unexpected("the end", "write a value, or value AS name")
     query = attrs.evolve(query, columns=columns)
     check(query, cursor.failure)
     return query
@@ -67,7 +67,7 @@ class _QueryReader:
 
     def query(self) -> Query:
         cursor = self._cursor
-        source = cursor.name("a table", "FROM names a table").text if cursor.take("from") else None
+        source = cursor.name("a table", "write FROM table").text if cursor.take("from") else None
         cursor.need("pattern", _SHAPE)
         if cursor.here.word == "seq" and cursor.ahead().text == "(":
             form, components = Form.SEQ, tuple(self._sequence())
@@ -106,7 +106,7 @@ class _QueryReader:
         yield self._component()
         while cursor.take(","):
             yield self._component()
-        cursor.need(")", "components are separated by commas: SEQ(A a, B+ b[])")
+        cursor.need(")", "separate components by commas: SEQ(A a, B+ b[])")
 
     def _component(self) -> Component:
         cursor = self._cursor
@@ -144,7 +144,7 @@ class _QueryReader:
             number = cursor.here
             if not (number.text.isdigit() and len(number.text) < 10 and int(number.text) > 0):
                 raise cursor.unexpected(
-                    f"a number from 1 after {type_}^", f"{type_}^2 is two events or more"
+                    f"a number from 1 after {type_}^", f"write {type_}^2 for two events or more"
                 )
             repeats, least = True, int(cursor.next().text)
         elif cursor.take("+"):
@@ -160,7 +160,7 @@ class _QueryReader:
             raise self._cursor.failure(
                 at,
                 f"{variable!r} is negated and repeats",
-                "one event is enough to forbid a match: leave out what repeats it",
+                "one event is enough to forbid a match: leave out the repetition",
             )
 
     def _refuse_same_names(self, components: tuple[Component, ...]) -> None:
@@ -170,7 +170,7 @@ class _QueryReader:
                 raise self._cursor.failure(
                     part.at,
                     f"two components are named {part.variable!r}",
-                    f"give them names of their own, as in {part.type} {part.variable}2",
+                    f"give each its own name, as in {part.type} {part.variable}2",
                 )
             seen.add(part.variable)
 
@@ -265,7 +265,7 @@ class _WhereReader:
                 self._strategy()
                 if cursor.here.word == "or":
                     raise cursor.unexpected(
-                        "AND after a strategy", "a strategy has no OR beside it"
+                        "AND after a strategy", "join a strategy to conditions with AND, not OR"
                     )
                 if not cursor.take("and"):
                     break
@@ -303,7 +303,7 @@ class _WhereReader:
         self._name(strategy)
         while cursor.take(","):
             self._name(strategy)
-        cursor.need(")", "variables are separated by commas")
+        cursor.need(")", "separate variables by commas")
         cursor.need("{", f"write {strategy.value}(a, b[]) {{ conditions }}")
         if cursor.take("}"):
             return
@@ -322,7 +322,7 @@ class _WhereReader:
         if part is None:
             raise cursor.failure(
                 token.at,
-                f"{strategy.value} names {token.text!r}, which PATTERN does not",
+                f"{strategy.value} names {token.text!r}, which is not in PATTERN",
                 f"the variables are {', '.join(repr(p.variable) for p in self._components)}",
             )
         if part.negated:
@@ -335,7 +335,7 @@ class _WhereReader:
 
     def _conjunction(self) -> bool:
         """
-        Read conditions and tests with AND between; OR joins all of them to what follows.
+        Read conditions and tests joined by AND; an OR applies to all of them and what follows.
 
         Returns
         -------
@@ -358,8 +358,8 @@ class _WhereReader:
             if test is not None or not group:
                 raise cursor.failure(
                     cursor.here.at,
-                    "OR beside an equivalence test",
-                    "put what OR joins in parentheses: [a] AND (b.x = 1 OR c.x = 1)",
+                    "an equivalence test joined by OR",
+                    "put the operands of OR in parentheses: [a] AND (b.x = 1 OR c.x = 1)",
                 )
             cursor.next()
             left = group[0] if len(group) == 1 else Logical("and", tuple(group))
@@ -369,7 +369,7 @@ class _WhereReader:
 
     def _test(self) -> None:
         cursor = self._cursor
-        hint = "an equivalence test is [attribute] or [attribute = literal]"
+        hint = "write [attribute] or [attribute = literal]"
         cursor.next()
         while True:
             attribute = cursor.name("an attribute", hint).text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which clause of a query is asked on which edge of its automaton."""
+"""Which clause of a query is evaluated on which edge of its automaton."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ __all__ = ["Clause", "Edges", "Placement", "column_sql", "event_at_hand", "place
 @attrs.frozen
 class Clause:
     """
-    A clause as SQL over the event at hand and what the run has taken.
+    A clause as SQL over the current event and what the run has taken.
 
     Attributes
     ----------
     text : str
-        The clause as the query has it.
+        The clause as written in the query.
     tree : Part
-        What it asks.
+        The clause as a tree.
     reads : frozenset of str
-        The variables whose taken events it looks at.
+        The variables whose taken events it reads.
     """
 
     text: str
@@ -62,13 +62,13 @@ class Edges:
     Attributes
     ----------
     begin : tuple of Clause
-        Asked of the first event, and of the only one.
+        Evaluated on the first event, or the only one.
     take : tuple of Clause
-        Asked of each further event of a loop.
+        Evaluated on each further event of a loop.
     leave : tuple of Clause
-        Asked when a loop is left, and look at no event.
+        Evaluated when a loop is left; these read no event.
     absent : tuple of Clause
-        Asked of the events of a negated component.
+        Evaluated on the events of a negated component.
     """
 
     begin: tuple[Clause, ...] = ()
@@ -83,7 +83,7 @@ Placement = dict[str, Edges]
 
 def placed(query: Query) -> Placement:
     """
-    Return where the clauses of a SEQ query are asked.
+    Return where the clauses of a SEQ query are evaluated.
 
     Each clause belongs to the last component that it names, or to the negated one.
     """
@@ -133,7 +133,7 @@ def _clause(clause: Expression, owner: str, edge: str) -> Clause:
 
 
 def event_at_hand(reference: Reference, owner: str, edge: str) -> bool:
-    """Whether a reference outside of aggregates means the event that is asked."""
+    """Whether a reference outside aggregates means the current event."""
     if reference.variable != owner or edge == "leave":
         return False
     return reference.index in (None, CURRENT, ALL) or (edge == "begin" and reference.index == FIRST)

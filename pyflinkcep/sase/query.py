@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users hold: a query, of text or of pieces."""
+"""The public query object, made from text or from pieces."""
 
 from __future__ import annotations
 
@@ -100,12 +100,12 @@ class SaseQuery(Query):
 
     def where(self, condition: str) -> SaseQuery:
         """
-        Return the query with one more condition, which must hold too.
+        Return the query with one more condition, joined by AND.
 
         Raises
         ------
         InvalidArgumentError
-            If the text is not a condition about this pattern; says where and why.
+            If the text is not a condition about this pattern; the message says where and why.
 
         Examples
         --------
@@ -123,7 +123,7 @@ class SaseQuery(Query):
         Parameters
         ----------
         window : timedelta, int (milliseconds) or str
-            The longest time from a match's first event to its last one, inclusive; text as
+            The longest time from a match's first event to its last one, inclusive; text is read as
             after WITHIN.
 
         Examples
@@ -140,7 +140,7 @@ class SaseQuery(Query):
 
     def returns(self, *columns: str) -> SaseQuery:
         """
-        Return the query with columns in place of whole events.
+        Return the query with columns instead of whole events.
 
         Examples
         --------
@@ -152,7 +152,7 @@ class SaseQuery(Query):
 
     def asPattern(self, type: str = "type") -> Pattern:
         """
-        Return the pattern that has the same matches, where there is one.
+        Return the pattern that has the same matches, if there is one.
 
         Its stages are the variables, its conditions SQL. Key the events by the attributes of
         ``[attr]``, unless a strategy is strict_contiguity; the skip strategy is noSkip.
@@ -165,7 +165,7 @@ class SaseQuery(Query):
         Raises
         ------
         NotSupportedError
-            If no pattern has the same matches; says why.
+            If no pattern has the same matches; the message says why.
 
         Examples
         --------
@@ -180,7 +180,7 @@ class SaseQuery(Query):
 
 def parse(text: str) -> SaseQuery:
     """
-    Return the query that a text says.
+    Parse a query.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def parse(text: str) -> SaseQuery:
     Raises
     ------
     InvalidArgumentError
-        If the text is not a query; says the line, the column and the token.
+        If the text is not a query; the message names line, column and token.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def parse(text: str) -> SaseQuery:
     Traceback (most recent call last):
     pyflinkcep.errors.InvalidArgumentError: line 1, column 18: two components are named 'a'
     <BLANKLINE>
-    Hint: give them names of their own, as in B a2
+    Hint: give each its own name, as in B a2
     """
     if not isinstance(text, str):
         raise InvalidArgumentError(
@@ -213,12 +213,12 @@ def parse(text: str) -> SaseQuery:
 
 def seq(*components: str) -> SaseQuery:
     """
-    Return a query of SASE+'s form.
+    Return a query in SASE+'s form.
 
     Parameters
     ----------
     *components : str
-        As in ``SEQ(…)``: ``"Stock+ a[]"``, ``"~Register b"``.
+        Components as written in ``SEQ(…)``: ``"Stock+ a[]"``, ``"~Register b"``.
 
     Examples
     --------
@@ -232,12 +232,12 @@ def seq(*components: str) -> SaseQuery:
 
 def elements(*parts: str) -> SaseQuery:
     """
-    Return a query of OptiSeq's form.
+    Return a query in OptiSeq's form.
 
     Parameters
     ----------
     *parts : str
-        As between ``;``: ``"A"``, ``"!B"``, ``"C^3"``.
+        Elements as written between ``;``: ``"A"``, ``"!B"``, ``"C^3"``.
 
     Examples
     --------

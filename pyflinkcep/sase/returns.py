@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HAVING and RETURN of a match that is complete."""
+"""HAVING and RETURN of complete matches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 @attrs.frozen
 class Returns:
     """
-    What becomes of the matches of a query.
+    The output of a query's matches.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Returns:
     attribute_of: Callable[[Any, str], Any]
 
     def keeps(self, match: Match) -> bool:
-        """Whether a match fulfils HAVING."""
+        """Whether a match satisfies HAVING."""
         return self.query.having is None or self.holds(self.query.having, match)
 
     def holds(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a query still needs to know of the events that a run has taken."""
+"""What a query still needs to know about the events that a run has taken."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["slots_by_variable", "slots_explained"]
 
 def slots_by_variable(query: Query) -> dict[str, tuple[str, ...]]:
     """
-    Return by variable what keeps the runs apart whose last event is one of its.
+    Return what distinguishes runs, by the variable of their last event.
 
-    Two such runs are one if they agree in all of it: no condition that is still ahead can tell
-    them apart. A run in a window differs from another in the time of its first event too.
+    Runs that agree in all of it are merged, since no later condition can tell them apart. With a
+    window, the time of the first event distinguishes runs too.
 
     Parameters
     ----------
@@ -27,8 +27,8 @@ def slots_by_variable(query: Query) -> dict[str, tuple[str, ...]]:
     Returns
     -------
     dict of str to tuple of str
-        For each positive variable, in order, the aggregates that are still read; empty if the
-        runs there are one.
+        For each positive variable, in order, the aggregates that are still read; empty if all runs
+        there are merged.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def _text(slot: Aggregate) -> str:
 
 
 def slots_explained(query: Query) -> Iterator[str]:
-    """Yield for each variable a line about what keeps the runs apart that have just taken it."""
+    """Yield a line for each variable: what distinguishes the runs that have just taken it."""
     started = "the time of its first event" if query.window is not None else ""
     for name, slots in list(slots_by_variable(query).items()):
         if query.positive[-1].variable == name and not query.positive[-1].repeats:

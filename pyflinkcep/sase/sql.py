@@ -16,9 +16,9 @@ __all__ = ["all_of", "literal_sql", "part_sql", "usable_sql"]
 
 def usable_sql(query: Query, type_column: str) -> str:
     """
-    Return which events a query can use, if its strategies pass all others by.
+    Return which events a query can use, if its strategies skip all others.
 
-    Conditions that compute are left out: where Spark would fail, the query has NULL.
+    Conditions with arithmetic are left out: what fails in Spark is NULL in a query.
     """
     edges = placed(query) if query.form is Form.SEQ else {}
     ways = [_way(part, edges.get(part.variable), type_column) for part in query.components]

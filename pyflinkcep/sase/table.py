@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events that a query is asked of, column by column."""
+"""The events that a query runs on, column by column."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ __all__ = ["Coded", "EventTable", "Numbers", "attributes_asked", "constants_hold
 @attrs.frozen(eq=False)
 class Coded(Sequence[Any]):
     """
-    Texts as numbers into the distinct ones, as Arrow's dictionaries have them.
+    Texts as indexes into the distinct ones, as in an Arrow dictionary.
 
     Attributes
     ----------
     codes : array of int32
-        For each event the number of its text.
+        For each event the index of its text.
     names : sequence of str or None
         The distinct texts.
     """
@@ -48,7 +48,7 @@ class Coded(Sequence[Any]):
 @attrs.frozen(eq=False)
 class Numbers(Sequence[int]):
     """
-    Whole numbers in an array, which gives Python's own when it is asked for one.
+    Whole numbers in an array, read as Python ints.
 
     Attributes
     ----------
@@ -85,13 +85,14 @@ class EventTable:
     Attributes
     ----------
     times : sequence of int, milliseconds
-        Their times, never falling; :class:`Numbers` is the fastest.
+        Their times, in ascending order; :class:`Numbers` is the fastest.
     types : sequence of str
         Their types; :class:`Coded` is the fastest.
     columns : mapping of str to sequence
-        By attribute their values, None for NULL: those of :func:`attributes_asked`.
+        The values by attribute, None for NULL; the attributes are those of
+        :func:`attributes_asked`.
     kinds : mapping of str to Kind
-        What the attributes hold.
+        The types of the attributes.
     keys : sequence of int or None
         The number of each event's key, events of one key side by side; the key then has the
         attributes of ``[attr]``. None if all events have one key.
@@ -144,13 +145,13 @@ class EventTable:
 
 
 def listed(values: Any) -> Sequence[Any]:
-    """Return a column as a list: arrays as Python's own values, None where they are masked."""
+    """Return a column as a list: arrays as Python values, None if masked."""
     own: Sequence[Any] = values.tolist() if hasattr(values, "tolist") else values
     return own
 
 
 def attributes_asked(query: Query) -> list[str]:
-    """Return the attributes that WHERE looks at."""
+    """Return the attributes that WHERE reads."""
     named = [r.attribute for c in query.conditions for r in references(c)]
     tested = [*query.equal, *(name for name, _ in query.constants)]
     return list(dict.fromkeys([*tested, *(name for name in named if name is not None)]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Splits the text of a query into tokens that know their place."""
+"""Splits the text of a query into tokens that know their offset."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NUMBER, TEXT, NAME, OPERATOR, END = "number", "text", "name", "operator", "end"
 KEYWORDS = frozenset(
     "from pattern where within having return and or not is null as".split()  # noqa: SIM905
 )
-"""Words that have a meaning of their own, in lower case."""
+"""The keywords, in lower case."""
 
 _BLANK = r"(?>(?:\s+|/\*.*?\*/|--[^\n]*)*)"
 _TOKEN = re.compile(
@@ -41,7 +41,7 @@ class Token:
     at : int
         The offset of its first character.
     word : str
-        The text to compare keywords with: names in lower case, quoted text as nothing.
+        The text to compare with keywords: names in lower case, empty for quoted text.
     """
 
     kind: str
@@ -52,12 +52,12 @@ class Token:
 
 def tokens(text: str) -> list[Token]:
     """
-    Return the tokens of a text, the end among them.
+    Return the tokens of a text, including the end.
 
     Raises
     ------
     InvalidArgumentError
-        When a character belongs to no token or a quoted text does not end.
+        If a character belongs to no token or a quoted text does not end.
     """
     found = []
     at = 0
@@ -85,12 +85,12 @@ def _unreadable(text: str, at: int) -> InvalidArgumentError:
     if rest.startswith("/*"):
         return failure(text, at, f"the comment {rest} does not end", "close it with */")
     return failure(
-        text, at, f"{rest[:1]} has no meaning here", "texts are quoted with ', comments with /* */"
+        text, at, f"{rest[:1]} has no meaning here", "quote texts with ', enclose comments in /* */"
     )
 
 
 def failure(text: str, at: int, what: str, hint: str) -> InvalidArgumentError:
-    """Return the error for what is wrong at an offset of a text."""
+    """Return the error for a problem at an offset of a text."""
     line = text.count("\n", 0, at) + 1
     column = at - (text.rfind("\n", 0, at) + 1) + 1
     return InvalidArgumentError(f"line {line}, column {column}: {what}", hint)

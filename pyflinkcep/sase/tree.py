@@ -56,7 +56,7 @@ class Reference:
     at : int
         Its place in the text.
     shown : str or None
-        What was written in place of the variable: its type; else None.
+        What was written instead of the variable, that is its type; None otherwise.
     """
 
     variable: str

@@ -125,8 +125,8 @@ def test_functions_of_one_event(where: str, pairs: list[tuple[int, int]]) -> Non
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("PATTERN SEQ(A a, B b) WHERE upper(a.s, b.s) = 'X'", "column 40: upper(…) looks at two"),
-        ("PATTERN SEQ(A a, B b) WHERE upper('x') = 'X'", "column 29: upper(…) looks at no event"),
+        ("PATTERN SEQ(A a, B b) WHERE upper(a.s, b.s) = 'X'", "column 40: upper(…) reads two"),
+        ("PATTERN SEQ(A a, B b) WHERE upper('x') = 'X'", "column 29: upper(…) reads no event"),
         ("PATTERN SEQ(A a, B b) RETURN upper(a.s)", "column 30: the function upper(a.s) outside"),
         ("PATTERN SEQ(A a, B b) WHERE upper(a.s = 1", "column 42: expected ')', got the end"),
         ("PATTERN SEQ(A a, B b) WHERE a.s LIKE 5", "column 38: expected a 'text', got '5'"),
