@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matches by depth-first search: one run at work, those it forked put off."""
+"""Matches by depth-first search: one active run, its forks on a stack."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from pyflinkcep.nfa.track import Track
 __all__ = ["Search"]
 
 _MOST_SHARED = 1 << 18
-"""So many configurations are kept from start to start, and two for each event and component: there
-are no more, but of runs that differ in what conditions read, as many as starts times events."""
+"""At most this many failed configurations, plus two for each event and component, are kept from one
+start to the next. Only runs that differ in what conditions read exceed that: up to starts times
+events."""
 
 Way = list[tuple[int, int]]
 """A match: (component, position) of each event."""
 
 
 class _Ways:
-    """Lets runs carry the way they came, the last event first."""
+    """Lets runs carry their path, the last event first."""
 
     def begun(self, component: int, at: int) -> Any:
         return component, at, None
@@ -30,7 +31,7 @@ class _Ways:
         return component, at, payload
 
     def merged(self, one: Any, other: Any) -> Any:
-        raise NotImplementedError  # one run at a time: none are merged
+        raise NotImplementedError  # one run at a time, so none are merged
 
 
 class Search:
@@ -42,8 +43,8 @@ class Search:
     track : Track
         The events.
     watermark : int or None, milliseconds
-        The time up to which the events are all there; None if no more will come. A start whose
-        first match depends on later ones is not decided, and the search stops there.
+        The time up to which all events have arrived; None if no more will come. The search stops at
+        a start whose first match depends on later events.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class Search:
     Notes
     -----
     Agrawal and others, SIGMOD 2008: the backtracking algorithm. A configuration that failed once
-    fails again, so each is tried once for a start.
+    fails again, so each is tried once per start.
     """
 
     def __init__(self, track: Track, watermark: int | None = None) -> None:
@@ -74,7 +75,7 @@ class Search:
                 yield from self._from(start)
 
     def first_of_each_start(self) -> Iterator[Way]:
-        """Yield for each event that begins matches the first one in the order of the search."""
+        """Yield for each event that begins matches the first of them in search order."""
         tried: set[Any] = set()
         for start in range(len(self._track.times)):
             way = self._first(start, tried)
@@ -125,7 +126,7 @@ class Search:
                     run = stays
 
     def _first(self, start: int, tried: set[Any]) -> Way | None:
-        """Return the first match of a start, None if it has none or is not decided."""
+        """Return the first match of a start; None if there is none or it is undecided."""
         runs = self._runs
         if not self._track.begins[start] & 1:
             return None
@@ -154,14 +155,14 @@ class Search:
         return None
 
     def _is_open(self, start: int) -> bool:
-        """Whether events may still come that lie in the window of a start."""
+        """Whether more events may arrive within the window of a start."""
         window = self._track.automaton.query.window
         if self._watermark is None:
             return False
         return window is None or self._track.times[start] + window > self._watermark
 
     def _choices(self, run: Run, at: int) -> Iterator[tuple[Run, int, bool]]:
-        """Yield what a run may do with an event: begin, wait, take, pass it by."""
+        """Yield what a run may do with an event: begin, wait, take or skip it."""
         runs, track = self._runs, self._track
         begins, takes, mode = track.step(run.component, run.mode, run.slots, at)
         begun = runs.enter(run, at) if begins else None
@@ -182,7 +183,7 @@ class Search:
         return self._track.end_of(self._track.times[run.start] + window)
 
     def _may_end(self, run: Run, at: int) -> bool:
-        """Whether there are events in the window that may begin the components still missing."""
+        """Whether the window has events that may begin the missing components."""
         end = self._end(run)
         for component in range(run.component + 1, self._last + 1):
             at = self._following[component][at + 1]
@@ -202,7 +203,7 @@ def _way(run: Run) -> Way:
 
 
 def _following_begins(track: Track) -> list[list[int]]:
-    """Return for each component and position the next event that may begin the component."""
+    """Return for each component and position the next event that may begin it."""
     size = len(track.times)
     table = []
     for component in range(track.automaton.size):

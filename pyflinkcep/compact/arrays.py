@@ -23,9 +23,9 @@ class MatchArrays:
     positions : array of int64
         The positions of their events; those of a match from the oldest to the newest.
     ends : array of int64
-        For each match where its events end; they begin where those before it end.
+        Where each match's events end; they begin where those of the match before it end.
     components : array of int32
-        For each event the number of its component; each match has events of all.
+        The component of each event; each match has events of all.
     """
 
     positions: Any
@@ -37,14 +37,14 @@ class MatchArrays:
         return len(self.ends)
 
     def first(self, count: int) -> MatchArrays:
-        """Return the first so many of the matches."""
+        """Return the first `count` matches."""
         if count >= len(self):
             return self
         events = int(self.ends[count - 1]) if count else 0
         return MatchArrays(self.positions[:events], self.ends[:count], self.components[:events])
 
     def matches(self, variables: Sequence[str]) -> Iterator[dict[str, list[int]]]:
-        """Yield the matches: variable, by the number of its component, to positions."""
+        """Yield the matches as variable to positions; `variables` are those of the components."""
         taken = self.positions.tolist()
         width = len(variables)
         if len(taken) == width * len(self):  # single events

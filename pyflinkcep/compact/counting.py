@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many matches there are, and sums over them, without listing them."""
+"""Counts of matches and sums over them, without listing them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import attrs
 __all__ = ["CountPayloads", "Measure", "Total", "combined"]
 
 Total = tuple[int, Any, Any, Any]
-"""Over values: their number, sum, least and greatest; without values (0, 0, None, None)."""
+"""Number, sum, least and greatest of values; (0, 0, None, None) without values."""
 
 _NOTHING: Total = (0, 0, None, None)
 
@@ -19,7 +19,7 @@ _NOTHING: Total = (0, 0, None, None)
 @attrs.frozen(eq=False)
 class Measure:
     """
-    What is counted of a component's events in all matches.
+    A total over a component's events in all matches.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Measure:
 
 class CountPayloads:
     """
-    Lets merged runs carry their number, and what the measures have met in them.
+    Lets merged runs carry their number and the totals of the measures.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class CountPayloads:
     def taken(
         self, payload: tuple[int, tuple[Total, ...]], component: int, at: int
     ) -> tuple[int, tuple[Total, ...]]:
-        """Return the numbers when each run takes an event."""
+        """Return the numbers after each run takes an event."""
         if not self._measures:
             return payload
         runs, totals = payload
@@ -68,13 +68,13 @@ class CountPayloads:
     def merged(
         self, one: tuple[int, tuple[Total, ...]], other: tuple[int, tuple[Total, ...]]
     ) -> tuple[int, tuple[Total, ...]]:
-        """Return the numbers of both together."""
+        """Return the numbers of both combined."""
         totals = tuple(map(combined, one[1], other[1]))
         return one[0] + other[0], totals
 
 
 def _with(total: Total, runs: int, value: Any) -> Total:
-    """Return a total after each of some runs took an event with a value."""
+    """Return a total after each of some runs takes an event with a value."""
     if value is None:
         return total
     times = 0 if isinstance(value, str) else runs * value
@@ -82,7 +82,7 @@ def _with(total: Total, runs: int, value: Any) -> Total:
 
 
 def combined(one: Total, other: Total) -> Total:
-    """Return the total over the values of both."""
+    """Return the two totals combined."""
     if not one[0]:
         return other
     if not other[0]:

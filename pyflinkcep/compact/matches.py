@@ -26,7 +26,7 @@ _MEASURE = re.compile(
 @attrs.frozen
 class Measured:
     """
-    An aggregate over the events that a variable has in all matches.
+    An aggregate over a variable's events in all matches.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Measured:
     attribute : str or None
         The attribute; None to count events.
     name : str
-        What stands for it in the result.
+        Its key in the result.
     """
 
     function: str
@@ -46,7 +46,7 @@ class Measured:
     name: str
 
     def result(self, count: int, total: Total) -> Any:
-        """Return the aggregate, given the number of matches and what the events have."""
+        """Return the aggregate, given the number of matches and the total of the events."""
         if self.variable is None:
             return count
         number, sum_, low, high = total
@@ -59,7 +59,7 @@ class Measured:
 
 def read_measure(text: str, variables: Sequence[str]) -> Measured:
     """
-    Return what the text of an aggregate says.
+    Parse an aggregate.
 
     Raises
     ------
@@ -84,14 +84,14 @@ def read_measure(text: str, variables: Sequence[str]) -> Measured:
 
 
 class Pieces(Protocol):
-    """What :class:`CompressedMatches` asks of an evaluation."""
+    """What :class:`CompressedMatches` needs from an evaluation."""
 
     @property
     def variables(self) -> Sequence[str]:
-        """The variables that matches have."""
+        """The variables of matches."""
 
     def totals(self, measures: Sequence[Measured]) -> tuple[int, tuple[Total, ...]]:
-        """Return the number of matches, and of totals over a variable's events what is asked."""
+        """Return the number of matches, and the requested totals."""
 
     def matches(self) -> Iterator[dict[str, list[Any]]]:
         """Yield the matches one after another."""
@@ -99,7 +99,7 @@ class Pieces(Protocol):
 
 class CompressedMatches:
     """
-    The matches of a query or a pattern on a list.
+    The matches of a query or a pattern on a list, compressed.
 
     Nothing is listed: work and memory grow with the events and the states of the query, not
     with the number of matches.
@@ -119,14 +119,14 @@ class CompressedMatches:
 
     def aggregate(self, *texts: str) -> dict[str, Any]:
         """
-        Return aggregates over the events that variables have in all matches.
+        Return aggregates over the events of variables in all matches.
 
         Parameters
         ----------
         *texts : str
             ``count(*)``, ``count(b)``, ``count(b.x)``, ``sum(b.x)``, ``avg``, ``min``, ``max``;
-            with ``AS name`` the result has that name. An event counts once for every match it is
-            in. NULL is skipped.
+            ``AS name`` renames the result. An event counts once for every match it is in; NULL is
+            skipped.
 
         Raises
         ------
@@ -144,15 +144,15 @@ class CompressedMatches:
 
     def unpack(self, limit: int | None = None) -> list[dict[str, list[Any]]]:
         """
-        Return matches, enumerated only as far as they are asked for.
+        Enumerate matches lazily.
 
         Parameters
         ----------
         limit : int, at least 0, optional
-            How many at most; all when not given.
+            The most to return; all by default.
         """
         if limit is not None and limit < 0:
-            raise InvalidArgumentError(f"unpack(limit={limit})", "give 0 or more, or no limit")
+            raise InvalidArgumentError(f"unpack(limit={limit})", "pass 0 or more, or no limit")
         return list(islice(self._pieces.matches(), limit))
 
     def __iter__(self) -> Iterator[dict[str, list[Any]]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matches in compact form: nodes that many of them share."""
+"""Matches in compact form: a graph of shared nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["Node", "NodePayloads", "paths"]
 
 Node = tuple[int, Any, Any]
-"""``(component, position, node before or None)``, or ``(-1, node, node)`` for either of two."""
+"""``(component, position, previous node or None)``, or ``(-1, node, node)`` for a union of two."""
 
 UNION = -1
 
@@ -22,20 +22,20 @@ class NodePayloads:
         return component, at, None
 
     def taken(self, payload: Node, component: int, at: int) -> Node:
-        """Return the node of one more event."""
+        """Return the node of a further event."""
         return component, at, payload
 
     def merged(self, one: Node, other: Node) -> Node:
-        """Return a node for the ways of both; one that is no union comes first if there is one."""
+        """Return the union of two nodes, one that is not a union first if there is one."""
         return (UNION, one, other) if other[0] == UNION else (UNION, other, one)
 
 
 def paths(root: Node) -> Iterator[list[tuple[int, int]]]:
     """
-    Yield the ways to a node, each as (component, position) from its first event on.
+    Yield the paths to a node, each as (component, position) from its first event on.
 
-    The time between two of them grows with the length of a way only, apart from a chain of
-    unions, which is walked once.
+    The time between two of them grows only with the length of a path, apart from chains of unions,
+    each walked once.
     """
     waiting: list[tuple[Node | None, Any]] = [(root, None)]
     while waiting:

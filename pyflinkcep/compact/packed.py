@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of matches as rows of numbers, to be stored."""
+"""Nodes of matches as rows of numbers, for storage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyflinkcep.compact.nodes import UNION, Node
 __all__ = ["Packed", "PackedNode", "packed"]
 
 PackedNode = tuple[int, int, list[int]]
-"""(stage, event, next): -1 and -1 for a node that stands for each of those in `next`."""
+"""(stage, event, next); stage and event are -1 for a union of the nodes in `next`."""
 
 
 @attrs.frozen
@@ -26,13 +26,13 @@ class Packed:
     events : list of int
         The positions of all events in them, each once, in order.
     nodes : list of PackedNode
-        Each with the number of its stage, that of its event, and those of the nodes that may come
-        next on the way from a match's last event to its first, where `next` is empty; they come
-        before it in the list.
+        Each has the indexes of its stage, of its event, and of the nodes that may come next on the
+        path from a match's last event to its first, whose `next` is empty. Those come before it in
+        the list.
     roots : list of int
-        The numbers of the nodes at which matches begin to be read.
+        The indexes of the nodes at which reading a match begins.
     count : int
-        How many matches there are.
+        The number of matches.
     """
 
     events: list[int]
@@ -71,7 +71,7 @@ def _listed(after: Any) -> list[tuple[int, int]]:
 
 def packed(roots: Iterable[Node]) -> Packed:
     """
-    Return nodes, with all those that they lead to, in packed form.
+    Return nodes, and all nodes they lead to, in packed form.
 
     Parameters
     ----------

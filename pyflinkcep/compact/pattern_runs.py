@@ -2,7 +2,7 @@
 """
 The partial matches of a pattern without a skip strategy, equal ones merged.
 
-The specification of ``kernel/src``'s pattern_runs.c: a change of the one is a change of both.
+Specifies ``kernel/src/pattern_runs.c``; the two must be changed together.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ __all__ = ["PatternRuns", "live_slots", "refuse_incompressible"]
 
 
 class Answers(Protocol):
-    """Answers the conditions that look at the event at hand alone."""
+    """Answers the conditions that read the current event only."""
 
     def holds(self, atom: Atom) -> bool:
         """Whether a condition holds."""
 
 
 Slots = tuple[Any, ...] | ArithmeticError
-"""What conditions need to know; an error if it cannot be computed, for the condition that asks."""
+"""What conditions read; an error if it cannot be computed, raised by the condition that reads
+it."""
 
 
 @attrs.define(eq=False)
 class _Partial:
-    """Partial matches in one state that differ in nothing that matters."""
+    """Partial matches in one state that nothing can tell apart later."""
 
     table: StateTable
     slots: Slots
@@ -60,14 +61,14 @@ def refuse_incompressible(nfa: NFA) -> None:
     if nfa.skips:
         raise NotSupportedError(
             f"compressed matches of a pattern with {nfa.skip_strategy}",
-            "a skip strategy looks at matches one by one: use AfterMatchSkipStrategy.noSkip()",
+            "a skip strategy needs matches one by one: use AfterMatchSkipStrategy.noSkip()",
         )
     for atom in nfa.atoms:
         if not atom.bit and atom.expression is None:
             raise NotSupportedError(
                 f"compressed matches of a pattern with the condition {atom.condition!r} of "
                 f"stage {atom.stage!r}, a function of the event and the partial match",
-                "write it in SQL over stages, as in where('price > avg(up.price)')",
+                "write it as SQL over stages, as in where('price > avg(up.price)')",
             )
 
 
@@ -75,17 +76,17 @@ class PatternRuns:
     """
     The partial matches of one key.
 
-    Two partial matches are one if they are in the same state and agree in what conditions ahead
-    may still read and in the times that windows look at. Duplicates count as in Flink.
+    Partial matches are merged if they are in the same state and agree in all that later conditions
+    may read and in the times that windows use. Duplicates count as in Flink.
 
     Parameters
     ----------
     nfa : NFA
         The pattern.
     payloads : Payloads
-        What partial matches carry; components are numbers into ``nfa.stages``.
+        What partial matches carry; components are indexes into ``nfa.stages``.
     expressions : CompiledExpressions or None
-        What the pattern's match expressions need.
+        The programs of the pattern's match expressions.
     functions : MatchFunctions or None
         The expressions.
 
@@ -113,7 +114,7 @@ class PatternRuns:
         self._alive: dict[Any, _Partial] = {}
 
     def advance(self, time: int) -> Iterator[Any]:
-        """End the partial matches whose window has passed; yield what waited for that."""
+        """End the partial matches whose window has passed; yield those that complete by it."""
         for key, partial in list(self._alive.items()):
             if time >= self._deadline(partial):
                 del self._alive[key]
@@ -121,11 +122,11 @@ class PatternRuns:
                     yield partial.payload
 
     def earliest_start(self) -> int | None:
-        """Return when the first partial match still alive began, None if there is none."""
+        """Return when the first live partial match began; None if there is none."""
         return min((partial.start for partial in self._alive.values()), default=None)
 
     def deadline(self) -> int | None:
-        """Return when the first window of a partial match ends, None if none ever does."""
+        """Return when the first window of a partial match ends; None if none does."""
         ends = map(self._deadline, self._alive.values())
         return min((int(end) for end in ends if end <= MAX_WATERMARK), default=None)
 
@@ -138,7 +139,7 @@ class PatternRuns:
         self, at: int, time: int, answers: Answers, fields: Callable[[], Sequence[Any]]
     ) -> Iterator[Any]:
         """
-        Show an event to all partial matches; call :meth:`advance` before the first of a time.
+        Process an event; call :meth:`advance` before the first event of each time.
 
         Parameters
         ----------
@@ -147,9 +148,9 @@ class PatternRuns:
         time : int, milliseconds
             Its time.
         answers : Answers
-            Answers the conditions of the event alone.
+            Answers the conditions on the event alone.
         fields : callable
-            Returns what match expressions read of the event.
+            Returns what match expressions read from the event.
 
         Yields
         ------
@@ -242,7 +243,7 @@ class PatternRuns:
 
 
 def live_slots(nfa: NFA, expressions: CompiledExpressions) -> dict[str, tuple[int, ...]]:
-    """Return by state the slots that a condition on an edge reachable from it reads."""
+    """Return for each state the slots that conditions reachable from it read."""
     reads = {
         key: {operand for op, operand in code if op is Op.SLOT}
         for key, code in expressions.programs.items()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A query on a table of events, by any evaluation: matches as positions."""
+"""Queries and patterns on a table of events, by any evaluation; matches are positions."""
 
 from pyflinkcep.evaluation.queries import (
     MatchPositions,

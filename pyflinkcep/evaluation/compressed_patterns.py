@@ -29,18 +29,18 @@ __all__ = ["CompressiblePattern", "EventViews", "PatternMatches"]
 @attrs.frozen(eq=False)
 class EventViews:
     """
-    Events as conditions see them, by their position.
+    Events by position, as conditions see them.
 
     Attributes
     ----------
     row : callable
-        Returns an event as users' functions see it.
+        Returns an event as the user's functions see it.
     fields : callable
-        Returns what match expressions read of an event.
+        Returns what match expressions read from an event.
     columns : tuple
-        The same of all events; see :meth:`Kernel.set_events`.
+        The same for all events; see :meth:`Kernel.set_events`.
     answers : callable
-        Returns for each event the bits of conditions known beforehand, as one integer.
+        Returns for each event the answers of conditions known beforehand, as bits of an integer.
     """
 
     row: Callable[[int], Any]
@@ -59,11 +59,11 @@ class CompressiblePattern:
     nfa : NFA
         The pattern.
     expressions : CompiledExpressions or None
-        What its match expressions need.
+        The programs of its match expressions.
     functions : MatchFunctions or None
         The expressions.
     variables : tuple of str
-        The stages that take events; nodes have their numbers.
+        The stages that take events; nodes refer to them by index.
     counter : KernelPatternCounter or None
         The pattern in the kernel; None if the plain path must count.
     """
@@ -79,7 +79,7 @@ class CompressiblePattern:
         cls, nfa: NFA, expressions: CompiledExpressions | None, variables: tuple[str, ...]
     ) -> CompressiblePattern:
         """
-        Return a pattern, ready to run.
+        Prepare a pattern.
 
         Raises
         ------
@@ -92,13 +92,13 @@ class CompressiblePattern:
         return cls(nfa, expressions, functions, variables, counter)
 
     def nodes(self) -> Payloads:
-        """Return what makes nodes of partial matches, with the numbers of the variables."""
+        """Return the payloads that make nodes with the indexes of variables."""
         places = {name: number for number, name in enumerate(self.variables)}
         return _NodesOfStages([places.get(stage, -1) for stage in self.nfa.stages])
 
 
 class _NodesOfStages(NodePayloads):
-    """Nodes with the numbers of variables in place of those of a pattern's stages."""
+    """Nodes with the indexes of variables instead of those of stages."""
 
     def __init__(self, variables: Sequence[int]) -> None:
         self._variables = variables
@@ -115,8 +115,8 @@ class PatternMatches:
     """
     The matches of a pattern on the events of keys.
 
-    A place is the position of the event that completes matches; of those that end with the
-    watermark, at no event's time, the negative of the position after the key's last event.
+    A place is the position of the event that completes matches. For matches that end with the
+    watermark, not at an event, it is the negative of the position after the key's last event.
 
     Attributes
     ----------
@@ -127,10 +127,10 @@ class PatternMatches:
     views : EventViews
         The events as conditions see them.
     begun, deadline : int or None, epoch milliseconds
-        Once matches were asked for: when the first partial match still alive of the last key
-        began, and when the first window of one ends.
+        Set once matches have been requested: when the last key's first live partial match began,
+        and when the first window of one ends.
     failed : int
-        The number of the key that an error came from.
+        The index of the key that an error came from.
     """
 
     pattern: CompressiblePattern
@@ -142,7 +142,7 @@ class PatternMatches:
     _answers: Sequence[int] | None = attrs.field(default=None, init=False)
 
     def totals_by_event(self, measures: Sequence[MeasuredValues]) -> Iterator[Ended]:
-        """Yield where matches end, their number, and of the measures' totals what is wanted."""
+        """Yield where matches end, their number, and the requested totals of the measures."""
         exact = [Exact.of(values) for _, values, _ in measures]
         own: list[Asked] = [
             (self.pattern.nfa.stages.index(stage), e.values, function)
@@ -158,7 +158,7 @@ class PatternMatches:
             yield at, [node for _, node in ended]
 
     def _weighed(self, measures: Sequence[Asked]) -> Iterator[Ended] | None:
-        """Return the numbers and totals by the kernel; None if it cannot."""
+        """Return the numbers and totals from the kernel; None if it cannot compute them."""
         size = len(self.events.times)
         weighed = [Weighed.of(asked, True, size) for asked in measures]
         if self.pattern.counter is None or any(measure is None for measure in weighed):
@@ -179,7 +179,7 @@ class PatternMatches:
             self.begun, self.deadline = counting.last.begun, counting.last.deadline
 
     def _counted(self, measures: Sequence[Asked]) -> Iterator[Ended]:
-        """Yield the numbers and totals by merged partial matches."""
+        """Yield the numbers and totals from merged partial matches."""
         payloads = CountPayloads([Measure(stage, values) for stage, values, _ in measures])
         for at, ended in groupby(self._all_ended(payloads), itemgetter(0)):
             counted: Iterator[tuple[int, int, tuple[Total, ...]]]
@@ -193,7 +193,7 @@ class PatternMatches:
             yield from self.ended(key, payloads)
 
     def ended(self, key: int, payloads: Payloads) -> Iterator[tuple[int, Any]]:
-        """Yield where matches of a key end, and what they carry, each when it is asked for."""
+        """Yield lazily where matches of a key end and what they carry."""
         self.failed = key
         pattern, events = self.pattern, self.events
         runs = PatternRuns(pattern.nfa, payloads, pattern.expressions, pattern.functions)
@@ -210,7 +210,7 @@ class PatternMatches:
         self.begun, self.deadline = runs.earliest_start(), runs.deadline()
 
     def _shown(self, runs: PatternRuns, start: int, end: int) -> Iterator[tuple[int, Any]]:
-        """Show a key's events; yield what ends with each, what was shown before included."""
+        """Process a key's events; yield what ends with each, including runs begun earlier."""
         evaluation = EventEvaluation(self.views.row, known_bits(self.pattern.nfa.atoms))
         times = self.events.times[start:end].tolist()
         if self._answers is None:
@@ -219,7 +219,7 @@ class PatternMatches:
         for at, time in enumerate(times, start):
             if at == start + self.events.held:
                 self._pass_again(runs)
-            if time != before:  # once for a time, as CepOperator has it
+            if time != before:  # once per time, as in CepOperator
                 yield from ((at, payload) for payload in runs.advance(time))
             evaluation.begin(at, time, answers[at])
             found = runs.process(at, time, evaluation, partial(self.views.fields, at))
@@ -227,7 +227,7 @@ class PatternMatches:
             before = time
 
     def _pass_again(self, runs: PatternRuns) -> None:
-        """Let the time before the new events pass, and forget what ends by it."""
+        """Advance to the time before the new events, and discard what ends by it."""
         if self.events.before is not None:
             for _ in runs.advance(self.events.before):
                 pass

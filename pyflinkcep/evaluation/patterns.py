@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The choice of how a pattern is evaluated, and its matches by ordered lists."""
+"""The choice of how a pattern is evaluated, and its matches by event lists."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _EVALUATIONS = ("auto", AUTOMATON, EVENT_LISTS)
 
 
 def check_pattern_evaluation(evaluation: str) -> None:
-    """Refuse what is not an evaluation of patterns."""
+    """Refuse an unknown evaluation."""
     if evaluation not in _EVALUATIONS:
         raise InvalidArgumentError(
             f"expected an evaluation of a pattern, got {evaluation!r}",
-            f"give one of {', '.join(_EVALUATIONS)}",
+            f"use one of {', '.join(_EVALUATIONS)}",
         )
 
 
@@ -47,20 +47,20 @@ def chosen_for_pattern(
     nfa : NFA
         The pattern, compiled.
     expressions : CompiledExpressions or None
-        What its match expressions need.
+        The programs of its match expressions.
     evaluation : {"auto", "nfa", "eventLists"}
-        What was asked for.
+        What the user requested.
     obstacle : str
-        What else is in the way of lists; empty if nothing is.
+        Another reason against lists; empty if there is none.
     order_is_seen : bool
         Whether users can see the order of the matches, which lists do not keep.
 
     Raises
     ------
     InvalidArgumentError
-        If there is no such evaluation.
+        If the evaluation is unknown.
     NotSupportedError
-        If lists were asked for and could answer otherwise than the automaton; says why.
+        If lists were requested and could differ from the automaton; the message says why.
     """
     check_pattern_evaluation(evaluation)
     if evaluation == AUTOMATON:

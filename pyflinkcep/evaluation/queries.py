@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A query on a table of events, by the evaluation that is asked for."""
+"""A query on a table of events, by the requested evaluation."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Compressed(Protocol):
 
     @property
     def variables(self) -> Sequence[str]:
-        """The variables that matches have."""
+        """The variables of matches."""
 
     def matches(self) -> Iterator[MatchPositions]:
-        """Yield the matches, each when it is asked for."""
+        """Yield the matches lazily."""
 
     def totals(self, measures: Sequence[MeasuredValues]) -> tuple[int, tuple[Total, ...]]:
-        """Return the number of matches, and of the measures' totals what is wanted."""
+        """Return the number of matches, and the requested totals of the measures."""
 
     def totals_by_event(
         self, measures: Sequence[MeasuredValues]
@@ -48,7 +48,7 @@ class Compressed(Protocol):
         """Yield the same for each event that completes matches, its position first."""
 
     def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
-        """Yield for each event that completes matches its position and their nodes."""
+        """Yield the position of each event that completes matches, and the nodes of these."""
 
 
 def query_matches(
@@ -82,7 +82,7 @@ def match_arrays(
     """
     Yield the matches of a query, many at a time, as arrays.
 
-    See :func:`query_matches`, which answers all that for this returns None.
+    Returns None for queries that only :func:`query_matches` answers.
     """
     if evaluation == EVENT_LISTS:
         return None
@@ -110,7 +110,7 @@ def compressed_matches(query: Query, table: EventTable) -> Compressed:
 
 @attrs.frozen(eq=False)
 class _Listed:
-    """The matches of a ``;`` query: a match takes whole closures, so there are few."""
+    """The matches of a ``;`` query; since a match takes whole closures, there are few."""
 
     query: Query
     table: EventTable
@@ -149,7 +149,7 @@ class _Listed:
 
 
 def _total(matches: Iterable[MatchPositions], variable: str, values: Sequence[Any] | None) -> Total:
-    """Return the total over the events of a variable in some matches."""
+    """Return the total over a variable's events in some matches."""
     total: Total = (0, 0, None, None)
     for at in (at for match in matches for at in match[variable]):
         value = 1 if values is None else values[at]

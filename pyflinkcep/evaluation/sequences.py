@@ -31,8 +31,8 @@ MatchPositions = dict[str, list[int]]
 """Variable to the positions of its events, oldest first."""
 
 MeasuredValues = tuple[str, Sequence[Any] | None, str]
-"""A variable, the values of the table's events or None to count them, and what is wanted of them:
-"count", "sum", "avg", "min" or "max"; the other parts of a total mean nothing."""
+"""A variable, the values of the table's events or None to count them, and the requested aggregate:
+"count", "sum", "avg", "min" or "max"; the other parts of the total are undefined."""
 
 Ended = tuple[int, int, tuple[Total, ...]]
 """The position of an event, the number of matches that it completes, and totals over them."""
@@ -53,14 +53,14 @@ def added(
 
 @attrs.frozen(eq=False)
 class _Partition:
-    """A partition's events, and where they are in the table."""
+    """A partition's events and their positions in the table."""
 
     track: Track
     positions: Sequence[int]
 
 
 class _NodesOf(NodePayloads):
-    """Nodes with positions in the table instead of the partition."""
+    """Nodes with positions in the table instead of in the partition."""
 
     def __init__(self, positions: Sequence[int]) -> None:
         self._positions = positions
@@ -104,14 +104,14 @@ class Sequences:
 
     def run(self, merges: bool = True, begun: list[int] | None = None) -> Iterator[MatchPositions]:
         """
-        Return all matches, by the automaton.
+        Return all matches, found by the automaton.
 
         Parameters
         ----------
         merges : bool
-            Whether equal runs become one; in the kernel they always do.
+            Whether equal runs are merged; the kernel always merges them.
         begun : list of int, optional
-            Gets for each partition the position at which the first run still alive began.
+            Receives for each partition the position at which its first live run began.
         """
         arrays = self.arrays(begun) if merges else None
         if arrays is not None:
@@ -120,12 +120,12 @@ class Sequences:
 
     def arrays(self, begun: list[int] | None = None) -> Iterator[MatchArrays] | None:
         """
-        Return all matches, many at a time and each part found when it is asked for, by the kernel.
+        Return all matches from the kernel, lazily and many at a time.
 
         Returns
         -------
         iterator of MatchArrays or None
-            None if the plain path must do; :meth:`run` then does.
+            None if the kernel cannot find them; use :meth:`run` then.
         """
         lister = KernelLister.of(self._automaton, self._table)
         return None if lister is None else lister.matches(self._positions(), begun)
@@ -137,16 +137,16 @@ class Sequences:
         self, output: str, watermark: int | None = None, undecided: list[int] | None = None
     ) -> Iterator[MatchPositions]:
         """
-        Return matches by depth-first search.
+        Return matches found by depth-first search.
 
         Parameters
         ----------
         output : {"all", "onePerStart", "nonOverlapping"}
             Which matches.
         watermark : int or None, milliseconds
-            The time up to which the events are all there; None if no more will come.
+            The time up to which all events have arrived; None if no more will come.
         undecided : list of int, optional
-            Gets for each partition the position of the start that later events decide about;
+            Receives for each partition the position of the first start that later events decide;
             matches that begin there or later are left out.
         """
         arrays = self.searched_arrays(output, watermark, undecided)
@@ -158,12 +158,12 @@ class Sequences:
         self, output: str, watermark: int | None = None, undecided: list[int] | None = None
     ) -> Iterator[MatchArrays] | None:
         """
-        Return the same, many at a time and each part found when it is asked for, by the kernel.
+        Return the same from the kernel, lazily and many at a time.
 
         Returns
         -------
         iterator of MatchArrays or None
-            None if the plain path must do; :meth:`searched` then does.
+            None if the kernel cannot find them; use :meth:`searched` then.
         """
         search = KernelSearch.of(self._automaton, self._table)
         if search is None:
@@ -190,14 +190,14 @@ class Sequences:
     # --- compressed
 
     def matches(self) -> Iterator[MatchPositions]:
-        """Return all matches, each found when it is asked for."""
+        """Return all matches, found lazily."""
         arrays = self.arrays()
         return self._unpacked() if arrays is None else self._of_arrays(arrays)
 
     def _unpacked(
         self, merges: bool = True, gives_up: bool = False, begun: list[int] | None = None
     ) -> Iterator[MatchPositions]:
-        """Yield all matches, by merged runs."""
+        """Yield all matches, found by merged runs."""
         for part in self._partitions():
             runs = MergedRuns(part.track, NodePayloads(), merges, gives_up)
             for at, root in runs.matches():
@@ -213,7 +213,7 @@ class Sequences:
         return self._table.ends is None or self._table.ends[at]
 
     def totals(self, measures: Sequence[MeasuredValues]) -> tuple[int, tuple[Total, ...]]:
-        """Return the number of matches, and of the measures' totals what is wanted."""
+        """Return the number of matches, and the requested totals of the measures."""
         counter = None if measures else self._counter
         if counter is not None:
             return sum(map(counter.count, self._positions())), ()
@@ -222,7 +222,7 @@ class Sequences:
     def totals_by_event(
         self, measures: Sequence[MeasuredValues]
     ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
-        """Yield for each event that completes matches its position and their totals."""
+        """Yield the position of each event that completes matches, and the totals of these."""
         exact = [Exact.of(values) for _, values, _ in measures]
         own = [
             (self.variables.index(variable), e.values, function)
@@ -233,7 +233,7 @@ class Sequences:
             yield at, count, tuple(e.total(t) for e, t in zip(exact, totals, strict=True))
 
     def _weighed(self, measures: Sequence[Asked]) -> Iterator[Ended] | None:
-        """Return the numbers and totals of each event, by the kernel; None if it cannot."""
+        """Return the numbers and totals of each event from the kernel; None if it cannot."""
         counter = self._summing if measures else self._counter
         if counter is None:
             return None
@@ -249,7 +249,7 @@ class Sequences:
             yield from (event for event in ended if self._may_end(event[0]))
 
     def _counted(self, measures: Sequence[Asked]) -> Iterator[Ended]:
-        """Yield the totals of each event, by merged runs."""
+        """Yield the totals of each event, computed by merged runs."""
         for part in self._partitions():
             measured = [
                 Measure(place, None if v is None else [v[at] for at in part.positions])
@@ -263,7 +263,7 @@ class Sequences:
                 yield part.positions[at], *added(counted, len(measures))
 
     def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
-        """Yield for each event that completes matches its position and their nodes."""
+        """Yield the position of each event that completes matches, and the nodes of these."""
         for part in self._partitions():
             found = MergedRuns(part.track, _NodesOf(part.positions)).matches()
             for at, ended in groupby(found, itemgetter(0)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A query on events that come in portions: what each adds to the matches, and what to keep."""
+"""A query on events that arrive in portions: the matches each adds, and what to keep."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _LAST = MAX_WATERMARK - 1
 @attrs.frozen(eq=False)
 class Portion:
     """
-    Events of some keys: those that were kept, followed by those that are new.
+    Events of some keys: those kept, followed by new ones.
 
     Attributes
     ----------
     table : EventTable
-        The events, those of a key side by side and in their final order.
+        The events, grouped by key and in their final order.
     bounds : sequence of int
         Where the events of each key begin and, last, where they end.
     fresh : sequence of int
         For each key where its new events begin.
     free : sequence of int
-        For each key from where on events are undecided: those before it are kept for what others
-        need to know.
+        Where the undecided events of each key begin: those before are kept only because others
+        refer to them.
     watermark : int, milliseconds
-        The time up to which the events are all there; MAX_WATERMARK after the last.
+        The time up to which all events have arrived; MAX_WATERMARK after the last.
     """
 
     table: EventTable
@@ -55,11 +55,11 @@ class Portion:
     watermark: int
 
     def key_of(self, at: int) -> int:
-        """Return the number of the key that an event belongs to."""
+        """Return the index of the key that an event belongs to."""
         return bisect_right(self.bounds, at) - 1
 
     def passed(self, key: int, milliseconds: int) -> int:
-        """Return where the events of a key begin that lie less than a time before the watermark."""
+        """Return the first event of a key that lies less than a time before the watermark."""
         low, high = self.bounds[key], self.bounds[key + 1]
         return bisect_right(self.table.times, self.watermark - milliseconds, low, high)
 
@@ -75,16 +75,16 @@ class Portion:
 @attrs.define(eq=False)
 class Kept:
     """
-    What later portions need.
+    What to keep for later portions.
 
     Attributes
     ----------
     since : list of int
-        For each key from which position on its events are kept.
+        The position from which each key's events are kept.
     free : list of int
-        For each key from where on they are undecided.
+        The position from which they are undecided.
     deadlines : list of int or None, milliseconds
-        For each key the watermark at which it must be looked at though no event may come.
+        The watermark at which each key must be examined even if no event arrives.
     """
 
     since: list[int]
@@ -94,10 +94,10 @@ class Kept:
 
 class StreamedQuery:
     """
-    A query whose events come in portions.
+    A query whose events arrive in portions.
 
-    Its state is events: those that matches still to come may use, or that decide about matches
-    found but not certain yet. What a portion adds is found from them and the new ones.
+    Its state is events: those that future matches may use, and those that decide matches found but
+    not yet certain. What a portion adds is found from them and the new ones.
 
     Parameters
     ----------
@@ -110,10 +110,9 @@ class StreamedQuery:
 
     Notes
     -----
-    All portions together give the matches that all events together have. A match is given out
-    when no later event can undo it: with its last event, unless a negated component or a closure
-    comes last, then when its window has passed. The first match of a start is given out once it
-    is certain to be the first.
+    All portions together yield the matches of all events together. A match is emitted when no later
+    event can undo it: with its last event or, if a negated component or a closure comes last, when
+    its window has passed. The first match of a start is emitted once it is certain to be the first.
     """
 
     def __init__(self, query: Query, evaluation: str, output: str = "all") -> None:
@@ -182,7 +181,7 @@ class StreamedQuery:
     # --- some matches
 
     def _first_of_search(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
-        """Return the first matches of starts, by depth-first search, up to one undecided."""
+        """Return the first matches of starts, searched depth first, up to an undecided start."""
         table = attrs.evolve(portion.table, starts=portion.from_on(portion.free))
         stopped: list[int] = []
         watermark = None if portion.watermark == MAX_WATERMARK else portion.watermark
@@ -214,7 +213,7 @@ class StreamedQuery:
         return found, kept
 
     def _context(self, portion: Portion, positions: Sequence[int]) -> list[int]:
-        """Return from where on events are needed by matches that begin at positions or later."""
+        """Return from where events are needed by matches that begin at some positions or later."""
         if not self._looks_back:
             return list(positions)
         since = []
@@ -225,7 +224,7 @@ class StreamedQuery:
         return since
 
     def _wait(self, portion: Portion, kept: Kept, undecided: Sequence[int]) -> None:
-        """Set when the window of the first undecided start has passed; at the end without one."""
+        """Set the deadlines: the end of the first undecided start's window, or the end of input."""
         window = self.query.window
         for key, at in enumerate(undecided):
             if at < portion.bounds[key + 1]:
@@ -238,14 +237,14 @@ class StreamedQuery:
         self, portion: Portion, ask: Callable[[Compressed], Iterator[tuple[Any, ...]]]
     ) -> tuple[list[tuple[Any, ...]], Kept]:
         """
-        Return what comes of the events that complete matches, and what to keep.
+        Return a result for each event that completes matches, and what to keep.
 
         Parameters
         ----------
         portion : Portion
             The events.
         ask : callable
-            Asks all matches, not listed, for tuples of a completing event's position and more.
+            Maps the unlisted matches to tuples that begin with the position of a completing event.
         """
         if not self._looks_ahead:
             table = attrs.evolve(portion.table, ends=portion.from_on(portion.fresh))
@@ -283,7 +282,7 @@ class StreamedQuery:
         return Sequences(self.query, table, self._automaton)
 
     def _since(self, portion: Portion, windows: int) -> list[int]:
-        """Return for each key where the events begin that lie in the last windows."""
+        """Return for each key the first event within the last window."""
         keys = range(len(portion.fresh))
         if portion.watermark == MAX_WATERMARK:
             return list(portion.bounds[1:])
@@ -292,7 +291,7 @@ class StreamedQuery:
         return [portion.passed(key, windows * self.query.window) for key in keys]
 
     def _kept(self, portion: Portion, since: list[int]) -> Kept:
-        """Return what is kept from positions on; by their deadline all of it has passed."""
+        """Return what is kept from some positions on; all of it has passed at the deadlines."""
         if portion.watermark == MAX_WATERMARK:
             since = list(portion.bounds[1:])
         deadlines: list[int | None] = [None] * len(since)
@@ -313,7 +312,7 @@ def _last_event(match: MatchPositions) -> int:
 
 
 def _earliest(portion: Portion, positions: Sequence[int]) -> list[int]:
-    """Return for each key the first of some positions; without one the end of its events."""
+    """Return for each key the first of some positions, or the end of its events."""
     first = list(portion.bounds[1:])
     for at in positions:
         key = portion.key_of(at)

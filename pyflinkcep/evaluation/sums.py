@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums, least and greatest values over the events of matches, exactly, in the kernel if it can."""
+"""Exact sums and least and greatest values over the events of matches, for the kernel."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ Asked = tuple[int, Sequence[Any] | None, str]
 Place = TypeVar("Place", covariant=True)
 
 _WEIGHT = 1 << 63
-"""What weights in the kernel are below."""
+"""The bound of weights in the kernel."""
 
 
 class Counting(Protocol[Place]):
-    """What the kernel answers of some events: where matches end, and how many."""
+    """The kernel's results for some events: where matches end, and how many."""
 
     def counts(self) -> Iterator[tuple[Place, int]]:
         """Yield where matches end, and their number."""
 
     def sums(self, component: int, weights: Any) -> Iterator[tuple[Place, int, int]]:
-        """Yield where matches end, their number, and what the events of a component weigh."""
+        """Yield where matches end, their number, and the weight of a component's events."""
 
     def greatest(self, component: int, ranks: Any) -> Iterator[tuple[Place, int, int]]:
-        """Yield the same with the greatest rank that one of these events has."""
+        """Yield the same with the greatest rank of these events."""
 
 
 @attrs.frozen(eq=False)
 class Exact:
     """
-    Values as whole numbers, so that sums do not depend on the order of runs.
+    Values as whole numbers, so that sums do not depend on the order of addition.
 
     Attributes
     ----------
     values : sequence or None
         The values, None for NULL; None to count events.
     digits : int or None
-        How many binary digits behind the point they stand for; None if they are as they came.
+        The number of binary digits after the point; None if the values are unchanged.
     """
 
     values: Sequence[Any] | None
@@ -55,7 +55,7 @@ class Exact:
 
     @classmethod
     def of(cls, values: Sequence[Any] | None) -> Exact:
-        """Return values as whole numbers if they are finite floats, else as they are."""
+        """Return finite floats as whole numbers, other values unchanged."""
         known = [] if values is None else [value for value in values if value is not None]
         if not known or not all(type(v) is float and math.isfinite(v) for v in known):
             return cls(values)
@@ -66,7 +66,7 @@ class Exact:
         return cls([None if value is None else whole[value] for value in values], digits)
 
     def total(self, total: Total) -> Total:
-        """Return what whole numbers came to in terms of the values."""
+        """Convert a total of whole numbers back to the values' type."""
         if self.digits is None or not total[0]:
             return total
         number, *others = total
@@ -84,12 +84,12 @@ def _divided(value: int, by: int) -> float:
 @attrs.frozen(eq=False)
 class Ranked:
     """
-    Values by their rank, so that the least or the greatest of them has the greatest rank.
+    Values by rank, such that the least or the greatest of them has the greatest rank.
 
     Attributes
     ----------
     values : sequence
-        The different values; that of rank 1 is the first.
+        The distinct values; the first has rank 1.
     ranks : array of uint64
         The rank of each event, 0 for NULL.
     """
@@ -124,11 +124,11 @@ class Weighed:
     flags : array or None
         1 for each event that counts; None if the number of matches is the number of events.
     weights : array or None
-        What events weigh; None if no sum is wanted.
+        The weights of events; None if no sum is requested.
     least : int
-        What a weight of 0 stands for.
+        The value that a weight of 0 stands for.
     ranked : Ranked or None
-        The values by rank; None if neither the least nor the greatest is wanted.
+        The values by rank; None if neither the least nor the greatest is requested.
     """
 
     component: int
@@ -140,14 +140,14 @@ class Weighed:
     @classmethod
     def of(cls, asked: Asked, loops: bool, size: int) -> Weighed | None:
         """
-        Return a measure over so many events as weights.
+        Return a measure over `size` events as weights.
 
         Parameters
         ----------
         asked : tuple of (int, sequence or None, str)
-            The component, the values of events, and what is wanted of them.
+            The component, the values of events, and the requested aggregate.
         loops : bool
-            Whether a match may have other than one event of the component.
+            Whether a match may have more or less than one event of the component.
         size : int
             The number of events.
 
@@ -178,7 +178,7 @@ class Weighed:
         return cls(component, flags, np.fromiter(weights, np.uint64, size), least)
 
     def totals(self, counting: Counting[Place]) -> Iterator[tuple[Place, int, Total]]:
-        """Yield where matches end, their number and of the total what is wanted."""
+        """Yield where matches end, their number, and the requested total."""
         if self.ranked is not None:
             for at, count, rank in counting.greatest(self.component, self.ranked.ranks):
                 value = self.ranked.values[rank - 1] if rank else None
@@ -199,7 +199,7 @@ class Weighed:
 def weighed_totals(
     counting: Counting[Place], measures: Sequence[Weighed]
 ) -> Iterator[tuple[Place, int, tuple[Total, ...]]]:
-    """Yield where matches end, their number, and of each measure's total what is wanted."""
+    """Yield where matches end, their number, and the requested total of each measure."""
     if not measures:
         yield from ((at, count, ()) for at, count in counting.counts())
         return

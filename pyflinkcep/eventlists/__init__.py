@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation over ordered lists of events, in the order that is cheapest."""
+"""Evaluation over ordered event lists, joined in the cheapest order."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns that ordered lists of events answer: single stages joined by followedByAny."""
+"""Patterns that event lists can evaluate: single stages joined by followedByAny."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class ChainEvents:
     Attributes
     ----------
     times : sequence or array of int, milliseconds
-        Their times, never falling within a key.
+        Their times, in ascending order within a key.
     holding : callable
-        Returns for each event whether a condition about one event holds.
+        Returns for each event whether a condition on single events holds.
     field : callable
-        Returns a field of match expressions, by its number, of each event; None for NULL.
+        Returns for each event a field of match expressions, given its number; None for NULL.
     keys : sequence or array of int, or None
         The number of each event's key, events of one key side by side; None if there is one.
     starts, ends : sequence or array of bool, or None
@@ -66,12 +66,12 @@ class ChainEvents:
 @attrs.frozen(eq=False)
 class PatternChain:
     """
-    A pattern as a query on ordered lists, which has the same matches, each as often.
+    A pattern as a query on event lists, with the same matches in the same multiplicity.
 
     Attributes
     ----------
     query : Query
-        The stages, what joins their events, and the window.
+        The stages, the conditions that join their events, and the window.
     """
 
     query: Query
@@ -93,12 +93,12 @@ class PatternChain:
         nfa : NFA
             The pattern, compiled.
         expressions : CompiledExpressions or None
-            What its match expressions need.
+            The program of its match expressions.
 
         Raises
         ------
         NotSupportedError
-            If its answers could differ; names what is in the way.
+            If the answers could differ; the message says why.
         """
         stages = pattern.stages()
         check_chain(stages, nfa)
@@ -108,7 +108,7 @@ class PatternChain:
             name, before = stage.getName(), [p.variable for p in components if not p.negated]
             found = conditions_of(nfa, expressions, name, stage.getCondition(), before)
             if _is_not(stage) and found.joining:
-                raise _refused(f"the condition of the NOT stage {name!r} looks at other stages")
+                raise _refused(f"the condition of the NOT stage {name!r} reads other stages")
             conditions[name] = found
             components.append(Component(name, name, negated=_is_not(stage)))
         joining = [tree for found in conditions.values() for tree in found.joining]
@@ -124,7 +124,7 @@ class PatternChain:
         return [part.variable for part in self.query.positive]
 
     def lists(self, events: ChainEvents) -> EventLists:
-        """Return the lists of events that matches are joined from."""
+        """Return the event lists that matches are joined from."""
         columns = dict(self._columns(events))
         kinds = dict(self._kinds())
         shown: Any = (events.keys, events.starts, events.ends)
@@ -142,10 +142,10 @@ class PatternChain:
 
     def _closed(self) -> Iterator[tuple[str, str]]:
         """
-        Yield stages with a NOT stage before them, whose events they cannot take.
+        Yield stages with a NOT stage before them; they cannot take its events.
 
-        In Flink an event that fits both takes the partial match to the stop state too, and that
-        drops all its ways but those into the final state.
+        In Flink an event that fits both also moves the partial match to the stop state, which drops
+        all its branches except those into the final state.
         """
         absent: list[str] = []
         for part in self.query.components:
@@ -161,7 +161,7 @@ class PatternChain:
         return {str(r.attribute) for tree in self.query.conditions for r in references(tree)}
 
     def _columns(self, events: ChainEvents) -> Iterator[tuple[str, Any]]:
-        """Yield what conditions look at: fields, and answers as numbers."""
+        """Yield what conditions read: fields, and answers as numbers."""
         asked = self._asked
         for number in range(len(self._expressions.fields) if self._expressions else 0):
             if field_name(number) in asked:
@@ -182,15 +182,16 @@ class PatternChain:
 
 def check_chain(stages: Sequence[Pattern], nfa: NFA) -> None:
     """
-    Refuse what is not a chain of single stages joined by followedByAny, whatever its conditions.
+    Refuse a pattern that is not a chain of single stages joined by followedByAny; conditions are
+    not checked.
 
     Raises
     ------
     NotSupportedError
-        If it is none; says why.
+        If it is not such a chain; the message says why.
     """
     if nfa.skips:
-        raise _refused("a skip strategy looks at matches one by one")
+        raise _refused("a skip strategy needs matches one by one")
     if nfa.window_times:
         raise _refused("its window is a gap between one event and the next")
     for number, stage in enumerate(stages):

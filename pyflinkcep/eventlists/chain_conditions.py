@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conditions of a chain of stages: which events fit a stage, and what joins them."""
+"""The conditions of a chain of stages: which events fit a stage, and how they are joined."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HINT = 'leave evaluation out, or write evaluation="nfa"'
 
 
 def answer_name(atom: Atom) -> str:
-    """Return what the answers of a condition about one event are called as an attribute."""
+    """Return the attribute name for the answers of a condition on single events."""
     return f"answer {atom.bit}"
 
 
@@ -41,9 +41,9 @@ class StageConditions:
     Attributes
     ----------
     own : tuple of IterativeCondition
-        What an event must fulfil by itself.
+        Conditions on the event alone.
     joining : tuple of Expression
-        What it must fulfil together with the events of earlier stages.
+        Conditions on the event and those of earlier stages.
     """
 
     own: tuple[IterativeCondition, ...]
@@ -58,7 +58,7 @@ def conditions_of(
     before: Collection[str],
 ) -> StageConditions:
     """
-    Take the condition of a stage apart.
+    Split the condition of a stage.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def conditions_of(
     Raises
     ------
     NotSupportedError
-        If lists cannot ask a part; says which and why.
+        If lists cannot evaluate a part; the message says which and why.
     """
     reading = _Reading(nfa, expressions, stage, before)
     own: list[IterativeCondition] = []
@@ -95,7 +95,7 @@ def fitting(
     holding: Callable[[Atom], Flags],
     size: int,
 ) -> Flags:
-    """Return which of some events fulfil conditions; `holding` answers those of users."""
+    """Return which events satisfy conditions; `holding` evaluates the user's."""
     fits = np.ones(size, bool)
     for condition in conditions:
         fits &= _holding(nfa, condition, holding, size)
@@ -135,7 +135,7 @@ class _Reading:
     before: Collection[str]
 
     def is_own(self, condition: IterativeCondition) -> bool:
-        """Whether a condition looks at one event only."""
+        """Whether a condition reads one event only."""
         if isinstance(condition, BooleanConditions):
             return True
         if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
@@ -143,7 +143,7 @@ class _Reading:
         return atom_of(self.nfa.atoms, condition).bit > 0
 
     def tree(self, condition: IterativeCondition) -> Expression:
-        """Return a condition about several events."""
+        """Return a condition on several events."""
         if isinstance(condition, BooleanConditions):
             return Comparison("=", Literal(int(condition.value), ""), Literal(1, ""))
         if isinstance(condition, RichAndCondition | RichOrCondition):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The conditions of a query by what they are about."""
+"""The conditions of a query, sorted by the events that they read."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Clauses:
     query : Query
         The query.
     constant : dict of str to list of Expression
-        By variable, what looks at one of its events alone.
+        By variable, the clauses on one of its events alone.
     associations : tuple of Expression
-        What joins events of several variables, or all events of a closure.
+        The clauses that join events of several variables, or all events of a closure.
     absent : dict of str to list of Expression
-        By negated variable, what joins its events to others.
+        By negated variable, the clauses that join its events to others.
     """
 
     query: Query
@@ -66,7 +66,7 @@ def named(clause: Expression) -> Sequence[str]:
 
 
 def each_of(clause: Expression, query: Query) -> list[str]:
-    """Return the closures of whose events a clause must hold for each."""
+    """Return the closures for whose every event a clause must hold."""
     return sorted(
         {
             r.variable

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions of a query on arrays, NULL beside them."""
+"""Conditions of a query on arrays with null masks."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class Values:
     Attributes
     ----------
     data : array or number
-        The values; whatever it likes where they are NULL.
+        The values; arbitrary for NULL.
     nulls : array of bool or bool
-        Where they are NULL.
+        The null mask.
     """
 
     data: Any
@@ -79,13 +79,13 @@ class Columns:
     """
     The attributes of events as arrays.
 
-    Texts stand as their rank among all texts of the table and the query, so that they compare
-    as numbers do.
+    Texts are replaced by their rank among all texts of the table and the query, so that they
+    compare as numbers.
 
     Attributes
     ----------
     kinds : mapping of str to Kind
-        What the attributes hold.
+        The types of the attributes.
     """
 
     kinds: Mapping[str, Kind]
@@ -94,7 +94,7 @@ class Columns:
 
     @classmethod
     def of(cls, table: EventTable, texts: Iterable[str]) -> Columns:
-        """Return the columns of a table; `texts` are those that a query has itself."""
+        """Return the columns of a table; `texts` are the literals of the query."""
         text_columns = [name for name, kind in table.kinds.items() if kind.type == Type.TEXT]
         every = {
             *texts,
@@ -110,7 +110,7 @@ class Columns:
         return cls(table.kinds, columns, ranks)
 
     def taken(self, name: str, positions: Array) -> Values:
-        """Return an attribute of events by their positions."""
+        """Return an attribute of the events at some positions."""
         column = self._columns[name]
         nulls = column.nulls if column.nulls is False else np.take(column.nulls, positions)
         return Values(np.take(column.data, positions), nulls)
@@ -123,7 +123,7 @@ class Columns:
 
 
 def column_of(values: Sequence[Any], kind: Kind) -> Values:
-    """Return a column of numbers, or of what stands for numbers: times are microseconds."""
+    """Return a column as numbers: times are microseconds."""
     dtype = np.float64 if kind.type == Type.FLOAT else np.int64
     if isinstance(values, np.ma.MaskedArray):
         return Values(np.asarray(values.data, dtype), np.ma.getmaskarray(values))
@@ -170,9 +170,9 @@ def holding(
     size : int
         The number of rows.
     value_of : callable
-        Returns what a reference or an aggregate is in each row.
+        Returns the value of a reference or an aggregate in each row.
     columns : Columns
-        What literals stand for.
+        The literals as numbers.
     """
     found = computed(clause, value_of, columns)
     true = np.logical_and(found.data, np.logical_not(found.nulls))
@@ -182,7 +182,7 @@ def holding(
 def computed(
     tree: Expression, value_of: Callable[[Reference | Function], Values], columns: Columns
 ) -> Values:
-    """Return what a value or a condition without NOT is in each row; see :func:`holding`."""
+    """Return a value or a condition without NOT in each row; see :func:`holding`."""
     if isinstance(tree, Literal):
         return columns.literal(tree.value)
     if isinstance(tree, Reference | Function):
@@ -206,7 +206,7 @@ def computed(
 
 
 def _joined(word: str, parts: Sequence[Values]) -> Values:
-    """Return parts under AND or OR, where one may be NULL."""
+    """Return parts joined by AND or OR, with SQL's rules for NULL."""
     decides = word == "or"
     decided: Any = False
     unknown: Any = False

@@ -31,9 +31,9 @@ class Frame:
     size : int
         The number of rows.
     singles : mapping of str to array
-        By variable the position of its event in each row.
+        By variable, the position of its event in each row.
     closures : mapping of str to (array, array)
-        By variable where its events begin and end in its list.
+        By variable, where its events begin and end in its list.
     """
 
     size: int
@@ -48,24 +48,24 @@ class Frame:
         return Frame(size, singles, closures)
 
     def with_single(self, name: str, positions: Ints) -> Frame:
-        """Return the frame with an event more in each row."""
+        """Return the frame with one more event in each row."""
         return Frame(self.size, {**self.singles, name: positions}, self.closures)
 
     def with_closure(self, name: str, low: Ints, high: Ints) -> Frame:
-        """Return the frame with a closure more."""
+        """Return the frame with one more closure."""
         return Frame(self.size, self.singles, {**self.closures, name: (low, high)})
 
 
 @attrs.frozen(eq=False)
 class Conditions:
-    """Asks clauses of the rows of a frame."""
+    """Evaluates clauses on the rows of a frame."""
 
     query: Query
     columns: Columns
     lists: Mapping[str, ElementList]
 
     def holding(self, clause: Expression, frame: Frame) -> Flags:
-        """Return for each row whether a clause holds, for each event of a closure it names."""
+        """Return for each row whether a clause holds for every event of the closures it names."""
         rows, opened = None, frame
         for name in each_of(clause, self.query):
             low, high = opened.closures[name]
@@ -104,7 +104,7 @@ class Conditions:
 
 
 def _reduced(name: str, data: Any, rows: Ints, size: int) -> Values:
-    """Return an aggregate for each row; `rows`, in order, says whose the data are."""
+    """Return an aggregate for each row; `rows`, in ascending order, has the row of each value."""
     counts = np.bincount(rows, minlength=size)
     if name == "count":
         return Values(counts)

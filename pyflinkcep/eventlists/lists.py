@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For each element of a pattern the events that may be it, in order."""
+"""The ordered event list of each element of a pattern."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["ElementList", "Ranks"]
 @attrs.frozen(eq=False, slots=False)
 class Ranks:
     """
-    The order of a table's events, as numbers that grow with it; worked out when asked for.
+    The order of a table's events, as ascending numbers; computed on first use.
 
     Parameters
     ----------
@@ -52,22 +52,22 @@ class Ranks:
 
     @cached_property
     def group(self) -> Ints:
-        """For each event the number of its partition; -1 if it is in none."""
+        """The partition of each event; -1 if it is in none."""
         return _groups(self._query, self._table)
 
     @property
     def rank(self) -> Ints:
-        """For each event its place: equal for equal times in the form with ``;``."""
+        """The rank of each event; equal for equal times in the form with ``;``."""
         return self._places[0]
 
     @property
     def until(self) -> Ints:
-        """For each event the first rank that is too late for its window."""
+        """The first rank that is too late for the window of each event."""
         return self._places[1]
 
     @property
     def since(self) -> Ints:
-        """For each event the first rank that is not too early for its window."""
+        """The first rank that is not too early for the window of each event."""
         return self._places[2]
 
     @cached_property
@@ -91,7 +91,7 @@ class Ranks:
 
 
 def _groups(query: Query, table: EventTable) -> Ints:
-    """Return the partition of each event; an event with NULL is alone in one, or in none."""
+    """Return the partition of each event; an event with NULL has one of its own, or none."""
     if table.keys is not None and (query.is_global or not query.equal):
         return np.asarray(table.keys, np.int64)  # whose numbers go up one by one
     groups = np.full(len(table.times), -1, np.int64)
@@ -114,7 +114,7 @@ def _groups(query: Query, table: EventTable) -> Ints:
 @attrs.frozen(eq=False, slots=False)
 class ElementList:
     """
-    The events that may be an element, by partition and order.
+    The candidate events of an element, by partition and order.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class ElementList:
     groups : array of int or None
         Their partitions; None if all events are in one.
     keys : array of int
-        What they are sorted by: partition and rank in one number.
+        The sort keys: partition and rank in one number.
     """
 
     positions: Ints
@@ -140,7 +140,7 @@ class ElementList:
         clauses: Clauses,
         columns: Columns,
     ) -> ElementList:
-        """Return the list of an element; its constant constraints filter the events of its type."""
+        """Return the list of an element: the events of its type under its constant constraints."""
         positions = own
         if clauses.constants:
             held = [constants_hold(clauses.query, table, at) for at in positions.tolist()]
@@ -167,13 +167,13 @@ class ElementList:
 
     @cached_property
     def keys(self) -> Ints:
-        """What the events are sorted by: partition and rank in one number."""
+        """The sort keys: partition and rank in one number."""
         groups = 0 if self.groups is None else self.groups
         keys: Ints = groups * (self._ranks.size + 1) + self._ranks.rank[self.positions]
         return keys
 
     def first_from(self, groups: Ints, ranks: Ints) -> Ints:
-        """Return for each partition and rank where the events from that rank on begin."""
+        """Return for each partition and rank the index of the first event of at least that rank."""
         return np.searchsorted(self.keys, groups * (self._ranks.size + 1) + ranks)
 
 

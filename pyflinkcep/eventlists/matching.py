@@ -32,7 +32,7 @@ def list_matches(
     lists: EventLists, frames: Iterable[Frame], output: str
 ) -> Iterator[dict[str, list[int]]]:
     """
-    Yield matches, variable to positions.
+    Yield matches as variable to positions.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def list_matches(
     frames : iterable of Frame
         All matches: :meth:`EventLists.frames`.
     output : {"all", "onePerStart", "nonOverlapping"}
-        Which matches to yield. The first of several is the least by positions.
+        Which matches to yield. The first of several has the least positions.
     """
     rows = (match for frame in frames for match in lists.matches(frame))
     if output == "all":
@@ -78,11 +78,11 @@ class EventLists:
     ranks : Ranks
         The order of the events.
     clauses : Clauses
-        Its conditions by what they are about.
+        Its conditions, sorted by the events that they read.
     conditions : Conditions
-        What asks them.
+        Evaluates them.
     lists : dict of str to ElementList
-        For each element the events that may be it.
+        The candidate events of each element.
     order : tuple of str
         The single elements in the order in which they are joined.
     starts, ends : array of bool or None
@@ -92,7 +92,7 @@ class EventLists:
     -----
     Xia, Ding, Qiu, Xie: Complex event matching based on recursive comparison of event list,
     Journal of Shenyang Aerospace University 40(2), 2023. Differs from the paper: candidates are
-    rows of a table, joined one element after another, instead of a recursion for each.
+    rows of a table that is joined element by element, without recursion.
     """
 
     query: Query
@@ -155,8 +155,8 @@ class EventLists:
         Parameters
         ----------
         joined : iterable of Frame, optional
-            The choices of single events that fulfil all conditions on these alone, apart from
-            those in :attr:`at_end`, if something else has joined them.
+            The choices of single events that satisfy all conditions on these alone, apart from
+            those in :attr:`at_end`, if they have been joined elsewhere.
         """
         if any(not len(self.lists[part.variable]) for part in self.query.positive):
             return
@@ -171,7 +171,7 @@ class EventLists:
         return frame
 
     def _joins(self) -> Iterator[Frame]:
-        """Yield the choices of single events that fulfil all conditions on these alone."""
+        """Yield the choices of single events that satisfy all conditions on these alone."""
         start = self.lists[self.order[0]].positions
         for begin in range(0, len(start), _FIRST_CHUNK):
             chunk = start[begin : begin + _FIRST_CHUNK]
@@ -179,7 +179,7 @@ class EventLists:
             yield from self._joined(self._checked(frame, self.order[:1]), 1)
 
     def _joined(self, frame: Frame, bound: int) -> Iterator[Frame]:
-        """Yield the matches of candidates with `bound` elements; half by half if there are many."""
+        """Yield the matches of candidates with `bound` elements, in halves if there are many."""
         if not frame.size:
             return
         if bound == len(self.order):
@@ -197,7 +197,7 @@ class EventLists:
         yield from self._joined(self._checked(longer, self.order[: bound + 1]), bound + 1)
 
     def _bounded(self, frame: Frame) -> Frame:
-        """Drop the rows whose first or last event, of a closure, may not begin or end a match."""
+        """Drop rows whose first or last event, of a closure, may not begin or end a match."""
         first, last = self.query.positive[0], self.query.positive[-1]
         if self.starts is not None and frame.size and first.repeats:
             frame = frame.rows(self.starts[self._spans(frame)[first.variable][0]])
@@ -205,7 +205,7 @@ class EventLists:
             frame = frame.rows(self.ends[self._spans(frame)[last.variable][1]])
         return frame
 
-    # --- where events may lie
+    # --- ranges of candidates
 
     def _spans(self, frame: Frame) -> dict[str, tuple[Ints, Ints]]:
         """Return the first and last event of each element that is bound."""
@@ -236,7 +236,7 @@ class EventLists:
     # --- conditions
 
     def _checked(self, frame: Frame, bound: Sequence[str]) -> Frame:
-        """Drop the rows that fail a condition that the newest single element makes known."""
+        """Drop the rows that fail a condition that the newest single element makes decidable."""
         newest, known = bound[-1], set(bound)
         for clause in self.clauses.associations:
             names = set(named(clause))
@@ -269,7 +269,7 @@ class EventLists:
         return frame
 
     def _in_window(self, frame: Frame) -> Frame:
-        """Drop the rows whose closures make them too long."""
+        """Drop the rows whose closures exceed the window."""
         if self.query.window is None or not frame.size:
             return frame
         spans, names = self._spans(frame), [part.variable for part in self.query.positive]
@@ -283,7 +283,7 @@ class EventLists:
 
     @property
     def between(self) -> list[Component]:
-        """The negated elements between two single ones that look at their events alone."""
+        """The negated elements between two single ones whose conditions read only these."""
         return [
             part
             for part in self._negated()
@@ -292,7 +292,7 @@ class EventLists:
 
     @property
     def at_end(self) -> list[Component]:
-        """The others that look at their events alone and depend on single elements only."""
+        """The other negated elements that depend on single elements only."""
         alone = [p for p in self._negated() if self._is_constant(p) and self._is_single(p)]
         return [part for part in alone if part not in self.between]
 
@@ -304,14 +304,14 @@ class EventLists:
         return part.variable not in self.clauses.absent
 
     def bounds(self, part: Component) -> tuple[str, ...]:
-        """Return the neighbours of a negated element, two or, at an end, one."""
+        """Return the neighbours of a negated element: two, or one at an end."""
         place = self.query.place(part.variable)
         before = [p.variable for p in self.query.components[:place] if not p.negated]
         after = [p.variable for p in self.query.components[place:] if not p.negated]
         return *before[-1:], *after[:1]
 
     def _neighbours(self, part: Component) -> set[str]:
-        """Return what a negated element depends on: its neighbours, at an end all elements."""
+        """Return what a negated element depends on: its neighbours, or all elements at an end."""
         bounds = self.bounds(part)
         return set(bounds) if len(bounds) == 2 else {p.variable for p in self.query.positive}
 

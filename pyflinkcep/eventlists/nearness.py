@@ -14,12 +14,12 @@ from pyflinkcep.sase.model import Query
 __all__ = ["near_the_rarest", "stretches_near_the_rarest"]
 
 _RARER = 16
-"""How many times rarer than another an element is for a search to be worth while."""
+"""How many times rarer than another an element must be for a search to pay off."""
 
 
 def near_the_rarest(query: Query, ranks: Ranks, own: Mapping[str, Ints]) -> Mapping[str, Ints]:
     """
-    Return the events that may be in a match, or forbid one.
+    Return the events that may take part in a match, or forbid one.
 
     Parameters
     ----------
@@ -28,12 +28,12 @@ def near_the_rarest(query: Query, ranks: Ranks, own: Mapping[str, Ints]) -> Mapp
     ranks : Ranks
         The order of the events.
     own : mapping of str to array of int
-        For each element the positions of the events that fit it, in order.
+        The positions of the events that fit each element, in order.
 
     Returns
     -------
     mapping of str to array of int
-        The same without events that are too far; all of them if few would go.
+        The same without events that are too far away; all of them if few would be dropped.
     """
     counts = {name: len(positions) for name, positions in own.items()}
     stretches = stretches_near_the_rarest(query, ranks, counts, own.__getitem__)
@@ -46,10 +46,10 @@ def stretches_near_the_rarest(
     query: Query, ranks: Ranks, counts: Mapping[str, int], events_of: Callable[[str], Ints]
 ) -> Stretches | None:
     """
-    Return where all events lie that may be in a match, or forbid one.
+    Return the stretches that hold all events that may take part in a match, or forbid one.
 
-    All events of a match, and those that a negated element or a closure looks at, are within the
-    window of each single event of the match, so of one of the rarest.
+    All events of a match, and those that a negated element or a closure reads, are within the
+    window of every single event of the match, including one of the rarest element.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ def stretches_near_the_rarest(
     ranks : Ranks
         The order of the events.
     counts : mapping of str to int
-        How frequent the events of each element are, in a sample or in all.
+        How frequent the events of each element are, in a sample or overall.
     events_of : callable
         Returns the positions of an element's events, in order.
 
     Returns
     -------
     Stretches or None
-        None if few events are elsewhere.
+        None if few events lie outside them.
     """
     singles = [part.variable for part in query.positive if not part.repeats]
     if query.window is None or not ranks.is_one_group or not singles:
@@ -78,12 +78,12 @@ def stretches_near_the_rarest(
 
 
 def _spans(window: int, times: Ints, positions: Ints) -> Stretches:
-    """Return where stretches near some events begin and end; no two of them touch."""
+    """Return the stretches near some events; no two of them touch."""
     moments = np.take(times, positions)
     low = np.searchsorted(times, moments - window, "left")
     high = np.searchsorted(times, moments + window, "right")
     begins = np.ones(len(low), bool)
-    begins[1:] = low[1:] > high[:-1]  # times never fall, nor do low and high
+    begins[1:] = low[1:] > high[:-1]  # times ascend, and so do low and high
     ends = np.append(begins[1:], True)[: len(high)]
     return low[begins], high[ends]
 

@@ -21,11 +21,11 @@ def join_order(
     lists: Mapping[str, ElementList], clauses: Clauses, conditions: Conditions
 ) -> tuple[str, ...]:
     """
-    Return the single elements in the order in which to join them.
+    Return the single elements in join order.
 
-    The rarest is the start. From there the join goes on to the left or to the right, each time
-    to the element with fewer events left by the conditions that it makes known; their
-    selectivity is measured on a sample.
+    The join starts at the rarest and goes on to the left or the right, each time to the element
+    that keeps fewer events under the conditions it makes decidable; their selectivity is measured
+    on a sample.
     """
     singles = [part.variable for part in clauses.query.positive if not part.repeats]
     counts = [len(lists[name]) for name in singles]
@@ -48,7 +48,7 @@ def join_order(
 
 @attrs.frozen(eq=False)
 class _Costs:
-    """Estimates how many events of an element go on to the next join."""
+    """Estimates how many events of an element survive a join."""
 
     lists: Mapping[str, ElementList]
     clauses: Clauses
@@ -67,7 +67,7 @@ class _Costs:
         return cost
 
     def _selectivity(self, number: int) -> float:
-        """Return how often a condition holds for events chosen at random."""
+        """Return the share of randomly chosen events for which a condition holds."""
         if number not in self._selectivities:
             clause = self.clauses.associations[number]
             random = np.random.default_rng(number)

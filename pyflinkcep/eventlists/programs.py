@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL over stages as conditions on chosen events, where each stage takes one event."""
+"""SQL over stages as conditions on chosen events, if each stage takes one event."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _COMPUTED = {Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.DIV: "/", Op.MOD: "%"}
 _JOINED = {Op.AND: "and", Op.OR: "or"}
 _CONSTANTS = (Op.INT, Op.FLOAT, Op.TEXT, Op.NULL)
 _SKIPPED = (Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, Op.INT_TO_FLOAT)
-"""Jumps only save work; and numbers become floats by themselves when they meet one."""
+"""Jumps only save work, and numbers become floats by themselves next to a float."""
 _OF_ONE = (Function.FIRST, Function.LAST, Function.MIN, Function.MAX, Function.SUM)
-"""What is the value itself if there is one event."""
+"""The aggregates that are the value itself if there is one event."""
 _HINT = 'leave evaluation out, or write evaluation="nfa"'
 
 
 def field_name(number: int) -> str:
-    """Return what a field of match expressions is called as an attribute."""
+    """Return the attribute name for a field of match expressions."""
     return f"field {number}"
 
 
@@ -51,15 +51,15 @@ def condition_of(
     stage : str
         The stage that it is written for.
     before : collection of str
-        The stages before that one; each takes one event.
+        The earlier stages; each takes one event.
     expressions : CompiledExpressions
         The match expressions of the pattern.
 
     Raises
     ------
     NotSupportedError
-        If lists cannot compute it, or could miss an error that a partial match would meet; the
-        message says what is in the way.
+        If lists cannot compute it, or could miss an error that a partial match would raise; the
+        message says why.
     """
     reading = _Reading(stage, before, expressions)
     for op, operand in code:
@@ -70,20 +70,20 @@ def condition_of(
 
 @attrs.frozen
 class _Value:
-    """A part, and whether it is a float, or true or false, by itself."""
+    """A part, and whether it is a float or a boolean by itself."""
 
     tree: Expression
     is_float: bool = False
     is_truth: bool = False
 
     def as_condition(self) -> Expression:
-        """Return it as a condition: a boolean of an event is a number."""
+        """Return it as a condition: booleans of events are stored as numbers."""
         return self.tree if self.is_truth else Comparison("<>", self.tree, Literal(0, "0"))
 
 
 @attrs.frozen
 class _Reading:
-    """A program, read up to some instruction."""
+    """A program, decoded up to some instruction."""
 
     stage: str
     before: Collection[str]
@@ -115,9 +115,11 @@ class _Reading:
 
     def _slot(self, slot: Slot) -> _Value:
         if slot.stage not in self.before:
-            raise _refused(f"it looks at {slot.stage!r}, which is not a stage before")
+            raise _refused(f"it reads {slot.stage!r}, which is not an earlier stage")
         if slot.function not in _OF_ONE or slot.offset or slot.field == ALL:
-            raise _refused(f"it counts or averages what {slot.stage!r} has taken, or looks further")
+            raise _refused(
+                f"it counts or averages what {slot.stage!r} has taken, or reads further back"
+            )
         found = self._field(slot.stage, slot.field)
         if slot.type is Type.FLOAT and not found.is_float:
             raise _refused(f"it averages what {slot.stage!r} has taken")
@@ -142,7 +144,7 @@ class _Reading:
         is_float = operand == Type.FLOAT
         operands = [self.stack.pop() for _ in range(1 if op is Op.NEG else 2)][::-1]
         if self.expressions.ansi and not is_float:
-            raise _refused("whole numbers may overflow, which is an error; cast one to double")
+            raise _refused("whole numbers may overflow, which is an error: cast one to double")
         if op in (Op.DIV, Op.MOD) and self.expressions.ansi and not _is_nonzero(operands[1].tree):
             raise _refused("it may divide by zero, which is an error")
         if op is not Op.DIV:
@@ -152,7 +154,7 @@ class _Reading:
         self.stack.append(_Value(Arithmetic(word, trees), is_float))
 
     def _check_floats(self, operand: int | float | str | None, *operands: _Value) -> None:
-        """Refuse floats that only a conversion makes: there is none in conditions of lists."""
+        """Refuse floats that only exist by conversion, which list conditions lack."""
         if operand == Type.FLOAT and not any(value.is_float for value in operands):
             raise _refused("it converts whole numbers to floats")
 

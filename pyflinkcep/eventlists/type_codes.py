@@ -18,8 +18,8 @@ __all__ = ["Split", "TypeCodes"]
 _SAMPLE = 4096
 
 Split = Callable[[Any, Any, int, Stretches | None], Sequence[Ints]]
-"""Of codes, the number of the list that each code belongs to, and how many lists there are, makes
-the positions of each list's events, in order; only of those in some stretches if such are given."""
+"""Takes codes, the list of each code and the number of lists; returns the positions of each list's
+events, in order. With stretches, only events within them count."""
 
 
 @attrs.frozen(eq=False)
@@ -30,11 +30,11 @@ class TypeCodes:
     Attributes
     ----------
     codes : array of int32
-        For each event the number of its type, or another.
+        The code of each event's type, or of another type.
     lists : array of int32
-        For each such number which of `names` it stands for, or -1.
+        For each code the index of its type in `names`, or -1.
     names : sequence of str
-        The types that are wanted.
+        The types to find.
     """
 
     codes: Any
@@ -43,7 +43,7 @@ class TypeCodes:
 
     @classmethod
     def of(cls, types: Sequence[Any], wanted: Iterable[str]) -> TypeCodes:
-        """Return the numbers of events' types."""
+        """Return the codes of events' types."""
         numbers = {name: number for number, name in enumerate(dict.fromkeys(wanted))}
         if isinstance(types, Coded):
             codes = np.asarray(types.codes)
@@ -54,7 +54,7 @@ class TypeCodes:
         return cls(codes, lists, list(numbers))
 
     def sampled(self) -> dict[str, int]:
-        """Return how often each type is in a sample."""
+        """Return how often each type occurs in a sample."""
         sample = self.codes[:: len(self.codes) // _SAMPLE + 1]
         known = np.bincount(sample[sample >= 0], minlength=len(self.lists))[: len(self.lists)]
         own = self.lists >= 0
@@ -64,7 +64,7 @@ class TypeCodes:
     def positions(
         self, split: Split | None = None, stretches: Stretches | None = None
     ) -> dict[str, Ints]:
-        """Return for each type the positions of its events; `split` does it faster."""
+        """Return the positions of each type's events; `split` does it faster."""
         found = (split or _split)(self.codes, self.lists, len(self.names), stretches)
         return dict(zip(self.names, found, strict=True))
 

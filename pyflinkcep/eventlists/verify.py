@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-OptiSeq's Algorithms 1 and 2 as the paper writes them, one event at a time, to test the join.
+OptiSeq's Algorithms 1 and 2 as in the paper, one event at a time, to test the join.
 
-Where the paper contradicts itself the form has one meaning: ranges are open at neighbours, a
-closure takes all events between them once both are bound, and a negated element is looked for
-between its neighbours at the end.
+The paper contradicts itself in places; here, ranges are open at neighbours, a closure takes all
+events between them once both are bound, and negated elements are searched for between their
+neighbours at the end.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class _Verifier:
                 yield from self._extend(rest, longer)
 
     def _in_range(self, part: Component, at: int, chosen: Chosen) -> bool:
-        """Whether an event lies in [tx, ty] of what is chosen."""
+        """Whether an event lies in [tx, ty] of the chosen events."""
         times, window = self.table.times, self.query.window
         place = self.query.place(part.variable)
         bound = [(self.query.place(name), own) for name, own in chosen.items()]
@@ -113,7 +113,7 @@ class _Verifier:
         return inside and above and (high is None or times[at] < high)
 
     def _fits(self, chosen: Chosen) -> bool:
-        """Whether what is chosen fits in the window."""
+        """Whether the chosen events fit in the window."""
         times = [self.table.times[at] for own in chosen.values() for at in own]
         return self.query.window is None or max(times) - min(times) <= self.query.window
 

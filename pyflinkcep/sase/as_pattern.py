@@ -47,7 +47,7 @@ def as_pattern(query: Query, type_column: str = "type") -> Pattern:
 def why_no_pattern(query: Query) -> str | None:
     """Return why no pattern has the matches of a query; None if one has."""
     if query.form is Form.LIST:
-        return "elements joined by ; need different times, stages of a pattern do not"
+        return "elements joined by ; have distinct times, those of a pattern may be equal"
     if any(part.variable == WHOLE for part in query.components):
         return f"a variable is named {WHOLE}, which stands for all stages in SQL"
     strategies = {query.strategy_of(part.variable) for part in query.positive}

@@ -189,7 +189,7 @@ class _Checks:
             )
 
     def _moving(self, reference: Reference, last: int, negated: bool) -> None:
-        """Refuse ``[i]`` and similar indexes in conditions that are not evaluated event by event."""
+        """Refuse ``[i]`` and the like in conditions that are not evaluated event by event."""
         variable, index = reference.variable, reference.index
         if self.query.form is Form.LIST:
             if index != ALL:

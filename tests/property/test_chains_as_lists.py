@@ -127,10 +127,10 @@ ANY = A.followedByAny("b")
         (ANY.where("n / last(a.n) > 1"), "divide by zero"),
         (ANY.where("avg(a.n) > n"), "averages"),
         (ANY.where("count(a.*) > n"), "counts"),
-        (ANY.where("n > avg(match.n)"), "'match', which is not a stage before"),
+        (ANY.where("n > avg(match.n)"), "'match', which is not an earlier stage"),
         (ANY.where("coalesce(last(a.n), 0) < n"), "partial matches only"),
         (ANY.where(lambda e, ctx: True), "function of the event and the partial match"),
-        (A.notFollowedBy("x").where("n > last(a.n)").followedByAny("b"), "looks at other stages"),
+        (A.notFollowedBy("x").where("n > last(a.n)").followedByAny("b"), "reads other stages"),
         (
             Pattern.begin("a", AfterMatchSkipStrategy.skipToNext()).followedByAny("b"),
             "skip strategy",
@@ -138,13 +138,13 @@ ANY = A.followedByAny("b")
     ],
 )
 def test_what_lists_refuse(pattern: Pattern, why: str) -> None:
-    """Where the answers could differ, lists refuse the pattern and say why."""
+    """If the answers could differ, lists refuse the pattern and say why."""
     with pytest.raises(NotSupportedError, match=why):
         match(pattern, [{"n": 1}], evaluation="eventLists")
 
 
 def test_not_around_sql_over_stages_is_refused() -> None:
-    """NULL under NOT counts as true for a partial match, so that lists refuse it."""
+    """NULL under NOT counts as true for a partial match, so lists refuse it."""
     over = ANY.where("n > last(a.n)").getCondition()
     pattern = A.followedByAny("b").where(RichNotCondition(over))
     with pytest.raises(NotSupportedError, match="NULL under it"):

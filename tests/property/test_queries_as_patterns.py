@@ -92,7 +92,7 @@ def test_the_pattern_has_the_matches_of_the_query(query: SaseQuery, seed: int) -
     ],
 )
 def test_what_is_no_pattern_says_why(text: str, why: str) -> None:
-    """Where no pattern has the matches, asPattern refuses and names the reason."""
+    """If no pattern has the matches, asPattern refuses and names the reason."""
     with pytest.raises(NotSupportedError, match=why):
         parse(text).asPattern()
 
