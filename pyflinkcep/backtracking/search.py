@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pyflinkcep.nfa.liveness import LOOPING, WAITING
-from pyflinkcep.nfa.runs import Run, Runs
-from pyflinkcep.nfa.track import Track
+from pyflinkcep.nfab.liveness import LOOPING, WAITING
+from pyflinkcep.nfab.runs import Run, Runs
+from pyflinkcep.nfab.track import Track
 
 __all__ = ["Search"]
 

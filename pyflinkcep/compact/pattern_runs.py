@@ -18,9 +18,9 @@ from pyflinkcep.expressions.program import CompiledExpressions, Op
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.nfa.evaluation import expression_failed
-from pyflinkcep.nfa.runs import Payloads
 from pyflinkcep.nfa.state import State
 from pyflinkcep.nfa.steps import Ask, Move, StateTable, Step
+from pyflinkcep.nfab.runs import Payloads
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["PatternRuns", "live_slots", "refuse_incompressible"]

@@ -21,7 +21,7 @@ from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.kernel.pattern_counting import KernelPatternCounter, KeyedEvents
 from pyflinkcep.nfa import NFA, EventEvaluation
 from pyflinkcep.nfa.atoms import known_bits
-from pyflinkcep.nfa.runs import Payloads
+from pyflinkcep.nfab.runs import Payloads
 
 __all__ = ["CompressiblePattern", "EventViews", "PatternMatches"]
 

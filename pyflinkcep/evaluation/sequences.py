@@ -19,9 +19,9 @@ from pyflinkcep.evaluation.sums import Asked, Exact, Weighed, weighed_totals
 from pyflinkcep.kernel.backtracking import KernelSearch
 from pyflinkcep.kernel.counting import KernelCounter
 from pyflinkcep.kernel.listing import KernelLister
-from pyflinkcep.nfa.merged import MergedRuns
-from pyflinkcep.nfa.sase_compiler import SaseAutomaton, compile_query
-from pyflinkcep.nfa.track import Track
+from pyflinkcep.nfab.compiler import SaseAutomaton, compile_query
+from pyflinkcep.nfab.merged import MergedRuns
+from pyflinkcep.nfab.track import Track
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.table import EventTable, listed
 

@@ -16,7 +16,7 @@ from pyflinkcep.evaluation.queries import (
     query_matches,
 )
 from pyflinkcep.evaluation.sequences import Sequences
-from pyflinkcep.nfa.sase_compiler import SaseAutomaton, compile_query
+from pyflinkcep.nfab.compiler import SaseAutomaton, compile_query
 from pyflinkcep.sase.evaluation import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.sase.table import EventTable

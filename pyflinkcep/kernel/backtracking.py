@@ -11,7 +11,7 @@ import numpy as np
 from pyflinkcep.compact.arrays import MatchArrays
 from pyflinkcep.kernel.matches import KernelQuery, portions
 from pyflinkcep.kernel.memory import naming_memory_errors
-from pyflinkcep.nfa.sase_compiler import SaseAutomaton
+from pyflinkcep.nfab.compiler import SaseAutomaton
 from pyflinkcep.sase.table import EventTable
 
 __all__ = ["KernelSearch"]

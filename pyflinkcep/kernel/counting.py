@@ -14,7 +14,7 @@ from pyflinkcep.expressions.program import Code, Function, Op, Slot, Type
 from pyflinkcep.kernel.bridge import compiled_module
 from pyflinkcep.kernel.memory import naming_memory_errors
 from pyflinkcep.kernel.sequences import SequenceEvents, has_bits, query_spec
-from pyflinkcep.nfa.sase_compiler import Asked, SaseAutomaton
+from pyflinkcep.nfab.compiler import Asked, SaseAutomaton
 from pyflinkcep.sase.model import Strategy
 from pyflinkcep.sase.table import EventTable
 

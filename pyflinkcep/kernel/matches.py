@@ -13,7 +13,7 @@ from pyflinkcep.compact.arrays import MatchArrays
 from pyflinkcep.kernel.bridge import compiled_module
 from pyflinkcep.kernel.memory import naming_memory_errors
 from pyflinkcep.kernel.sequences import SequenceEvents, has_bits, query_spec
-from pyflinkcep.nfa.sase_compiler import SaseAutomaton
+from pyflinkcep.nfab.compiler import SaseAutomaton
 from pyflinkcep.sase.table import EventTable
 
 __all__ = ["KernelQuery", "portions"]

@@ -13,8 +13,8 @@ import numpy as np
 from pyflinkcep.eventlists.columns import column_of
 from pyflinkcep.expressions.program import Code, Type
 from pyflinkcep.kernel.bridge import instruction, slot_spec
-from pyflinkcep.nfa.liveness import Liveness
-from pyflinkcep.nfa.sase_compiler import Asked, SaseAutomaton
+from pyflinkcep.nfab.compiler import Asked, SaseAutomaton
+from pyflinkcep.nfab.liveness import Liveness
 from pyflinkcep.sase.model import Strategy
 from pyflinkcep.sase.table import Coded, EventTable
 

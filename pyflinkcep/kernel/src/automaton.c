@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The edges of a SEQ query's automaton. Mirror: nfa/track.py. */
+/* The edges of a SEQ query's automaton. Mirror: nfab/track.py. */
 #include "automaton.h"
 
 bool automaton_holds(

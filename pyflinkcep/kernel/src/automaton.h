@@ -6,7 +6,7 @@
 #include "key.h"
 #include "values.h"
 
-enum { LOOPING = 1, WAITING = 2 }; /* as nfa/liveness.py numbers them */
+enum { LOOPING = 1, WAITING = 2 }; /* as nfab/liveness.py numbers them */
 
 enum { STRICT, PARTITION, NEXT, ANY };
 

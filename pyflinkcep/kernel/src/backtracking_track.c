@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is asked of the events of a partition alone, beforehand. Mirror: Track.of in nfa/track.py,
+ * What is asked of the events of a partition alone, beforehand. Mirror: Track.of in nfab/track.py,
  * and the table of next begins in backtracking/search.py.
  */
 #include "backtracking.h"

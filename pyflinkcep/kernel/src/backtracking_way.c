@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The events of the run at work, what is known after each of them, and what negated components
- * forbid. Mirror: nfa/runs.py, with negation in nfa/track.py.
+ * forbid. Mirror: nfab/runs.py, with negation in nfab/track.py.
  */
 #include "backtracking.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The runs of a SEQ query as numbers of runs, for each event that they began with one. Mirror:
- * nfa/merged.py with the counts of compact/counting.py.
+ * nfab/merged.py with the counts of compact/counting.py.
  */
 #include "counter.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A loop whose events rise, and whose runs nothing else tells apart: one inequality decides about
- * all of them at once. Mirror: nfa/merged.py.
+ * all of them at once. Mirror: nfab/merged.py.
  */
 #include "counter.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events that matches begin with, by number, and which of them may end one. Mirror: nfa/runs.py. */
+/* The events that matches begin with, by number, and which of them may end one. Mirror: nfab/runs.py. */
 #include "counter.h"
 
 static bool counts_starts(const Counter *counter) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs that are told apart by one value, in its order. Mirror: the runs of nfa/merged.py, where
+ * Runs that are told apart by one value, in its order. Mirror: the runs of nfab/merged.py, where
  * such a run is looked at for each event.
  */
 #include "ladder.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The runs of a SEQ query with the ways they came, and the matches that these are. Mirror:
- * nfa/merged.py with the nodes of compact/nodes.py.
+ * nfab/merged.py with the nodes of compact/nodes.py.
  */
 #include "lister.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Negated events before and after matches. Mirror: before_first and after_last in nfa/track.py. */
+/* Negated events before and after matches. Mirror: before_first and after_last in nfab/track.py. */
 #include "lister.h"
 
 static bool is_plain(const Negative *negative, int32_t gap) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs, by state and by what they go on with. Mirror: Runs.key in nfa/runs.py. */
+/* Runs, by state and by what they go on with. Mirror: Runs.key in nfab/runs.py. */
 #include "merged.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runs of a SEQ query over the events of a partition. Mirror: nfa/merged.py, runs.py and
+ * The runs of a SEQ query over the events of a partition. Mirror: nfab/merged.py, runs.py and
  * track.py. The runs of one state that agree in what conditions still read are one, whatever
  * events they began with.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Negated components between others that look at what a run has taken, or will take. Mirror: `gaps`
- * and `pending` in nfa/runs.py.
+ * and `pending` in nfab/runs.py.
  */
 #include "sequence.h"
 

@@ -18,7 +18,7 @@ from pyflinkcep.evaluation.sequences import Sequences
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.backtracking import KernelSearch
 from pyflinkcep.kernel.bridge import compiled_module
-from pyflinkcep.nfa.sase_compiler import compile_query
+from pyflinkcep.nfab.compiler import compile_query
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.table import Coded, EventTable
 from pyflinkcep.testing import matchSase

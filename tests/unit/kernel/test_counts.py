@@ -22,9 +22,9 @@ from pyflinkcep.evaluation.sums import Ranked, Weighed
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.bridge import compiled_module
 from pyflinkcep.kernel.counting import KernelCounter, rise_of
-from pyflinkcep.nfa.merged import MergedRuns
-from pyflinkcep.nfa.sase_compiler import compile_query
-from pyflinkcep.nfa.track import Track
+from pyflinkcep.nfab.compiler import compile_query
+from pyflinkcep.nfab.merged import MergedRuns
+from pyflinkcep.nfab.track import Track
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.table import EventTable
 from pyflinkcep.testing import matchSase

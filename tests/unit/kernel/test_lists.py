@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pyflinkcep.evaluation.sequences import MatchPositions, Sequences
 from pyflinkcep.kernel.bridge import compiled_module
 from pyflinkcep.kernel.listing import KernelLister
-from pyflinkcep.nfa.sase_compiler import compile_query
+from pyflinkcep.nfab.compiler import compile_query
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.table import EventTable
 from pyflinkcep.testing import matchSase

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.nfa.liveness import LOOPING, WAITING, Liveness
-from pyflinkcep.nfa.sase_compiler import compile_query
+from pyflinkcep.nfab.compiler import compile_query
+from pyflinkcep.nfab.liveness import LOOPING, WAITING, Liveness
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.slots import slots_by_variable, slots_explained
 

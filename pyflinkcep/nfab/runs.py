@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from pyflinkcep.nfa.liveness import LOOPING, WAITING, Liveness
-from pyflinkcep.nfa.sase_compiler import Slots
-from pyflinkcep.nfa.track import Track
+from pyflinkcep.nfab.compiler import Slots
+from pyflinkcep.nfab.liveness import LOOPING, WAITING, Liveness
+from pyflinkcep.nfab.track import Track
 
 __all__ = ["CLOSED", "Payloads", "Run", "Runs"]
 

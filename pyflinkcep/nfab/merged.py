@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from pyflinkcep.nfa.runs import Payloads, Run, Runs
-from pyflinkcep.nfa.track import Track
+from pyflinkcep.nfab.runs import Payloads, Run, Runs
+from pyflinkcep.nfab.track import Track
 from pyflinkcep.sase.model import Strategy
 
 __all__ = ["MergedRuns"]

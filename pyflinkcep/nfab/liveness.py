@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from pyflinkcep.nfa.sase_compiler import SaseAutomaton
+from pyflinkcep.nfab.compiler import SaseAutomaton
 
 __all__ = ["LOOPING", "WAITING", "Liveness"]
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from pyflinkcep.nfa.liveness import LOOPING, WAITING
-from pyflinkcep.nfa.sase_compiler import Asked, Fields, Negative, SaseAutomaton, Slots
+from pyflinkcep.nfab.compiler import Asked, Fields, Negative, SaseAutomaton, Slots
+from pyflinkcep.nfab.liveness import LOOPING, WAITING
 from pyflinkcep.sase.model import Strategy
 
 __all__ = ["Step", "Track"]
