@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.evaluation.choice import EVENT_LISTS, Evaluation
+from pyflinkcep.evaluation.choice import NFA as AUTOMATON
 from pyflinkcep.eventlists.chain import ChainEvents, PatternChain, check_chain
 from pyflinkcep.eventlists.frame import Frame
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.kernel.joining import joined_frames
 from pyflinkcep.nfa import NFA
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.sase.evaluation import EVENT_LISTS, Evaluation
-from pyflinkcep.sase.evaluation import NFA as AUTOMATON
 
 __all__ = ["chain_frames", "check_pattern_evaluation", "chosen_for_pattern"]
 

@@ -11,11 +11,11 @@ import attrs
 from pyflinkcep.compact.arrays import MatchArrays
 from pyflinkcep.compact.counting import Total, combined
 from pyflinkcep.compact.nodes import Node
+from pyflinkcep.evaluation.choice import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.evaluation.sequences import MatchPositions, MeasuredValues, Sequences, added
 from pyflinkcep.eventlists.frame import Frame
 from pyflinkcep.eventlists.matching import EventLists, list_matches
 from pyflinkcep.kernel.joining import joined_frames, kernel_split
-from pyflinkcep.sase.evaluation import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.sase.table import EventTable
 
@@ -64,7 +64,7 @@ def query_matches(
     table : EventTable
         The events.
     evaluation : {"nfa", "backtracking", "eventLists"}
-        What :func:`~pyflinkcep.sase.evaluation.chosen` chose.
+        What :func:`~pyflinkcep.evaluation.choice.chosen` chose.
     output : {"all", "onePerStart", "nonOverlapping"}
         Which matches to yield.
     """

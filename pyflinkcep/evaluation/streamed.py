@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.evaluation.choice import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.evaluation.queries import (
     Compressed,
     MatchPositions,
@@ -17,7 +18,6 @@ from pyflinkcep.evaluation.queries import (
 )
 from pyflinkcep.evaluation.sequences import Sequences
 from pyflinkcep.nfab.compiler import SaseAutomaton, compile_query
-from pyflinkcep.sase.evaluation import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.sase.table import EventTable
 from pyflinkcep.time import MAX_WATERMARK

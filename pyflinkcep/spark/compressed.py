@@ -25,8 +25,8 @@ from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedErro
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.matching.ending_rows import COUNT_TEXT, EndingRows, PackedRows, TotalRows
 from pyflinkcep.spark.plan.compressed_pattern import CompressedPattern
-from pyflinkcep.spark.plan.compressed_query import CompressedQuery
 from pyflinkcep.spark.plan.outputs import match_schema
+from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.worker.consumers import MAIN

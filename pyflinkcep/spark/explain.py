@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 
+from pyflinkcep.evaluation.choice import Evaluation
 from pyflinkcep.kernel import why_plain
 from pyflinkcep.nfa import NFA, NFACompiler, State, StateTransitionAction, StateType
 from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.nfa.compiler.state_names import original_name
 from pyflinkcep.nfa.droppable import Relevance
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.sase.evaluation import Evaluation
 from pyflinkcep.spark.arrow.columns import spark_atoms
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 from pyflinkcep.spark.plan.prefilter import relevance_of

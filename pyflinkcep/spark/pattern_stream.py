@@ -16,11 +16,11 @@ from pyflinkcep.adapters import (
     select_adapter,
 )
 from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.evaluation.choice import EVENT_LISTS
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.sase.evaluation import EVENT_LISTS
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.explain import explanation

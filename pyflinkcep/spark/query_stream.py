@@ -12,20 +12,20 @@ from pyspark.sql.types import StructType, TimestampType
 
 from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.evaluation.choice import EVENT_LISTS, NFA, Evaluation, chosen
 from pyflinkcep.functions import OutputTag, PatternProcessFunction
 from pyflinkcep.sase.as_pattern import as_pattern, why_no_pattern
-from pyflinkcep.sase.evaluation import EVENT_LISTS, NFA, Evaluation, chosen
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
-from pyflinkcep.spark.plan.compressed_query import CompressedQuery
-from pyflinkcep.spark.plan.match_rows import match_rows
 from pyflinkcep.spark.plan.outputs import add_output, check_tag, parsed_schema
-from pyflinkcep.spark.plan.query_explanation import query_explanation
-from pyflinkcep.spark.plan.query_job import QueryJob, attribute_kinds, query_keys
-from pyflinkcep.spark.plan.query_stream_job import query_stream_job
-from pyflinkcep.spark.plan.returns import returned
+from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
+from pyflinkcep.spark.plan.queries.explanation import query_explanation
+from pyflinkcep.spark.plan.queries.job import QueryJob, attribute_kinds, query_keys
+from pyflinkcep.spark.plan.queries.returns import returned
+from pyflinkcep.spark.plan.queries.rows import match_rows
+from pyflinkcep.spark.plan.queries.stream import query_stream_job
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.worker.consumers import MAIN, Consumer, FunctionConsumer
 

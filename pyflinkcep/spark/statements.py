@@ -25,10 +25,10 @@ from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.explain import explanation
 from pyflinkcep.spark.plan.analysis import first_line
-from pyflinkcep.spark.plan.flink_clause import flink_clause
-from pyflinkcep.spark.plan.matched import Matched
+from pyflinkcep.spark.plan.clauses.flink import flink_clause
+from pyflinkcep.spark.plan.clauses.matched import Matched
+from pyflinkcep.spark.plan.clauses.standard import standard_clause
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
-from pyflinkcep.spark.plan.standard_clause import standard_clause
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count
 from pyflinkcep.spark.state.key_groups import KeyGroups

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from pyflinkcep.evaluation.choice import EVENT_LISTS
 from pyflinkcep.evaluation.patterns import chain_frames, chosen_for_pattern
 from pyflinkcep.eventlists.chain import ChainEvents, PatternChain
 from pyflinkcep.expressions.local_match import local_expressions
@@ -17,7 +18,6 @@ from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.sase.evaluation import EVENT_LISTS
 from pyflinkcep.testing.events import as_event
 from pyflinkcep.testing.sql import evaluated_here
 

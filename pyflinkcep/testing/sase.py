@@ -12,9 +12,9 @@ from pyflinkcep.compact.counting import Total
 from pyflinkcep.compact.matches import CompressedMatches, Measured
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.evaluation import compressed_matches, query_matches
+from pyflinkcep.evaluation.choice import chosen
 from pyflinkcep.evaluation.queries import Compressed
 from pyflinkcep.sase import parse
-from pyflinkcep.sase.evaluation import chosen
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.testing.event_list import EventObjects, attribute_of

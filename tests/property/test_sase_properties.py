@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from pyflinkcep import CepError
 from pyflinkcep.evaluation import query_matches
+from pyflinkcep.evaluation.choice import EVENT_LISTS, chosen
 from pyflinkcep.evaluation.sequences import Sequences
 from pyflinkcep.eventlists.verify import start_cep
 from pyflinkcep.sase import SaseQuery, parse
-from pyflinkcep.sase.evaluation import EVENT_LISTS, chosen
 from pyflinkcep.sase.model import Form
 from pyflinkcep.sase.table import attributes_asked
 from pyflinkcep.testing import matchSase

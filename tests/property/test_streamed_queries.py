@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from pyflinkcep import CepError
 from pyflinkcep.evaluation import compressed_matches, query_matches
+from pyflinkcep.evaluation.choice import EVALUATIONS, OUTPUTS, chosen
 from pyflinkcep.evaluation.streamed import Kept, Portion, StreamedQuery
 from pyflinkcep.sase import SaseQuery, parse
-from pyflinkcep.sase.evaluation import EVALUATIONS, OUTPUTS, chosen
 from pyflinkcep.sase.model import Form
 from pyflinkcep.sase.table import EventTable
 from pyflinkcep.testing.event_list import EventObjects

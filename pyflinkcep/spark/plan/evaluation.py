@@ -9,12 +9,12 @@ import attrs
 from pyspark.sql import DataFrame
 
 from pyflinkcep.conditions import ExpressionCondition
+from pyflinkcep.evaluation.choice import EVENT_LISTS, Evaluation
 from pyflinkcep.evaluation.patterns import chosen_for_pattern
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.sase.evaluation import EVENT_LISTS, Evaluation
 from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.plan.expressions import compiled_expressions
 

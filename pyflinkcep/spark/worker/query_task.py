@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from pyflinkcep.compact.arrays import MatchArrays
 from pyflinkcep.evaluation import list_frames, match_arrays, query_matches
+from pyflinkcep.evaluation.choice import EVENT_LISTS
 from pyflinkcep.runtime import opened
-from pyflinkcep.sase.evaluation import EVENT_LISTS
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.table import EventTable
 from pyflinkcep.spark.arrow.columns import PREFIX

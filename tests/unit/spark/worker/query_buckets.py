@@ -13,9 +13,9 @@ import attrs
 import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructType
 
+from pyflinkcep.evaluation.choice import chosen
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.sase.evaluation import chosen
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.table import attributes_asked
 from pyflinkcep.spark.arrow.columns import HASH

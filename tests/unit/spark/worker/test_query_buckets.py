@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep.errors import PatternChangedError, StateFormatError
+from pyflinkcep.evaluation.choice import OUTPUTS
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase import parse
-from pyflinkcep.sase.evaluation import OUTPUTS
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.state.index import COMMON
 from pyflinkcep.spark.worker.bucket import BucketWork

@@ -29,9 +29,9 @@ from pyflinkcep.match_recognize.scalar import condition_leaves
 from pyflinkcep.match_recognize.standard.plan import StandardClause, StandardPlan, read_clause
 from pyflinkcep.match_recognize.tree import Clause, Rows
 from pyflinkcep.spark.arrow.columns import VALUE, quoted
-from pyflinkcep.spark.plan.clause_input import own_name
+from pyflinkcep.spark.plan.clauses.input import own_name
+from pyflinkcep.spark.plan.clauses.measures import Arguments, Value, measured, types_of, values_of
 from pyflinkcep.spark.plan.expressions import kind_of, machine_column
-from pyflinkcep.spark.plan.measures import Arguments, Value, measured, types_of, values_of
 from pyflinkcep.spark.worker.standard import StandardRows
 
 __all__ = ["StandardJob"]

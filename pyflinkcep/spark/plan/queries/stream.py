@@ -13,7 +13,7 @@ from pyflinkcep.sase.text import query_text
 from pyflinkcep.spark.arrow.columns import BITS
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.plan.query_job import QueryJob
+from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings, packed_schema, watermark_of
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema

@@ -11,11 +11,11 @@ from pyflinkcep.match_recognize.tree import Clause, OrderColumn
 from pyflinkcep.spark.arrow.columns import HASH, POSITION, quoted
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
-from pyflinkcep.spark.plan.clause_input import own_name
+from pyflinkcep.spark.plan.clauses.input import own_name
+from pyflinkcep.spark.plan.clauses.matched import Matched
+from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
+from pyflinkcep.spark.plan.clauses.standard_stream import run_stream
 from pyflinkcep.spark.plan.keys import KeyColumn, resolve_keys
-from pyflinkcep.spark.plan.matched import Matched
-from pyflinkcep.spark.plan.standard_job import StandardJob
-from pyflinkcep.spark.plan.standard_stream import run_stream
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.worker.standard import StandardTask
 

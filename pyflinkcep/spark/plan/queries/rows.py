@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pyflinkcep.spark.plan.outputs import match_schema
-from pyflinkcep.spark.plan.query_job import QueryJob
+from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.worker.consumers import MAIN, ColumnConsumer
 
 __all__ = ["match_rows"]

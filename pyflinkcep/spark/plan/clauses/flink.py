@@ -32,13 +32,13 @@ from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.batch import run_batch
-from pyflinkcep.spark.plan.clause_input import own_name, partition_keys
+from pyflinkcep.spark.plan.clauses.input import own_name, partition_keys
+from pyflinkcep.spark.plan.clauses.matched import Matched
+from pyflinkcep.spark.plan.clauses.measures import Arguments, Value, measured, values_of
 from pyflinkcep.spark.plan.job import Job
-from pyflinkcep.spark.plan.matched import Matched
-from pyflinkcep.spark.plan.measures import Arguments, Value, measured, values_of
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
-from pyflinkcep.spark.worker.values import LeafColumn, ValueConsumer
+from pyflinkcep.spark.worker.measures import LeafColumn, ValueConsumer
 
 __all__ = ["flink_clause"]
 

@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame
 
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
-from pyflinkcep.spark.plan.match_rows import match_rows
-from pyflinkcep.spark.plan.query_job import QueryJob
-from pyflinkcep.spark.plan.query_stream_job import query_endings_job, query_stream_job
+from pyflinkcep.spark.plan.queries.job import QueryJob
+from pyflinkcep.spark.plan.queries.rows import match_rows
+from pyflinkcep.spark.plan.queries.stream import query_endings_job, query_stream_job
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
 from pyflinkcep.spark.worker.endings import EndingsTask

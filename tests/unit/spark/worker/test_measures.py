@@ -17,7 +17,7 @@ from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.worker.consumers import MAIN
-from pyflinkcep.spark.worker.values import LeafColumn, ValueConsumer
+from pyflinkcep.spark.worker.measures import LeafColumn, ValueConsumer
 from pyflinkcep.time import MAX_WATERMARK
 
 _WIDE = Decimal("1234567890123456789012345678901234567.5")

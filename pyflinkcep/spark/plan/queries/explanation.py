@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pyflinkcep.evaluation.choice import Evaluation
 from pyflinkcep.sase.as_pattern import why_no_pattern
-from pyflinkcep.sase.evaluation import Evaluation
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.sase.placement import placed
 from pyflinkcep.sase.slots import slots_explained
-from pyflinkcep.spark.plan.query_job import QueryJob, one_line
+from pyflinkcep.spark.plan.queries.job import QueryJob, one_line
 from pyflinkcep.spark.plan.stream import watermark_of
 
 __all__ = ["query_explanation"]

@@ -12,11 +12,11 @@ from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.match_recognize.standard.program import Op
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.order import OrderColumns
-from pyflinkcep.spark.plan.clause_input import own_name
+from pyflinkcep.spark.plan.clauses.input import own_name
+from pyflinkcep.spark.plan.clauses.matched import Matched
+from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
 from pyflinkcep.spark.plan.interpreter import check_workers
-from pyflinkcep.spark.plan.matched import Matched
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.plan.standard_job import StandardJob
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings, packed_schema, watermark_of
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.standard_stream import StandardStreamPlan
