@@ -27,7 +27,7 @@ _SEARCHING = "matches are searched for"
 @attrs.frozen(eq=False)
 class KernelSearch:
     """
-    A SEQ query on a table of events, ready to be searched for.
+    A SEQ query on a table of events, ready to search.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class KernelSearch:
 
     @classmethod
     def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelSearch | None:
-        """Return the search for a query's matches; None if the plain path must do."""
+        """Return the search for a query's matches; None if only the plain path can run it."""
         if len(table.times) > _MOST_EVENTS:
             return None
         query = KernelQuery.of(automaton, table, _SEARCHING)
@@ -53,7 +53,7 @@ class KernelSearch:
         undecided: list[int] | None = None,
     ) -> Iterator[MatchArrays]:
         """
-        Yield the matches of partitions, some at a time, found when they are asked for.
+        Yield the matches of partitions lazily, many at a time.
 
         Parameters
         ----------
@@ -62,9 +62,10 @@ class KernelSearch:
         output : {"all", "onePerStart", "nonOverlapping"}
             Which matches.
         watermark : int or None, milliseconds
-            The time up to which the events are all there; None if no more will come.
+            The time up to which all events have arrived; None if no more will come.
         undecided : list of int, optional
-            Gets for each partition the position of the start at which its search stopped, if any.
+            Receives for each partition the position of the start at which its search stopped, if
+            any.
         """
         with naming_memory_errors(_SEARCHING):
             search = self.query.made("Backtracker")

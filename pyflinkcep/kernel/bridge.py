@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make a kernel of a compiled pattern, when there is one that can run it."""
+"""Builds a kernel from a compiled pattern, if the kernel is available and can run it."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ _OF_EVENT, _OF_MATCH, _EXPRESSION = range(3)
 
 class Kernel(Protocol):
     """
-    A pattern, ready to run on events that are known by number; ``module.c`` and ``runs.c``.
+    A pattern, ready to run on events known by handle; see ``module.c`` and ``runs.c``.
 
     Attributes
     ----------
     helper : KernelHelper
-        What it asks.
+        Evaluates what needs Python.
     failed : int
         The stretch, or the item of a page, that the last error came from.
 
     Notes
     -----
-    When memory runs out, the key at work is cleared and every method raises
+    If memory runs out, the current key is cleared and every method raises
     :class:`~pyflinkcep.errors.OutOfMemoryError`; other keys can go on.
     """
 
@@ -67,12 +67,12 @@ class Kernel(Protocol):
 
     def set_events(self, view: Any, base: int, rows: int, fields: tuple[Any, ...]) -> None:
         """
-        Set what handles mean from now on.
+        Set the events that handles refer to from now on.
 
         Parameters
         ----------
         view : callable
-            Returns the event of a handle as users' conditions see it.
+            Returns the event of a handle as the user's conditions see it.
         base, rows : int
             `fields` describes the `rows` events whose handles begin at `base`.
         fields : tuple of (array, array of bool or None, bool)
@@ -81,7 +81,7 @@ class Kernel(Protocol):
         """
 
     def new_key(self) -> Any:
-        """Make a key that has seen nothing."""
+        """Return a new key."""
 
     def run(
         self,
@@ -97,9 +97,9 @@ class Kernel(Protocol):
         most_results: int,
     ) -> tuple[int, int, Any]:
         """
-        Match stretches of events, each of another key.
+        Match stretches of events, each of a different key.
 
-        All arrays are of int64, except `needed`.
+        All arrays except `needed` are int64.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class Kernel(Protocol):
         Returns
         -------
         tuple of (int, int, Key or None)
-            The stretch and row to continue at, and the key at work there (at the end, the last).
+            The stretch and row to continue at, and the current key there (at the end, the last).
         """
 
     def run_page(
@@ -143,18 +143,18 @@ class Kernel(Protocol):
         watermark: int,
     ) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes]:
         """
-        Match the keys of a page of state, and let time pass to a watermark.
+        Match the keys of a page of state, and advance time to a watermark.
 
         Parameters
         ----------
         times, handles, base, bits
             As for :meth:`run`.
         positions : array
-            For each item the position of its key in the page, negative for a new one.
+            For each item the position of its key in the page; negative for a new key.
         starts, ends : array
             For each item where its events are.
         numbers, number_ends, event_ends : array
-            The keys' states, and where the numbers and events of each end, after a first 0.
+            The keys' states, and where the numbers and events of each end; both ends begin with 0.
         first_held : int
             The handle of the page's first event.
         watermark : int, epoch milliseconds
@@ -169,7 +169,7 @@ class Kernel(Protocol):
         Raises
         ------
         StateFormatError
-            When the numbers are damaged.
+            If the numbers are damaged.
         """
 
     def count(
@@ -194,32 +194,32 @@ class Kernel(Protocol):
         Parameters
         ----------
         live : tuple of tuple of int
-            By state the slots that tell partial matches apart.
+            By state, the slots that distinguish partial matches.
         weights : array of uint64 below 2**63, or None
-            What each event weighs if it is taken for a stage.
+            The weight of each event that is taken for a stage.
         stage : int
-            The number of that stage.
+            The index of that stage.
         seeks_greatest : bool
             Whether to find the greatest weight instead of the sum.
         """
 
     def advance(self, key: Any, timestamp: int) -> None:
-        """Let time pass for a key."""
+        """Advance time for a key."""
 
     def write(self, key: Any) -> tuple[bytes, bytes]:
         """Return a key's state as numbers, and the handles of its events."""
 
     def read(self, numbers: Any, first_handle: int, handle_count: int) -> Any:
-        """Make a key of its state; raise StateFormatError when the numbers are damaged."""
+        """Restore a key from its state; raise StateFormatError if the numbers are damaged."""
 
     def take_found(self) -> tuple[bytes, bytes, bytes, bytes, bytes, int]:
-        """Take the results: whether each is a match, its time, the end of its events; the
-        events' stages and handles; how many partial matches were dropped.
+        """Take the results: whether each is a match, its time, the end of its events; the events'
+        stages and handles; the number of partial matches dropped.
         """
 
 
 def compiled_module() -> Any:
-    """Return the compiled module, None if there is none or it is switched off."""
+    """Return the compiled module; None if it was not built or is switched off."""
     if os.environ.get(_SWITCH, "1") == "0":
         return None
     try:
@@ -254,20 +254,20 @@ def make_kernel(
     nfa : NFA
         The pattern.
     known : int
-        The bits of the conditions that come with the events.
+        The bits of the conditions whose answers come with the events.
     limit : PartialMatchLimit, optional
         How many partial matches a key may have.
     processing_time : bool
-        Whether the clock counts instead of the events' own times.
+        Whether time is the clock's instead of the events'.
     sets_timers : bool
-        Whether keys remember when to be woken without an event.
+        Whether keys record when to wake without an event.
     expressions : CompiledExpressions, optional
-        What the pattern's match expressions need.
+        The programs of the pattern's match expressions.
 
     Returns
     -------
     Kernel or None
-        None when the plain path must do; see :func:`why_plain`.
+        None if only the plain path can run it; see :func:`why_plain`.
     """
     atoms = list(nfa.atoms)
     module = compiled_module()
@@ -308,12 +308,12 @@ def _atom(atom: Atom, expressions: CompiledExpressions | None) -> tuple[Any, ...
 
 
 def instruction(op: Op, operand: Any) -> tuple[int, Any]:
-    """Return an instruction as the kernel takes it: a pattern of LIKE as what answers for it."""
+    """Return an instruction for the kernel: a LIKE pattern becomes the function that tests it."""
     return int(op), like_regex(operand).fullmatch if op is Op.LIKE else operand
 
 
 def slot_spec(slot: Slot, stages: dict[str, int]) -> tuple[Any, ...]:
-    """Return a slot as the kernel takes it; `stages` numbers the stages by name."""
+    """Return a slot for the kernel; `stages` has the index of each stage."""
     is_float = slot.type is Type.FLOAT
     stage = -1 if slot.stage == WHOLE else stages[slot.stage]
     return int(slot.function), stage, slot.field, slot.source, slot.offset, is_float

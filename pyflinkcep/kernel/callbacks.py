@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the kernel leaves to Python: the next entries of its tables, and errors."""
+"""The parts of the kernel written in Python: fetching table entries, and raising errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["KernelHelper"]
 
 class KernelHelper:
     """
-    Answers what a kernel asks.
+    Serves the callbacks of a kernel.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class KernelHelper:
     Attributes
     ----------
     processing_time : int or None, epoch milliseconds
-        The clock that conditions see; the wall clock when None.
+        The clock that conditions see; None for the wall clock.
     """
 
     def __init__(self, nfa: NFA, limit: PartialMatchLimit | None) -> None:
@@ -48,11 +48,11 @@ class KernelHelper:
     # --- the tables
 
     def first(self, state: int) -> tuple[Any, ...]:
-        """Return where the decision for an event begins in a state."""
+        """Return the first decision for an event in a state."""
         return self._described(self._tables[state].first())
 
     def following(self, ask: Ask, holds: bool) -> tuple[Any, ...]:
-        """Return what follows on an answer."""
+        """Return the decision that follows an answer."""
         return self._described(ask.following(holds))
 
     def _described(self, node: Ask | Step) -> tuple[Any, ...]:
@@ -75,7 +75,7 @@ class KernelHelper:
     # --- errors
 
     def as_bool(self, atom: int, timestamp: int, answer: Any) -> bool:
-        """Return a boolean, NumPy's too, as one; raise for anything else."""
+        """Return a boolean, including NumPy's, as a bool; raise for anything else."""
         return as_bool(self._atoms[atom], answer, timestamp)
 
     def failed(self, atom: int, timestamp: int, cause: BaseException) -> None:
@@ -98,7 +98,7 @@ class KernelHelper:
 
     def damaged(self) -> None:
         """Raise the error for state that cannot be read."""
-        raise damaged_state("numbers that are no state")
+        raise damaged_state("damaged numbers")
 
     def lost_path(self) -> None:
         """Raise the error for a partial match whose version fits no path."""
@@ -120,16 +120,16 @@ class KernelHelper:
         raise too_many(self._limit, count, timestamp)
 
     def out_of_memory(self, partials: int, timestamp: int) -> None:
-        """Raise the error for memory that ran out; `partials` is 0 outside of matching."""
+        """Raise the error for memory that ran out; `partials` is 0 outside matching."""
         held = f" with {partials - 1} partial matches of the key" if partials else ""
         raise OutOfMemoryError(
             f"out of memory{held}",
-            "limit what is held, by within() or maxPartialMatches, or give the workers more memory",
+            "use within() or maxPartialMatches to hold less, or give the workers more memory",
             timestamp_ms=timestamp if partials else None,
             pattern=self._nfa.description,
         )
 
-    # --- for the context of iterative conditions, which the kernel is
+    # --- for the context of iterative conditions, which is a kernel object
 
     def no_stage(self) -> None:
         """Raise the error for a condition that names no stage."""

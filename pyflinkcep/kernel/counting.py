@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count the matches of SEQ queries in the kernel."""
+"""Counts the matches of SEQ queries in the kernel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _OPPOSITE = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
 _COUNTING = "matches are counted"
 
 Weighing = tuple[Any, int, bool]
-"""Weights or None, the component whose events they are of, and whether the greatest is sought."""
+"""Weights or None, the component of their events, and whether to find the greatest."""
 
 NO_WEIGHTS: Weighing = (None, -1, False)
 
@@ -49,7 +49,7 @@ class KernelCounter:
         cls, automaton: SaseAutomaton, table: EventTable, rises: bool = True
     ) -> KernelCounter | None:
         """
-        Return the counter of a query; None if the plain path must do.
+        Return the counter of a query; None if only the plain path can run it.
 
         Parameters
         ----------
@@ -58,7 +58,7 @@ class KernelCounter:
         table : EventTable
             The events.
         rises : bool
-            Whether runs of a rising loop are counted by its order, which says nothing of weights.
+            Whether runs of a rising loop are counted by its order, which excludes weights.
         """
         module = compiled_module()
         if module is None or not _can_count(automaton):
@@ -78,11 +78,11 @@ class KernelCounter:
         return number
 
     def over(self, positions: Sequence[int]) -> PartitionCounts:
-        """Return what counts the matches of a partition by event."""
+        """Return the counter of a partition's matches by event."""
         return PartitionCounts(self, positions)
 
     def by_event(self, positions: Sequence[int], weighing: Weighing = NO_WEIGHTS) -> Any:
-        """Return which of the events complete matches, how many, and what they weigh."""
+        """Return which events complete matches, how many, and their weights."""
         with naming_memory_errors(_COUNTING):
             found = self._counter.count(*self.events.stream(positions), True, *weighing)
         places, *numbers = found
@@ -106,26 +106,26 @@ class PartitionCounts:
     positions: Sequence[int]
 
     def counts(self) -> Iterator[tuple[int, int]]:
-        """Yield the position of each event that completes matches, and how many end there."""
+        """Yield the position of each event that completes matches, and their number."""
         places, counts, _ = self.counter.by_event(self.positions)
         for place, count in zip(places, counts, strict=True):
             yield self.positions[place], count
 
     def sums(self, component: int, weights: Any) -> Iterator[tuple[int, int, int]]:
         """
-        Yield for each event that completes matches its position, how many, and what they weigh.
+        Yield the position of each event that completes matches, their number and weight.
 
         Parameters
         ----------
         component : int
             The component whose events are weighed.
         weights : array of uint64, below 2**63
-            What each event of the table weighs.
+            The weight of each event of the table.
         """
         return self._weighed((weights, component, False))
 
     def greatest(self, component: int, ranks: Any) -> Iterator[tuple[int, int, int]]:
-        """Yield the same with the greatest rank that one of the component's events has."""
+        """Yield the same with the greatest rank of the component's events."""
         return self._weighed((ranks, component, True))
 
     def _weighed(self, weighing: Weighing) -> Iterator[tuple[int, int, int]]:
@@ -135,7 +135,7 @@ class PartitionCounts:
 
 
 def _can_count(automaton: SaseAutomaton) -> bool:
-    """Whether runs may be told by numbers: no negated component at an end looks at others."""
+    """Whether runs may be counted by start: no negated component at an end reads others."""
     between = range(1, automaton.size)
     return has_bits(automaton) and all(
         part.gap in between or part.asked.joint is None for part in automaton.negatives
@@ -157,12 +157,12 @@ def _made(
 @attrs.frozen
 class Rise:
     """
-    What each further event of a loop must be more than the one before.
+    The order that each event of a loop must keep with the one before.
 
     Attributes
     ----------
     field : int
-        The field that is compared.
+        The compared field.
     falls : bool
         Whether it must be less instead.
     or_equal : bool
@@ -175,7 +175,7 @@ class Rise:
 
 
 def rise_of(automaton: SaseAutomaton, component: int) -> Rise | None:
-    """Return what a loop rises by if nothing else tells its runs apart, else None."""
+    """Return the order of a loop if nothing else distinguishes its runs, otherwise None."""
     last = automaton.size - 1
     around = automaton.strategies[component : component + 2]
     if any(strategy is not Strategy.SKIP_TILL_ANY_MATCH for strategy in around):
@@ -204,7 +204,7 @@ def _edges(automaton: SaseAutomaton) -> tuple[Sequence[Asked], ...]:
 
 
 def _inequality(code: Code) -> tuple[int, Rise] | None:
-    """Return the slot and what a program asks if it compares that to a field."""
+    """Return the slot and the order if a program compares a slot to a field."""
     if len(code) != 3 or code[2][0] not in _OPPOSITE:
         return None
     (first, a), (second, b), (op, _) = code
@@ -221,7 +221,7 @@ def _inequality(code: Code) -> tuple[int, Rise] | None:
 
 
 def _ranks(automaton: SaseAutomaton, table: EventTable, rise: Rise) -> Any:
-    """Return the events' places in the order of a field; negative where it is NULL."""
+    """Return the ranks of the events by a field; negative for NULL."""
     name = automaton.fields[rise.field]
     kind, values = table.kinds[name], table.columns[name]
     if kind.type == Type.TEXT:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Join ordered lists of events in the kernel."""
+"""Joins ordered event lists in the kernel."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = ["joined_frames", "kernel_split"]
 _MOST_ROWS = 1 << 14
 _MOST, _LEAST = (1 << 63) - 1, -(1 << 63)
 _NO_WINDOW = -1
-_JOINING = "lists of events are joined"
+_JOINING = "event lists are joined"
 _COMPARED = {"=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
 _COMPUTED = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV, "%": Op.MOD}
 _JOINED = {"and": Op.AND, "or": Op.OR}
@@ -43,19 +43,19 @@ _JOINED = {"and": Op.AND, "or": Op.OR}
 
 def joined_frames(lists: EventLists) -> Iterable[Frame] | None:
     """
-    Return the choices of single events that fulfil the conditions on these alone.
+    Return the choices of single events that satisfy the conditions on these alone.
 
     Returns
     -------
     iterable of Frame or None
-        What :meth:`EventLists.frames` takes; None if the plain path must do.
+        The argument of :meth:`EventLists.frames`; None if only the plain path can join them.
     """
     module = compiled_module()
     return None if module is None else _Plan(lists, module).frames()
 
 
 def kernel_split() -> Split | None:
-    """Return what splits events by type for :meth:`EventLists.of`; None on the plain path."""
+    """Return the split for :meth:`EventLists.of`; None on the plain path."""
     module = compiled_module()
     if module is None:
         return None
@@ -72,14 +72,14 @@ def kernel_split() -> Split | None:
 @attrs.frozen(eq=False)
 class _Programs:
     """
-    Conditions as programs over columns; what looks at one element alone is a column of its own.
+    Conditions as programs over columns; a value of one element alone is a column of its own.
 
     Attributes
     ----------
     lists : EventLists
         The lists.
     columns : dict
-        By element and what is computed of it the number and the values of its column.
+        By element and value, the index and the values of its column.
     """
 
     lists: EventLists
@@ -131,7 +131,7 @@ class _Programs:
         return found
 
     def _attribute(self, reference: Reference | Function) -> Values:
-        """Return an attribute of the events of an element; read once, for memory is slow."""
+        """Return an attribute of an element's events; read once, because memory is slow."""
         assert isinstance(reference, Reference)
         key = reference.variable, str(reference.attribute)
         if key not in self._taken:
@@ -155,7 +155,7 @@ def _constant(values: Values) -> tuple[Code, bool]:
 
 @attrs.frozen(eq=False)
 class _Plan:
-    """A join as the kernel takes it."""
+    """A join in the kernel's form."""
 
     lists: EventLists
     module: Any
@@ -219,7 +219,7 @@ class _Plan:
             yield number, order.index(neighbour), order.index(far), is_forward, barriers, codes
 
     def _barriers(self, neighbour: str, name: str, is_forward: bool) -> Ints | None:
-        """Return by item of the neighbour where a negated event stands in the way, if ever."""
+        """Return for each item of the neighbour the first negated event that blocks it, if any."""
         found: Ints | None = None
         for part in self.lists.between:
             if set(self.lists.bounds(part)) == {neighbour, name}:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""List the matches of SEQ queries in the kernel."""
+"""Lists the matches of SEQ queries in the kernel."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class KernelLister:
 
     @classmethod
     def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelLister | None:
-        """Return the lister of a query; None if the plain path must do."""
+        """Return the lister of a query; None if only the plain path can run it."""
         query = KernelQuery.of(automaton, table, _LISTING)
         return None if query is None else cls(query)
 
@@ -42,14 +42,14 @@ class KernelLister:
         self, partitions: Iterable[Sequence[int]], begun: list[int] | None = None
     ) -> Iterator[MatchArrays]:
         """
-        Yield the matches of partitions, some at a time, found when they are asked for.
+        Yield the matches of partitions lazily, many at a time.
 
         Parameters
         ----------
         partitions : iterable of sequence of int
             The positions of each partition's events.
         begun : list of int, optional
-            Gets for each partition the position at which the first run still alive began.
+            Receives for each partition the position at which its first live run began.
         """
         with naming_memory_errors(_LISTING):
             lister = self.query.made("Lister")

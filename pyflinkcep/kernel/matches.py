@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SEQ queries as what lists their matches in the kernel takes them, and the matches it gives."""
+"""SEQ queries and their matches, in the form of the kernel's searches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from pyflinkcep.sase.table import EventTable
 __all__ = ["KernelQuery", "portions"]
 
 _FIRST, _MOST = 1 << 10, 1 << 17
-"""How many events of matches to hand over at a time: few at first, for nobody may want more."""
+"""How many events of matches to hand over at a time: few at first, since the caller may stop
+early."""
 
 
 @attrs.frozen(eq=False)
@@ -39,7 +40,7 @@ class KernelQuery:
 
     @classmethod
     def of(cls, automaton: SaseAutomaton, table: EventTable, doing: str) -> KernelQuery | None:
-        """Return a query; None if the plain path must do. `doing` names what needs memory."""
+        """Return a query; None if only the plain path can run it. `doing` is for errors."""
         if compiled_module() is None or not has_bits(automaton):
             return None
         try:
@@ -51,7 +52,7 @@ class KernelQuery:
         return cls(events, query_spec(automaton), ends)
 
     def made(self, name: str) -> Any:
-        """Return a new object of one of the kernel's types: several may take turns."""
+        """Return a new object of one of the kernel's types; several may be used in turn."""
         found = getattr(compiled_module(), name)(*self._spec)
         found.set_events(len(self.events), self.events.fields)
         return found
@@ -64,7 +65,7 @@ class KernelQuery:
 def portions(
     find: Callable[[int], tuple[bytes, bytes, bytes]], doing: str
 ) -> Iterator[MatchArrays]:
-    """Yield the matches that the kernel finds, more and more at a time, until there are none."""
+    """Yield the kernel's matches in growing portions."""
     most = _FIRST
     while True:
         with naming_memory_errors(doing):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that runs out in the kernel."""
+"""Errors when memory runs out in the kernel."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["naming_memory_errors"]
 @contextmanager
 def naming_memory_errors(doing: str) -> Iterator[None]:
     """
-    Let errors say what was being done when memory ran out.
+    Name the activity in errors about memory.
 
     Raises
     ------
     OutOfMemoryError
-        In place of a MemoryError.
+        Instead of a MemoryError.
     """
     try:
         yield

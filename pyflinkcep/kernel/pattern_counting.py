@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count the matches of patterns in the kernel, without listing them."""
+"""Counts the matches of patterns in the kernel, without listing them."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ __all__ = ["Counted", "KernelPatternCounter", "KeyedCounts", "KeyedEvents"]
 @attrs.frozen(eq=False)
 class KeyedEvents:
     """
-    The events of keys, key after key.
+    The events of several keys, key by key.
 
     Attributes
     ----------
     times : array of int64, epoch milliseconds
-        The events' times; each key's rise.
+        The events' times, ascending within each key.
     bits : array of int64 or None
         The answers of conditions known beforehand; see :meth:`Kernel.run`.
     bounds : array of int64
         Where the events of each key begin, and where those of the last end.
     held : int
-        How many of each key's events were shown before, so that what they complete is known.
+        How many of each key's events were processed earlier, so that their matches are known.
     before : int or None, epoch milliseconds
-        The time that was reached after those; None if there are none.
+        The time reached after those; None if there are none.
     watermark : int, epoch milliseconds
-        The time that is reached after the last event.
+        The time reached after the last event.
     """
 
     times: Any
@@ -57,13 +57,12 @@ class Counted:
     Attributes
     ----------
     places : array of int64
-        The position of the event that completes matches; for those that end with the watermark
-        the negative of the position after the key's last event.
+        The position of the event that completes matches; for those that end with the watermark, the
+        negative of the position after the key's last event.
     counts, weights : list of int
-        How many matches, and what they weigh.
+        The numbers of matches, and their weights.
     begun, deadline : int or None, epoch milliseconds
-        When the first partial match still alive of the last key began, and when the first window
-        of one ends.
+        When the last key's first live partial match began, and when the first window of one ends.
     """
 
     places: Any
@@ -76,7 +75,7 @@ class Counted:
 @attrs.frozen(eq=False)
 class KernelPatternCounter:
     """
-    A pattern, ready to count; conditions of one event may be functions.
+    A pattern, ready to count; conditions on one event may be functions.
 
     Attributes
     ----------
@@ -97,11 +96,11 @@ class KernelPatternCounter:
         return cls(kernel, tuple(live.get(name, ()) for name in nfa.tables))
 
     def over(self, events: KeyedEvents) -> KeyedCounts:
-        """Return what counts the matches of events; `kernel` must know these."""
+        """Return the counter of the matches of events, which `kernel` must know."""
         return KeyedCounts(self, events)
 
     def count(self, events: KeyedEvents, weighing: Weighing = NO_WEIGHTS) -> Counted:
-        """Return where the matches of events end, how many, and what they weigh."""
+        """Return where the matches of events end, their numbers and weights."""
         found, begun, deadline = self.kernel.count(
             self._live,
             events.times,
@@ -128,7 +127,7 @@ class KeyedCounts:
     events : KeyedEvents
         The events.
     last : Counted or None
-        What was counted last.
+        The last count.
     """
 
     counter: KernelPatternCounter
@@ -136,16 +135,16 @@ class KeyedCounts:
     last: Counted | None = None
 
     def counts(self) -> Iterator[tuple[int, int]]:
-        """Yield where matches end, as :class:`Counted` has it, and how many."""
+        """Yield where matches end, as in :class:`Counted`, and their number."""
         for place, count, _ in self._weighed(NO_WEIGHTS):
             yield place, count
 
     def sums(self, stage: int, weights: Any) -> Iterator[tuple[int, int, int]]:
-        """Yield where matches end, how many, and what the events of a stage weigh in them."""
+        """Yield where matches end, their number, and the weight of a stage's events in them."""
         return self._weighed((weights, stage, False))
 
     def greatest(self, stage: int, ranks: Any) -> Iterator[tuple[int, int, int]]:
-        """Yield the same with the greatest rank that one of the stage's events has."""
+        """Yield the same with the greatest rank of the stage's events."""
         return self._weighed((ranks, stage, True))
 
     def _weighed(self, weighing: Weighing) -> Iterator[tuple[int, int, int]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Make the compiled search for matches with SQL's own meaning, when there is one."""
+"""The compiled search for matches with the standard's meaning, if the kernel is available."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _Failed = Callable[[int, str], Exception]
 
 class Search(Protocol):
     """
-    The search in the rows of partitions laid one after another; ``search.c``.
+    The search in the rows of concatenated partitions; see ``search.c``.
 
     Attributes
     ----------
     labels, hidden : bytearray
-        The variables of the rows of the match that was found last, by their number, and whether
-        they are left out of the output; from its first row on.
+        For each row of the last match found: the index of its variable, and whether it is left out
+        of the output.
     """
 
     labels: bytearray
@@ -32,33 +32,32 @@ class Search(Protocol):
 
     def turn_to(self, begin: int, end: int, has_first: bool) -> None:
         """
-        Turn to a partition.
+        Select a partition.
 
         Parameters
         ----------
         begin, end : int
             Its rows.
         has_first : bool
-            Whether the first of them is the first that the partition has had.
+            Whether the first of them is the partition's very first row.
         """
 
     def find(self, start: int, number: int) -> tuple[int, int] | None:
         """
-        Find the first match of the partition that begins with a row or a later one.
+        Find the first match of the partition that begins at a row or later.
 
         Parameters
         ----------
         start : int
-            The row; calls go on to later ones.
+            The row; must ascend from call to call.
         number : int
             The number of the match.
 
         Returns
         -------
         tuple of (int, int) or None
-            Its first row, and the row after its last one: the preferred match of those that begin
-            there. In place of the latter -1 if rows that have not come yet decide. None if there
-            is no match.
+            The first row of the preferred match and the row after its last one; -1 for the latter
+            if future rows decide. None if there is no match.
 
         Raises
         ------
@@ -104,36 +103,36 @@ def make_search(
     failed: _Failed,
 ) -> Search | None:
     """
-    Make a search with the compiled kernel; None if there is none, or it is switched off.
+    Return a search by the compiled kernel; None if it was not built or is switched off.
 
     Parameters
     ----------
     code : tuple of (int, int, int)
         The program; see ``match_recognize/standard/program.py``.
     loops : int
-        How many loops with MARK and CHECK are inside of each other at most.
+        The greatest nesting of loops with MARK and CHECK.
     rows : int
         The number of rows.
     has_flags : bool
-        Whether to mark places as failed for good; else they are remembered with the slots.
+        Whether to mark positions as failed for good; otherwise they are remembered with the slots.
     slots, programs, has_number
         The conditions; see ``match_recognize/standard/tables.py``.
     ansi : bool
         Whether overflow and division by zero are errors.
     most_remembered : int
-        How many places to remember in one search.
+        How many failed positions to remember in one search.
     fields : tuple of (array, array of bool or None, bool)
         As for :meth:`~pyflinkcep.kernel.Kernel.set_events`.
     answers : tuple of bytearray or None
-        By variable: 1 or 0 for each row, 2 for not asked yet; None to ask every time.
+        By variable: 1 or 0 for each row, 2 if not evaluated yet; None to evaluate every time.
     times : array of int64 or None
-        The rows' times, which rise in a partition; None for no window.
+        The rows' times, ascending within a partition; None for no window.
     within : int
         The length of the window.
     watermark : int or None
-        The time after which all rows are that have not come; None if none are to come.
+        All future rows are later than this; None if there are none.
     failed : callable
-        Makes the error for a variable's condition that cannot be computed, given what is wrong.
+        Makes the error for a variable's condition that cannot be computed, given the reason.
     """
     module = compiled_module()
     if module is None or (len(code) << loops) * (rows + 1) >= _MOST_PLACES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SEQ queries and their events, as the kernel takes them."""
+"""SEQ queries and their events, in the kernel's form."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def has_bits(automaton: SaseAutomaton) -> bool:
 
 
 def query_spec(automaton: SaseAutomaton) -> tuple[Any, ...]:
-    """Return a query as ``automaton_read`` of the kernel takes it."""
+    """Return a query as the arguments of the kernel's ``automaton_read``."""
     return (
         tuple(_components(automaton)),
         tuple((part.gap, part.needs, *_codes(part.asked)) for part in automaton.negatives),
@@ -56,14 +56,14 @@ class SequenceEvents:
     Attributes
     ----------
     times, codes : array
-        The events' times, and their types as numbers into `masks`.
+        The events' times, and their types as indexes into `masks`.
     starts : array or None
         Which events may begin a match; None for all.
     masks : tuple of array
-        By type a bit for each component that may begin with it, that may take it, and for each
-        negated one.
+        By type, a bit for each component that may begin with it, for each that may take it, and for
+        each negated one.
     fields : tuple
-        The columns that conditions look at.
+        The columns that conditions read.
     """
 
     times: Any
@@ -101,19 +101,19 @@ class SequenceEvents:
 
     def streams(self, partitions: Iterable[Sequence[int]], ends: Any) -> tuple[Any, ...]:
         """
-        Return partitions one after another, as the kernel is to be turned to them.
+        Return concatenated partitions, in the form that the kernel opens.
 
         Parameters
         ----------
         partitions : iterable of sequence of int
             The positions of each partition's events.
         ends : array of uint8 or None
-            Which events of the table may be a match's last; None for all.
+            Which events of the table may end a match; None for all.
 
         Returns
         -------
         tuple
-            Where each begins and the last one ends; `ends` of these events; and :meth:`stream`.
+            Where each begins and the last one ends; `ends` for these events; and :meth:`stream`.
         """
         own = list(partitions)
         bounds = np.cumsum([0, *map(len, own)], dtype=np.int64)
@@ -130,7 +130,7 @@ def _as_array(positions: Sequence[int]) -> Any:
 
 
 def _joined(parts: Sequence[Sequence[int]]) -> Any:
-    """Return positions one after another, as an array."""
+    """Return concatenated positions, as an array."""
     return np.concatenate([_as_array(own) for own in parts]) if parts else np.empty(0, np.int64)
 
 
@@ -184,7 +184,7 @@ def _types(automaton: SaseAutomaton) -> list[str]:
 
 
 def _numbered(types: Sequence[Any], numbers: dict[str, int]) -> Any:
-    """Return the events' types as numbers; -1 for what the query does not name."""
+    """Return the events' types as codes; -1 for types that the query does not name."""
     if isinstance(types, Coded):
         own = np.array([numbers.get(name, -1) for name in types.names], np.int32)
         return own[np.asarray(types.codes)]

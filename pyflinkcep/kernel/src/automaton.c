@@ -8,11 +8,11 @@ bool automaton_holds(
            program_run(&automaton->values, program, tally, handle) == PROGRAM_TRUE;
 }
 
-/* --- what is asked of the event alone */
+/* --- conditions on the event alone */
 
 /*
- * Find what an event is a candidate for, and the gaps that it closes if nothing else is asked;
- * return whether it is negated before the first component.
+ * Find what an event is a candidate for, and the gaps that it closes unconditionally; return
+ * whether it is negated before the first component.
  */
 static bool ask_negatives(Automaton *automaton, Py_ssize_t at, int64_t handle) {
     int64_t absents = bits_of(&automaton->stream, automaton->stream.absents, at);
@@ -36,8 +36,8 @@ static bool ask_negatives(Automaton *automaton, Py_ssize_t at, int64_t handle) {
 }
 
 /*
- * Ask what is asked of the event alone, of the begin edges only those of `awaited` components.
- * Return whether the event is a negated one that stands before the first component.
+ * Evaluate the conditions on the event alone; of begin edges, only those of `awaited` components.
+ * Return whether the event is a negated one before the first component.
  */
 bool automaton_ask_alone(Automaton *automaton, Py_ssize_t at, int64_t awaited) {
     const Stream *stream = &automaton->stream;
@@ -86,7 +86,7 @@ static bool ignores(
     }
 }
 
-/* Return what the event at hand does to a run whose last event is of a component. */
+/* Return what the current event does to a run whose last event is of a component. */
 Edges automaton_edges(
     const Automaton *automaton, Py_ssize_t component, int32_t mode, const Tally *tally,
     int64_t handle) {
@@ -119,7 +119,7 @@ bool automaton_is_restless(const Automaton *automaton, Py_ssize_t component) {
     return strategy == STRICT || strategy == PARTITION;
 }
 
-/* Whether the event at hand may change the runs at a component. */
+/* Whether the current event may change the runs at a component. */
 bool automaton_concerns(const Automaton *automaton, Py_ssize_t component) {
     return has_bit(automaton->begins, component + 1) || has_bit(automaton->takes, component) ||
            has_bit(automaton->closes, component) || automaton_is_restless(automaton, component) ||

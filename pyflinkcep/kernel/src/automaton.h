@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The automaton of a SEQ query, and the events of the partition that it runs over. */
+/* The automaton of a SEQ query, and the events of its current partition. */
 #ifndef PYFLINKCEP_AUTOMATON_H
 #define PYFLINKCEP_AUTOMATON_H
 
@@ -19,7 +19,7 @@ typedef struct {
 
 typedef struct {
     int32_t gap; /* how many components come before it */
-    int32_t needs; /* the component whose beginning makes known what `joint` reads */
+    int32_t needs; /* the component that makes `joint` decidable when it begins */
     Program alone, joint; /* empty if nothing is asked */
 } Negative;
 
@@ -46,7 +46,7 @@ typedef struct {
     bool waits_for_end; /* whether a negated component stands last */
     Array arrays[STREAM_ARRAYS]; /* what `stream` points into */
     Stream stream;
-    int64_t begins, takes, absents, closes; /* of the event at hand */
+    int64_t begins, takes, absents, closes; /* of the current event */
 } Automaton;
 
 /* What an event does to a run: whether it takes it, and the mode without it. */

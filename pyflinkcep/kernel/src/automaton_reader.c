@@ -67,7 +67,7 @@ int automaton_read(Automaton *automaton, PyObject *args) {
     PyObject *components, *negatives, *alone, *joint, *slots;
     long long window;
     if (automaton->components != NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "a query is handed over once");
+        PyErr_SetString(PyExc_RuntimeError, "the query is already set");
         return -1;
     }
     if (!PyArg_ParseTuple(
@@ -84,7 +84,7 @@ int automaton_read(Automaton *automaton, PyObject *args) {
 
 /* --- the events */
 
-/* Read (rows, fields): the events that handles are numbers of. */
+/* Read (rows, fields): the events that handles refer to. */
 int automaton_set_events(Automaton *automaton, PyObject *args) {
     PyObject *fields;
     long long rows;
@@ -110,7 +110,7 @@ static bool fits(const Automaton *automaton) {
            arrays[TAKES].size == kinds && arrays[ABSENTS].size == kinds;
 }
 
-/* Turn to the events of a partition: times, handles, codes, starts, begins, takes, absents. */
+/* Open the events of a partition: times, handles, codes, starts, begins, takes, absents. */
 int automaton_open(Automaton *automaton, PyObject **given) {
     static const Py_ssize_t widths[STREAM_ARRAYS] = {8, 8, 4, 1, 8, 8, 8};
     Array *arrays = automaton->arrays;
@@ -133,7 +133,7 @@ int automaton_open(Automaton *automaton, PyObject **given) {
     return 0;
 }
 
-/* Turn away from the events of a partition. */
+/* Close the events of a partition. */
 void automaton_close(Automaton *automaton) {
     for (int i = 0; i < STREAM_ARRAYS; i++) array_close(&automaton->arrays[i]);
     automaton->stream = (Stream){0};

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matches of a SEQ query by depth-first search: one run at work, those it forked put off. Mirror:
- * backtracking/search.py, with one difference: events that cannot change a run are passed by at
- * once, by tables of the next that may.
+ * Matches of a SEQ query by depth-first search: one active run, its forks on a stack. Mirror:
+ * backtracking/search.py, with one difference: events that cannot change a run are skipped at once,
+ * by tables of the next that may.
  */
 #include "backtracking.h"
 
-static const int64_t OFTEN = 1 << 16; /* after so many steps signals are looked at */
+static const int64_t OFTEN = 1 << 16; /* steps between checks for signals */
 static const Py_ssize_t MOST_FAILED = 1 << 30;
-static const Py_ssize_t MOST_SHARED = 1
-                                      << 18; /* configurations kept from start to start, at least */
+static const Py_ssize_t MOST_SHARED = 1 << 18; /* configurations kept between starts, at least */
 
 static int push(Backtracker *backtracker, Choice choice) {
     Choice *choices = reserve(
@@ -28,7 +27,7 @@ static bool is_restless(const Automaton *automaton, int32_t component) {
     return strategy == STRICT || strategy == PARTITION;
 }
 
-/* Return the first event from a place on that may change a run. */
+/* Return the first event from a position on that may change a run. */
 static int64_t next_change(
     const Backtracker *backtracker, int32_t component, int32_t mode, int64_t from) {
     const Automaton *automaton = &backtracker->automaton;
@@ -47,7 +46,7 @@ static Edges edges_at(Backtracker *backtracker, int32_t component, int32_t mode,
         automaton, component, mode, way_tally(backtracker), automaton_handle(automaton, at));
 }
 
-/* Whether there are events in the window that may begin the components still missing. */
+/* Whether the window has events that may begin the missing components. */
 static bool may_end(const Backtracker *backtracker, int32_t component, int64_t at) {
     const Automaton *automaton = &backtracker->automaton;
     for (Py_ssize_t c = component + 1; c < automaton->component_count; c++) {
@@ -57,7 +56,7 @@ static bool may_end(const Backtracker *backtracker, int32_t component, int64_t a
     return true;
 }
 
-/* Put off all that a run may do with events of its window, the last on top. */
+/* Push all that a run may do with events of its window, the last on top. */
 static int try_all(Backtracker *backtracker, int32_t component, int32_t mode, int64_t at) {
     Py_ssize_t depth = backtracker->depth;
     while (mode != 0) {
@@ -72,7 +71,7 @@ static int try_all(Backtracker *backtracker, int32_t component, int32_t mode, in
     return 0;
 }
 
-/* Put off what a run may do with the next event: begin, wait, take, pass it by; that on top. */
+/* Push what a run may do with the next event: begin, wait, take, skip; the last on top. */
 static int try_next(Backtracker *backtracker, int32_t component, int32_t mode, int64_t at) {
     Py_ssize_t depth = backtracker->depth;
     at = next_change(backtracker, component, mode, at + 1);
@@ -93,7 +92,7 @@ static int try_next(Backtracker *backtracker, int32_t component, int32_t mode, i
 
 /* --- starts */
 
-/* Be done with a start whose first match is found. */
+/* Finish a start whose first match is found. */
 static void leave_start(Backtracker *backtracker) {
     if (backtracker->output == NOT_OVERLAPPING)
         backtracker->next_start = backtracker->way[backtracker->depth - 1].at + 1;
@@ -108,7 +107,7 @@ static bool may_be_last(const Backtracker *backtracker, int64_t at) {
     return may_end == NULL || may_end[bounds[backtracker->partition] + at];
 }
 
-/* Do what was put off last. */
+/* Do what is on top of the stack. */
 static int go_on(Backtracker *backtracker) {
     Choice choice = backtracker->choices[--backtracker->choice_count];
     int32_t component = choice.component, mode = choice.mode;
@@ -140,7 +139,7 @@ static uint64_t since(int64_t earlier, int64_t later) {
     return (uint64_t)later - (uint64_t)earlier;
 }
 
-/* Find where the window of a start ends, and whether events may still come that lie in it. */
+/* Find where the window of a start ends, and whether more events may arrive within it. */
 static void set_window(Backtracker *backtracker) {
     const Automaton *automaton = &backtracker->automaton;
     const int64_t *times = automaton->stream.times;
@@ -158,9 +157,9 @@ static void set_window(Backtracker *backtracker) {
 }
 
 /*
- * Whether what failed for one start fails for the next. Without what conditions read there are at
- * most two configurations for an event and component; more are of runs that differ in that, and
- * would be as many as there are starts times events.
+ * Whether what failed for one start is remembered for the next. There are at most two
+ * configurations for an event and component, unless runs differ in what conditions read; then there
+ * may be as many as starts times events.
  */
 static bool starts_share(const Backtracker *backtracker) {
     const Automaton *automaton = &backtracker->automaton;
@@ -169,7 +168,7 @@ static bool starts_share(const Backtracker *backtracker) {
     return size <= MOST_SHARED || size / (2 * automaton->component_count) <= automaton->stream.size;
 }
 
-/* Begin with the next start: return 1, or 0 if there is none that is decided. */
+/* Begin with the next start: return 1, or 0 if none is decided. */
 static int begin_next(Backtracker *backtracker) {
     const Automaton *automaton = &backtracker->automaton;
     if (backtracker->next_start >= automaton->stream.size) return 0;
@@ -187,7 +186,7 @@ static int begin_next(Backtracker *backtracker) {
     return push(backtracker, (Choice){.at = start}) < 0 ? -1 : 1;
 }
 
-/* Go on in the partition at work: return 1, or 0 if there is nothing left to try. */
+/* Continue in the current partition: return 1, or 0 if there is nothing left to try. */
 static int advance(Backtracker *backtracker) {
     if (backtracker->choice_count == 0) {
         int has_begun = begin_next(backtracker);
@@ -198,7 +197,7 @@ static int advance(Backtracker *backtracker) {
 
 /* --- partitions */
 
-/* Turn to a partition, unless all are done: return 1 if so, 0 if not. */
+/* Open the next partition: return 1, or 0 if all are done. */
 static int next_partition(Backtracker *backtracker) {
     Automaton *automaton = &backtracker->automaton;
     const Stream *whole = &backtracker->whole;
@@ -216,7 +215,7 @@ static int next_partition(Backtracker *backtracker) {
     return track_turn(&backtracker->track, automaton) < 0 ? -1 : 1;
 }
 
-/* Be done with a partition at a start that later events decide about. */
+/* Finish a partition at a start that later events decide. */
 static int leave_partition(Backtracker *backtracker) {
     int64_t *undecided = reserve(
         backtracker->undecided, &backtracker->undecided_room, backtracker->undecided_count + 1,
@@ -261,7 +260,7 @@ static bool fits(const Backtracker *backtracker) {
     return has_places && (may_end->items == NULL || may_end->size == size);
 }
 
-/* Turn to the events that the automaton has been opened for. */
+/* Begin with the events that the automaton has been opened for. */
 int backtracker_turn(Backtracker *backtracker, PyObject *bounds, PyObject *may_end) {
     backtracker->whole = backtracker->automaton.stream;
     backtracker->automaton.stream.size = 0;
@@ -277,7 +276,7 @@ int backtracker_turn(Backtracker *backtracker, PyObject *bounds, PyObject *may_e
     return 0;
 }
 
-/* Forget the run at work, and the partitions. */
+/* Discard the current run and the partitions. */
 void backtracker_end(Backtracker *backtracker) {
     way_cut(backtracker, 0);
     backtracker->choice_count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search for matches of a SEQ query, one run at work. */
+/* The depth-first search for matches of a SEQ query. */
 #ifndef PYFLINKCEP_BACKTRACKING_H
 #define PYFLINKCEP_BACKTRACKING_H
 
@@ -10,8 +10,8 @@
 /* --- backtracking_track.c */
 
 /*
- * What each event of a partition passes alone. The tables have for each place the first event from
- * there on that passes something, or the number of events.
+ * Which conditions each event of a partition passes alone. The tables have for each position the
+ * first event from there on that passes something, or the number of events.
  */
 typedef struct {
     int64_t *begins, *takes, *absents; /* by event a bit for each component, or negative */
@@ -34,9 +34,9 @@ typedef struct {
     int32_t component;
 } Taken;
 
-/* What is left to try: the run with the first `depth` events of the way takes one more, or goes on. */
+/* What is left to try: the run with the way's first `depth` events takes one more, or continues. */
 typedef struct {
-    int64_t at; /* the event that it takes, or the last that it has passed by */
+    int64_t at; /* the event that it takes, or the last that it has skipped */
     Py_ssize_t depth;
     int32_t component, mode; /* no mode: it takes the event */
 } Choice;
@@ -47,22 +47,22 @@ typedef struct {
     Track track;
     Failed failed; /* configurations */
     Value *known; /* room for what tells configurations apart */
-    /* what is wanted of the partitions */
+    /* which matches are requested */
     int32_t output;
     Array bounds; /* where partitions begin, and where the last one ends */
     Array may_end; /* by event of all partitions whether it may be a match's last; or no items */
-    Stream whole; /* the events of all partitions, one after another */
-    Py_ssize_t partition; /* the one at work */
-    bool is_growing; /* whether events may come yet; all are after the watermark */
+    Stream whole; /* the events of all partitions, concatenated */
+    Py_ssize_t partition; /* the current one */
+    bool is_growing; /* whether more events may arrive, all after the watermark */
     int64_t watermark;
-    /* the start at work */
+    /* the current start */
     int64_t start, end; /* its event, and where its window ends */
-    bool is_open; /* whether events in its window may come yet */
+    bool is_open; /* whether more events may arrive in its window */
     int64_t next_start;
-    bool stops; /* whether later events decide about the start, so that the search stops there */
+    bool stops; /* whether later events decide the start, so that the search stops there */
     int64_t *undecided; /* such starts, by handle */
     Py_ssize_t undecided_count, undecided_room;
-    Taken *way; /* the events of the run at work */
+    Taken *way; /* the events of the current run */
     char *tallies; /* after each of them */
     Py_ssize_t depth, way_room, tally_room;
     Py_ssize_t *firsts; /* by component where on the way its first event is */

@@ -21,7 +21,7 @@ static int backtracker_init(Backtracker *backtracker, PyObject *args, PyObject *
     return backtracker_read(backtracker);
 }
 
-/* set_events(rows, fields): the events that handles are numbers of. */
+/* set_events(rows, fields): the events that handles refer to. */
 static PyObject *backtracker_set_events(Backtracker *backtracker, PyObject *args) {
     backtracker_end(backtracker);
     if (automaton_set_events(&backtracker->automaton, args) < 0) return NULL;
@@ -30,8 +30,8 @@ static PyObject *backtracker_set_events(Backtracker *backtracker, PyObject *args
 
 /*
  * turn_to(output, watermark, bounds, may_end, times, handles, codes, starts, begins, takes,
- * absents): the events of partitions one after another, where each begins and the last ends, and
- * which events may be a match's last.
+ * absents): the events of concatenated partitions, where each begins and the last ends, and which
+ * events may end a match.
  */
 static PyObject *backtracker_turn_to(Backtracker *backtracker, PyObject *args) {
     PyObject *given[STREAM_ARRAYS], *watermark, *bounds, *may_end;
@@ -50,7 +50,7 @@ static PyObject *backtracker_turn_to(Backtracker *backtracker, PyObject *args) {
     Py_RETURN_NONE;
 }
 
-/* find(enough) -> listed_result() of matches with so many events, or more; empty at the end. */
+/* find(enough) -> listed_result() of matches with at least so many events; empty at the end. */
 static PyObject *backtracker_find(Backtracker *backtracker, PyObject *enough) {
     Listed *found = &backtracker->found;
     Py_ssize_t most = PyLong_AsSsize_t(enough);
@@ -66,7 +66,7 @@ static PyObject *backtracker_find(Backtracker *backtracker, PyObject *enough) {
     return result;
 }
 
-/* undecided() -> the handles of the starts that later events decide about, by partition */
+/* undecided() -> the handles of the starts that later events decide, by partition */
 static PyObject *backtracker_undecided(Backtracker *backtracker, PyObject *unused) {
     (void)unused;
     return bytes_of(backtracker->undecided, backtracker->undecided_count, sizeof(int64_t));
@@ -81,7 +81,7 @@ static PyMethodDef backtracker_methods[] = {
 };
 
 static PyType_Slot backtracker_slots[] = {
-    {Py_tp_doc, "A SEQ query, ready to be searched for."},
+    {Py_tp_doc, "A SEQ query, ready to search."},
     {Py_tp_new, AS_SLOT(PyType_GenericNew)},
     {Py_tp_init, AS_SLOT(backtracker_init)},
     {Py_tp_dealloc, AS_SLOT(backtracker_dealloc)},

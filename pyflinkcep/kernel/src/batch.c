@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine for conditions, on as many events at once as a word has bits. What each opcode does
- * is in expressions/program.py; texts are numbers here, which compare as the texts do. Both sides
- * of AND and OR are computed, so jumps do nothing: without ANSI nothing that is computed fails.
- * Mirror: eventlists/columns.py.
+ * The machine for conditions, on as many events at once as a word has bits. The opcodes are
+ * described in expressions/program.py; texts are numbers here, which compare as the texts do. Both
+ * sides of AND and OR are computed, so jumps do nothing: without ANSI no computation fails. Mirror:
+ * eventlists/columns.py.
  */
 #include "batch.h"
 
@@ -109,7 +109,7 @@ static double float_result(int32_t opcode, double a, double b) {
     }
 }
 
-/* What is divided by zero is null. */
+/* Division by zero yields null. */
 static uint64_t without_zeros(const Operand *b, bool is_float, int count) {
     uint64_t zeros = 0;
     for (int i = 0; i < count; i++) {
@@ -199,7 +199,7 @@ static Operand *step(Operand *top, const Batch *batch, const Instruction *now) {
     return top;
 }
 
-/* --- a comparison of two columns, which nearly all conditions are */
+/* --- comparisons of two columns, which nearly all conditions are */
 
 static inline uint64_t compared_ints(const Number *items, int64_t limit, bool below, int count) {
     uint64_t truth = 0;
@@ -251,8 +251,9 @@ bool bound_of(
 }
 
 /*
- * Return for which of `count` events from `base` on a bound holds; bits beyond mean nothing. A few
- * are asked as if they were FEW, if the column goes on: a loop of one length is never mispredicted.
+ * Return for which of `count` events from `base` on a bound holds; bits beyond are undefined. A few
+ * events are treated as FEW, if the column is long enough: a loop of fixed length is never
+ * mispredicted.
  */
 uint64_t bound_holds(const Bound *bound, const Py_ssize_t *places, Py_ssize_t base, int count) {
     enum { FEW = 8 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs asked of many events at once. */
+/* Programs run on many events at once. */
 #ifndef PYFLINKCEP_BATCH_H
 #define PYFLINKCEP_BATCH_H
 
@@ -19,7 +19,7 @@ typedef struct {
     int32_t element;
 } Column;
 
-/* A value on the stack: a number for each event, or one for all, or what is true of which. */
+/* A value on the stack: a number for each event, or one for all, or flags. */
 typedef struct {
     const Number *items;
     Py_ssize_t stride; /* 0 for one number */
@@ -28,7 +28,7 @@ typedef struct {
     Number own[BATCH];
 } Operand;
 
-/* The events that are asked: `count` of the list of `newest`, and one of each other element. */
+/* The tested events: `count` of the list of `newest`, and one of each other element. */
 typedef struct {
     const Column *columns;
     const Py_ssize_t *bound; /* by element the event's place in its list */
@@ -50,7 +50,7 @@ bool bound_of(
 uint64_t bound_holds(const Bound *bound, const Py_ssize_t *places, Py_ssize_t base, int count);
 uint64_t batch_holds(const Program *program, const Batch *batch, Operand *stack);
 
-/* Return the place of the lowest bit of a word that is not 0. */
+/* Return the index of the lowest set bit of a nonzero word. */
 static inline int lowest_bit(uint64_t word) {
 #if defined(__GNUC__)
     return __builtin_ctzll(word);

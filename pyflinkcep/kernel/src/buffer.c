@@ -160,7 +160,7 @@ Entry *buffer_register(Buffer *buffer, int64_t handle, int64_t timestamp) {
         buffer->event_count = 0;
     }
     int64_t number = buffer->event_count;
-    /* Only a clock that stepped back can come upon an id in use. */
+    /* An id can only be in use already if the clock stepped back. */
     if (buffer->last != NULL && (buffer->unsorted || !comes_after(buffer->last, timestamp, number)))
         while (buffer_has(buffer, timestamp, number)) number++;
     buffer->event_count = number + 1;
@@ -230,7 +230,7 @@ typedef struct {
     Py_ssize_t size, room;
 } Visits;
 
-/* Add a visit, which takes over the caller's counts of memory; without memory they are dropped. */
+/* Add a visit, which takes over the caller's memory counts; they are dropped if memory runs out. */
 static int visit_later(Visits *work, Node *node, Version *version) {
     Visit *items = reserve(work->items, &work->room, work->size + 1, sizeof(Visit));
     if (items == NULL) {
@@ -243,7 +243,7 @@ static int visit_later(Visits *work, Node *node, Version *version) {
     return 0;
 }
 
-/* Take the edges from a node that a run goes by and no other does; go on to where they lead. */
+/* Remove the edges of a node that only this run uses; go on to where they lead. */
 static int take_edges(Visits *work, Node *node, const Version *version) {
     int status = 0;
     int32_t kept = 0;
@@ -263,14 +263,14 @@ static int take_edges(Visits *work, Node *node, const Version *version) {
     return status;
 }
 
-/* Release a node that several runs came to, and what only this one went through. */
+/* Release a node that several runs reached, and what only this one passed through. */
 static int release_branches(Buffer *buffer, Node *node, Version *version) {
     Visits work = {0};
     int status = visit_later(&work, node_keep(node), version_keep(version));
     bool ended = status < 0;
     while (work.size > 0) {
         Visit visit = work.items[--work.size];
-        ended = ended || !visit.node->alive; /* Flink ends here, whatever is left to do */
+        ended = ended || !visit.node->alive; /* Flink stops here, even if work is left */
         if (!ended) {
             status = take_edges(&work, visit.node, visit.version);
             ended = status < 0;
@@ -317,7 +317,7 @@ int buffer_release_node(Buffer *buffer, Node *node, Version *version) {
 
 /* --- steps of runs */
 
-/* Work out what the way up to an edge comes to, from the way to the node before. */
+/* Compute the tally of the way up to an edge from that of the node before. */
 int edge_count_in(
     const Values *values, Edge *edge, int32_t stage, const Entry *entry, Node *previous,
     const Version *version) {
@@ -352,7 +352,7 @@ Node *buffer_put(
     return add_edge(values, node, 0, previous, version);
 }
 
-/* As put, lock with `following`, and release of what the run had before. */
+/* Like put, lock with `following`, and release of what the run held before. */
 Node *buffer_extend(
     Buffer *buffer, const Values *values, int32_t stage, Entry *entry, Node *previous,
     Version *version, Version *following) {
@@ -369,7 +369,7 @@ Node *buffer_extend(
     return node;
 }
 
-/* Let a run go on under another version, which only a node with several edges tells apart. */
+/* Let a run continue under another version, which matters only at a node with several edges. */
 int buffer_relabel(Buffer *buffer, Node *node, Version *old, Version *now) {
     if (node->edge_count <= 1) return 0;
     buffer_lock_node(node, now);

@@ -40,7 +40,7 @@ typedef struct {
     int64_t locks;
     struct Node *target; /* NULL at the beginning of a match */
     Version *version;
-    Tally *tally; /* what the way up to here comes to; NULL without slots */
+    Tally *tally; /* the slots' values on the way up to here; NULL without slots */
     uint64_t serial; /* tells edges apart */
 } Edge;
 
@@ -49,11 +49,11 @@ typedef struct Node {
     struct Entry *entry;
     struct Node *next_of_entry;
     struct Node *next_to_free;
-    Edge *edges; /* `own`, or a block of its own when there are more */
+    Edge *edges; /* `own`, or a separate block for more */
     int32_t edge_count, edge_room;
     int32_t memory;
     int32_t stage;
-    int32_t number; /* while state is written: its place, else GONE */
+    int32_t number; /* while state is written: its index, otherwise GONE */
     bool alive;
     Edge own;
 } Node;
@@ -73,7 +73,7 @@ typedef struct {
     int64_t entries;
     int64_t timestamp, event_count;
     bool has_timestamp;
-    bool unsorted; /* ids do not rise in order of registration: a clock stepped back */
+    bool unsorted; /* ids are not in order of registration, because a clock stepped back */
 } Buffer;
 
 Node *node_keep(Node *node);
@@ -109,7 +109,7 @@ typedef struct {
     Py_ssize_t size, room;
 } Path;
 
-/* Takes a way; returns 1 to go on to the next, 0 to stop, -1 with an exception. */
+/* Takes a way; returns 1 to continue, 0 to stop, -1 with an exception. */
 typedef int (*PathVisitor)(void *context, const Path *path);
 
 int path_push(Path *path, int32_t stage, Entry *entry);

@@ -7,7 +7,7 @@
 
 static const Py_ssize_t MOST_KEPT_EVENTS = 1000000;
 
-/* Return the event of a handle as users' conditions see it. */
+/* Return the event of a handle as the user's conditions see it. */
 PyObject *view_of(Kernel *kernel, int64_t handle) {
     PyObject *number = PyLong_FromLongLong(handle);
     if (number == NULL) return NULL;
@@ -44,7 +44,7 @@ static int add_event(Kernel *kernel, PyObject *path, const PathStep *step) {
     return status;
 }
 
-/* Raise for a partial match whose versions do not tell its way. */
+/* Raise for a partial match whose versions do not determine its way. */
 int context_ambiguous(Kernel *kernel, const Node *node, Py_ssize_t ways) {
     Py_XDECREF(PyObject_CallMethod(
         kernel->helper, "ambiguous", "niLLL", ways, node->stage, (long long)node->entry->timestamp,
@@ -52,7 +52,7 @@ int context_ambiguous(Kernel *kernel, const Node *node, Py_ssize_t ways) {
     return -1;
 }
 
-/* Put the way that a run took into the workspace's path; raise if damage has left it none. */
+/* Put the way of a run into the workspace's path; raise if damaged state has none. */
 int context_path(Kernel *kernel, Node *node, Version *version) {
     Path *path = &kernel->work.path;
     if (path_of_run(path, node, version) < 0) return -1;
@@ -61,7 +61,7 @@ int context_path(Kernel *kernel, Node *node, Version *version) {
     return -1;
 }
 
-/* Return the edge that a run came by; raise unless there is just one. */
+/* Return the edge that a run came by; raise unless there is exactly one. */
 static Edge *only_edge(Kernel *kernel, Node *node, const Version *version) {
     Py_ssize_t ways;
     Edge *edge = node_edge(node, version, &ways);
@@ -71,8 +71,8 @@ static Edge *only_edge(Kernel *kernel, Node *node, const Version *version) {
 }
 
 /*
- * Return the way to an edge, as far as possible from the way to one before it: partial matches ask
- * again with every event, and most have moved by one event at most since they last asked.
+ * Return the way to an edge, built from that of an earlier edge if possible: partial matches need
+ * it with every event, and most have moved by at most one event since.
  */
 static PyObject *walked(Kernel *kernel, Node *node, Edge *edge) {
     Path missing = {0};
@@ -126,13 +126,13 @@ static PyObject *path_to(Kernel *kernel, Node *node, Edge *edge) {
     return path;
 }
 
-/* Forget what conditions saw: a key is done, or handles mean other events. */
+/* Discard what conditions saw: a key is done, or handles refer to other events. */
 void context_forget(Kernel *kernel) {
     if (kernel->seen.size > 0) PyDict_Clear(kernel->seen.paths);
     kernel->seen.size = 0;
 }
 
-/* --- the object that conditions get: it can ask, and do nothing else */
+/* --- the read-only object that conditions get */
 
 typedef struct {
     PyObject_HEAD
@@ -201,7 +201,7 @@ static PyMethodDef context_methods[] = {
 };
 
 static PyType_Slot context_slots[] = {
-    {Py_tp_doc, "What an iterative condition may know besides the event."},
+    {Py_tp_doc, "What an iterative condition may read besides the event."},
     {Py_tp_dealloc, AS_SLOT(context_dealloc)},
     {Py_tp_traverse, AS_SLOT(context_traverse)},
     {Py_tp_methods, context_methods},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many matches end with which events, for Python. No mirror in Python. */
+/* The numbers of matches by last event, for Python. No mirror in Python. */
 #include "merged.h"
 
 /* Return a total as a Python integer. */
@@ -31,7 +31,7 @@ int counted_open(Counted *counted, bool by_event, bool weighs) {
     return 0;
 }
 
-/* Add the matches that end at a place, if there are any. */
+/* Add the matches that end at a place, if any. */
 int counted_add(Counted *counted, int64_t place, const Ended *ended) {
     if (total_is_zero(&ended->count)) return 0;
     if (counted->counts == NULL) return total_add(&counted->sum, &ended->count);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runs of a SEQ query as numbers of runs that go on in the same way. */
+/* The runs of a SEQ query as counts of runs that continue in the same way. */
 #ifndef PYFLINKCEP_COUNTER_H
 #define PYFLINKCEP_COUNTER_H
 
 #include "ladder.h"
 #include "sequence.h"
 
-/* A loop whose events rise, and whose runs nothing else tells apart. */
+/* A loop whose events rise, and whose runs nothing else distinguishes. */
 typedef struct {
     bool rises, or_equal;
     Array ranks; /* by handle the rank of the value, negative for no value */
@@ -17,12 +17,12 @@ typedef struct {
     PyObject_HEAD
     Sequence sequence;
     Rising *rising; /* by component */
-    /* of the partition at work */
+    /* of the current partition */
     Starts starts;
-    int64_t barred_time; /* of the last negated event that may stand before a match */
-    int64_t *barred_after; /* by event the time of the next that may not come after a match */
+    int64_t barred_time; /* of the last negated event that may precede a match */
+    int64_t *barred_after; /* by event the time of the next that must not follow a match */
     Weighing weighing;
-    Ended now; /* with the event at hand */
+    Ended now; /* with the current event */
 } Counter;
 
 /* counter_starts.c */

@@ -23,7 +23,7 @@ static int counter_init(Counter *counter, PyObject *args, PyObject *keywords) {
     return counter->rising != NULL ? 0 : -1;
 }
 
-/* set_events(rows, fields): the events that handles are numbers of. */
+/* set_events(rows, fields): the events that handles refer to. */
 static PyObject *counter_set_events(Counter *counter, PyObject *args) {
     if (automaton_set_events(&counter->sequence.automaton, args) < 0) return NULL;
     Py_RETURN_NONE;
@@ -43,7 +43,7 @@ static PyObject *counter_set_rising(Counter *counter, PyObject *args) {
     own->rises = false;
     if (array_of(ranks, 4, &own->ranks) < 0) return NULL;
     if (own->ranks.size != counter->sequence.automaton.values.rows) {
-        PyErr_SetString(PyExc_ValueError, "expected ranks as many as there are events");
+        PyErr_SetString(PyExc_ValueError, "expected as many ranks as events");
         return NULL;
     }
     own->rises = true;
@@ -77,9 +77,9 @@ static PyObject *count_stream(Counter *counter, bool by_event) {
 
 /*
  * count(times, handles, codes, starts, begins, takes, absents, by_event, weights, component,
- * seeks_greatest) -> the number of matches; by event the positions of those that complete some, how
- * many each, and the sum, or the greatest, of the weights (below 2^63, by handle) of the events that
- * these have for the component.
+ * seeks_greatest) -> the number of matches; with by_event the positions of the events that complete
+ * some, the numbers of these, and the sum, or the greatest, of the weights (below 2^63, by handle)
+ * of their events for the component.
  */
 static PyObject *counter_count(Counter *counter, PyObject *args) {
     PyObject *given[STREAM_ARRAYS], *weighed, *result = NULL;

@@ -11,13 +11,13 @@ void counts_free(Counts *counts) {
     *counts = (Counts){0};
 }
 
-/* Forget the numbers, and keep the room for others. */
+/* Clear the numbers, but keep their memory. */
 void counts_clear(Counts *counts) {
     counts->size = 0;
     counts->width = counts->width > 0;
 }
 
-/* Make room for other starts and wider numbers; what is kept stays. */
+/* Make room for other starts and wider numbers; the present ones stay. */
 static int counts_cover(Counts *counts, int64_t first, int64_t end, Py_ssize_t width) {
     Py_ssize_t size = (Py_ssize_t)(end - first);
     bool stays = counts->size == 0 || first == counts->first;
@@ -74,7 +74,7 @@ static inline void add_pair(uint64_t *low, uint64_t *high, uint64_t more_low, ui
 #endif
 }
 
-/* Add numbers of two words, which are the most that windows of a thousand events come to. */
+/* Add numbers of two words, which suffice for windows of a thousand events. */
 static bool add_pairs(
     uint64_t *low, uint64_t *high, const uint64_t *more_low, const uint64_t *more_high,
     Py_ssize_t size) {
@@ -163,7 +163,7 @@ static inline uint64_t multiply(uint64_t a, uint64_t b, uint64_t carry, uint64_t
 #endif
 }
 
-/* Make numbers some times as large; one word more has room for them and a free highest bit. */
+/* Multiply numbers; one more word has room for them and a free highest bit. */
 static int counts_times(Counts *product, const Counts *counts, uint64_t times) {
     if (counts_cover(product, counts->first, counts_end(counts), counts->width + 1) < 0) return -1;
     uint64_t seen = 0;
@@ -175,11 +175,11 @@ static int counts_times(Counts *product, const Counts *counts, uint64_t times) {
         product->words[counts->width * product->room + i] = carry;
         seen |= carry | product->words[(counts->width - 1) * product->room + i] >> TOP;
     }
-    if (seen == 0) product->width--; /* as is the rule: numbers stay small */
+    if (seen == 0) product->width--; /* the usual case: numbers stay small */
     return 0;
 }
 
-/* Add the numbers of other runs some times, fewer than 2^63; see counts_add. */
+/* Add the numbers of other runs, times a factor below 2^63; see counts_add. */
 int counts_add_times(Counts *counts, const Counts *other, int64_t since, uint64_t times) {
     if (times == 0 || other->size == 0) return 0;
     if (times == 1) return counts_add(counts, other, since);
@@ -251,7 +251,7 @@ bool total_is_zero(const Total *total) {
     return true;
 }
 
-/* Add a word at a place, and what is carried to those above. */
+/* Add a word at an index, and the carry to those above. */
 static int total_add_at(Total *total, Py_ssize_t place, uint64_t word) {
     for (; word != 0; place++) {
         if (place >= total->size) {
@@ -279,7 +279,7 @@ int total_raise(Total *total, uint64_t least) {
     return total_add_at(total, 0, least);
 }
 
-/* Add another total some times. */
+/* Add a multiple of another total. */
 int total_add_times(Total *total, const Total *other, uint64_t times) {
     for (Py_ssize_t w = 0; w < other->size; w++) {
         uint64_t upper, lower = multiply(other->words[w], times, 0, &upper);

@@ -6,9 +6,9 @@
 #include "memory.h"
 
 /*
- * A number for each of some starts, which follow one another. The words of the numbers stand one
- * after another, lowest first: word `w` of the number at `i` is `words[w * room + i]`. The highest
- * bit of a number is never set, so that a sum of two still fits; who adds then makes room.
+ * A number for each of some consecutive starts. Words are stored lowest first: word `w` of the
+ * number at `i` is `words[w * room + i]`. The highest bit of a number is never set, so that a sum
+ * of two still fits; the adder then makes room.
  */
 typedef struct {
     int64_t first; /* the number of the first start */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of matches, and what a skip strategy makes of them. Mirror: nfa/emission.py. */
+/* The order of matches, and after-match skipping. Mirror: nfa/emission.py. */
 #include "kernel.h"
 
 /* --- order */
@@ -44,8 +44,8 @@ static int give_from_heap(Kernel *kernel, FoundMatch *heap, Py_ssize_t size, int
 }
 
 /*
- * Emit matches that began in this order as Java's priority queue does. As they are sorted, the
- * queue's array is the list itself; if all began at different events that changes nothing.
+ * Emit matches, sorted by start, as Java's priority queue does. Since they are sorted, the queue's
+ * array is the list itself; if all starts differ, the order is unchanged.
  */
 int emit_at_once(Kernel *kernel, int64_t timestamp) {
     FoundMatch *heap = kernel->matches.items;
@@ -67,7 +67,7 @@ int emit_at_once(Kernel *kernel, int64_t timestamp) {
     return status;
 }
 
-/* --- the heap of matches that wait; mirror: nfa/java_heap.py */
+/* --- the heap of waiting matches; mirror: nfa/java_heap.py */
 
 static int by_start_event(const Partial *left, const Partial *right) {
     return compared(left->start_timestamp, left->start_id, right->start_timestamp, right->start_id);
@@ -145,7 +145,7 @@ static const Entry *element_of(const Pattern *pattern, const Path *path) {
     return element;
 }
 
-/* Take a way of a match into account; return whether to look at more. */
+/* Consider a way of a match; return whether to consider more. */
 static int consider_path(void *context, const Path *path) {
     Pruning *pruning = context;
     const Pattern *pattern = &pruning->kernel->pattern;
@@ -172,7 +172,7 @@ static bool superfluous(const Pruning *pruning, const Partial *partial) {
     return kind == SKIP_TO_NEXT || kind == SKIP_PAST_LAST ? order <= 0 : order < 0;
 }
 
-/* Drop what is superfluous from a list; return how many, -1 without memory. */
+/* Drop superfluous items from a list; return how many, -1 if memory runs out. */
 static Py_ssize_t drop_superfluous(const Pruning *pruning, Key *key, Partials *partials) {
     Py_ssize_t kept = 0, before = partials->size;
     int status = 0;
@@ -244,7 +244,7 @@ static int add_completed(Key *key, Partials *completed) {
 }
 
 /*
- * Emit the matches that the skip strategy lets go, earliest start first. A match waits while a
+ * Emit the matches that the skip strategy releases, earliest start first. A match waits while a
  * partial match with an earlier start lives, and each emitted match prunes others.
  */
 int emit(Kernel *kernel, Key *key, Partials *completed, int64_t timestamp) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asking conditions, each of one event at most once. Mirror: nfa/evaluation.py. */
+/* Evaluates conditions, each at most once per event. Mirror: nfa/evaluation.py. */
 #include "kernel.h"
 
-/* Make room for the words of bits of which `known` come with the events. */
+/* Make room for the words of answer bits, `known` of which come with the events. */
 int evaluation_make(Evaluation *asked, PyObject *known) {
     asked->words = PyTuple_Size(known);
     asked->more = allocate_zeros(asked->words, sizeof(Answers));
@@ -16,7 +16,7 @@ int evaluation_make(Evaluation *asked, PyObject *known) {
 
 void evaluation_free(Evaluation *asked) { release_memory(asked->more); }
 
-/* Turn to an event in the words after the first. */
+/* Select an event in the words after the first. */
 void evaluation_begin_more(Evaluation *asked, const int64_t *bits, Py_ssize_t words) {
     for (Py_ssize_t i = 1; i < asked->words; i++) {
         asked->more[i - 1].known = asked->more[i - 1].always_known;
@@ -116,13 +116,14 @@ static int holds_of_expression(Kernel *kernel, int32_t number) {
     return holds_with(kernel, number, edge == NULL ? NULL : edge->tally);
 }
 
-/* Follow an answer, by way of Python the first time. */
+/* Follow an answer, through Python the first time. */
 static Decision *following(Kernel *kernel, Decision *decision, bool holds) {
     Decision *next = holds ? decision->yes : decision->no;
     return next != NULL ? next : decision_following(kernel->helper, decision, holds);
 }
 
-/* Decide for all partial matches in a state: a Step, or where a partial match must be asked. */
+/* Decide for all partial matches in a state: a Step, or the first condition that depends on the
+   partial match. */
 Decision *evaluation_of_event(Kernel *kernel, int32_t state) {
     const Pattern *pattern = &kernel->pattern;
     Decision *decision = pattern->states[state].first;
@@ -144,7 +145,7 @@ static int holds_of_match(Kernel *kernel, int32_t atom) {
     }
 }
 
-/* Decide for one partial match, from where it depends on what that has taken. */
+/* Decide for one partial match, from the first condition that depends on it. */
 Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decision) {
     kernel->asked.node = partial->node;
     kernel->asked.version = partial->version;
@@ -157,7 +158,7 @@ Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decisi
     return decision;
 }
 
-/* Decide for partial matches with these slots, no condition of which is a function of them. */
+/* Decide for partial matches with these slots, if no condition is a function of the context. */
 Decision *evaluation_with(Kernel *kernel, const Tally *tally, Decision *decision) {
     while (decision != NULL && !decision->is_step) {
         bool is_of_event = kernel->pattern.atoms[decision->atom].kind == ATOM_OF_EVENT;

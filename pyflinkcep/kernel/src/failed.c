@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The places where a search has failed, with what was known there. Values are the same if their
- * bits are: no condition can tell them apart. Mirror: a set of tuples in Python.
+ * The places where a search has failed, with what was known there. Values with equal bits are
+ * equal: no condition can tell them apart. Mirror: a set of tuples in Python.
  */
 #include "failed.h"
 
@@ -45,7 +45,7 @@ static Value *values_at(const Failed *failed, Py_ssize_t entry) {
     return failed->width > 0 ? failed->values + entry * failed->width : NULL;
 }
 
-/* Return where in the table an entry is, or would be. */
+/* Return the index of an entry in the table, or where it belongs. */
 static Py_ssize_t find(const Failed *failed, int64_t place, const Value *values) {
     uint64_t mask = (uint64_t)failed->capacity - 1;
     for (uint64_t at = hash_of(place, values, failed->width) & mask;; at = (at + 1) & mask) {
@@ -61,7 +61,7 @@ bool failed_has(const Failed *failed, int64_t place, const Value *values) {
     return failed->size > 0 && failed->table[find(failed, place, values)] != 0;
 }
 
-/* Make a table that is twice as large, at least. */
+/* Make a table that is at least twice as large. */
 static int widen(Failed *failed) {
     Py_ssize_t capacity = failed->capacity ? 2 * failed->capacity : LEAST_CAPACITY;
     uint32_t *table = allocate_zeros(capacity, sizeof(uint32_t));
@@ -74,7 +74,7 @@ static int widen(Failed *failed) {
     return 0;
 }
 
-/* Add a place that is not there, unless there are enough; the values' references go with it. */
+/* Add a new place, unless there are enough; it takes over the values' references. */
 int failed_add(Failed *failed, int64_t place, Value *values) {
     Py_ssize_t width = failed->width;
     if (failed->size >= failed->most) {
@@ -98,7 +98,7 @@ int failed_add(Failed *failed, int64_t place, Value *values) {
     return 0;
 }
 
-/* Forget all places; a large table goes too, for emptying it would cost every search. */
+/* Discard all places; a large table is freed, since clearing it would cost every search. */
 void failed_clear(Failed *failed) {
     for (Py_ssize_t i = 0; i < failed->size * failed->width; i++) value_drop(failed->values[i]);
     if (failed->capacity > MOST_KEPT_CAPACITY) {

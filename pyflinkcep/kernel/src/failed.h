@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The places where a search has failed, each with the values that were known there. */
+/* The places where a search has failed, each with the values known there. */
 #ifndef PYFLINKCEP_FAILED_H
 #define PYFLINKCEP_FAILED_H
 
@@ -10,7 +10,7 @@ typedef struct {
     int64_t *places;
     Value *values; /* `width` for each place */
     Py_ssize_t size, room, value_room, width, most;
-    uint32_t *table; /* the number of an entry from 1, 0 for none */
+    uint32_t *table; /* the index of an entry plus 1, 0 for none */
     Py_ssize_t capacity; /* a power of two, or 0 */
 } Failed;
 

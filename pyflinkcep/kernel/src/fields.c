@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The columns of events that programs read, as Python hands them over. No mirror in Python. */
+/* The columns of events that programs read, as passed from Python. No mirror in Python. */
 #include "key.h"
 
 void fields_close(Values *values, Fields *fields) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matches of single events from ordered lists: depth first, the candidates of an element asked as
- * many at once as a word has bits. Mirror: EventLists in eventlists/matching.py.
+ * Matches of single events from ordered lists: depth first, testing as many candidates of an
+ * element at once as a word has bits. Mirror: EventLists in eventlists/matching.py.
  */
 #include "join.h"
 
@@ -17,9 +17,9 @@ static int64_t key_at(const List *list, Py_ssize_t at) {
     return list->keys.items == NULL ? 0 : ((const int64_t *)list->keys.items)[at];
 }
 
-/* --- where candidates lie */
+/* --- ranges of candidates */
 
-/* What the candidates beside a bound event have: its key, a time in reach, an order in reach. */
+/* What the candidates next to a bound event share: its key, and bounds on time and order. */
 typedef struct {
     const List *list;
     int64_t key, time, barrier;
@@ -38,7 +38,7 @@ static bool is_in(const Reach *reach, Py_ssize_t at) {
 
 enum { FIRST_WIDTH = 4 };
 
-/* Return where the candidates from `low` on end: in strides that double, then by halves. */
+/* Return where the candidates from `low` on end: by doubling strides, then by bisection. */
 static Py_ssize_t end_of_reach(const Reach *reach, Py_ssize_t low) {
     Py_ssize_t high = reach->list->size;
     for (Py_ssize_t width = FIRST_WIDTH; low < high; width *= 2) {
@@ -80,7 +80,7 @@ static Py_ssize_t begin_of_reach(const Reach *reach, Py_ssize_t high) {
     return high;
 }
 
-/* Move to the first item after the others of its key up to an order; four at once, as few are. */
+/* Move past the items of a key up to an order; four at once, since there are few. */
 static Py_ssize_t past_order(const int64_t *order, Py_ssize_t at, Py_ssize_t size, int64_t most) {
     for (; size - at >= 4; at += 4) {
         int passed = (order[at] <= most) + (order[at + 1] <= most) + (order[at + 2] <= most) +
@@ -114,8 +114,8 @@ void list_link(const List *from, const List *to, bool is_forward, int64_t *links
 }
 
 /*
- * Return where the candidates of a step end whose window counts from the event that is bound
- * first: these are taken in their order, so that the end only moves on.
+ * Return where the candidates of a step end if its window counts from the event bound first: these
+ * come in ascending order, so the end only advances.
  */
 static Py_ssize_t next_edge(const Reach *reach, Level *level) {
     const List *list = reach->list;
@@ -160,7 +160,7 @@ static void open_level(Join *join, Py_ssize_t depth) {
 
 /* --- the join */
 
-/* Ask the next candidates of a level; return false when there are none. */
+/* Test the next candidates of a level; return false if there are none. */
 static bool ask_more(Join *join, Py_ssize_t depth) {
     const Step *step = &join->steps[depth];
     Level *level = &join->levels[depth];
@@ -183,7 +183,7 @@ static bool ask_more(Join *join, Py_ssize_t depth) {
     return true;
 }
 
-/* Write a row for each candidate of the last level that passed, as far as there is room. */
+/* Write a row for each candidate of the last level that passed, up to the room left. */
 static Py_ssize_t write_rows(Join *join, Level *level, int64_t *rows, Py_ssize_t most) {
     int32_t element = join->steps[join->depth].element;
     const int64_t *positions = (const int64_t *)join->lists[element].positions.items + level->base;

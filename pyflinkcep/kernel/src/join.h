@@ -6,28 +6,28 @@
 #include "batch.h"
 #include "key.h"
 
-/* The events that may be an element, by key and order. */
+/* The candidate events of an element, by key and order. */
 typedef struct {
     Array positions, times, keys; /* no keys if all events have one key */
-    const int64_t *order;         /* the positions, or the times where equal ones are no order */
+    const int64_t *order;         /* the positions, or the times if equal times have no order */
     Py_ssize_t size;
 } List;
 
-/* How an element joins those that are bound: its neighbour among them, and their other end. */
+/* How an element joins the bound ones: its neighbour among them, and their other end. */
 typedef struct {
     int32_t element, neighbour, far;
     bool is_forward; /* whether the element comes after its neighbour */
     int64_t *links; /* by item of the neighbour where the element's candidates begin, or end */
-    Array barriers; /* by item of the neighbour the order that no candidate is past; or none */
+    Array barriers; /* by item of the neighbour the greatest order of its candidates; or none */
     Bound *bounds; /* the conditions that are simple comparisons, and the others */
     Program *clauses;
     Py_ssize_t bound_count, clause_count;
 } Step;
 
-/* Where the join is at an element. */
+/* The state of the join at an element. */
 typedef struct {
-    Py_ssize_t at, end; /* candidates not yet asked */
-    Py_ssize_t edge; /* where the window of the first event that was bound ends */
+    Py_ssize_t at, end; /* candidates not yet tested */
+    Py_ssize_t edge; /* where the window of the event bound first ends */
     Py_ssize_t base;
     uint64_t passing; /* of the candidates from `base` on, those not yet bound */
 } Level;
@@ -39,7 +39,7 @@ typedef struct {
     Array *column_data; /* two for each column: its values, and which of them are not null */
     Step *steps;
     Level *levels;
-    Py_ssize_t *bound; /* by element its place in its list */
+    Py_ssize_t *bound; /* by element its index in its list */
     int64_t *row; /* by element its position */
     Operand *stack;
     Py_ssize_t list_count, column_count, step_count, depth;

@@ -32,7 +32,7 @@ static void join_dealloc(Join *join) {
     Py_DECREF((PyObject *)type);
 }
 
-/* --- reading what Python gives */
+/* --- reading the arguments */
 
 static int wrong_sizes(void) {
     PyErr_SetString(PyExc_ValueError, "expected arrays as long as their list");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pattern, ready to run; what the files of the compiled kernel share.
+ * A pattern, ready to run: the declarations that the files of the kernel share.
  *
- * The kernel is the plain path of nfa/, sharedbuffer/ and operator/ once more, with the same names
- * and the same steps: it runs the tables that nfa/steps.py works out, on the same versioned
- * buffer, and writes the same state. The plain path is the specification: a difference in an
- * answer or in state is a bug here. Each file names its mirror in its first lines.
+ * The kernel mirrors the plain path of nfa/, sharedbuffer/ and operator/, with the same names and
+ * steps: it runs the tables that nfa/steps.py computes, on the same versioned buffer, and writes
+ * the same state. The plain path is the specification: a difference in an answer or in state is a
+ * bug here. Each file names its mirror in its first lines.
  */
 #ifndef PYFLINKCEP_KERNEL_H
 #define PYFLINKCEP_KERNEL_H
@@ -13,7 +13,7 @@
 #include "key.h"
 #include "tables.h"
 
-/* The event at work, the answers about it, and the partial match that is asked. */
+/* The current event, its answers, and the partial match under evaluation. */
 typedef struct {
     uint64_t always_known; /* the conditions that come with the events, by their bits */
     uint64_t known, holds;
@@ -30,13 +30,13 @@ typedef struct {
     Version *version;
 } Evaluation;
 
-/* What conditions saw of the ways of partial matches. */
+/* The ways of partial matches that conditions have read. */
 typedef struct {
     PyObject *paths; /* by edge: stage to list of events */
     Py_ssize_t size; /* the events in them */
 } Seen;
 
-/* Room that the steps of all events share; between them `following` and `done` are empty. */
+/* Workspace shared by the steps of all events; between them `following` and `done` are empty. */
 typedef struct {
     Decision **by_state;
     bool *stamps, *stage_stamps;
@@ -50,8 +50,8 @@ typedef struct {
     PyObject_HEAD
     PyTypeObject *key_type; /* the module's */
     PyObject *helper; /* callbacks.py's, for everything that needs Python */
-    PyObject *context; /* what users' conditions get */
-    PyObject *view; /* from a handle to the event as users' conditions see it */
+    PyObject *context; /* the context passed to the user's conditions */
+    PyObject *view; /* from a handle to the event as the user's conditions see it */
     Pattern pattern;
     int64_t limit; /* of partial matches, 0 for none */
     bool drop_oldest, processing_time, sets_timers;
@@ -65,7 +65,7 @@ typedef struct {
     Py_ssize_t failed; /* the stretch or item that an error came from */
 } Kernel;
 
-/* A function as the slots of types and modules hold it, by a way that ISO C allows. */
+/* A function in the form that slots of types and modules hold, converted as ISO C allows. */
 #define AS_SLOT(function) ((void *)(uintptr_t)(function))
 
 /* Call a function with one argument. */
@@ -85,7 +85,7 @@ Decision *evaluation_of_event(Kernel *kernel, int32_t state);
 Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decision);
 Decision *evaluation_with(Kernel *kernel, const Tally *tally, Decision *decision);
 
-/* Turn to an event with some words of bits; further words are 0. */
+/* Select an event with some words of bits; further words are 0. */
 static inline void evaluation_begin(
     Evaluation *asked, int64_t handle, int64_t timestamp, const int64_t *bits, Py_ssize_t words) {
     asked->handle = handle;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is kept of one key, and the results that matching it gives. */
+/* The state of one key, and the results of matching it. */
 #ifndef PYFLINKCEP_KEY_H
 #define PYFLINKCEP_KEY_H
 
@@ -15,7 +15,7 @@ typedef struct {
     bool has_start;
 } Partial;
 
-/* Whoever holds such a list owns what its items refer to. */
+/* The holder of such a list owns what its items refer to. */
 typedef struct {
     Partial *items;
     Py_ssize_t size, room;
@@ -27,7 +27,7 @@ typedef struct {
     int64_t *timers;
     Py_ssize_t timer_count, timer_room;
     int64_t deadline;
-    int32_t *present; /* the states that partial matches are in, rising */
+    int32_t *present; /* the states that partial matches are in, ascending */
     Py_ssize_t present_count, present_room;
     bool never, is_new_start, present_known;
 } Key;
@@ -61,11 +61,11 @@ typedef struct {
     Py_ssize_t first, end; /* of its events */
 } FoundMatch;
 
-/* Matches of one event, or of one advance of time, that nothing holds back. */
+/* Matches of one event, or of one advance of time, that need not wait. */
 typedef struct {
     FoundMatch *items;
     Py_ssize_t size, room;
-    Found found; /* of which only the events are used */
+    Found found; /* only its events are used */
 } Matches;
 
 int found_event(Found *found, int32_t stage, int64_t handle);
@@ -80,7 +80,7 @@ int matches_add(
 void matches_empty(Matches *matches);
 void matches_free(Matches *matches);
 
-/* --- arrays.c: arrays of numbers that Python hands over, and bytes that it gets */
+/* --- arrays.c: arrays of numbers from Python, and bytes for it */
 
 typedef struct {
     Py_buffer buffer;

@@ -53,7 +53,7 @@ static int key_set_is_new(KeyObject *object, PyObject *value, void *unused) {
 }
 
 static PyGetSetDef key_properties[] = {
-    {"partial_count", (getter)key_partial_count, NULL, "partial matches, the start among them",
+    {"partial_count", (getter)key_partial_count, NULL, "partial matches, including the start",
         NULL},
     {"is_new_start", (getter)key_get_is_new, (setter)key_set_is_new,
         "whether a partial match began since time last passed", NULL},
@@ -67,7 +67,7 @@ static PyMethodDef key_methods[] = {
 };
 
 static PyType_Slot key_slots[] = {
-    {Py_tp_doc, "What is kept of one key."},
+    {Py_tp_doc, "The state of one key."},
     {Py_tp_dealloc, AS_SLOT(key_object_dealloc)},
     {Py_tp_getset, key_properties},
     {Py_tp_methods, key_methods},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs that are told apart by one value, in its order. */
+/* Runs distinguished by one value, in its order. */
 #ifndef PYFLINKCEP_LADDER_H
 #define PYFLINKCEP_LADDER_H
 
@@ -7,15 +7,15 @@
 
 /*
  * The runs of a loop whose events must rise: by the rank of their last event's value. Sums of the
- * runs below a rank are taken from a binary indexed tree. It has places for the ranks of the runs
- * there are and of events to come; when an event has another rank, it is made anew.
+ * runs below a rank are taken from a binary indexed tree. It has places for the ranks of present
+ * runs and of coming events; it is rebuilt when an event has another rank.
  */
 typedef struct {
-    int32_t *ranks; /* those that have a place, rising */
+    int32_t *ranks; /* those with a place, ascending */
     Counts *own, *tree; /* by place the runs there; sums over places, from 1 on */
     Py_ssize_t size;
-    Counts whole; /* all runs, those with no value too */
-    Counts fresh; /* those that the event at hand makes */
+    Counts whole; /* all runs, including those without a value */
+    Counts fresh; /* those that the current event makes */
 } Ladder;
 
 int ladder_sum_below(const Ladder *ladder, int32_t rank, bool or_equal, int64_t since, Counts *sum);

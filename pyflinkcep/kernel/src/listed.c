@@ -3,7 +3,7 @@
 #include "listed.h"
 #include "key.h"
 
-/* Make room for one more match of so many events. */
+/* Make room for one more match of `length` events. */
 int listed_reserve(Listed *listed, Py_ssize_t events) {
     Py_ssize_t needed = listed->events + events;
     int64_t *ends = reserve(listed->ends, &listed->room, listed->size + 1, sizeof(int64_t));
@@ -27,7 +27,7 @@ PyObject *listed_result(const Listed *listed) {
         bytes_of(listed->components, listed->events, sizeof(int32_t)));
 }
 
-/* Forget the matches. */
+/* Clear the matches. */
 void listed_clear(Listed *listed) { listed->events = listed->size = 0; }
 
 void listed_free(Listed *listed) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matches of SEQ queries one after another, for Python. */
+/* Concatenated matches of SEQ queries, for Python. */
 #ifndef PYFLINKCEP_LISTED_H
 #define PYFLINKCEP_LISTED_H
 
@@ -18,13 +18,13 @@ PyObject *listed_result(const Listed *listed);
 void listed_clear(Listed *listed);
 void listed_free(Listed *listed);
 
-/* Add an event to the match at hand, for which there is room. */
+/* Add an event to the current match, which has room for it. */
 static inline void listed_put(Listed *listed, int64_t handle, int32_t component) {
     listed->handles[listed->events] = handle;
     listed->components[listed->events++] = component;
 }
 
-/* End the match at hand. */
+/* End the current match. */
 static inline void listed_end(Listed *listed) { listed->ends[listed->size++] = listed->events; }
 
 #endif

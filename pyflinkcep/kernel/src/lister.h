@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runs of a SEQ query with the ways they came, so that matches can be listed. */
+/* The runs of a SEQ query with their ways, so that matches can be listed. */
 #ifndef PYFLINKCEP_LISTER_H
 #define PYFLINKCEP_LISTER_H
 
 #include "sequence.h"
 #include "ways.h"
 
-/* Runs that the event at hand completes. */
+/* Runs that the current event completes. */
 typedef struct {
-    int64_t way; /* NO_WAY where a match is one event */
-    bool adds_event; /* whether the event at hand comes after the way's last one */
+    int64_t way; /* NO_WAY if a match is one event */
+    bool adds_event; /* whether the current event follows the way's last one */
     int64_t until; /* the first position that may not be their start */
 } Completed;
 
 typedef struct {
     PyObject_HEAD
     Sequence sequence;
-    /* of the partitions at work, one after another */
+    /* of the open partitions, concatenated */
     Array bounds; /* where each begins, and the last one ends */
     Array ends; /* which events may end a match, no items for all */
-    bool wants_begun; /* whether to find what runs still alive at its end began with */
+    bool wants_begun; /* whether to find where runs live at its end began */
     int64_t *begun; /* the handles of these events, of each partition the first */
     Py_ssize_t begun_size, begun_room;
-    /* of the partition at hand */
+    /* of the current partition */
     Py_ssize_t partition; /* the number of the next one */
     bool is_open;
     int64_t end;
     Ways ways;
     int64_t at, head, swept; /* the next event; the first in the window, and when last swept */
-    /* by event the first not before it that may not come before a match, or after; NULL for none */
+    /* by event the next, or itself, that must not precede, or follow, a match; NULL for none */
     int64_t *barred_before, *barred_after;
     Completed *ended; /* with the event before `at` */
     Py_ssize_t ended_size, ended_room;

@@ -23,7 +23,7 @@ static bool has_negative(const Automaton *automaton, int32_t gap) {
     return false;
 }
 
-/* Find for each event the next negated one of a gap; after the last one it is their number. */
+/* Find for each event the next negated one of a gap; the number of events if there is none. */
 static int find_next(const Automaton *automaton, int32_t gap, int64_t **next) {
     if (!has_negative(automaton, gap)) return 0;
     Py_ssize_t size = automaton->stream.size;
@@ -35,14 +35,14 @@ static int find_next(const Automaton *automaton, int32_t gap, int64_t **next) {
     return 0;
 }
 
-/* Find the events that may not come before the first one of a match, or after the last one. */
+/* Find the events that must not precede the first one of a match, or follow the last one. */
 int lister_find_barred(Lister *lister) {
     const Automaton *automaton = &lister->sequence.automaton;
     if (find_next(automaton, 0, &lister->barred_before) < 0) return -1;
     return find_next(automaton, (int32_t)automaton->component_count, &lister->barred_after);
 }
 
-/* Return the first position from `head` on whose time is not before another. */
+/* Return the first position from `head` on whose time is not before a given time. */
 static int64_t position_of(const Lister *lister, int64_t time, int64_t end) {
     int64_t low = lister->head;
     while (low < end) {
@@ -55,7 +55,7 @@ static int64_t position_of(const Lister *lister, int64_t time, int64_t end) {
     return low;
 }
 
-/* Return the start from which on an event that follows a match is in its window. */
+/* Return the first start whose window contains an event that follows a match. */
 static int64_t reached_by(const Lister *lister, int64_t at, int64_t until) {
     const Automaton *automaton = &lister->sequence.automaton;
     int64_t time = automaton->stream.times[at], latest;
@@ -63,7 +63,7 @@ static int64_t reached_by(const Lister *lister, int64_t at, int64_t until) {
     return position_of(lister, latest, until);
 }
 
-/* The same as lister_first_forbidden, by the candidates of one component that looks at the match. */
+/* Like lister_first_forbidden, for the candidates of one component that reads the match. */
 static int64_t first_struck(
     const Lister *lister, int32_t negative, int64_t at, int64_t until, const Tally *tally) {
     const Automaton *automaton = &lister->sequence.automaton;
@@ -83,7 +83,7 @@ static int64_t first_struck(
     return until;
 }
 
-/* Return the start from which on a negated event forbids a match that ends with an event. */
+/* Return the first start whose matches, ending with an event, a negated event forbids. */
 int64_t lister_first_forbidden(const Lister *lister, int64_t at, const Tally *tally) {
     const Automaton *automaton = &lister->sequence.automaton;
     int64_t until = at + 1;

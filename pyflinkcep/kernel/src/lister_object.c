@@ -18,7 +18,7 @@ static int lister_init(Lister *lister, PyObject *args, PyObject *keywords) {
     return sequence_read(&lister->sequence, args, &lister_payloads, lister);
 }
 
-/* set_events(rows, fields): the events that handles are numbers of. */
+/* set_events(rows, fields): the events that handles refer to. */
 static PyObject *lister_set_events(Lister *lister, PyObject *args) {
     lister_end(lister);
     if (automaton_set_events(&lister->sequence.automaton, args) < 0) return NULL;
@@ -45,9 +45,9 @@ static int open_streams(Lister *lister, PyObject *bounds, PyObject *ends, PyObje
 }
 
 /*
- * open(wants_begun, bounds, ends, times, handles, codes, starts, begins, takes, absents): turn to
- * the events of partitions one after another. `bounds` says where each begins and the last one
- * ends; `ends` which events may end a match, None for all.
+ * open(wants_begun, bounds, ends, times, handles, codes, starts, begins, takes, absents): open the
+ * events of concatenated partitions. `bounds` says where each begins and the last one ends; `ends`
+ * which events may end a match, None for all.
  */
 static PyObject *lister_open(Lister *lister, PyObject *args) {
     PyObject *given[STREAM_ARRAYS], *bounds, *ends;
@@ -65,7 +65,7 @@ static PyObject *lister_open(Lister *lister, PyObject *args) {
 
 /* --- matches */
 
-/* Add the match at hand, its first event first. */
+/* Add the current match, its first event first. */
 static int add_match(Listed *listed, const Lister *lister, Py_ssize_t length) {
     if (listed_reserve(listed, length) < 0) return -1;
     for (Py_ssize_t i = length - 1; i >= 0; i--) {
@@ -88,7 +88,7 @@ static int list_matches(Lister *lister, Listed *listed, Py_ssize_t most) {
     return 0;
 }
 
-/* next(most) -> listed_result() of no more matches than needed for so many events; empty at the end. */
+/* next(most) -> listed_result() of just enough matches for so many events; empty at the end. */
 static PyObject *lister_next_matches(Lister *lister, PyObject *args) {
     Py_ssize_t most;
     Listed listed = {0};
@@ -100,13 +100,13 @@ static PyObject *lister_next_matches(Lister *lister, PyObject *args) {
     return result;
 }
 
-/* begun() -> the handles of the events that the first runs alive began with, by partition */
+/* begun() -> the handles of the events that the first live runs began with, by partition */
 static PyObject *lister_get_begun(Lister *lister, PyObject *unused) {
     (void)unused;
     return bytes_of(lister->begun, lister->begun_size, sizeof(int64_t));
 }
 
-/* size() -> how many nodes are held */
+/* size() -> the number of nodes held */
 static PyObject *lister_size(Lister *lister, PyObject *unused) {
     (void)unused;
     return PyLong_FromSsize_t(lister->ways.size);

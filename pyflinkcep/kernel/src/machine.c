@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The machine for match expressions: what each opcode does is in expressions/program.py. Mirror:
+ * The machine for match expressions; the opcodes are described in expressions/program.py. Mirror:
  * the conditions in expressions/codegen.py.
  */
 #include "values.h"
@@ -20,7 +20,7 @@ static bool is_true(Value value) { return value.kind != VALUE_NULL && value.as.i
 
 static bool is_false(Value value) { return value.kind != VALUE_NULL && value.as.i == 0; }
 
-/* --- what computes */
+/* --- operations */
 
 static Value fail(Machine *machine, ProgramAnswer error) {
     machine->error = error;
@@ -89,7 +89,7 @@ static Value joined(Machine *machine, Value a, Value b) {
     return text == NULL ? fail(machine, PROGRAM_RAISED) : (Value){{.text = text}, VALUE_TEXT};
 }
 
-/* Return the result of an operator of two values, with a reference of its own. */
+/* Return the result of an operator on two values, with a reference of its own. */
 static Value binary(Machine *machine, int32_t opcode, Value a, Value b) {
     bool a_null = a.kind == VALUE_NULL, b_null = b.kind == VALUE_NULL;
     switch (opcode) {
@@ -113,7 +113,7 @@ static Value binary(Machine *machine, int32_t opcode, Value a, Value b) {
     }
 }
 
-/* Ask a pattern of LIKE, which Python has made a function of; it returns None for no match. */
+/* Test a LIKE pattern, a Python function that returns None for no match. */
 static Value like(Machine *machine, const Instruction *now, Value a) {
     PyObject *answer = PyObject_CallFunctionObjArgs(now->operand.as.text, a.as.text, NULL);
     if (answer == NULL) return fail(machine, PROGRAM_RAISED);
@@ -127,7 +127,7 @@ static Value magnitude(Machine *machine, int32_t opcode, Value a) {
     return int_arithmetic(machine, OP_SUB, 0, a.as.i);
 }
 
-/* Return the result of an operator of one value that is not NULL. */
+/* Return the result of an operator on one value that is not NULL. */
 static Value unary(Machine *machine, const Instruction *now, Value a) {
     switch (now->opcode) {
     case OP_INT_TO_FLOAT: return a.kind == VALUE_INT ? value_float((double)a.as.i) : a;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that may run out; a build for tests can make it run out. No mirror in Python. */
+/* Allocation that may fail; a build for tests can make it fail. No mirror in Python. */
 #include "memory.h"
 
 #ifdef PYFLINKCEP_TEST_ALLOCATIONS
 static Py_ssize_t allowed = PY_SSIZE_T_MAX, live = 0;
 
-/* fail_after(count): let `count` more allocations succeed, and no other. */
+/* fail_after(count): let only `count` more allocations succeed. */
 PyObject *memory_fail_after(PyObject *module, PyObject *count) {
     (void)module;
     allowed = PyLong_AsSsize_t(count);
@@ -13,7 +13,7 @@ PyObject *memory_fail_after(PyObject *module, PyObject *count) {
     Py_RETURN_NONE;
 }
 
-/* live() -> how many blocks are allocated now */
+/* live() -> the number of blocks now allocated */
 PyObject *memory_live(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
@@ -44,7 +44,7 @@ void *allocate_zeros(Py_ssize_t count, size_t width) {
     return block;
 }
 
-/* As reserve, where the room is too small; it at least doubles. */
+/* Like reserve, if the room is too small; it at least doubles. */
 void *grow(void *items, Py_ssize_t *room, Py_ssize_t needed, size_t width) {
     static const Py_ssize_t least = 4;
     Py_ssize_t most = PY_SSIZE_T_MAX / (Py_ssize_t)width;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that may run out, and numbers that may overflow.
+ * Allocation that may fail, and arithmetic that may overflow.
  *
  * In all files of the kernel a function that can fail returns -1, or NULL for a pointer, and has
- * set an exception. Once memory has run out, the key at work is cleared: see operator.c.
+ * set an exception. Once memory has run out, the current key is cleared: see operator.c.
  */
 #ifndef PYFLINKCEP_MEMORY_H
 #define PYFLINKCEP_MEMORY_H
@@ -23,7 +23,7 @@ static inline void *reserve(void *items, Py_ssize_t *room, Py_ssize_t needed, si
     return needed <= *room ? items : grow(items, room, needed, width);
 }
 
-/* Each of these computes as in two's complement and returns whether that is out of range. */
+/* Each computes in two's complement and returns whether the result is out of range. */
 
 static inline bool add_overflows(int64_t a, int64_t b, int64_t *sum) {
     *sum = (int64_t)((uint64_t)a + (uint64_t)b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs that go on in the same way, as one with a number for each event that they began with. */
+/* Runs that continue in the same way, merged, with a number for each event they began with. */
 #ifndef PYFLINKCEP_MERGED_H
 #define PYFLINKCEP_MERGED_H
 
@@ -21,7 +21,7 @@ typedef struct {
     Span items[];
 } Spans;
 
-/* Runs in one state that differ in nothing that matters. */
+/* Runs in one state that nothing can tell apart later. */
 typedef struct Run {
     struct Run *next; /* of those with the same place by hash */
     uint64_t hash;
@@ -29,14 +29,13 @@ typedef struct Run {
     Tally *tally;     /* NULL if nothing is known of events */
     int32_t state;    /* of a query the component of the last event */
     int32_t mode;     /* of a query whether it loops or waits */
-    bool is_marked;   /* of a query: a negated event stands before the next component; of a
-                         pattern: a slot has overflowed */
+    bool is_marked; /* a negated event precedes the next component, or a slot has overflowed */
     int64_t begun;    /* of a pattern: the time of the first event of the first of them */
-    int64_t previous; /* of a pattern: the time of the last event, if windows look at that */
+    int64_t previous; /* of a pattern: the time of the last event, if windows use it */
     Spans *spans;     /* of a query; NULL for none */
     Counts counts;
-    Counts weights; /* of what is weighed, the sum over the runs or the greatest */
-    int64_t way;    /* in place of numbers how they came, if matches are listed */
+    Counts weights; /* the sum over the runs, or the greatest, of the weights */
+    int64_t way;    /* instead of numbers their way, if matches are listed */
 } Run;
 
 typedef struct {
@@ -44,7 +43,7 @@ typedef struct {
     Py_ssize_t size, room;
 } RunList;
 
-/* Runs by what they go on with. */
+/* Runs by what distinguishes them. */
 typedef struct {
     Run **places;
     Py_ssize_t room, size; /* `room` is a power of 2 */
@@ -69,12 +68,12 @@ typedef struct {
     int64_t barred; /* of a query the time of the last event before it that forbids it */
 } Start;
 
-/* The events that runs began with, by number; those before `head` are out of the window. */
+/* The events that runs began with, numbered; those before `head` are out of the window. */
 typedef struct {
     Start *items; /* from the start `base` on */
     Py_ssize_t room;
     int64_t base, head, next;
-    int64_t swept; /* the head when runs were last let go of */
+    int64_t swept; /* the head when runs were last released */
 } Starts;
 
 const Start *starts_at(const Starts *starts, int64_t number);
@@ -84,14 +83,14 @@ void starts_free(Starts *starts);
 
 /* --- weighing.c */
 
-/* What is summed, or the greatest sought of, over the events that runs have for a component or stage. */
+/* Weights of the events that runs have for a component or stage, to sum or to find the greatest. */
 typedef struct {
     const uint64_t *weights; /* by handle, each below 2^63; NULL if nothing is weighed */
     int32_t what;            /* the component or stage */
     bool seeks_greatest;
 } Weighing;
 
-/* The matches that end with an event, and what they weigh. */
+/* The matches that end with an event, and their weight. */
 typedef struct {
     Total count, weight;
 } Ended;
@@ -106,10 +105,10 @@ void ended_free(Ended *ended);
 
 /* --- counted.c */
 
-/* How many matches end with which events. */
+/* The numbers of matches by last event. */
 typedef struct {
-    PyObject *counts;  /* of the events that complete matches; NULL if only their sum is wanted */
-    PyObject *weights; /* what their matches weigh, NULL if nothing is weighed */
+    PyObject *counts; /* of the events that complete matches; NULL if only the sum is requested */
+    PyObject *weights; /* the weights of their matches, NULL if nothing is weighed */
     int64_t *places;
     Py_ssize_t size, room;
     Total sum;

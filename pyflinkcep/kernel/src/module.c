@@ -112,7 +112,7 @@ static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
     Pattern *pattern = &kernel->pattern;
     Arguments given;
     if (kernel->helper != NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "a kernel is made once");
+        PyErr_SetString(PyExc_RuntimeError, "the kernel is already set up");
         return -1;
     }
     if (!PyArg_ParseTupleAndKeywords(
@@ -128,7 +128,7 @@ static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
     return status;
 }
 
-/* set_events(view, base, rows, fields): what handles mean from now on. */
+/* set_events(view, base, rows, fields): the events that handles refer to from now on. */
 static PyObject *kernel_set_events(Kernel *kernel, PyObject *args) {
     PyObject *view, *fields, *before = kernel->view;
     long long base, rows;

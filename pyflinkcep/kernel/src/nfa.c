@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an event, or time, does to the partial matches of a key. Mirror: nfa/nfa.py, moves.py. */
+/* The effect of an event, or of time, on the partial matches of a key. Mirror: nfa/nfa.py,
+   moves.py. */
 #include "kernel.h"
 
 /* Find the states that partial matches are in, in the order of the tables. */
@@ -23,7 +24,7 @@ static int find_present(Kernel *kernel, Key *key) {
     return 0;
 }
 
-/* Fail in the middle of a step, `taken` partial matches of which are taken over or dropped. */
+/* Fail in the middle of a step, with `taken` partial matches already taken over or dropped. */
 static int half_done(Key *key, Py_ssize_t taken) {
     partials_forget(&key->partials, taken);
     partials_clear(&key->partials);
@@ -32,7 +33,7 @@ static int half_done(Key *key, Py_ssize_t taken) {
 
 /* --- time */
 
-/* Keep a timeout until the matches that waited for time have been given. */
+/* Keep a timeout until the matches that waited for time have been emitted. */
 static int keep_timeout(Kernel *kernel, const Partial *partial, int64_t timestamp) {
     if (context_path(kernel, partial->node, partial->version) < 0 ||
         found_path(&kernel->late, &kernel->work.path) < 0)
@@ -73,7 +74,7 @@ static int give_pending(Kernel *kernel, Key *key, int64_t timestamp) {
     return status < 0 ? -1 : emit_at_once(kernel, timestamp);
 }
 
-/* Keep a partial match whose window goes on; end one whose window has passed. */
+/* Keep a partial match whose window is open; end one whose window has passed. */
 static int advance_one(Kernel *kernel, Key *key, Partial partial, int64_t timestamp) {
     Partials *goes_to = NULL;
     int64_t deadline;
@@ -121,14 +122,14 @@ int key_drop_oldest(Kernel *kernel, Key *key, Py_ssize_t count) {
 
 /* --- events */
 
-/* Let a partial match go on to one other state. */
+/* Move a partial match to one other state. */
 static int move_on(Kernel *kernel, Key *key, Partial *partial, const Move *move, Entry *entry) {
     Version *old = partial->version, *raised = version_increase(old, move->increase);
     if (raised == NULL) return -1;
     Version *version = version_add_stage(raised);
     version_drop(raised);
     if (version == NULL) return -1;
-    if (move->takes) { /* the only take, so that the version did not grow before it */
+    if (move->takes) { /* the only take, so the version did not grow before it */
         Node *node = buffer_extend(
             &key->buffer, &kernel->values, move->stage, entry, partial->node, old, version);
         if (node == NULL) {
@@ -148,7 +149,7 @@ static int move_on(Kernel *kernel, Key *key, Partial *partial, const Move *move,
     return 0;
 }
 
-/* Begin a partial match with an event, under a version that the start state has moved to. */
+/* Begin a partial match with an event, under a version that the start state has advanced to. */
 static int begin_one(Kernel *kernel, Key *key, const Move *move, Version *version, Entry *entry) {
     Version *following = version_add_stage(version);
     if (following == NULL) return -1;
@@ -166,7 +167,7 @@ static int begin_one(Kernel *kernel, Key *key, const Move *move, Version *versio
     return status;
 }
 
-/* Begin partial matches; the others stay as they are. */
+/* Begin partial matches; the others are unchanged. */
 static int begin(Kernel *kernel, Key *key, const Decision *step) {
     Partial start = key->partials.items[--key->partials.size];
     Entry *entry = buffer_register(&key->buffer, kernel->asked.handle, kernel->asked.timestamp);
@@ -235,8 +236,8 @@ static int branch_to(
 }
 
 /*
- * Add what a partial match becomes to the partial matches and the matches. It takes over the
- * partial match, which is dropped without memory.
+ * Add what a partial match becomes to the partial matches and the matches. Takes over the partial
+ * match, and drops it if memory runs out.
  */
 static int branch(Kernel *kernel, Key *key, Partial partial, const Decision *step, Entry *entry) {
     Partials *following = &kernel->work.following;
@@ -269,7 +270,7 @@ static int branch(Kernel *kernel, Key *key, Partial partial, const Decision *ste
     return status;
 }
 
-/* Find each partial match's step before any is taken, so that a failing condition harms nothing. */
+/* Find each partial match's step before taking any, so that a failing condition does no harm. */
 static int decide(Kernel *kernel, Key *key, bool *changes) {
     Workspace *work = &kernel->work;
     Decision **steps =
@@ -297,7 +298,7 @@ static int give_matches(Kernel *kernel, Key *key) {
     return emit_at_once(kernel, kernel->asked.timestamp);
 }
 
-/* Take a partial match's step; it takes over the partial match, which is dropped without memory. */
+/* Take a partial match's step. Takes over the partial match, and drops it if memory runs out. */
 static int take_step(Kernel *kernel, Key *key, Partial partial, Decision *step, Entry **entry) {
     bool skips = kernel->pattern.skip_kind != SKIP_NONE;
     int status = 0;
@@ -333,7 +334,7 @@ static int take_steps(Kernel *kernel, Key *key) {
     return status;
 }
 
-/* Show the event at work to every partial match of a key; return 1 if that may change any. */
+/* Process the current event for every partial match of a key; return 1 if that may change any. */
 int key_apply(Kernel *kernel, Key *key) {
     bool changing = false, asks = false, others = false;
     if (!key->present_known && find_present(kernel, key) < 0) return -1;

@@ -9,7 +9,7 @@ static bool timer_after(const Kernel *kernel, int64_t time, int64_t *timer) {
     return !kernel->processing_time || !add_overflows(*timer, 1, timer);
 }
 
-/* Return the place of a timer among the others, which rise. */
+/* Return the index of a timer among the sorted others. */
 static Py_ssize_t timer_place(const Key *key, int64_t timer) {
     Py_ssize_t low = 0, high = key->timer_count;
     if (high > 0 && key->timers[high - 1] < timer) low = high;
@@ -52,7 +52,7 @@ static int set_timers_of_events(
     return 0;
 }
 
-/* Set a timer for each partial match that began after those with a timer. */
+/* Set a timer for each partial match that began later than those with a timer. */
 static int set_timers_of_starts(Kernel *kernel, Key *key) {
     const Partials *partials = &key->partials;
     int64_t timer;
@@ -73,8 +73,8 @@ static int set_timers_of_starts(Kernel *kernel, Key *key) {
 }
 
 /*
- * Set the timers that end windows, after events of which one at `begun` began a match. Flink sets
- * one for each event from then on; one for each partial match is as good, unless a gap ends it
+ * Set the timers that end windows, after events that include the start of a match at `begun`. Flink
+ * sets one for each event from then on; one for each partial match will do, unless a gap ends it
  * earlier or it began at or before the epoch.
  */
 static int set_timers(
@@ -99,7 +99,7 @@ static int enforce_limit(Kernel *kernel, Key *key) {
     return key_drop_oldest(kernel, key, surplus);
 }
 
-/* Let Python name the pattern in an error about memory; `partials` is 0 outside of matching. */
+/* Let Python name the pattern in an error about memory; `partials` is 0 outside matching. */
 void name_memory_error(Kernel *kernel, Py_ssize_t partials) {
     if (PyErr_Occurred() != PyExc_MemoryError) return;
     PyErr_Clear();
@@ -108,8 +108,8 @@ void name_memory_error(Kernel *kernel, Py_ssize_t partials) {
 }
 
 /*
- * Fail. When memory has run out or a step is half done, the key cannot go on: it is cleared, and
- * what is shared is made ready for other keys. After another error the key can go on.
+ * Fail. If memory has run out or a step is half done, the key cannot continue: it is cleared, and
+ * shared memory is made ready for other keys. After other errors the key can continue.
  */
 static int failed(Kernel *kernel, Key *key) {
     evaluation_end(&kernel->asked);
@@ -127,8 +127,8 @@ static int failed(Kernel *kernel, Key *key) {
 }
 
 /*
- * Match events that are in their final order, from `start` on. Return where to go on: `end`, or,
- * once there are `most_results`, an event of another time before; -1 with an exception.
+ * Match events in their final order, from `start` on. Return where to continue: `end`, or, once
+ * there are `most_results`, an earlier event with a new time; -1 with an exception.
  */
 Py_ssize_t key_process(
     Kernel *kernel, Key *key, const Events *events, Py_ssize_t start, Py_ssize_t end,
@@ -142,8 +142,8 @@ Py_ssize_t key_process(
     for (; at < end; at++) {
         int64_t timestamp = times[at];
         if (kernel->found.size >= most_results && at > start && times[at - 1] != timestamp) break;
-        /* Once for a time: its first event may move a partial match to a state with a gap that
-         * is over already, and Flink lets the second event still have it. */
+        /* Once per time: its first event may move a partial match to a state whose gap is already
+           over, and in Flink the second event can still use it. */
         if (!key->never && timestamp >= key->deadline && !(has_now && now == timestamp) &&
             key_advance(kernel, key, timestamp) < 0)
             return failed(kernel, key);
@@ -167,7 +167,7 @@ Py_ssize_t key_process(
     return at;
 }
 
-/* Let time pass for a key after its events up to then were processed. */
+/* Advance time for a key whose events up to then were processed. */
 int key_advance_watermark(Kernel *kernel, Key *key, int64_t timestamp) {
     Py_ssize_t passed = 0;
     while (passed < key->timer_count && key->timers[passed] <= timestamp) passed++;

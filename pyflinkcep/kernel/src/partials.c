@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Add a partial match; without memory the caller still owns what it refers to. */
+/* Add a partial match; if memory runs out, the caller still owns what it refers to. */
 int partial_push(Partials *partials, Partial partial) {
     Partial *items = reserve(partials->items, &partials->room, partials->size + 1, sizeof(Partial));
     if (items == NULL) return -1;
@@ -26,7 +26,7 @@ void partial_drop(Partial *partial) {
     version_drop(partial->version);
 }
 
-/* Release what a partial match holds in the buffer, and drop it, without memory too. */
+/* Release what a partial match holds in the buffer, and drop it even if memory runs out. */
 int partial_release(Key *key, Partial *partial) {
     int status = 0;
     if (partial->node != NULL)
@@ -40,7 +40,7 @@ void partials_clear(Partials *partials) {
     partials->size = 0;
 }
 
-/* Take the first `count` off a list; they are owned elsewhere by now, or dropped. */
+/* Remove the first `count` from a list; they now have other owners, or were dropped. */
 void partials_forget(Partials *partials, Py_ssize_t count) {
     partials->size -= count;
     if (partials->size > 0)
@@ -53,7 +53,7 @@ void partials_swap(Partials *one, Partials *other) {
     *other = kept;
 }
 
-/* Make a key that has seen nothing; a key that could not be made is clear. */
+/* Make a new key; a key that could not be made is clear. */
 int key_begin(Key *key, int32_t start) {
     *key = (Key){.deadline = INT64_MAX, .never = true};
     Version *version = version_following(NULL, 1);
@@ -74,7 +74,7 @@ void key_clear(Key *key) {
     *key = (Key){0};
 }
 
-/* Refuse a key that was cleared after an error: every other has its start state at least. */
+/* Refuse a key that was cleared after an error: every other has at least its start state. */
 int key_check_usable(const Key *key) {
     if (key->partials.size > 0) return 0;
     PyErr_SetString(PyExc_RuntimeError, "this key was lost to an earlier error");

@@ -25,7 +25,7 @@ static int take_first(void *context, const Path *path) {
     return 0;
 }
 
-/* Fill `path` with the first of a run's ways; leave it empty when there is none. */
+/* Fill `path` with the first of a run's ways; leave it empty if there is none. */
 int path_of_run(Path *path, Node *node, Version *version) {
     path->size = 0;
     for (Node *current = node; current != NULL; current = current->edges[0].target) {
@@ -42,7 +42,7 @@ int path_of_run(Path *path, Node *node, Version *version) {
 typedef struct Cell {
     Node *node;
     struct Cell *next; /* towards the end of the match */
-    struct Cell *made; /* the cell made before, to free them all */
+    struct Cell *made; /* the cell allocated before, to free them all */
 } Cell;
 
 typedef struct {

@@ -5,25 +5,25 @@
 typedef struct {
     Events events;
     Array bounds; /* where the events of each key begin, and where those of the last end */
-    int64_t held; /* how many events of each key were shown before */
+    int64_t held; /* how many events of each key were processed before */
     bool has_before;
-    int64_t before, watermark; /* the time reached before those that are new; the time at the end */
+    int64_t before, watermark; /* the time reached before the new ones; the time at the end */
 } Shown;
 
-/* Let time pass, and forget what ends by it, for that was counted before. */
+/* Advance time, and discard what ends by it, since that was counted before. */
 static int pass_again(PatternRuns *runs, const Shown *shown) {
     int status = shown->has_before ? pattern_runs_advance(runs, shown->before) : 0;
     ended_clear(&runs->now);
     return status;
 }
 
-/* Show the events from `start` to `end`, those of one key. */
+/* Process the events from `start` to `end`, all of one key. */
 static int count_key(
     PatternRuns *runs, const Shown *shown, int64_t start, int64_t end, Counted *counted) {
     static const Py_ssize_t often = 1 << 12;
     const int64_t *times = shown->events.times.items, *bits = shown->events.bits.items;
     Py_ssize_t words = shown->events.words;
-    /* What the watermark ends at the time of the last event ends with that. */
+    /* What the watermark ends at the time of the last event ends with that event. */
     bool joins = end > start && times[end - 1] == shown->watermark;
     ended_clear(&runs->now);
     for (int64_t at = start; at < end; at++) {
@@ -31,7 +31,7 @@ static int count_key(
         if (at == start + shown->held && pass_again(runs, shown) < 0) return -1;
         evaluation_begin(
             &runs->kernel->asked, at, times[at], words == 0 ? NULL : bits + at * words, words);
-        /* Once for a time, as operator.c has it. */
+        /* Once per time, as in operator.c. */
         bool is_later = at == start || times[at] != times[at - 1];
         if (is_later && pattern_runs_advance(runs, times[at]) < 0) return -1;
         if (pattern_runs_show(runs) < 0) return -1;
@@ -89,9 +89,9 @@ static PyObject *count(Kernel *kernel, const Shown *shown, PyObject *live, Weigh
  * count(live, times, bits, bounds, held, before, watermark, weights, stage, seeks_greatest)
  * -> ((places, numbers, weights), begun, deadline)
  *
- * Show each key its events, and count its matches by event; a place is the position of the event,
- * or the negative of where the key's events end for those that only the watermark lets end. `begun`
- * and `deadline` are of the last key's partial matches.
+ * Process each key's events, and count its matches by event. A place is the position of the event;
+ * for matches that only the watermark ends, it is the negative of where the key's events end.
+ * `begun` and `deadline` are of the last key's partial matches.
  */
 PyObject *kernel_count(Kernel *kernel, PyObject *args) {
     PyObject *live, *times, *bits, *bounds, *before, *weighed, *result = NULL;
@@ -112,7 +112,7 @@ PyObject *kernel_count(Kernel *kernel, PyObject *args) {
                 array_of(bounds, sizeof(int64_t), &shown.bounds) == 0 &&
                 array_of(weighed, sizeof(uint64_t), &weights) == 0;
     if (good && weights.items != NULL && weights.size != shown.events.times.size) {
-        PyErr_SetString(PyExc_ValueError, "expected weights as many as there are events");
+        PyErr_SetString(PyExc_ValueError, "expected as many weights as events");
         good = false;
     }
     if (good)

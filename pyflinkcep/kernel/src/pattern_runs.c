@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The partial matches of a pattern without a skip strategy, as numbers of those that go on in the
+ * The partial matches of a pattern without a skip strategy, as counts of those that continue in the
  * same way. Mirror: compact/pattern_runs.py. Partial matches of one state that agree in what
- * conditions still read are one run, whatever events they began with: it has a number for each.
+ * conditions still read are one run, whatever events they began with: it has a count for each.
  */
 #include "pattern_runs.h"
 
@@ -18,7 +18,7 @@ static void drop(PatternRuns *runs, Run *run) {
 
 /* --- runs that an event makes */
 
-/* Let a run that is to be like another take the event at hand, if the move takes it. */
+/* Let a copy of another run take the current event, if the move takes it. */
 static int take(const PatternRuns *runs, Run *run, const Run *other, const Move *move) {
     const Kernel *kernel = runs->kernel;
     const Values *values = &kernel->values;
@@ -56,7 +56,7 @@ static Run *fresh_run(PatternRuns *runs, const Run *other, const Move *move) {
     return table_put(&runs->fresh, run) < 0 ? NULL : run;
 }
 
-/* Let a run go on by the moves of a step that change it. */
+/* Apply the moves of a step that change a run. */
 static int go_on(PatternRuns *runs, const Run *run, const Decision *step) {
     const Weighing *weighing = &runs->weighing;
     int64_t head = runs->starts.head;
@@ -80,7 +80,7 @@ static bool stays(const Decision *step) {
     return false;
 }
 
-/* Show the event at hand to a run, given what is decided for all in its state. */
+/* Process the current event for a run, given what is decided for all in its state. */
 static int show(PatternRuns *runs, Run *run, Decision *decision) {
     if (counts_end(&run->counts) <= runs->starts.head) {
         drop(runs, run);
@@ -94,7 +94,7 @@ static int show(PatternRuns *runs, Run *run, Decision *decision) {
     return 0;
 }
 
-/* Number the start that the event at hand is; equal times have one number. */
+/* Number the current event as a start; equal times share a number. */
 static int number_start(PatternRuns *runs, int64_t time, int64_t *start) {
     Starts *starts = &runs->starts;
     *start = 0;
@@ -105,7 +105,7 @@ static int number_start(PatternRuns *runs, int64_t time, int64_t *start) {
     return starts_add(starts, time, 0);
 }
 
-/* Let runs begin with the event at hand. */
+/* Begin runs with the current event. */
 static int begin(PatternRuns *runs) {
     Kernel *kernel = runs->kernel;
     Decision *decision = evaluation_of_event(kernel, kernel->pattern.start);
@@ -121,7 +121,7 @@ static int begin(PatternRuns *runs) {
     return status;
 }
 
-/* Add a run to those alive, or to the one that it is equal to; it is given away. */
+/* Add a run to the live ones, or merge it into its equal; takes over the run. */
 static int put(PatternRuns *runs, Run *run) {
     const Live *live = &runs->live[run->state];
     RunList *alive = &runs->alive[run->state];
@@ -143,7 +143,7 @@ static int put(PatternRuns *runs, Run *run) {
     return status;
 }
 
-/* Show the event at hand to all runs; `now` grows by the matches that end with it. */
+/* Process the current event for all runs; `now` grows by the matches that end with it. */
 int pattern_runs_show(PatternRuns *runs) {
     const Pattern *pattern = &runs->kernel->pattern;
     for (int32_t state = 0; state < pattern->state_count; state++) {
@@ -165,7 +165,7 @@ int pattern_runs_show(PatternRuns *runs) {
 
 /* --- time */
 
-/* Let go of the runs that the window has left behind, from time to time. */
+/* Release the runs that are out of the window, from time to time. */
 static void sweep(PatternRuns *runs) {
     if (!starts_need_sweep(&runs->starts)) return;
     for (Py_ssize_t s = 0; s < runs->kernel->pattern.state_count; s++)
@@ -175,7 +175,7 @@ static void sweep(PatternRuns *runs) {
         }
 }
 
-/* Let the runs end that began too long ago; those that waited for that are matches. */
+/* End the runs that began too long ago; those that waited for that are matches. */
 static int end_windows(PatternRuns *runs, int64_t time) {
     const Pattern *pattern = &runs->kernel->pattern;
     Starts *starts = &runs->starts;
@@ -218,7 +218,7 @@ int pattern_runs_advance(PatternRuns *runs, int64_t time) {
     return runs->kernel->pattern.has_gaps ? end_gaps(runs, time) : 0;
 }
 
-/* Find when the first run still alive began; return false if there is none. */
+/* Find when the first live run began; return false if there is none. */
 static bool begun(const PatternRuns *runs, const Run *run, int64_t *time) {
     *time = run->begun;
     if (runs->kernel->pattern.window_time <= 0) return true;
@@ -228,7 +228,7 @@ static bool begun(const PatternRuns *runs, const Run *run, int64_t *time) {
     return true;
 }
 
-/* Find when the first of the runs still alive began; return false if there is none. */
+/* Find when the first of some runs still alive began; return false if there is none. */
 bool pattern_runs_begun(const PatternRuns *runs, int64_t *time) {
     bool found = false;
     for (Py_ssize_t s = 0; s < runs->kernel->pattern.state_count; s++)
@@ -265,7 +265,7 @@ bool pattern_runs_deadline(const PatternRuns *runs, int64_t *deadline) {
 
 /* --- a key */
 
-/* Forget all runs. */
+/* Discard all runs. */
 void pattern_runs_clear(PatternRuns *runs) {
     for (Py_ssize_t s = 0; s < runs->kernel->pattern.state_count; s++)
         while (runs->alive[s].size > 0) drop(runs, runs->alive[s].items[0]);
@@ -290,7 +290,7 @@ static int read_live(PatternRuns *runs, PyObject *given) {
             long slot = PyLong_AsLong(PyTuple_GetItem(slots, live->size));
             if (PyErr_Occurred()) return -1;
             if (slot < 0 || slot >= runs->kernel->values.slot_count) {
-                PyErr_SetString(PyExc_ValueError, "expected slots that there are");
+                PyErr_SetString(PyExc_ValueError, "expected known slots");
                 return -1;
             }
             live->slots[live->size] = (int32_t)slot;
@@ -299,7 +299,7 @@ static int read_live(PatternRuns *runs, PyObject *given) {
     return 0;
 }
 
-/* Begin with no runs; `live` has by state the slots that tell runs apart. */
+/* Begin without runs; `live` has by state the slots that distinguish runs. */
 int pattern_runs_open(PatternRuns *runs, Kernel *kernel, PyObject *live) {
     Py_ssize_t states = kernel->pattern.state_count;
     *runs = (PatternRuns){.kernel = kernel};

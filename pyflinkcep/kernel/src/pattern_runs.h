@@ -8,14 +8,14 @@
 
 typedef struct {
     Kernel *kernel;
-    Live *live;    /* by state what tells runs apart */
+    Live *live;    /* by state what distinguishes runs */
     Value *known;  /* room for it */
     RunList *alive; /* by state */
-    RunTable table, fresh; /* those alive, those that the event at hand made */
+    RunTable table, fresh; /* the live ones, those that the current event made */
     RunList made;
-    Starts starts; /* without a window all runs count as of one start */
+    Starts starts; /* without a window all runs share one start */
     Weighing weighing;
-    Ended now; /* with the event at hand, or with time */
+    Ended now; /* with the current event, or with time */
 } PatternRuns;
 
 int pattern_runs_open(PatternRuns *runs, Kernel *kernel, PyObject *live);

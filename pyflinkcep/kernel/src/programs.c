@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs as Python hands them over. No mirror in Python. */
+/* Programs as passed from Python. No mirror in Python. */
 #include "values.h"
 
 static int read_operand(Value *value, PyObject *operand) {

@@ -48,7 +48,7 @@ int found_end(Found *found, bool is_match, int64_t timestamp) {
     return 0;
 }
 
-/* Forget the events of a result that was not ended. */
+/* Discard the events of an unfinished result. */
 void found_forget_open(Found *found) {
     found->events = found->size > 0 ? (Py_ssize_t)found->ends[found->size - 1] : 0;
 }
@@ -67,8 +67,8 @@ void found_free(Found *found) {
 }
 
 /*
- * Add the match that a partial match has come to by a way; `last_stage` is what one more event
- * completes it for, negative when none does.
+ * Add the match of a partial match by a way; `last_stage` is the stage of one more event that
+ * completes it, negative for none.
  */
 int matches_add(
     Matches *matches, const Partial *partial, const Path *path, int32_t last_stage,

@@ -11,7 +11,7 @@ void events_close(Events *events) {
     array_close(&events->bits);
 }
 
-/* Open the arrays of events; there are up to `most_words` words of bits for each event. */
+/* Open the arrays of events, with up to `most_words` words of bits for each event. */
 int events_open(
     Events *events, PyObject *times, PyObject *handles, PyObject *bits, Py_ssize_t most_words) {
     if (array_of(times, 8, &events->times) < 0 || array_of(handles, 8, &events->handles) < 0 ||
@@ -42,8 +42,8 @@ static Py_ssize_t process(
  * run(key, times, handles, base, bits, bounds, needed, stretch, row, most_results)
  * -> (stretch, row, key)
  *
- * Match stretch after stretch of events, each of another key, from a row on. The key of the last
- * one is given back, for its events may go on in the next chunk; others get the final watermark.
+ * Match stretches of events, each of a different key, from a row on. Return the key of the last
+ * one, since its events may continue in the next chunk; the others get the final watermark.
  */
 PyObject *kernel_run(Kernel *kernel, PyObject *args) {
     PyObject *key_or_none, *times, *handles, *bits, *bounds_array, *needed_array, *result = NULL;
@@ -67,7 +67,7 @@ PyObject *kernel_run(Kernel *kernel, PyObject *args) {
         array_of(bounds_array, 8, &bounds) < 0 || array_of(needed_array, 1, &needed) < 0)
         goto end;
     if (stretch < 0 || bounds.size < 1 || needed.size != bounds.size - 1) {
-        PyErr_SetString(PyExc_ValueError, "bounds, needed and stretch do not go together");
+        PyErr_SetString(PyExc_ValueError, "bounds, needed and stretch do not fit together");
         goto end;
     }
     const int64_t *bound = bounds.items;
@@ -115,7 +115,7 @@ typedef struct {
     int64_t first_held;
 } Stored;
 
-/* Return whether the ends that bound an item are there, and rise from 0 to at most `most`. */
+/* Return whether the ends around an item exist, and ascend from 0 to at most `most`. */
 static bool bounds_good(const Array *ends, int64_t position, int64_t most) {
     if (position >= ends->size - 1) return false;
     const int64_t *items = ends->items;
@@ -195,10 +195,10 @@ static int match_item(
 /*
  * run_page(times, handles, base, bits, positions, starts, ends,
  *          numbers, number_ends, event_ends, first_held, watermark)
- * -> (items, deadlines, lengths, counts, numbers, handles) of the keys that go on, as bytes
+ * -> (items, deadlines, lengths, counts, numbers, handles) of the keys that continue, as bytes
  *
- * Show each item's events, which may be none, to the key at its position in the page, or to a new
- * one where that is negative; then let time pass to the watermark.
+ * Process each item's events, which may be none, for the key at its position in the page, or for a
+ * new key if that is negative; then advance time to the watermark.
  */
 PyObject *kernel_run_page(Kernel *kernel, PyObject *args) {
     PyObject *times, *handles, *bits, *objects[6], *result = NULL;

@@ -3,15 +3,15 @@
  * The search for matches with the standard's meaning: depth first, in the order of preference.
  * Mirror: match_recognize/standard/plain_search.py.
  *
- * A place is a number made of an instruction's, the open rounds that have taken a row (a bit each)
- * and the row. The stack has the places of other ways, and below each of them the place of its
- * SPLIT, as ~place, which is remembered as failed when it comes up.
+ * A place encodes an instruction, the open rounds that have taken a row (a bit each) and the row.
+ * The stack has the places of untried alternatives, and below each the place of its SPLIT, as
+ * ~place, which is remembered as failed when it is popped.
  */
 #include "search.h"
 
 #include <string.h>
 
-enum { UNKNOWN = 2 }; /* in place of an answer: not asked yet */
+enum { UNKNOWN = 2 }; /* not evaluated yet */
 
 static int64_t width_of(const Search *search) { return search->end - search->begin + 1; }
 
@@ -34,7 +34,7 @@ static bool has_failed(const Search *search, int64_t place) {
     return failed_has(&search->failed, place, search->slots.now->slots);
 }
 
-/* Remember that a SPLIT has failed, with what is known at the last way. */
+/* Remember that a SPLIT has failed, with what is known at the last alternative. */
 static int remember(Search *search, int64_t place) {
     if (search->has_flags) {
         search->flags[place] = 1;
@@ -80,7 +80,7 @@ static int take(Search *search, const Command *at) {
     return 1;
 }
 
-/* Try the preferred way of a SPLIT, unless all have failed before: return 1 if so, 0 if not. */
+/* Try the preferred alternative of a SPLIT: return 1, or 0 if all have failed before. */
 static int split(Search *search, const Command *at) {
     Way *way = &search->way;
     int64_t place = place_of(search, at->number, way->mask, way->row);
@@ -93,7 +93,7 @@ static int split(Search *search, const Command *at) {
     return 1;
 }
 
-/* Do one instruction: return 1 if the way goes on, 0 if it fails. */
+/* Execute one instruction: return 1 to continue, 0 if it fails. */
 static int step(Search *search, const Command *at) {
     Way *way = &search->way;
     switch (at->op) {
@@ -122,7 +122,7 @@ static int step(Search *search, const Command *at) {
     }
 }
 
-/* Go on with another way: return 1, or 0 if there is none. */
+/* Continue with another alternative: return 1, or 0 if there is none. */
 static int go_back(Search *search) {
     Way *way = &search->way;
     int64_t width = width_of(search);
@@ -169,7 +169,7 @@ static uint64_t since(int64_t earlier, int64_t later) {
     return (uint64_t)later - (uint64_t)earlier;
 }
 
-/* Move the limit on to the first row that is too late for a match that begins with a row. */
+/* Advance the limit to the first row that is too late for a match that begins with a row. */
 static void set_limit(Search *search, int64_t start) {
     const int64_t *times = search->times.items;
     if (times == NULL) {
@@ -182,7 +182,7 @@ static void set_limit(Search *search, int64_t start) {
         search->limit++;
 }
 
-/* Whether a match that begins with a row may have rows that have not come yet. */
+/* Whether a match that begins with a row may have future rows. */
 static bool is_open(const Search *search, int64_t start) {
     const int64_t *times = search->times.items;
     if (!search->is_growing || times == NULL) return search->is_growing;
@@ -192,7 +192,7 @@ static bool is_open(const Search *search, int64_t start) {
 
 /* --- starts */
 
-/* Turn to the rows of a partition. */
+/* Select the rows of a partition. */
 int search_turn(Search *search, int64_t begin, int64_t end, bool has_first) {
     search->begin = search->limit = begin;
     search->end = end;
@@ -207,8 +207,8 @@ int search_turn(Search *search, int64_t begin, int64_t end, bool has_first) {
 }
 
 /*
- * Find the first match that begins with a row or a later one: return where it ends, or one of
- * SEARCH_*; the way has where it begins.
+ * Find the first match that begins at a row or later: return where it ends, or one of SEARCH_*; its
+ * start is in search->way.
  */
 int64_t search_next(Search *search, int64_t start, int64_t number) {
     for (; start < search->end; start++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search for matches with the standard's meaning, and what is known on its way. */
+/* The search for matches with the standard's meaning, and what it knows of the match. */
 #ifndef PYFLINKCEP_SEARCH_H
 #define PYFLINKCEP_SEARCH_H
 
@@ -8,17 +8,17 @@
 
 /* --- search_slots.c */
 
-/* What is known of the match at work, and of the ways that are left. */
+/* What is known of the current match, and of the untried alternatives. */
 typedef struct {
     Values values;
     Fields fields;
     int32_t *fields_seen; /* by slot and variable: the field that the slot takes, or SEES_NOTHING */
     bool *changes; /* by variable: whether taking a row changes a slot */
-    Program *programs; /* by variable; without instructions every row will do */
+    Program *programs; /* by variable; without instructions every row is accepted */
     Tally *now, *next; /* `next` once a row is taken, until its condition holds */
     Py_ssize_t variables, program_count;
     bool has_number; /* whether the first slot is the number of the match */
-    Value *ways; /* the slots of each way that is left, one after another */
+    Value *ways; /* the slots of all untried alternatives, concatenated */
     Py_ssize_t way_count, way_room;
 } Slots;
 
@@ -56,10 +56,10 @@ typedef struct {
     bool has_first; /* whether the first of them is the partition's first */
     int64_t limit; /* the first row that is too late */
     int64_t within, watermark;
-    bool is_growing; /* whether rows may come yet; all are after the watermark */
+    bool is_growing; /* whether more rows may arrive, all after the watermark */
     Slots slots;
     Failed failed;
-    bool has_flags; /* whether failed places are marked for good, for slots there are none */
+    bool has_flags; /* whether failed places are marked for good, since there are no slots */
     uint8_t *flags;
     Py_ssize_t flag_room;
     Array times; /* without items if there is no window */
@@ -69,7 +69,7 @@ typedef struct {
     Py_ssize_t depth, room;
     Way way;
     uint32_t steps;
-    int asked; /* the variable whose condition was asked last */
+    int asked; /* the variable whose condition was evaluated last */
 } Search;
 
 int search_turn(Search *search, int64_t begin, int64_t end, bool has_first);

@@ -6,26 +6,26 @@
 #include <stddef.h>
 #include <structmember.h>
 
-/* turn_to(begin, end, has_first): turn to the rows of a partition, the first of which is there */
+/* turn_to(begin, end, has_first): select the rows of a partition; whether its first is there */
 static PyObject *search_turn_to(Search *search, PyObject *args) {
     long long begin, end;
     int has_first;
     if (!PyArg_ParseTuple(args, "LLp", &begin, &end, &has_first)) return NULL;
     if (begin < 0 || begin > end || end > search->rows) {
-        PyErr_SetString(PyExc_ValueError, "there are no such rows");
+        PyErr_SetString(PyExc_ValueError, "rows out of range");
         return NULL;
     }
     if (search_turn(search, begin, end, has_first) < 0) return NULL;
     Py_RETURN_NONE;
 }
 
-/* find(start, number) -> where the next match begins and ends; (start, -1) if rows that have not
-   come decide, None if there is no other match */
+/* find(start, number) -> where the next match begins and ends; (start, -1) if future rows decide,
+   None if there is no other match */
 static PyObject *search_find(Search *search, PyObject *args) {
     long long start, number;
     if (!PyArg_ParseTuple(args, "LL", &start, &number)) return NULL;
     if (start < search->begin) {
-        PyErr_SetString(PyExc_ValueError, "there is no such row");
+        PyErr_SetString(PyExc_ValueError, "row out of range");
         return NULL;
     }
     int64_t end = search_next(search, start, number);
@@ -92,7 +92,7 @@ static int search_init(Search *search, PyObject *args, PyObject *keywords) {
     int has_flags, has_number, ansi;
     long long within;
     if (search->code != NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "a search is made once");
+        PyErr_SetString(PyExc_RuntimeError, "the search is already set up");
         return -1;
     }
     if (!PyArg_ParseTupleAndKeywords(

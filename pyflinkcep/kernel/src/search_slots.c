@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the standard's search knows of a match: slots as expressions/program.py has them, with two
- * differences. They are those once the row at hand is taken, and a slot may see the rows of some
- * variables, in each of them another field. Mirror: match_recognize/standard/values.py.
+ * What the standard's search knows of a match: slots as in expressions/program.py, with two
+ * differences. They include the current row, and a slot may see the rows of several variables, with
+ * another field in each. Mirror: match_recognize/standard/values.py.
  */
 #include "search.h"
 
-/* --- making them */
+/* --- construction */
 
 static int read_slot(Slots *slots, Py_ssize_t number, PyObject *spec) {
     Slot *slot = &slots->values.slots[number];
@@ -38,7 +38,7 @@ static Tally *new_tally(Py_ssize_t size) {
     return tally;
 }
 
-/* Read slots and programs; fields are read apart, for they are of rows. */
+/* Read slots and programs; fields are read separately, since they belong to rows. */
 int slots_read(Slots *slots, PyObject *specs, PyObject *programs, Py_ssize_t variables) {
     Py_ssize_t count = PyTuple_Size(specs);
     slots->variables = variables;
@@ -88,9 +88,9 @@ void slots_free(Slots *slots) {
     release_memory(slots->ways);
 }
 
-/* --- the match at work */
+/* --- the current match */
 
-/* Turn to a match without rows. */
+/* Begin with a match without rows. */
 void slots_begin(Slots *slots, int64_t number) {
     drop_all(slots->now->slots, slots->now->size);
     for (Py_ssize_t i = 0; i < slots->now->size; i++)
@@ -98,7 +98,7 @@ void slots_begin(Slots *slots, int64_t number) {
     if (slots->has_number) slots->now->slots[0] = value_int(number);
 }
 
-/* Find what is known if a row is taken; slots_settle() must follow. */
+/* Compute the slots if a row is taken; slots_settle() must follow. */
 void slots_take(Slots *slots, int32_t variable, int64_t row) {
     if (!slots->changes[variable]) return;
     const Tally *before = slots->now;
@@ -114,7 +114,7 @@ void slots_take(Slots *slots, int32_t variable, int64_t row) {
     }
 }
 
-/* Ask whether a row can be mapped to a variable, once it is taken. */
+/* Evaluate whether a row can be mapped to a variable, once it is taken. */
 ProgramAnswer slots_ask(Slots *slots, int32_t variable, int64_t row) {
     const Program *program = &slots->programs[variable];
     if (program->size == 0) return PROGRAM_TRUE;
@@ -122,7 +122,7 @@ ProgramAnswer slots_ask(Slots *slots, int32_t variable, int64_t row) {
     return program_run(&slots->values, program, known, row);
 }
 
-/* Go on with the row taken, or without it. */
+/* Continue with the row taken, or without it. */
 void slots_settle(Slots *slots, int32_t variable, bool holds) {
     if (!slots->changes[variable]) return;
     if (holds) {
@@ -133,9 +133,9 @@ void slots_settle(Slots *slots, int32_t variable, bool holds) {
     drop_all(slots->next->slots, slots->next->size);
 }
 
-/* --- the ways that are left */
+/* --- the untried alternatives */
 
-/* Keep what is known now for another way. */
+/* Push what is known now for another alternative. */
 int slots_push(Slots *slots) {
     Py_ssize_t width = slots->now->size, size = slots->way_count * width;
     if (width > 0) {
@@ -148,19 +148,19 @@ int slots_push(Slots *slots) {
     return 0;
 }
 
-/* Return what is known at the last way, NULL if there are no slots. */
+/* Return what is known at the last alternative, NULL if there are no slots. */
 Value *slots_last(const Slots *slots) {
     Py_ssize_t width = slots->now->size;
     return width > 0 ? slots->ways + (slots->way_count - 1) * width : NULL;
 }
 
-/* Know again what was kept last, and go on keeping it. */
+/* Restore what was pushed last, and leave it on the stack. */
 void slots_go_back(Slots *slots) {
     drop_all(slots->now->slots, slots->now->size);
     keep_all(slots->now->slots, slots_last(slots), slots->now->size);
 }
 
-/* Forget all that was kept. */
+/* Clear the stack. */
 void slots_forget(Slots *slots) {
     for (; slots->way_count > 0; slots->way_count--) drop_all(slots_last(slots), slots->now->size);
 }

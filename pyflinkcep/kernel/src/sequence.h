@@ -14,11 +14,11 @@ typedef struct {
     bool (*is_over)(const Sequence *sequence, const Run *run);
     /* Let runs take an event for a component: sequence_take, unless they are kept elsewhere. */
     int (*take)(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at);
-    /* Add to a run what those before carry, with the event that its state took from them. */
+    /* Add to a run what its predecessors carry, with the event that it took. */
     int (*add)(Sequence *sequence, Run *run, const Run *before, Py_ssize_t at);
     /* Add to a run what an equal one carries. */
     int (*merge)(Sequence *sequence, Run *run, const Run *equal);
-    /* Let runs be matches, with the event at hand after them if they take it still. */
+    /* Let runs be matches, followed by the current event if they still take it. */
     int (*complete)(Sequence *sequence, const Run *runs, bool takes, Py_ssize_t at);
 } Payloads;
 
@@ -32,15 +32,15 @@ struct Sequence {
     Automaton automaton;
     const Payloads *payloads;
     void *owner; /* for the payloads */
-    bool is_restless; /* whether events that the query does not name matter to runs */
-    bool is_judging; /* whether negated components look at what runs have taken */
-    Value *known; /* room for what tells runs apart */
+    bool is_restless; /* whether runs depend on events that the query does not name */
+    bool is_judging; /* whether negated components read what runs have taken */
+    Value *known; /* room for what distinguishes runs */
     Spans *passed; /* room for those of a run */
-    /* of the partition at work */
+    /* of the current partition */
     RunList *alive; /* by component */
-    RunTable table, fresh; /* those alive, those that the event at hand made */
+    RunTable table, fresh; /* the live ones, those that the current event made */
     RunList made, moved;
-    Candidates *candidates; /* by negated component, of those that look at what runs have taken */
+    Candidates *candidates; /* by negated component, of those that read what runs have taken */
 };
 
 /* sequence.c */

@@ -7,15 +7,15 @@ typedef struct {
     Py_ssize_t size, room;
 } Positions;
 
-/* What belongs to which list: `lists` by code, negative or unknown for none. */
+/* The list of each code: `lists` by code, negative or unknown for none. */
 typedef struct {
     const int32_t *lists;
-    uint8_t *belongs; /* by code whether it has a list; after the last for all other codes */
+    uint8_t *belongs; /* by code whether it has a list; the last item is for all other codes */
     uint32_t known;
     int32_t count;
 } Sorting;
 
-/* Return which of the next codes belong to a list: no branch, as few do and none can tell which. */
+/* Return which of the next codes belong to a list: without a branch, as few do, unpredictably. */
 static uint64_t belonging(const Sorting *sorting, const int32_t *codes, int count) {
     uint64_t found = 0;
     for (int i = 0; i < count; i++) {
@@ -86,7 +86,7 @@ static PyObject *split(Sorting *sorting, const Array *codes, const Array *low, c
 
 /*
  * split(codes, lists, count, low, high): the positions of events by the list that their code
- * belongs to; only of those from low to high, if these are no None.
+ * belongs to; only of those from low to high, unless these are None.
  */
 PyObject *module_split(PyObject *module, PyObject *args) {
     PyObject *given[4], *result = NULL;

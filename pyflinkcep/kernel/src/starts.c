@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events that runs began with, by number. No mirror in Python, where runs know their start. */
+/* The events that runs began with, numbered. No mirror in Python, where runs know their start. */
 #include "merged.h"
 
 const Start *starts_at(const Starts *starts, int64_t number) {
     return &starts->items[number - starts->base];
 }
 
-/* Forget the starts whose window is over, once they are most of what is held. */
+/* Discard the starts whose window is over, once they are the majority. */
 static void forget(Starts *starts) {
     Py_ssize_t gone = (Py_ssize_t)(starts->head - starts->base);
     Py_ssize_t kept = (Py_ssize_t)(starts->next - starts->head);
@@ -27,7 +27,7 @@ int starts_add(Starts *starts, int64_t time, int64_t barred) {
     return 0;
 }
 
-/* Whether it is time to let go of the runs that the window has left behind. */
+/* Whether it is time to release the runs that are out of the window. */
 bool starts_need_sweep(Starts *starts) {
     static const int64_t often = 1024;
     if (starts->head - starts->swept < often) return false;

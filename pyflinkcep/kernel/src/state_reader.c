@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-static const int64_t MOST = (int64_t)1 << 62; /* for counts, so that counting on cannot overflow */
+static const int64_t MOST = (int64_t)1 << 62; /* for counts, so that sums cannot overflow */
 
 typedef struct {
     Kernel *kernel;
@@ -19,7 +19,7 @@ typedef struct {
     Py_ssize_t version_count;
     Node **nodes;
     Py_ssize_t node_count, node_room;
-    bool damaged; /* or memory ran out: then there is an exception */
+    bool damaged; /* or memory ran out, with an exception set */
 } Reader;
 
 static int64_t next(Reader *reader) {
@@ -36,7 +36,7 @@ static int64_t bounded(Reader *reader, int64_t low, int64_t high) {
     return low;
 }
 
-/* Read how many of something follow; each takes at least `least` numbers. */
+/* Read a count of items that follow; each takes at least `least` numbers. */
 static Py_ssize_t count_of(Reader *reader, int64_t least) {
     return (Py_ssize_t)bounded(reader, 0, (reader->size - reader->at - 1) / least + 1);
 }
@@ -96,7 +96,7 @@ static int compared(const void *left, const void *right) {
     return (a->id > b->id) - (a->id < b->id);
 }
 
-/* Refuse two events of one time with the same id; in a buffer that is sorted there are none. */
+/* Refuse two events of one time with the same id; a sorted buffer has none. */
 static void check_ids(Reader *reader) {
     const Buffer *buffer = &reader->key->buffer;
     if (!buffer->unsorted || reader->damaged) return;
@@ -130,7 +130,7 @@ static void read_events(Reader *reader) {
     check_ids(reader);
 }
 
-/* Make anew a node that is in the buffer no more, with a count of memory for the caller. */
+/* Recreate a node that is no longer in the buffer, with a memory count for the caller. */
 static Node *gone_node(Reader *reader) {
     Buffer nowhere = {0};
     Entry *entry = buffer_append(&nowhere, 0, 0, 0, 0);
@@ -143,7 +143,7 @@ static Node *gone_node(Reader *reader) {
     return node;
 }
 
-/* Read a node's number, which must be below `end`; return it with a count of memory. */
+/* Read a node's index, which must be below `end`; return the node with a memory count. */
 static Node *read_node(Reader *reader, Py_ssize_t end) {
     int64_t number = bounded(reader, GONE, end);
     if (reader->damaged || number == NO_STATE) return NULL;
@@ -154,7 +154,7 @@ static void read_edges(Reader *reader) {
     for (Py_ssize_t i = 0; i < reader->node_count && !reader->damaged; i++) {
         Py_ssize_t edges = count_of(reader, 3);
         for (Py_ssize_t j = 0; j < edges && !reader->damaged; j++) {
-            Node *target = read_node(reader, i); /* an earlier one: ways have no circles */
+            Node *target = read_node(reader, i); /* an earlier one: ways have no cycles */
             int64_t locks = bounded(reader, 0, MOST);
             Version *version = read_version_number(reader);
             if (version != NULL && node_append(reader->nodes[i], locks, target, version) == NULL)
@@ -194,7 +194,7 @@ static bool has_one_start(const Kernel *kernel, const Key *key) {
     return key->partials.size > 0;
 }
 
-/* What runs have counted is not written: it follows from the events, oldest first. */
+/* The tallies of runs are not written: they follow from the events, oldest first. */
 static void count_again(Reader *reader) {
     for (Py_ssize_t i = 0; i < reader->node_count && !reader->damaged; i++) {
         Node *node = reader->nodes[i];
@@ -226,7 +226,7 @@ static void read_all(Reader *reader) {
     if (reader->at != reader->size || !has_one_start(reader->kernel, key)) reader->damaged = true;
 }
 
-/* Read what key_write wrote into a clear key; raise for numbers that no key has. */
+/* Read what key_write wrote into a clear key; raise for numbers that no key can have. */
 int key_read(
     Kernel *kernel, Key *key, const int64_t *numbers, Py_ssize_t size, int64_t first_handle,
     int64_t handle_count) {

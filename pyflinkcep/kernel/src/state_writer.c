@@ -2,7 +2,7 @@
 /* Writing a key's state as numbers. Mirror: StateWriter in operator/state_codec.py. */
 #include "kernel.h"
 
-/* Add a number; without memory that is noted, and the writer fails at its end. */
+/* Add a number; if memory runs out, the writer fails at its end. */
 void numbers_put(Numbers *numbers, int64_t number) {
     if (numbers->failed) return;
     int64_t *items = reserve(numbers->items, &numbers->room, numbers->size + 1, sizeof(int64_t));
@@ -14,7 +14,7 @@ void numbers_put(Numbers *numbers, int64_t number) {
     numbers->items[numbers->size++] = number;
 }
 
-/* --- versions by their number, found by what they are */
+/* --- versions by index, found by value */
 
 typedef struct {
     Version **table;
@@ -77,7 +77,7 @@ typedef struct {
     Py_ssize_t size, room;
 } Missing;
 
-/* Write a version as one digit after another version, which is written before it. */
+/* Write a version as a prefix version, written before it, and one digit. */
 static int write_version(Versions *versions, Version *version, Missing *missing, Numbers *numbers) {
     missing->size = 0;
     for (Version *now = version;
@@ -175,7 +175,7 @@ static void write_partials(const Partials *partials, const Versions *versions, N
     }
 }
 
-/* Write a key's state; the handles of its events go beside it. */
+/* Write a key's state, and separately the handles of its events. */
 int key_write(const Key *key, Numbers *numbers, Numbers *handles) {
     Py_ssize_t first = handles->size;
     Versions versions = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pattern as Python hands it over, and its decisions, which are fetched as events need them.
- * Mirror: nfa/steps.py, by way of bridge.py and callbacks.py.
+ * The pattern as passed from Python, and its decisions, which are fetched when events need them.
+ * Mirror: nfa/steps.py, through bridge.py and callbacks.py.
  */
 #include "tables.h"
 
@@ -97,7 +97,7 @@ static int decision_visit(Decision *decision, visitproc visit, void *arg) {
     return status ? status : decision_visit(decision->no, visit, arg);
 }
 
-/* Show the cycle collector what the tables refer to. */
+/* Visit what the tables refer to, for the cycle collector. */
 int pattern_visit(Pattern *pattern, visitproc visit, void *arg) {
     int status = 0;
     for (Py_ssize_t i = 0; i < pattern->atom_count; i++) Py_VISIT(pattern->atoms[i].function);
@@ -106,7 +106,7 @@ int pattern_visit(Pattern *pattern, visitproc visit, void *arg) {
     return status;
 }
 
-/* Forget what may refer to the kernel itself: users' functions. */
+/* Clear what may refer to the kernel itself: the user's functions. */
 void pattern_clear_functions(Pattern *pattern) {
     for (Py_ssize_t i = 0; i < pattern->atom_count; i++) Py_CLEAR(pattern->atoms[i].function);
     for (Py_ssize_t i = 0; i < pattern->state_count; i++) {
@@ -145,7 +145,7 @@ static int read_step(Decision *step, PyObject *moves) {
     return 0;
 }
 
-/* Make a decision of (atom, Ask, None) or (-1, None, moves); takes the reference to `spec`. */
+/* Make a decision from (atom, Ask, None) or (-1, None, moves); takes the reference to `spec`. */
 static Decision *decision_read(PyObject *spec) {
     if (spec == NULL) return NULL;
     Decision *decision = allocate_zeros(1, sizeof(Decision));
@@ -161,7 +161,7 @@ static Decision *decision_read(PyObject *spec) {
     return NULL;
 }
 
-/* Fetch where the decision for an event begins in a state. */
+/* Fetch the first decision for an event in a state. */
 Decision *decision_first(Pattern *pattern, PyObject *helper, int32_t number) {
     State *state = &pattern->states[number];
     if (state->first == NULL)
@@ -169,7 +169,7 @@ Decision *decision_first(Pattern *pattern, PyObject *helper, int32_t number) {
     return state->first;
 }
 
-/* Fetch what follows on an answer. */
+/* Fetch the decision that follows an answer. */
 Decision *decision_following(PyObject *helper, Decision *decision, bool holds) {
     Decision **next = holds ? &decision->yes : &decision->no;
     if (*next == NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pattern: its states, conditions and decisions, which never change while it runs. */
+/* The pattern: its states, conditions and decisions, constant while it runs. */
 #ifndef PYFLINKCEP_TABLES_H
 #define PYFLINKCEP_TABLES_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fields of events, and slots of partial matches, as expressions/program.py says. Mirror: the
+ * Fields of events, and slots of partial matches, as in expressions/program.py. Mirror: the
  * updates in expressions/codegen.py.
  */
 #include "values.h"
@@ -51,7 +51,7 @@ static Value summed(const Values *values, Value before, Value value, bool is_flo
     return over && values->ansi ? (Value){{.i = 0}, VALUE_OVERFLOWED} : value_int(sum);
 }
 
-/* Return the field's value if it is less, or greater; else the slot's. */
+/* Return the field's value if it is less, or greater; otherwise the slot's. */
 static Value extreme(int32_t function, Value before, Value value) {
     if (before.kind == VALUE_NULL) return value;
     int order = value_compare(value, before);
@@ -63,7 +63,7 @@ static Value slot_before(const Values *values, const Tally *before, Py_ssize_t s
     return before == NULL ? values_initial(values, slot) : before->slots[slot];
 }
 
-/* Return what a slot becomes that sees an event, with a reference for the caller. */
+/* Return the new value of a slot that sees an event, with a reference for the caller. */
 Value slot_after(
     const Values *values, const Slot *slot, Value old, const Tally *before, int64_t handle) {
     if (slot->function == LAST && slot->offset > 0)
@@ -88,7 +88,8 @@ Value slot_after(
     return after;
 }
 
-/* Return what a slot becomes when an event is taken for a stage, with a reference for the caller. */
+/* Return the new value of a slot when an event is taken for a stage, with a reference for the
+   caller. */
 Value tally_slot_after(
     const Values *values, const Tally *before, int32_t stage, int64_t handle, Py_ssize_t number) {
     const Slot *slot = &values->slots[number];
@@ -97,7 +98,8 @@ Value tally_slot_after(
     return sees ? slot_after(values, slot, old, before, handle) : value_keep(old);
 }
 
-/* Make the slots after an event that is taken for a stage; `before` is NULL where a match begins. */
+/* Make the slots after an event that is taken for a stage; `before` is NULL at the start of a
+   match. */
 Tally *tally_after(const Values *values, const Tally *before, int32_t stage, int64_t handle) {
     Tally *tally = allocate(sizeof(Tally) + (size_t)values->slot_count * sizeof(Value));
     if (tally == NULL) return NULL;

@@ -11,7 +11,7 @@ typedef struct {
     union {
         int64_t i;
         double f;
-        PyObject *text; /* a str; whoever holds the value holds a reference */
+        PyObject *text; /* a str; the holder of the value holds a reference */
     } as;
     uint8_t kind; /* one of VALUE_* */
 } Value;
@@ -32,7 +32,7 @@ typedef struct {
 typedef struct {
     const void *data; /* int64_t or double */
     const uint8_t *valid; /* a byte for each row, NULL when no value is null */
-    PyObject *texts; /* in place of both: a list of str and None */
+    PyObject *texts; /* instead of both: a list of str and None */
     bool is_float;
 } Field;
 
@@ -44,7 +44,7 @@ typedef struct {
     bool ansi;
 } Values;
 
-/* Some slots, those that tell partial matches apart. */
+/* Some slots, those that distinguish partial matches. */
 typedef struct {
     int32_t *slots;
     Py_ssize_t size;
@@ -127,7 +127,7 @@ enum {
 
 typedef struct {
     int32_t opcode;
-    Value operand; /* a number or a text; what a pattern of LIKE asks */
+    Value operand; /* a number or a text; the function of a LIKE pattern */
 } Instruction;
 
 typedef struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dewey numbers that share their beginnings. Mirror: sharedbuffer/dewey.py. */
+/* Dewey numbers that share their prefixes. Mirror: sharedbuffer/dewey.py. */
 #include "buffer.h"
 
 static uint64_t mixed(uint64_t code, int64_t digit) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walk along ways, one after another. Mirror: paths in compact/nodes.py. */
+/* A depth-first walk along ways. Mirror: paths in compact/nodes.py. */
 #include "ways.h"
 
 static bool is_wanted(const Walk *walk, const Ways *ways, int64_t number) {
@@ -23,7 +23,7 @@ static int put_event(Walk *walk, Py_ssize_t depth, WayEvent event) {
     return 0;
 }
 
-/* Turn to the ways to a node, with one more event after it unless `last` is NULL. */
+/* Begin with the ways to a node, followed by one more event unless `last` is NULL. */
 int walk_begin(Walk *walk, const Ways *ways, int64_t number, const WayEvent *last) {
     walk->size = 0;
     if (last != NULL && put_event(walk, 0, *last) < 0) return -1;
@@ -31,8 +31,8 @@ int walk_begin(Walk *walk, const Ways *ways, int64_t number, const WayEvent *las
 }
 
 /*
- * Go back along a branch to a first event; put what branches off aside. Return the length of the
- * way, 0 if its start is not wanted, -1 with an exception.
+ * Go back along a branch to a first event; push the other branches. Return the length of the way, 0
+ * if its start is excluded, -1 with an exception.
  */
 static Py_ssize_t go_back(Walk *walk, const Ways *ways, Branch branch) {
     int64_t number = branch.number;

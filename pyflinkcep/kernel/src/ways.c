@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways that runs came. Mirror: NodePayloads in compact/nodes.py, whose unions these heaps are. */
+/* The ways of runs. Mirror: NodePayloads in compact/nodes.py; its unions are heaps here. */
 #include "ways.h"
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -29,7 +29,7 @@ int ways_add(Ways *ways, int32_t component, int64_t at, int64_t previous, int64_
     return put(ways, way, number);
 }
 
-/* Make the ways of both one heap; those that begin before `head` are left out, unless all do. */
+/* Merge two heaps of ways; those that begin before `head` are left out, unless all do. */
 int ways_meld(Ways *ways, int64_t one, int64_t other, int64_t head, int64_t *melded) {
     *melded = one;
     if (!ways_live(ways, other, head)) return 0;
@@ -49,7 +49,7 @@ int ways_meld(Ways *ways, int64_t one, int64_t other, int64_t head, int64_t *mel
     return put(ways, root, melded);
 }
 
-/* Forget nodes made before the window, once it has passed the mark; mark those made until now. */
+/* Discard nodes made before the window once it has passed the mark; move the mark to now. */
 void ways_forget(Ways *ways, int64_t head, int64_t at) {
     if (head < ways->marked_at) return;
     Py_ssize_t gone = (Py_ssize_t)(ways->mark - ways->base);
@@ -60,7 +60,7 @@ void ways_forget(Ways *ways, int64_t head, int64_t at) {
     ways->marked_at = at;
 }
 
-/* Forget all nodes. */
+/* Discard all nodes. */
 void ways_clear(Ways *ways) {
     ways->base += ways->size;
     ways->mark = ways->base;
@@ -77,8 +77,8 @@ static void reach(const Ways *ways, uint8_t *reached, int64_t number) {
 }
 
 /*
- * Return the first position from `head` on that some way begins with, by the nodes reached at
- * first, to which those below are added; INT64_MAX if there is none.
+ * Return the first position from `head` on that some way begins with, searching from the `reached`
+ * nodes, to which those below are added; INT64_MAX if there is none.
  */
 int64_t ways_earliest(const Ways *ways, uint8_t *reached, int64_t head) {
     int64_t earliest = INT64_MAX;

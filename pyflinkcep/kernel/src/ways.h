@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways that runs of a SEQ query came, shared; and the walk that lists them. */
+/* The shared ways of the runs of a SEQ query, and the walk that lists them. */
 #ifndef PYFLINKCEP_WAYS_H
 #define PYFLINKCEP_WAYS_H
 
@@ -8,20 +8,20 @@
 enum { NO_WAY = -1 };
 
 /*
- * The ways to an event after those to an earlier one, or any of some other ways: a heap whose root
- * has the latest start. Whoever walks such a heap leaves it where starts are out of the window, so
- * that each node that is visited has a way. Heaps are leftist, and never change: two become one by
- * copies of the nodes on their short sides, as many as the logarithms of their sizes.
+ * The ways to an event by way of an earlier one, or a union of ways: a heap whose root has the
+ * latest start. A walk leaves a heap at starts out of the window, so that each node visited has a
+ * way. Heaps are leftist and immutable: a merge copies the nodes on their short sides, as many as
+ * the logarithms of their sizes.
  */
 typedef struct {
-    int64_t previous; /* NO_WAY where a match begins */
+    int64_t previous; /* NO_WAY at the start of a match */
     int64_t one, other; /* the heaps below, NO_WAY for none; `other` is the one of less rank */
     int64_t latest, earliest; /* positions of the first events of all these ways */
     int64_t at; /* the position of the event */
     int32_t component, rank;
 } Way;
 
-/* Nodes by number; those made before the window are forgotten, so that numbers begin at `base`. */
+/* Nodes by number; those made before the window are discarded, so that numbers begin at `base`. */
 typedef struct {
     Way *items;
     Py_ssize_t size, room;
@@ -33,7 +33,7 @@ static inline const Way *way_at(const Ways *ways, int64_t number) {
     return &ways->items[number - ways->base];
 }
 
-/* Whether some way still begins in the window, which begins at `head`. */
+/* Whether some way begins in the window, that is at `head` or later. */
 static inline bool ways_live(const Ways *ways, int64_t number, int64_t head) {
     return number >= ways->base && way_at(ways, number)->latest >= head;
 }
@@ -54,14 +54,14 @@ typedef struct {
 
 typedef struct {
     int64_t number;
-    Py_ssize_t depth; /* how many events come after its */
+    Py_ssize_t depth; /* how many events follow its event */
 } Branch;
 
-/* A walk along all ways to some nodes that begin at `head` or later, and before `until`. */
+/* A walk along all ways to some nodes that begin from `head` up to, not including, `until`. */
 typedef struct {
     Branch *branches; /* where it still has to go */
     Py_ssize_t size, room;
-    WayEvent *events; /* of the way at hand, the last one first */
+    WayEvent *events; /* of the current way, the last one first */
     Py_ssize_t event_room;
     int64_t head, until;
 } Walk;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What runs carry: their number, and what they weigh, by the event that they began with. Mirror:
- * compact/counting.py; evaluation/sums.py makes weights of values.
+ * What runs carry: their number and weight, by the event that they began with. Mirror:
+ * compact/counting.py; evaluation/sums.py turns values into weights.
  */
 #include "merged.h"
 
-/* Return what an event weighs that is taken for a component or stage. */
+/* Return the weight of an event that is taken for a component or stage. */
 uint64_t weight_of(const Weighing *weighing, int32_t what, int64_t handle) {
     return weighing->weights != NULL && what == weighing->what ? weighing->weights[handle] : 0;
 }
 
-/* Add to a run those of another that have taken an event, without those begun before `since`. */
+/* Add to a run those of another after taking an event, without those begun before `since`. */
 int run_add(const Weighing *weighing, Run *run, const Run *other, int64_t since, uint64_t weight) {
     if (counts_add(&run->counts, &other->counts, since) < 0) return -1;
     if (weighing->weights == NULL) return 0;
@@ -22,7 +22,7 @@ int run_add(const Weighing *weighing, Run *run, const Run *other, int64_t since,
     return counts_add_times(&run->weights, &other->counts, since, weight);
 }
 
-/* Add what is known of the weights of matches, `count` of which have taken an event at their end. */
+/* Add the weights of matches, `count` of which have taken an event at their end. */
 static int end_weight(
     const Weighing *weighing, const Run *run, int64_t since, int64_t until, const Total *count,
     uint64_t weight, Total *total) {
@@ -36,7 +36,7 @@ static int end_weight(
 }
 
 /*
- * Let runs end that began from `since` up to, not including, `until`, with an event of some weight.
+ * End runs that began from `since` up to, not including, `until`, with an event of some weight.
  */
 int run_end(
     const Weighing *weighing, const Run *run, int64_t since, int64_t until, uint64_t weight,

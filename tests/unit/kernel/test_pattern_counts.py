@@ -357,13 +357,13 @@ def test_arguments_that_do_not_go_together() -> None:
     times, bounds = np.zeros(2, np.int64), np.asarray([0, 2])
     live = tuple(() for _ in nfa.tables)
     none = (None, -1, False)
-    with pytest.raises(ValueError, match="weights as many"):
+    with pytest.raises(ValueError, match="as many weights"):
         count(live, times, times, bounds, 0, None, 0, np.zeros(1, np.uint64), 0, False)
     with pytest.raises(ValueError, match="within the arrays"):
         count(live, times, times, np.asarray([0, 3]), 0, None, 0, *none)
     with pytest.raises(ValueError, match="for each state"):
         count((), times, times, bounds, 0, None, 0, *none)
-    with pytest.raises(ValueError, match="slots that there are"):
+    with pytest.raises(ValueError, match="known slots"):
         count(tuple((0,) for _ in nfa.tables), times, times, bounds, 0, None, 0, *none)
     looks_back: Any = Pattern.begin("a").where(lambda event, ctx: True)
     with pytest.raises(CepError, match="a function of the event and the partial match"):
