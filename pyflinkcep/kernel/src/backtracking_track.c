@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is asked of the events of a partition alone, beforehand. Mirror: Track.of in nfab/track.py,
- * and the table of next begins in backtracking/search.py.
+ * The conditions on single events of a partition, evaluated beforehand. Mirror: Track.of in
+ * nfab/track.py, and the table of next begins in backtracking/search.py.
  */
 #include "backtracking.h"
 
@@ -71,7 +71,7 @@ static int make_room(Track *track, const Automaton *automaton) {
     return reserve_bits(&track->absents, &track->absents_room, size);
 }
 
-/* Turn to the events that the automaton has been opened for. */
+/* Begin with the events that the automaton has been opened for. */
 int track_turn(Track *track, Automaton *automaton) {
     static const Py_ssize_t often = 1 << 16;
     if (make_room(track, automaton) < 0) return -1;

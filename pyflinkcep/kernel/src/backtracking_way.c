@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events of the run at work, what is known after each of them, and what negated components
+ * The events of the current run, what is known after each of them, and what negated components
  * forbid. Mirror: nfab/runs.py, with negation in nfab/track.py.
  */
 #include "backtracking.h"
@@ -15,7 +15,7 @@ static Tally *tally_after_event(const Backtracker *backtracker, Py_ssize_t depth
     return (Tally *)(backtracker->tallies + (size_t)depth * tally_width(backtracker));
 }
 
-/* Return what is known of the run at work; NULL if nothing is. */
+/* Return what is known of the current run; NULL if nothing is. */
 const Tally *way_tally(const Backtracker *backtracker) {
     bool is_known = backtracker->depth > 0 && backtracker->automaton.values.slot_count > 0;
     return is_known ? tally_after_event(backtracker, backtracker->depth - 1) : NULL;
@@ -46,7 +46,7 @@ static int know_more(Backtracker *backtracker, int32_t component, int64_t handle
     return 0;
 }
 
-/* Let the run at work take an event for a component. */
+/* Let the current run take an event for a component. */
 int way_take(Backtracker *backtracker, int32_t component, int64_t at) {
     Py_ssize_t depth = backtracker->depth;
     Taken *way = reserve(backtracker->way, &backtracker->way_room, depth + 1, sizeof(Taken));
@@ -65,7 +65,7 @@ static int64_t last_event(const Backtracker *backtracker) {
 
 /* --- negation */
 
-/* Return the first event that is in the window of another. */
+/* Return the first event in the window of another. */
 static int64_t first_in_window(const Backtracker *backtracker, int64_t last) {
     const Automaton *automaton = &backtracker->automaton;
     const int64_t *times = automaton->stream.times;
@@ -95,8 +95,8 @@ static bool forbids(Backtracker *backtracker, Py_ssize_t number, int64_t low, in
 }
 
 /*
- * Whether a negated component forbids the run at work, of those about which the beginning of a
- * component decides; those at an end, and others that need all of a match, come after the last.
+ * Whether a negated component decided by the beginning of a component forbids the current run;
+ * those at an end, and others that need the whole match, come after the last component.
  */
 bool way_is_forbidden(Backtracker *backtracker, int32_t component) {
     const Automaton *automaton = &backtracker->automaton;
@@ -123,7 +123,7 @@ bool way_is_forbidden(Backtracker *backtracker, int32_t component) {
 
 /* --- matches */
 
-/* Whether the run at work, which has just taken an event, is a match. */
+/* Whether the current run, which has just taken an event, is a match. */
 bool way_completes(Backtracker *backtracker) {
     const Automaton *automaton = &backtracker->automaton;
     int32_t count = (int32_t)automaton->component_count;
@@ -133,7 +133,7 @@ bool way_completes(Backtracker *backtracker) {
            !way_is_forbidden(backtracker, count);
 }
 
-/* Add the way of the run at work to the matches. */
+/* Add the way of the current run to the matches. */
 int way_found(Backtracker *backtracker) {
     Listed *found = &backtracker->found;
     if (listed_reserve(found, backtracker->depth) < 0) return -1;
@@ -147,7 +147,7 @@ int way_found(Backtracker *backtracker) {
 
 /* --- configurations */
 
-/* Return what is known of the candidates of a negated component that is not decided yet. */
+/* Return what is known of the candidates of an undecided negated component. */
 static Value candidates_known(
     const Backtracker *backtracker, Py_ssize_t number, int32_t component, int64_t at) {
     const Negative *negative = &backtracker->automaton.negatives[number];
@@ -167,7 +167,8 @@ static Value candidates_known(
     return value_int(component == negative->gap - 1 ? first : first << 32 | end);
 }
 
-/* Find what tells the run at work, in a mode before an event, from others that go on differently. */
+/* Find what distinguishes the current run, in a mode before an event, from runs that continue
+   otherwise. */
 static void find_known(
     const Backtracker *backtracker, int32_t component, int32_t mode, int64_t at) {
     const Automaton *automaton = &backtracker->automaton;
@@ -181,8 +182,8 @@ static void find_known(
 }
 
 /*
- * Return 1 if what the run at work comes to has been tried, 0 if not; then it has been from now on,
- * if anything may come to it again.
+ * Return 1 if the current run's configuration has been tried. Otherwise return 0, and remember it
+ * if it may recur.
  */
 int way_was_tried(Backtracker *backtracker, int32_t component, int32_t mode, int64_t at) {
     const Automaton *automaton = &backtracker->automaton;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runs of a SEQ query as numbers of runs, for each event that they began with one. Mirror:
+ * The runs of a SEQ query as counts, one for each event that they began with. Mirror:
  * nfab/merged.py with the counts of compact/counting.py.
  */
 #include "counter.h"
@@ -74,7 +74,7 @@ static int64_t awaited(const Counter *counter) {
     return components;
 }
 
-/* Show an event to all runs; `now` is then the number of matches that end with it. */
+/* Process an event; `now` is then the number of matches that end with it. */
 int counter_event(Counter *counter, Py_ssize_t at) {
     Automaton *automaton = &counter->sequence.automaton;
     int64_t time = automaton->stream.times[at];
@@ -95,7 +95,7 @@ int counter_event(Counter *counter, Py_ssize_t at) {
 
 /* --- a partition */
 
-/* Find for each event the next one that may not come after a match. */
+/* Find for each event the next one that must not follow a match. */
 static int find_barred_after(Counter *counter) {
     const Automaton *automaton = &counter->sequence.automaton;
     const Stream *stream = &automaton->stream;
@@ -122,7 +122,7 @@ int counter_begin(Counter *counter) {
     return counter->sequence.automaton.waits_for_end ? find_barred_after(counter) : 0;
 }
 
-/* Forget all runs. */
+/* Discard all runs. */
 void counter_end(Counter *counter) {
     Py_ssize_t count = counter->sequence.automaton.component_count;
     for (Py_ssize_t c = 0; c < count && counter->rising != NULL; c++)

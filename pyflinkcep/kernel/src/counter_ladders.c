@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A loop whose events rise, and whose runs nothing else tells apart: one inequality decides about
- * all of them at once. Mirror: nfab/merged.py.
+ * A loop whose events rise, and whose runs nothing else distinguishes: one inequality decides all
+ * of them at once. Mirror: nfab/merged.py.
  */
 #include "counter.h"
 
@@ -22,11 +22,11 @@ static bool may_be_taken(const Counter *counter, Py_ssize_t component, Py_ssize_
            1;
 }
 
-/* Give places to the event at hand and others to come. */
+/* Give places to the current event and to future ones. */
 static int look_ahead(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
     Ladder *ladder = &counter->rising[component].ladder;
     Py_ssize_t most = ladder_alive(ladder, counter->starts.head), count = 0;
-    if (most < AHEAD) most = AHEAD; /* or as many as there are, so that making room costs little */
+    if (most < AHEAD) most = AHEAD; /* or as many as there are, so that growth is amortized */
     int32_t *coming = allocate_zeros(most, sizeof(int32_t));
     if (coming == NULL) return -1;
     for (; at < counter->sequence.automaton.stream.size && count < most; at++) {

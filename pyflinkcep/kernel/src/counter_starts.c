@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events that matches begin with, by number, and which of them may end one. Mirror: nfab/runs.py. */
+/* The starts of matches, numbered, and which of them may end at an event. Mirror: nfab/runs.py. */
 #include "counter.h"
 
 static bool counts_starts(const Counter *counter) {
     return counter->sequence.automaton.window >= 0 || counter->sequence.automaton.minds_position;
 }
 
-/* Number the start that an event is; equal times have one number where only time matters. */
+/* Number an event as a start; equal times share a number if only time matters. */
 int counter_number_start(Counter *counter, int64_t time, int64_t *start) {
     Starts *starts = &counter->starts;
     *start = 0;
@@ -23,7 +23,7 @@ static bool is_barred(const Start *start, int64_t least) {
     return start->barred >= least && start->barred != INT64_MIN;
 }
 
-/* Return the start from which on a negated event at an end forbids a match that ends here. */
+/* Return the first start whose matches, ending here, a negated event at an end forbids. */
 int64_t counter_first_forbidden(const Counter *counter, Py_ssize_t at) {
     const Automaton *automaton = &counter->sequence.automaton;
     const Starts *starts = &counter->starts;

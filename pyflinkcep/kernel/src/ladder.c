@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs that are told apart by one value, in its order. Mirror: the runs of nfab/merged.py, where
+ * Runs distinguished by one value, in its order. Mirror: the runs of nfab/merged.py, where
  * such a run is looked at for each event.
  */
 #include "ladder.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Return the first place whose rank is at least a rank. */
+/* Return the first place of at least some rank. */
 static Py_ssize_t place_of(const Ladder *ladder, int32_t rank) {
     Py_ssize_t low = 0, high = ladder->size;
     while (low < high) {
@@ -36,7 +36,7 @@ int ladder_sum_below(
     return 0;
 }
 
-/* Add runs whose last event has a rank that has a place; negative for no value. */
+/* Add runs whose last event has a rank with a place; negative for no value. */
 int ladder_put(Ladder *ladder, int32_t rank, const Counts *runs, int64_t since) {
     if (counts_add(&ladder->whole, runs, since) < 0) return -1;
     if (rank < 0) return 0;
@@ -65,7 +65,7 @@ static void free_places(Ladder *ladder) {
     ladder->size = 0;
 }
 
-/* Fill a ladder's tree from what its places have. */
+/* Build a ladder's tree from its places. */
 static int add_up(Ladder *ladder, int64_t since) {
     for (Py_ssize_t node = 1; node <= ladder->size; node++) {
         if (counts_add(&ladder->tree[node], &ladder->own[node - 1], since) < 0) return -1;
@@ -81,14 +81,14 @@ static bool is_alive(const Counts *runs, int64_t since) {
     return runs->size > 0 && counts_end(runs) > since;
 }
 
-/* Return how many places have runs that the window has not left behind. */
+/* Return how many places have runs within the window. */
 Py_ssize_t ladder_alive(const Ladder *ladder, int64_t since) {
     Py_ssize_t alive = 0;
     for (Py_ssize_t i = 0; i < ladder->size; i++) alive += is_alive(&ladder->own[i], since);
     return alive;
 }
 
-/* Return the ranks of runs that go on and of events to come, sorted, each once. */
+/* Return the distinct ranks of live runs and future events, sorted. */
 static int32_t *ranks_wanted(
     const Ladder *ladder, const int32_t *coming, Py_ssize_t count, int64_t since,
     Py_ssize_t *size) {
@@ -105,7 +105,7 @@ static int32_t *ranks_wanted(
     return ranks;
 }
 
-/* Give places to ranks to come, and take those of runs away that the window has left behind. */
+/* Give places to future ranks, and remove those of runs out of the window. */
 int ladder_make_room(Ladder *ladder, const int32_t *coming, Py_ssize_t count, int64_t since) {
     Ladder wider = {0};
     wider.ranks = ranks_wanted(ladder, coming, count, since, &wider.size);

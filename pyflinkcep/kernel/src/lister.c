@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runs of a SEQ query with the ways they came, and the matches that these are. Mirror:
+ * The runs of a SEQ query with their ways, and their matches. Mirror:
  * nfab/merged.py with the nodes of compact/nodes.py.
  */
 #include "lister.h"
@@ -47,7 +47,7 @@ static void move_window(Lister *lister, int64_t at) {
         while (times[lister->head] < oldest) lister->head++;
 }
 
-/* Let go of what is out of the window. */
+/* Release what is out of the window. */
 static void pass_time(Lister *lister, int64_t at) {
     static const int64_t often = 1024;
     move_window(lister, at);
@@ -61,7 +61,7 @@ static void pass_time(Lister *lister, int64_t at) {
         ways_forget(&lister->ways, lister->head, at);
 }
 
-/* Show an event to all runs, and find those that it completes. */
+/* Process an event, and find the runs that it completes. */
 static int show(Lister *lister, int64_t at) {
     Sequence *sequence = &lister->sequence;
     lister->ended_size = 0;
@@ -81,7 +81,7 @@ static int show(Lister *lister, int64_t at) {
 /* --- partitions */
 
 /*
- * Return the position that the first run alive began with, after the last event; INT64_MAX if there
+ * Return the position at which the first live run began, after the last event; INT64_MAX if there
  * is none, -1 with an exception.
  */
 static int64_t earliest_start(Lister *lister) {
@@ -100,7 +100,7 @@ static int64_t earliest_start(Lister *lister) {
     return earliest;
 }
 
-/* Keep in mind what the first run alive began with. */
+/* Record where the first live run began. */
 static int note_begun(Lister *lister) {
     int64_t earliest = earliest_start(lister);
     if (earliest < 0) return -1;
@@ -114,7 +114,7 @@ static int note_begun(Lister *lister) {
     return 0;
 }
 
-/* Turn to the next partition: return 1, 0 if there is none, -1 with an exception. */
+/* Open the next partition: return 1, 0 if there is none, -1 with an exception. */
 static int next_partition(Lister *lister) {
     const int64_t *bounds = lister->bounds.items;
     if (lister->is_open && lister->wants_begun && note_begun(lister) < 0) return -1;
@@ -129,7 +129,7 @@ static int next_partition(Lister *lister) {
 
 /* --- matches */
 
-/* Turn to the ways of the last of the runs that the event at hand completes. */
+/* Begin with the ways of the last run that the current event completes. */
 static int walk_ended(Lister *lister, Py_ssize_t *length) {
     Completed ended = lister->ended[--lister->ended_size];
     Py_ssize_t last = lister->sequence.automaton.component_count - 1;
@@ -143,7 +143,7 @@ static int walk_ended(Lister *lister, Py_ssize_t *length) {
 }
 
 /*
- * Find the next match, whose events are then those of the walk, the last one first. Return 1 and
+ * Find the next match; its events are then in the walk, the last one first. Return 1 and
  * its length, 0 at the end of the last partition, -1 with an exception.
  */
 int lister_next(Lister *lister, Py_ssize_t *length) {
@@ -170,7 +170,7 @@ int lister_begin(Lister *lister) {
     return lister_find_barred(lister);
 }
 
-/* Forget the partitions. */
+/* Discard the partitions. */
 void lister_end(Lister *lister) {
     sequence_clear(&lister->sequence);
     ways_free(&lister->ways);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs, by state and by what they go on with. Mirror: Runs.key in nfab/runs.py. */
+/* Merged runs, by state and by what distinguishes them. Mirror: Runs.key in nfab/runs.py. */
 #include "merged.h"
 
 #include <math.h>
 #include <string.h>
 
-/* --- what tells runs apart */
+/* --- what distinguishes runs */
 
 static uint64_t mixed(uint64_t hash, uint64_t word) {
     hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
@@ -46,7 +46,7 @@ static bool spans_equal(const Spans *one, const Spans *other) {
     return true;
 }
 
-/* Find the place of a run by its state and the values that it goes on with. */
+/* Find the place of a run by its state and the values that distinguish it. */
 void run_identify(Run *run, const Value *known, Py_ssize_t size) {
     uint64_t state = (uint64_t)run->state << 8 | (uint64_t)run->mode << 1 | run->is_marked;
     run->hash = mixed(0x51ED27 ^ (uint64_t)run->previous, state);
@@ -54,7 +54,7 @@ void run_identify(Run *run, const Value *known, Py_ssize_t size) {
     for (Py_ssize_t i = 0; i < size; i++) run->hash = value_hash(run->hash, known[i]);
 }
 
-/* The same by the values that it has; they are given in `known`. */
+/* The same by the values in `known`. */
 void run_recognize(Run *run, const Live *live, Value *known) {
     for (Py_ssize_t i = 0; i < live->size; i++) known[i] = run->tally->slots[live->slots[i]];
     run_identify(run, known, live->size);
@@ -133,7 +133,7 @@ int list_put(RunList *list, Run *run) {
     return 0;
 }
 
-/* Take a run out; the last one takes its place. */
+/* Remove a run; the last one takes its place. */
 void list_remove(RunList *list, Run *run) {
     Run *last = list->items[--list->size];
     list->items[run->place] = last;

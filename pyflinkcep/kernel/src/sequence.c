@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The runs of a SEQ query over the events of a partition. Mirror: nfab/merged.py, runs.py and
- * track.py. The runs of one state that agree in what conditions still read are one, whatever
+ * track.py. The runs of one state that agree in what conditions still read are merged, whatever
  * events they began with.
  */
 #include "sequence.h"
@@ -21,7 +21,7 @@ static int keep_spans(Run *run, const Spans *spans) {
     return 0;
 }
 
-/* Return the run that those with a tally become when they take an event for a component. */
+/* Return what runs with a tally become when they take an event for a component. */
 static Run *fresh_run(Sequence *sequence, const Tally *before, int32_t component, int64_t handle) {
     const Values *values = &sequence->automaton.values;
     bool loops = sequence->automaton.components[component].loops;
@@ -65,7 +65,7 @@ int sequence_take(Sequence *sequence, const Run *runs, int32_t component, Py_ssi
 
 /* --- an event */
 
-/* Whether runs must be shown an event. */
+/* Whether runs must process an event. */
 bool sequence_concerns(const Sequence *sequence, Py_ssize_t at) {
     const Stream *stream = &sequence->automaton.stream;
     int32_t code = stream->codes[at];
@@ -74,7 +74,7 @@ bool sequence_concerns(const Sequence *sequence, Py_ssize_t at) {
            (stream->begins[code] | stream->takes[code] | stream->absents[code]) != 0;
 }
 
-/* Return a bit for each component that an event may begin: the first, and those runs wait for. */
+/* Return a bit for each component that an event may begin: the first, and those that runs await. */
 int64_t sequence_awaited(const Sequence *sequence) {
     int64_t components = 1;
     for (Py_ssize_t c = 1; c < sequence->automaton.component_count; c++)
@@ -87,7 +87,7 @@ static void drop(Sequence *sequence, Run *run) {
     list_remove(&sequence->alive[run->state], run);
 }
 
-/* Show an event to a run; return -1 with an exception. */
+/* Process an event for a run; return -1 with an exception. */
 static int advance(Sequence *sequence, Run *run, Py_ssize_t at) {
     if (sequence->payloads->is_over(sequence, run)) {
         drop(sequence, run);
@@ -112,7 +112,7 @@ static int advance(Sequence *sequence, Run *run, Py_ssize_t at) {
     return failed ? -1 : 0;
 }
 
-/* Show the runs alive an event of which is known what is asked of it alone. */
+/* Process an event for the live runs; its conditions on the event alone are known. */
 int sequence_advance(Sequence *sequence, Py_ssize_t at) {
     for (Py_ssize_t c = 0; c < sequence->automaton.component_count; c++) {
         RunList *runs = &sequence->alive[c];
@@ -123,7 +123,7 @@ int sequence_advance(Sequence *sequence, Py_ssize_t at) {
     return 0;
 }
 
-/* Add a run to those alive, or to the one that it is equal to; it is given away. */
+/* Add a run to the live ones, or merge it into its equal; takes over the run. */
 static int put(Sequence *sequence, Run *run) {
     const Live *live = live_of(sequence, run);
     run_recognize(run, live, sequence->known);
@@ -143,7 +143,7 @@ static int put(Sequence *sequence, Run *run) {
     return status;
 }
 
-/* Let a run that an event made complete, and go on; it is given away. */
+/* Complete and continue a run that an event made; takes over the run. */
 static int settle(Sequence *sequence, Run *run, Py_ssize_t at) {
     const Automaton *automaton = &sequence->automaton;
     Py_ssize_t last = automaton->component_count - 1;
@@ -156,7 +156,7 @@ static int settle(Sequence *sequence, Run *run, Py_ssize_t at) {
     return status;
 }
 
-/* Let the runs that an event made complete, and go on. */
+/* Complete and continue the runs that an event made. */
 int sequence_settle(Sequence *sequence, Py_ssize_t at) {
     RunList *made = &sequence->made, *moved = &sequence->moved;
     for (Py_ssize_t i = 0; i < made->size; i++) table_remove(&sequence->fresh, made->items[i]);
@@ -167,7 +167,7 @@ int sequence_settle(Sequence *sequence, Py_ssize_t at) {
     return 0;
 }
 
-/* Let go of the runs that the window has left behind. */
+/* Release the runs that are out of the window. */
 void sequence_sweep(Sequence *sequence) {
     for (Py_ssize_t c = 0; c < sequence->automaton.component_count; c++) {
         RunList *runs = &sequence->alive[c];
@@ -180,7 +180,7 @@ void sequence_sweep(Sequence *sequence) {
     }
 }
 
-/* Let go of all runs, before another partition. */
+/* Release all runs, before another partition. */
 void sequence_restart(Sequence *sequence) {
     for (Py_ssize_t c = 0; c < sequence->automaton.component_count; c++) {
         RunList *runs = &sequence->alive[c];
@@ -215,7 +215,7 @@ int sequence_read(Sequence *sequence, PyObject *args, const Payloads *payloads, 
                : -1;
 }
 
-/* Forget all runs. */
+/* Discard all runs. */
 void sequence_clear(Sequence *sequence) {
     Py_ssize_t count = sequence->automaton.component_count;
     for (Py_ssize_t c = 0; c < count && sequence->alive != NULL; c++)

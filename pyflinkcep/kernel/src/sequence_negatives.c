@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Negated components between others that look at what a run has taken, or will take. Mirror: `gaps`
+ * Negated components between others that read what a run has taken, or will take. Mirror: `gaps`
  * and `pending` in nfab/runs.py.
  */
 #include "sequence.h"
@@ -16,7 +16,7 @@ static int add_candidate(Candidates *candidates, int64_t at) {
     return 0;
 }
 
-/* Find the events that pass what is asked of them alone. */
+/* Find the events that pass the conditions on them alone. */
 int sequence_find_candidates(Sequence *sequence) {
     const Automaton *automaton = &sequence->automaton;
     if (!sequence->is_judging) return 0;
@@ -56,7 +56,7 @@ int64_t sequence_candidates_to(const Sequence *sequence, int32_t negative, int64
     return low;
 }
 
-/* Whether one of some candidates forbids runs to go on. */
+/* Whether one of some candidates forbids runs to continue. */
 static bool is_struck(const Sequence *sequence, Span span, const Tally *tally) {
     const Automaton *automaton = &sequence->automaton;
     const Candidates *candidates = &sequence->candidates[span.negative];
@@ -68,7 +68,7 @@ static bool is_struck(const Sequence *sequence, Span span, const Tally *tally) {
     return false;
 }
 
-/* Whether negated components, of which only the whole match knows enough, forbid it. */
+/* Whether negated components that only the whole match can decide forbid it. */
 bool sequence_is_forbidden(const Sequence *sequence, const Run *run) {
     for (Py_ssize_t i = 0; run->spans != NULL && i < run->spans->size; i++)
         if (is_struck(sequence, run->spans->items[i], run->tally)) return true;
@@ -77,7 +77,7 @@ bool sequence_is_forbidden(const Sequence *sequence, const Run *run) {
 
 /* --- runs */
 
-/* Begin anew with the gap after a component. */
+/* Reset for the gap after a component. */
 static void open_gap(Sequence *sequence, int32_t component, int64_t at) {
     Spans *passed = sequence->passed;
     const Automaton *automaton = &sequence->automaton;
@@ -90,7 +90,7 @@ static void open_gap(Sequence *sequence, int32_t component, int64_t at) {
     }
 }
 
-/* Decide about what is known enough of with the next component; return whether runs may begin it. */
+/* Decide what the next component makes decidable; return whether runs may begin it. */
 static bool decide(
     Sequence *sequence, const Spans *spans, int32_t component, int64_t at, const Tally *tally) {
     Spans *passed = sequence->passed;
