@@ -136,7 +136,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "condition of a wrong type": (
         lambda df: on(df, a_then_b(b=F.col("price") + 1)),
         "expected boolean, got double",
-        "compare it with something",
+        "compare it with a value",
     ),
     "aggregate condition": (
         lambda df: on(df, a_then_b("any_value(name) > 'a'")),
@@ -171,7 +171,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "number over a stage": (
         lambda df: on(df, a_then_b(b="avg(a.price)")),
         "stage 'b': the condition 'avg(a.price)': expected boolean, got double",
-        "compare it with something",
+        "compare it with a value",
     ),
     "condition of many rows": (
         lambda df: on(df, a_then_b("explode(array(true))")),

@@ -245,7 +245,7 @@ def test_what_streams_drop_and_why_not(spark: SparkSession, capsys: Any) -> None
         "in Python, once the watermark has seen them; late ones are counted",
     ]
     assert dropped(stream.sideOutputLateData(OutputTag("late"))) == [
-        "no event: sideOutputLateData() gives late events whole, whatever they are"
+        "no event: sideOutputLateData() returns every late event in full"
     ]
     assert dropped(stream.inProcessingTime()) == [
         "no event: in processing time the arrival of any event may end a window"

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver: everything about a job that is known before it runs."""
+"""The driver's part of a job: everything decided before it runs."""

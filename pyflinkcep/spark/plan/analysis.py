@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asking Spark what expressions of conditions give, and saying which one is wrong."""
+"""Asks Spark for the types of conditions' expressions, and names the one that is wrong."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["analysed", "first_line", "where"]
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error of Spark's, which may come after empty ones."""
+    """Return the first nonempty line of a Spark error."""
     return next((line for line in str(error).splitlines() if line), type(error).__name__)
 
 
 def where(nfa: NFA, atom: Atom) -> str:
-    """Return where a condition is, for errors."""
+    """Return where a condition stands, for errors."""
     return f"pattern {nfa.description}, stage {atom.stage!r}"
 
 
@@ -45,9 +45,9 @@ def analysed(
     Raises
     ------
     InputError
-        When an expression cannot be evaluated; names its condition.
+        If an expression cannot be evaluated; the message names its condition.
     """
-    # Beside events, so that none aggregates; each in a struct, so that it is one value.
+    # Next to the events, so that none aggregates; each in a struct, so that it is one value.
     structs = [F.struct(column) for _, column in asked]
     try:
         fields = dataframe.select("*", *structs).schema.fields[len(dataframe.columns) :]

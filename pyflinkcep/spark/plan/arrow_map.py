@@ -33,12 +33,12 @@ def map_in_arrow(
     schema : StructType
         The schema of the result.
     name : str
-        What the plan, and so Spark's UI, calls the function.
+        The function's name in the plan and in Spark's UI.
 
     Notes
     -----
-    PySpark 4.3 looks each column up by a name that it takes for a path, so that a column named
-    ``a.b`` is not found. Such columns travel under another name.
+    PySpark 4.3 looks each column up by name as if it were a path, so a column named ``a.b`` is not
+    found. Such columns travel under another name.
     """
     names = dataframe.columns
     safe = [

@@ -30,7 +30,7 @@ def run_batch(job: Job, consumer: Consumer) -> DataFrame:
     job : Job
         The job.
     consumer : Consumer
-        What becomes of the matches.
+        Turns matches into rows.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def run_batch(job: Job, consumer: Consumer) -> DataFrame:
 
 def run_lists(job: Job, consumer: Consumer) -> DataFrame:
     """
-    Run a job on a bounded DataFrame by ordered lists of events; see :func:`run_batch`.
+    Run a job on a bounded DataFrame by ordered event lists; see :func:`run_batch`.
 
     Without a key, but with a window, time is cut into slices, so that all cores work.
     """
@@ -58,7 +58,7 @@ def run_lists(job: Job, consumer: Consumer) -> DataFrame:
 
 
 def slice_ms(job: Job) -> int | None:
-    """Return how long the slices of time are for lists, in milliseconds; None if there are none."""
+    """Return the length of the time slices for lists, in milliseconds; None without slices."""
     if job.source.keys or job.nfa.window_time <= 0:
         return None
     return slice_length(job.nfa.window_time)

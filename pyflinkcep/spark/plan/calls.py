@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How ``select`` and ``flatSelect`` may be called."""
+"""The call forms of ``select`` and ``flatSelect``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 Schema = str | StructType
-"""The schema of rows, as PySpark's ``applyInPandas`` takes it."""
+"""The schema of rows, as for PySpark's ``applyInPandas``."""
 
 RowMatch = dict[str, list[Row]]
 """A match as functions get it: stages in pattern order, events in arrival order."""
@@ -59,9 +59,9 @@ class SelectCall:
     tag : OutputTag or None
         The side output for timeouts.
     timeout : PatternTimeoutFunction or callable or None
-        What makes its rows.
+        Makes its rows.
     function : PatternSelectFunction or callable
-        What makes the rows of the main output.
+        Makes the rows of the main output.
     schema : str or StructType
         Their schema.
     """
@@ -76,12 +76,12 @@ class SelectCall:
         cls, method: str, arguments: Sequence[object], keywords: Mapping[str, object]
     ) -> SelectCall:
         """
-        Sort out the two ways to call a method.
+        Parse the two call forms of a method.
 
         Raises
         ------
         InvalidArgumentError
-            When the arguments are neither ``(function, schema)`` nor
+            If the arguments are neither ``(function, schema)`` nor
             ``(outputTag, timeoutFunction, function, schema)``.
         """
         is_long = len(arguments) > 2 or {"outputTag", "timeoutFunction"} & set(keywords)
@@ -112,5 +112,5 @@ def _refusal(method: str, arguments: Sequence[object]) -> InvalidArgumentError:
         )
     return InvalidArgumentError(
         f"{method} takes (function, schema) or (outputTag, timeoutFunction, function, schema)",
-        "the schema comes last, as a DDL string or a StructType",
+        "pass the schema last, as a DDL string or a StructType",
     )

@@ -39,7 +39,7 @@ class CompressedPattern:
     job : Job
         The pattern on its events.
     settings : StreamSettings
-        For streams: the number of key groups, and what to do with another pattern's checkpoint.
+        For streams: the number of key groups, and the policy for another pattern's checkpoint.
     """
 
     job: Job
@@ -54,7 +54,7 @@ class CompressedPattern:
         ------
         NotSupportedError
             If the pattern has a skip strategy or a condition that is a function of the context,
-            or the events have a comparator or no time of their own.
+            or the events have a comparator or no event time.
         """
         refuse_incompressible(job.nfa)
         if job.source.time_column is None or job.comparator is not None:
@@ -83,7 +83,7 @@ class CompressedPattern:
         return self._run(task, rows.schema)
 
     def matches(self, limit: int | None) -> DataFrame:
-        """Return the matches as rows; `limit` is how many a key gives at most."""
+        """Return the matches as rows, at most `limit` for each key."""
         consumer = self._consumer()
 
         def task(layout: Layout) -> Any:
@@ -106,7 +106,7 @@ class CompressedPattern:
         listed = self.stream_of_matches()
         plan: Any = listed.plan
         own = {field.name: getattr(plan, field.name) for field in attrs.fields(type(plan))}
-        layout = plan.layout  # stored events keep their answers, for they are shown again
+        layout = plan.layout  # stored events keep their answers, since they are processed again
         own["layout"] = attrs.evolve(layout, payload=(*layout.payload, *layout.bit_columns))
         own["fingerprint"] = {**plan.fingerprint, "output": "all matches of an event"}
         name = f"{listed.name} ({rows.what})"
@@ -114,7 +114,7 @@ class CompressedPattern:
         return StreamJob(name, RowsTask(), rows.schema, None, listed.events, endings)
 
     def stream_of_matches(self) -> StreamJob:
-        """Return the job that makes a row of each match."""
+        """Return the job that makes a row from each match."""
         return StreamJob.of(self.job, self._consumer(), self.settings, None)
 
     def _run(self, task: Callable[[Layout], Any], schema: StructType) -> DataFrame:

@@ -29,8 +29,8 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
     Raises
     ------
     InputError
-        When an expression names an unknown column or is not boolean; when a subtype is asked
-        of Rows.
+        If an expression names an unknown column or is not boolean, or a subtype is required of
+        Rows.
     """
     for atom in nfa.atoms:
         condition = atom.condition
@@ -38,7 +38,7 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
             raise InputError(
                 f"{where(nfa, atom)}: subtype({condition.subtype.__name__}) holds for no event "
                 "on Spark, where events are Rows",
-                "write a condition on a column that tells the kinds of events apart",
+                "write a condition on a column that distinguishes the kinds of events",
             )
     atoms = spark_atoms(nfa)
     types = analysed(nfa, [(atom, condition_column(atom)) for atom in atoms], dataframe)
@@ -47,7 +47,7 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
             raise InputError(
                 f"{where(nfa, atom)}: the condition {_text(atom)}: "
                 f"expected boolean, got {type_.simpleString()}",
-                "compare it with something",
+                "compare it with a value",
             )
 
 
@@ -57,7 +57,7 @@ def _text(atom: Atom) -> str:
 
 def bit_columns(nfa: NFA) -> dict[str, Column]:
     """
-    Return the columns with a bit for each expression that holds, none without expressions.
+    Return the columns with a bit for each expression that holds; empty without expressions.
 
     NULL counts as false, as in ``DataFrame.where``.
     """

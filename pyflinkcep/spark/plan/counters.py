@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of streams' counters, which Spark wants to differ within a query."""
+"""The names of streams' counters, which must differ within a query."""
 
 from __future__ import annotations
 
@@ -19,23 +19,22 @@ __all__ = ["counters_name"]
 _pickler: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
 
 _named: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
-"""What has each name in a session. On the driver only: whether two results will meet in one query
-cannot be known when they are made, and Spark refuses a query with two counters of one name."""
+"""The owner of each name in a session. On the driver only: it is unknown beforehand whether two
+results will meet in one query, and Spark refuses a query with two counters of one name."""
 
 
 def counters_name(name: str, events: DataFrame, *settings: object) -> str:
     """
-    Return a name for the counters of a job that no other job of the session has.
+    Return a name for a job's counters that is unique in the session.
 
     Parameters
     ----------
     name : str
-        The name of the job. The first job gets it, others that look alike a number behind it.
+        The name of the job. The first job gets it; later ones with that name get a number appended.
     events : DataFrame
         What the job reads.
     settings : objects
-        What the job does. One that is made again, as when a notebook's cell runs twice, keeps its
-        name.
+        What the job does. A job made again, as when a notebook cell runs twice, keeps its name.
     """
     named = _named.setdefault(events.sparkSession, {})
     digest = hashlib.sha256(_pickler.dumps(settings))

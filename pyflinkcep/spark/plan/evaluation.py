@@ -25,7 +25,7 @@ _WAYS = {
     "process()": (False, True),
     "timeouts": (True, False),
 }
-"""The ways to use matches, by whether they want timeouts and whether they see their order."""
+"""The ways to use matches, by whether they need timeouts and whether they see their order."""
 
 
 @attrs.frozen(eq=False)
@@ -40,11 +40,11 @@ class PatternEvaluation:
     dataframe : DataFrame
         Its events.
     comparator : callable, OrderColumns or None
-        What orders events of equal time.
+        Orders events of equal time.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
     asked : {"auto", "nfa", "eventLists"}
-        What was asked for.
+        What the user requested.
     """
 
     pattern: Pattern
@@ -66,7 +66,7 @@ class PatternEvaluation:
         Raises
         ------
         NotSupportedError
-            If lists were asked for and could answer otherwise than the automaton; says why.
+            If lists were requested and could differ from the automaton; the message says why.
         """
         obstacle = next((why for why, there in self._obstacles(nfa, wants_timeouts) if there), "")
         return chosen_for_pattern(self.pattern, nfa, expressions, self.asked, obstacle, sees_order)
@@ -84,11 +84,11 @@ class PatternEvaluation:
         return {way: free.chosen(nfa, expressions, *seen) for way, seen in _WAYS.items()}
 
     def _obstacles(self, nfa: NFA, wants_timeouts: bool) -> Iterator[tuple[str, bool]]:
-        """Yield what keeps lists from answering, whatever the pattern, and whether it does."""
+        """Yield reasons against lists, whatever the pattern, and whether each applies."""
         yield "a stream keeps partial matches in its state", self.dataframe.isStreaming
-        yield "timeouts are wanted, and lists have no partial matches", wants_timeouts
+        yield "timeouts are requested, and lists have no partial matches", wants_timeouts
         yield "a comparator orders events of equal time", self.comparator is not None
-        yield "maxPartialMatches is given, and lists have no partial matches", bool(self.limit)
+        yield "maxPartialMatches is set, and lists have no partial matches", bool(self.limit)
         for atom in nfa.atoms:
             is_asked_here = bool(atom.bit) and not isinstance(atom.condition, ExpressionCondition)
             yield f"{atom.condition!r} of stage {atom.stage!r} is not SQL", is_asked_here

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Spark computes of each event for match expressions."""
+"""The values that Spark computes from each event for match expressions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _CASTS = {
     Kind.WIDE_DECIMAL: "double",
 }
 _MOST_EXACT_DIGITS = 15
-"""Decimals of so many digits are told apart by the nearest doubles."""
+"""Decimals of up to this many digits have distinct nearest doubles."""
 
 
 def compiled_expressions(nfa: NFA, dataframe: DataFrame) -> CompiledExpressions | None:
@@ -37,7 +37,7 @@ def compiled_expressions(nfa: NFA, dataframe: DataFrame) -> CompiledExpressions 
     Raises
     ------
     InputError
-        When an expression names an unknown column, or its types do not go together.
+        If an expression names an unknown column, or its types are incompatible.
     """
     expressions: list[tuple[Atom, MatchExpression]] = [
         (atom, atom.condition) for atom in nfa.atoms if isinstance(atom.condition, MatchExpression)
@@ -68,12 +68,12 @@ def _kind(nfa: NFA, atom: Atom, sql: str, type_: DataType) -> Kind:
         )
     raise InputError(
         f"{what} is {type_.simpleString()}",
-        "take a number, boolean, string, date, timestamp or day-time interval of it",
+        "use a number, boolean, string, date, timestamp or day-time interval",
     )
 
 
 def kind_of(type_: DataType) -> Kind | None:
-    """Return what values of a type are in match expressions; None if they cannot be there."""
+    """Return the kind of a type in match expressions; None if they cannot use it."""
     if isinstance(type_, DecimalType):
         return Kind.DECIMAL if type_.precision <= _MOST_EXACT_DIGITS else Kind.WIDE_DECIMAL
     if isinstance(type_, StringType) and type_.collation != "UTF8_BINARY":
@@ -91,6 +91,6 @@ def field_columns(expressions: CompiledExpressions | None) -> dict[str, Column]:
 
 
 def machine_column(sql: str, kind: Kind) -> Column:
-    """Return the column of an expression as the machine of match expressions takes it."""
+    """Return the column of an expression in the form that match expressions read."""
     column, cast = F.expr(sql), _CASTS.get(kind)
     return column if cast is None else column.cast(cast)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a finished stream: what its checkpoint still holds."""
+"""The end of a finished stream: the matches that its checkpoint still holds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def stored_state(
     Raises
     ------
     InputError
-        When the checkpoint has no state of the pattern.
+        If the checkpoint has no state of the pattern.
     """
     group, page = F.col("user_map_key.group"), F.col("user_map_key.page")
     number, none = F.col("user_map_key.number"), F.lit(0)
@@ -57,7 +57,7 @@ def stored_state(
         raise InputError(
             f"pattern {plan.layout.pattern}: no state of it in the checkpoint {checkpoint!r}: "
             f"{str(cause).splitlines()[0]}",
-            "give the checkpointLocation of a query with this pattern that has stopped; "
+            "pass the checkpointLocation of a stopped query with this pattern; "
             "operatorId says which of several stateful operators the pattern is, counted from the "
             "sink",
         ) from cause
@@ -65,7 +65,7 @@ def stored_state(
 
 
 def by_bucket(state: DataFrame, packed: DataFrame | None) -> DataFrame:
-    """Return rows of state, and packed events if there are any, those of a bucket together."""
+    """Return rows of state and any packed events, grouped by bucket."""
     if packed is not None:
         events = packed.where("data IS NOT NULL").select(
             F.col(BUCKET),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pattern on a DataFrame, analysed once: what bounded and unbounded jobs begin with."""
+"""A pattern on a DataFrame, analysed once for bounded and unbounded jobs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = ["Job", "Prepared"]
 @attrs.frozen(eq=False)
 class Prepared:
     """
-    The events with what matching needs beside them.
+    The events with the additional columns that matching needs.
 
     Attributes
     ----------
     events : DataFrame
         The events.
     layout : Layout
-        Where things are in them.
+        Their columns.
     """
 
     events: DataFrame
@@ -44,9 +44,9 @@ class Job:
     """
     A pattern on a DataFrame, analysed.
 
-    Every job goes the same way: it is analysed here, :meth:`prepare` adds what Spark computes of
-    each event, then :mod:`~pyflinkcep.spark.plan.batch` or :mod:`~pyflinkcep.spark.plan.stream`
-    shuffles the events and hands them to a task.
+    Every job takes the same path: it is analysed here, :meth:`prepare` adds what Spark computes
+    from each event, then :mod:`~pyflinkcep.spark.plan.batch` or
+    :mod:`~pyflinkcep.spark.plan.stream` shuffles the events and hands them to a task.
 
     Attributes
     ----------
@@ -86,8 +86,8 @@ class Job:
         Raises
         ------
         InputError
-            When a condition names an unknown column, or has a type that it cannot have; when the
-            workers cannot import this package.
+            If a condition names an unknown column or is of a wrong type, or the workers cannot
+            import this package.
         """
         check_workers(source.dataframe.sparkSession)
         expressions = compiled_expressions(nfa, source.dataframe)
@@ -96,23 +96,23 @@ class Job:
 
     @property
     def name(self) -> str:
-        """What Spark's UI and progress call the job."""
+        """The job's name in Spark's UI and progress."""
         return f"CEP: {self.nfa.description}"
 
     def prepare(
         self, source: EventSource, more: Mapping[str, Column], always_hash: bool = False
     ) -> Prepared:
         """
-        Add to events what Spark computes of each: conditions, fields, and the key's number.
+        Add what Spark computes from each event: conditions, fields, and the key's hash.
 
         Parameters
         ----------
         source : EventSource
-            The job's source, some of its events filtered out perhaps.
+            The job's source, possibly filtered.
         more : mapping of str to Column
             Further columns.
         always_hash : bool
-            Whether the key's number is needed even if the key is a whole number itself.
+            Whether the key's hash is needed even if the key is a whole number itself.
         """
         bits = bit_columns(self.nfa)
         layout = source.layout(tuple(bits), always_hash, self.expressions)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The key: its columns, checked, and what keys are compared by if Arrow cannot compare them."""
+"""The key: its checked columns, and comparable forms of keys that Arrow cannot compare."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ def resolve_keys(
     Returns
     -------
     tuple
-        Its columns, and by name what must be computed for them besides the events' own columns.
+        Its columns, and by name the expressions to compute for them.
 
     Raises
     ------
     InputError
-        When a column is missing or of a type that keys cannot have; names it.
+        If a column is missing or of a type that keys cannot have; the message names it.
     """
     columns, expressions = [], {}
     for number, key in enumerate(keys):
@@ -103,14 +103,14 @@ def resolve_keys(
     if len(set(names)) < len(names):
         raise InputError(
             f"pattern {pattern}: the key {names} names a column twice",
-            "name each column once; give computed ones names with .alias(...)",
+            "name each column once; name computed ones with .alias(...)",
         )
     return tuple(columns), expressions
 
 
 def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str) -> StructField:
     try:
-        # Beside the events and in a struct: so that it is one value for each event.
+        # Next to the events and in a struct, so that it is one value for each event.
         analysed = dataframe.select("*", expression, F.struct(expression)).schema.fields
     except Exception as cause:
         raise InputError(
@@ -144,7 +144,7 @@ def _check_key_type(name: str, type_: DataType, pattern: str) -> None:
 
 
 def check_exists(dataframe: DataFrame, name: str, what: str, pattern: str) -> None:
-    """Refuse the name of a column that is not there; name the nearest one."""
+    """Refuse the name of a missing column; name the nearest one."""
     columns = dataframe.columns
     if name.lower() in (column.lower() for column in columns):
         return
@@ -156,7 +156,7 @@ def check_exists(dataframe: DataFrame, name: str, what: str, pattern: str) -> No
 
 
 def check_type(name: str, type_: DataType, what: str, pattern: str) -> None:
-    """Refuse types that have no form in Arrow, and so cannot get to Python."""
+    """Refuse types that Arrow, and so Python, cannot represent."""
     try:
         arrow_schema(StructType([StructField(name, type_)]))
     except (PySparkTypeError, PySparkNotImplementedError, ValueError) as cause:
@@ -181,8 +181,8 @@ def _signature(key: Column, type_: DataType) -> Column | None:
     Returns
     -------
     Column or None
-        A text of arrays and structs, a number for floating-point numbers; None if the key
-        itself will do.
+        A text for arrays and structs, a number for floating-point numbers; None if the key itself
+        will do.
 
     Notes
     -----
@@ -200,12 +200,12 @@ def _signature(key: Column, type_: DataType) -> Column | None:
 
 
 def _contains(type_: DataType, kind: type | UnionType) -> bool:
-    """Whether a type is of a kind, or has it inside."""
+    """Whether a type is of a kind or contains one of it."""
     return any(isinstance(part, kind) for part in _parts(type_))
 
 
 def _parts(type_: DataType) -> Iterator[DataType]:
-    """Return the types that a type is made of, arrays and structs taken apart."""
+    """Return the types that a type consists of, with arrays and structs unpacked."""
     if isinstance(type_, ArrayType):
         yield from _parts(type_.elementType)
     elif isinstance(type_, StructType):

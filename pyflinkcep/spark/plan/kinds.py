@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What values of Spark's types are in conditions over several events."""
+"""The kinds of Spark's types in conditions over several events."""
 
 from __future__ import annotations
 

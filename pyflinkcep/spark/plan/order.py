@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of events of equal time, as a user names its columns."""
+"""The order of events of equal time, by the columns that the user names."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def order_columns(dataframe: DataFrame, columns: Sequence[str], pattern: str) ->
     dataframe : DataFrame
         The events.
     columns : sequence of str
-        Names, each with ``ASC`` or ``DESC`` and ``NULLS FIRST`` or ``NULLS LAST`` behind it if
-        wanted.
+        Names, each optionally followed by ``ASC`` or ``DESC`` and ``NULLS FIRST`` or ``NULLS
+        LAST``.
     pattern : str
         The pattern in one line, for errors.
 

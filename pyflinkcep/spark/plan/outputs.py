@@ -20,7 +20,7 @@ __all__ = ["add_output", "check_tag", "match_schema", "parsed_schema", "taking_s
 
 
 def check_tag(tag: object) -> None:
-    """Refuse what is not an output tag with a name."""
+    """Refuse anything but an output tag with a name."""
     if not isinstance(tag, OutputTag) or not isinstance(tag.name, str) or not tag.name:
         raise InvalidArgumentError(
             f"expected an OutputTag with a name, got {tag!r}",
@@ -48,7 +48,7 @@ def parsed_schema(schema: object, what: str) -> StructType:
 
 
 def add_output(schemas: dict[str, StructType], name: str, schema: StructType) -> None:
-    """Add a side output; Spark's column names, and so those of outputs, ignore case."""
+    """Add a side output; names of outputs ignore case, as Spark's column names do."""
     if name.lower() == TAG:
         raise InvalidArgumentError(f"an output tag cannot be named {name!r}", "rename it")
     if name.lower() in map(str.lower, schemas):
@@ -70,7 +70,7 @@ def taking_stages(pattern: Pattern, nfa: NFA) -> list[str]:
 
 
 def _stage_names(pattern: Pattern) -> Iterator[str]:
-    """Return the names that matches use for stages, groups opened."""
+    """Return the names of stages in matches, including those inside groups."""
     for stage in pattern.stages():
         if isinstance(stage, GroupPattern):
             yield from _stage_names(stage.getRawPattern())
@@ -91,7 +91,7 @@ def match_schema(source: EventSource, stages: list[str], time_name: str) -> Stru
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InputError(
-            f"pattern {source.pattern}: toDF() would give two columns named {repeated}",
+            f"pattern {source.pattern}: toDF() would have two columns named {repeated}",
             "rename the stage or the key column, or use select()",
         )
     return StructType(fields)

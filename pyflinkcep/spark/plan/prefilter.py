@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dropping what no partial match can use before Spark moves it to the keys."""
+"""Drops events that no partial match can use before Spark shuffles them."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class EventFilter:
     atoms : list of Atom
         The conditions that Spark evaluates.
     droppable : frozenset of int
-        The events that may be dropped, by the bits of the conditions.
+        The events that may be dropped, as bits of the conditions.
     early : bool
-        Whether to filter the events as they come, so that a source such as Parquet need not
-        give them; else by the answers computed for them.
+        Whether to filter the source, so that a format such as Parquet need not read them; otherwise
+        they are filtered by their computed answers.
     """
 
     source: EventSource
@@ -49,7 +49,7 @@ class EventFilter:
 
     @classmethod
     def of(cls, job: Job, consumer: Consumer) -> EventFilter:
-        """Decide for a job and what becomes of its matches."""
+        """Decide for a job and its consumer of matches."""
         source, atoms = job.source, spark_atoms(job.nfa)
         droppable = droppable_events(job, consumer.shows_time)
         conditions = [condition_column(atom) for atom in atoms]
@@ -57,7 +57,7 @@ class EventFilter:
         return cls(source, atoms, droppable, early)
 
     def before(self) -> EventSource:
-        """Return the source, its events filtered as they come if that is the way."""
+        """Return the source, filtered if `early`."""
         source = self.source
         if not self.early:
             return source
@@ -66,7 +66,7 @@ class EventFilter:
         return attrs.evolve(source, dataframe=source.dataframe.where(column | _no_time(source)))
 
     def after(self, prepared: Prepared) -> DataFrame:
-        """Return the prepared events, filtered by their answers if that is the way."""
+        """Return the prepared events, filtered by their answers unless `early`."""
         if self.early or not self.droppable:
             return prepared.events
         unwanted = _is_among(prepared.layout.bit_columns, self.droppable)
@@ -75,14 +75,14 @@ class EventFilter:
 
 def droppable_events(job: Job, shows_time: bool) -> frozenset[int]:
     """
-    Return the events that matching can do without, by the bits of Spark's conditions.
+    Return the events that matching does not need, as bits of Spark's conditions.
 
     Parameters
     ----------
     job : Job
         The job.
     shows_time : bool
-        Whether the time at which a match is given can be seen.
+        Whether users can see the time at which a match is emitted.
     """
     processing_time, limited = job.source.time_column is None, job.limit is not None
     if why_unfiltered(processing_time, limited, late_output=False):
@@ -102,11 +102,11 @@ def why_unfiltered(processing_time: bool, limited: bool, late_output: bool) -> s
     Parameters
     ----------
     processing_time : bool
-        Whether the clock counts.
+        Whether the job runs in processing time.
     limited : bool
         Whether the number of partial matches of a key is limited.
     late_output : bool
-        Whether late events go to an output of their own.
+        Whether late events go to a side output.
 
     Returns
     -------
@@ -118,12 +118,12 @@ def why_unfiltered(processing_time: bool, limited: bool, late_output: bool) -> s
     if limited:
         return "maxPartialMatches counts partial matches that any event may split"
     if late_output:
-        return "sideOutputLateData() gives late events whole, whatever they are"
+        return "sideOutputLateData() returns every late event in full"
     return ""
 
 
 def _no_time(source: EventSource) -> Column:
-    """Keep events without a time: they are refused later, where their key can be named."""
+    """Keep events without a time: they are refused later, when their key can be named."""
     assert source.time_column is not None
     if not source.dataframe.schema[source.time_column].nullable:
         return F.lit(False)
@@ -131,7 +131,7 @@ def _no_time(source: EventSource) -> Column:
 
 
 def _is_among(names: Sequence[str], kinds: frozenset[int]) -> Column:
-    """Whether the bits of an event, in columns of these names, are one of some integers."""
+    """Whether the bits of an event, in some columns, are one of several integers."""
     if len(names) == 1:
         return F.col(names[0]).isin(sorted(kinds))
     rows = [zip(names, words(kind, len(names)), strict=True) for kind in sorted(kinds)]
@@ -141,9 +141,9 @@ def _is_among(names: Sequence[str], kinds: frozenset[int]) -> Column:
 
 def _can_be_asked_twice(dataframe: DataFrame, conditions: Sequence[Column]) -> bool:
     """
-    Whether conditions give the same answer again, at little cost: no Python functions.
+    Whether conditions can be repeated cheaply with the same answer: no Python functions.
 
-    Nor window functions: Spark has none in a filter, and they need the events that it drops.
+    Nor window functions: Spark refuses them in a filter, and they need the events that it drops.
     """
     try:
         dataframe.where(reduce(operator.or_, conditions, F.lit(True)))
@@ -154,7 +154,7 @@ def _can_be_asked_twice(dataframe: DataFrame, conditions: Sequence[Column]) -> b
 
 def _formula(atoms: Sequence[Atom], droppable: frozenset[int]) -> Column | bool:
     """
-    Return what must hold of events that are not droppable, condition by condition.
+    Return a condition that holds for all events that are not droppable.
 
     NULL counts as false: without a ``not`` a formula is then never true by mistake.
     """
@@ -167,7 +167,7 @@ def _formula(atoms: Sequence[Atom], droppable: frozenset[int]) -> Column | bool:
     if without == holding:
         return halves(without)
     holds = condition_column(atom)
-    if holding < without:  # one that holds only ever makes an event wanted
+    if holding < without:  # a condition that holds can only make an event needed
         return _or(_and(holds, halves(holding)), halves(without))
     fails = ~F.coalesce(holds, F.lit(False))
     return _or(_and(holds, halves(holding)), _and(fails, halves(without)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cut bounded input without a key into slices of time, so that all cores work on it."""
+"""Cuts bounded input without a key into time slices, so that all cores work on it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pyflinkcep.spark.worker.query_task import OWN, SLICE
 __all__ = ["slice_length", "sliced"]
 
 _SLICE_WINDOWS = 8
-"""How many windows long a slice is: what lies in two slices is shuffled twice."""
+"""The length of a slice in windows; long, since events in two slices are shuffled twice."""
 
 
 def slice_length(window: int) -> int:
-    """Return how long the slices are for a window, in milliseconds."""
+    """Return the length of slices for a window, in milliseconds."""
     return _SLICE_WINDOWS * window
 
 
@@ -26,7 +26,7 @@ def sliced(
     events: DataFrame, source: EventSource, length: int, before: int, after: int
 ) -> DataFrame:
     """
-    Give each event to the slices in which a match may use it.
+    Assign each event to the slices in which a match may use it.
 
     Parameters
     ----------
@@ -35,9 +35,9 @@ def sliced(
     source : EventSource
         Where their time is.
     length : int, milliseconds
-        How long a slice is.
+        The length of a slice.
     before, after : int, milliseconds
-        How long before and after a slice events are needed for its matches.
+        How far before and after a slice its matches need events.
 
     Returns
     -------

@@ -29,7 +29,7 @@ __all__ = ["EventSource", "KeyedDataFrame"]
 @attrs.frozen(eq=False)
 class KeyedDataFrame:
     """
-    A DataFrame and the columns that make an event's key; made by :func:`pyflinkcep.keyBy`.
+    A DataFrame and the columns of an event's key; made by :func:`pyflinkcep.keyBy`.
 
     Attributes
     ----------
@@ -53,17 +53,17 @@ class EventSource:
     dataframe : DataFrame
         The events as the user gave them.
     pattern : str
-        The pattern in one line; named in errors.
+        The pattern on one line, for errors.
     keys : tuple of KeyColumn
-        The key, empty when all events have one.
+        The key; empty if all events share one.
     time_column : str or None
         The column of event times, None in processing time.
     time_unit : int or None
-        Units of the time column in a millisecond, None when it is bigint milliseconds.
+        Units of the time column per millisecond; None if it is bigint milliseconds.
     key_expressions : dict of str to Column
-        What must be computed for keys besides the events' own columns.
+        The expressions to compute for keys.
     kept : tuple of str or None
-        The events' own columns that go to the workers, all of them if None.
+        The events' own columns that go to the workers; None for all.
     """
 
     dataframe: DataFrame
@@ -89,7 +89,7 @@ class EventSource:
         Raises
         ------
         InputError
-            When a column is missing, ambiguous or of a type that cannot serve; names it.
+            If a column is missing, ambiguous or of an unsupported type; the message names it.
         """
         _check_columns(dataframe, pattern)
         key_columns, expressions = resolve_keys(dataframe, keys, pattern)
@@ -115,22 +115,22 @@ class EventSource:
 
     @property
     def payload_columns(self) -> list[str]:
-        """The columns kept of an event: its own, and computed keys."""
+        """The columns kept from an event: its own, and computed keys."""
         extra = [key.column for key in self.keys if key.column not in self.event_columns]
         return [*self.event_columns, *extra]
 
     @property
     def watermark_delay_ms(self) -> int:
-        """The delay of the watermark on the time column, 0 if there is none."""
+        """The delay of the watermark on the time column; 0 if there is none."""
         if self.time_column is None:
             return 0
         return int(self.dataframe.schema[self.time_column].metadata.get(WATERMARK_DELAY, 0))
 
     def key_hash(self, always: bool = False) -> dict[str, Column]:
         """
-        Return the column of whole numbers that events are shuffled and sorted by first, if needed.
+        Return the column of integers that events are shuffled and sorted by first, if needed.
 
-        The key's own columns follow it in the order, so that two keys of one hash stay apart.
+        The key's own columns follow it in the order, so that two keys with one hash stay apart.
         """
         if not self.keys and always:
             return {HASH: F.lit(0).cast("bigint")}
@@ -154,7 +154,7 @@ class EventSource:
         always_hash: bool = False,
         expressions: CompiledExpressions | None = None,
     ) -> Layout:
-        """Return where things are in what :meth:`prepare` returns, :meth:`key_hash` among it."""
+        """Return the layout of what :meth:`prepare` returns, including :meth:`key_hash`."""
         signature = [key.signature for key in self.keys]
         if always_hash or self._needs_hash:
             signature.insert(0, HASH)
@@ -231,7 +231,7 @@ def _time_unit(dataframe: DataFrame, name: str, pattern: str) -> int | None:
     if name not in dataframe.columns:
         raise InputError(
             f"pattern {pattern}: time column {name!r} is not spelled as in {dataframe.columns}",
-            "write it as the DataFrame does, capitals and all",
+            "write it as the DataFrame does, including capitals",
         )
     type_ = dataframe.schema[name].dataType
     if isinstance(type_, TimestampType | TimestampNTZType):

@@ -43,14 +43,14 @@ _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProv
 @attrs.frozen
 class StreamSettings:
     """
-    What a user may set for a stream; see :meth:`pyflinkcep.CEP.pattern`.
+    The user's settings for a stream; see :meth:`pyflinkcep.CEP.pattern`.
 
     Attributes
     ----------
     key_groups : int
         The number of key groups.
     on_pattern_change : {"fail", "restart"}
-        What to do with a checkpoint of another pattern.
+        The policy for a checkpoint of another pattern.
     """
 
     key_groups: int = 128
@@ -65,13 +65,13 @@ class StreamJob:
     Attributes
     ----------
     name : str
-        What Spark's UI and progress call it.
+        Its name in Spark's UI and progress.
     unpack : UnpackTask or RowsTask
-        What makes the output of what the operator gives.
+        Turns the operator's results into output.
     schema : StructType
         The schema of the output.
     late_output : str or None
-        The output that late events go to; they are dropped and counted without one.
+        The output for late events; without one they are dropped and counted.
     events : DataFrame
         The events, prepared.
     plan : BucketPlan
@@ -97,8 +97,7 @@ class StreamJob:
         """
         Prepare the events of a job, and the settings of the operator.
 
-        `computed` has the SQL of columns that were added to the user's own, which stored events
-        hold too.
+        `computed` has the SQL of columns added to the user's, which stored events include.
         """
         prepared = job.prepare(job.source, {}, always_hash=True)
         layout = prepared.layout
@@ -135,7 +134,7 @@ class StreamJob:
             The main output alone, or all outputs tagged. Its progress has the observed metrics
             ``numLateRecordsDropped``, ``numPartialMatchesDropped``, ``stateBytesRead`` and
             ``stateBytesWritten`` under the name ``CEP: <pattern>``, with a number if another job of
-            the session looks alike.
+            the session has that name.
         """
         choose_state_store(self.events.sparkSession)
         plan, name = self.plan, self.name
@@ -170,7 +169,7 @@ class StreamJob:
         self, checkpoint: str, operator_id: int, arriving: DataFrame | None = None
     ) -> DataFrame:
         """
-        Run the job whose results are those of a final watermark.
+        Run the job that returns the results of a final watermark.
 
         Parameters
         ----------
@@ -179,7 +178,7 @@ class StreamJob:
         operator_id : int
             Which of the query's stateful operators the pattern is, counted from the sink.
         arriving : DataFrame, optional
-            Bounded events that come before that watermark, prepared.
+            Prepared bounded events that come before that watermark.
 
         Returns
         -------
@@ -189,7 +188,7 @@ class StreamJob:
         Raises
         ------
         InputError
-            When the checkpoint has no state of the pattern.
+            If the checkpoint has no state of the pattern.
         """
         plan, name, packed = self.plan, f"{self.name} (flush)", None
         state = stored_state(self.events.sparkSession, plan, checkpoint, operator_id)
@@ -203,7 +202,7 @@ class StreamJob:
         return self._unpacked(map_in_arrow(rows, FlushTask(plan).run, RESULTS, name))
 
     def _unpacked(self, results: DataFrame) -> DataFrame:
-        """Return the outputs from what the operator gave."""
+        """Return the outputs from the operator's results."""
         return map_in_arrow(results, self.unpack.run, self.schema, self.name)
 
 
@@ -215,7 +214,7 @@ def packed_schema(events: DataFrame, layout: Layout) -> pa.Schema:
 
 
 def watermark_of(source: EventSource) -> StreamWatermark:
-    """Return the watermark that a job follows; one in processing time has none."""
+    """Return the watermark that a job follows; there is none in processing time."""
     if source.time_column is None:
         return StreamWatermark(None, False, "")
     return StreamWatermark.of(source.dataframe, source.time_column)
@@ -223,24 +222,24 @@ def watermark_of(source: EventSource) -> StreamWatermark:
 
 def choose_state_store(spark: SparkSession) -> None:
     """
-    See to it that the session keeps state in RocksDB, which this operator needs.
+    Ensure that the session keeps state in RocksDB, which this operator needs.
 
     Raises
     ------
     InputError
-        When the session was told to use another state store.
+        If the session is configured for another state store.
     """
     chosen = spark.conf.get(_PROVIDER)
     if chosen == _ROCKSDB:
         return
     if _PROVIDER in dict(spark.conf.getAll):
         raise InputError(
-            f"the session's state store is {chosen}, patterns on streams need RocksDB",
+            f"expected the state store RocksDB for patterns on streams, got {chosen}",
             f"set {_PROVIDER} to {_ROCKSDB}, or leave it unset",
         )
     spark.conf.set(_PROVIDER, _ROCKSDB)
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
-    """Let every column be null: what Spark promises about a batch, Arrow need not check."""
+    """Make every column nullable: Arrow need not check what Spark guarantees about a batch."""
     return pa.schema([field.with_nullable(True) for field in schema])

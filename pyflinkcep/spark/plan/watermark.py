@@ -25,13 +25,13 @@ class StreamWatermark:
     Attributes
     ----------
     delay_ms : int or None, milliseconds
-        How far it is behind the latest event of a micro-batch, in that same micro-batch; None if
-        it is Spark's, which is behind the latest event of the micro-batches before.
+        How far it is behind the latest event of a micro-batch, within that micro-batch; None if it
+        is Spark's, which follows the latest event of earlier micro-batches.
     is_downstream : bool
-        Whether another stateful operator makes the events: their times are after the watermark
-        of the micro-batch before, not after that of their own.
+        Whether another stateful operator makes the events: their times are after the watermark of
+        the previous micro-batch, not that of their own.
     reason : str
-        Why it is Spark's, empty if it is not.
+        Why it is Spark's; empty if it is not.
     """
 
     delay_ms: int | None
@@ -43,7 +43,7 @@ class StreamWatermark:
         """Decide for the events of a stream and their time."""
         plan = analysed_plan(dataframe)
         if plan is None:  # as over Spark Connect
-            return cls(None, False, "the plan of the stream cannot be looked at")
+            return cls(None, False, "the plan of the stream cannot be inspected")
         nodes = list(streaming_nodes(plan))
         if any(map(_emits, nodes)):
             return cls(None, True, "another stateful operator makes the events")
@@ -55,7 +55,7 @@ class StreamWatermark:
         return cls(int(delay), False, "")
 
     def __str__(self) -> str:
-        """Return it in words, for ``explain()``."""
+        """Return a description for ``explain()``."""
         if self.delay_ms is None:
             return f"Spark's, of the micro-batches before: {self.reason}"
         return f"{self.delay_ms} ms behind the latest event, in the micro-batch that brings it"
@@ -76,12 +76,12 @@ def source_count(plan: Any) -> int:
 
 
 def stateful_count(plan: Any) -> int:
-    """Return how many operators of a logical plan keep state and make rows of their own."""
+    """Return how many operators of a logical plan keep state and make new rows."""
     return sum(map(_emits, streaming_nodes(plan)))
 
 
 def _emits(node: Any) -> bool:
-    """Whether an operator keeps state and makes rows of its own, when Spark's watermark moves."""
+    """Whether an operator keeps state and makes new rows when Spark's watermark moves."""
     if node.nodeName() == "Join":
         children = node.children()
         return all(children.apply(number).isStreaming() for number in range(children.size()))

@@ -64,7 +64,7 @@ def flink_clause(
     names : Names
         What its names mean.
     settings : StreamSettings
-        What a user may set for a stream.
+        The user's settings for a stream.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
 
@@ -161,7 +161,7 @@ def _job(
 
 
 def _placed(refused: CepError, read: FlinkClause) -> CepError:
-    """Return an error about a stage's condition as one about its DEFINE."""
+    """Reword an error about a stage's condition as one about its DEFINE."""
     stage = _STAGE.search(refused.message)
     for definition in read.clause.definitions:
         if stage is not None and definition.variable == stage[1]:
@@ -176,7 +176,7 @@ def _placed(refused: CepError, read: FlinkClause) -> CepError:
 
 
 def _finish(delay_ms: int | None) -> Callable[[str, Expression, Column], Column]:
-    """Return what lets MATCH_ROWTIME() carry the stream's watermark."""
+    """Return the function that makes MATCH_ROWTIME() carry the stream's watermark."""
 
     def finish(name: str, expression: Expression, column: Column) -> Column:
         is_time = [leaf.function for leaf in expression.leaves] == ["rowtime"]
@@ -195,7 +195,7 @@ def _is_decimal(dataframe: DataFrame, sql: str) -> bool:
     try:
         return isinstance(dataframe.select(F.expr(sql)).schema.fields[0].dataType, DecimalType)
     except Exception:
-        return False  # refused later, where its place is known
+        return False  # refused later, when its position is known
 
 
 def _time_column(dataframe: DataFrame, clause: Clause, names: Names) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The input of a clause: its columns as they are spelled, its keys."""
+"""The input of a clause: its columns as spelled in the input, and its keys."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _DEFAULTS: dict[type[DataType], Callable[[], Column]] = {
     LongType: lambda: F.lit(0).cast("bigint"),
     BooleanType: lambda: F.lit(False),
 }
-"""What stands for NULL in a key beside the flag that it is NULL; a struct for other types."""
+"""Stands for NULL in a key, next to the flag that it is NULL; a struct for other types."""
 
 
 def own_name(dataframe: DataFrame, name: str) -> str:
@@ -40,7 +40,7 @@ def own_name(dataframe: DataFrame, name: str) -> str:
 
 
 def partition_keys(dataframe: DataFrame, keys: list[str], is_stream: bool) -> list[str | Column]:
-    """Return the key: of a stream, whose keys must not be null, with whether each is NULL."""
+    """Return the key; on a stream, where keys must not be null, with whether each is NULL."""
     if not is_stream:
         return list(keys)
     by: list[str | Column] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a clause became on Spark."""
+"""The output of a clause on Spark, and its plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Matched:
     frame : DataFrame
         The output.
     description : str
-        What Spark's UI shows for its jobs.
+        The name of its jobs in Spark's UI.
     pattern : Pattern or None
         The pattern that the clause became, None for the standard's meaning.
     events : DataFrame or None
@@ -33,10 +33,10 @@ class Matched:
     time : str or None
         Its time column.
     flush : callable or None
-        For streams: the output of a final watermark, on (checkpoint, operator id, the bounded
-        input that comes before it or None).
+        For streams: returns the output of a final watermark, given the checkpoint, the operator id,
+        and the bounded input before it or None.
     watermark : str
-        For streams with the standard's meaning: which watermark decides.
+        For streams with the standard's meaning: which watermark is followed.
     """
 
     frame: DataFrame

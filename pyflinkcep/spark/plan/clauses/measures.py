@@ -38,14 +38,14 @@ _NAME = re.compile(r"`(?:[^`]|``)+`|\w+")
 @attrs.frozen
 class Value:
     """
-    What a worker takes of a match for a leaf.
+    A value that a worker takes from a match for a leaf.
 
     Attributes
     ----------
     leaf : Leaf
         The leaf, never an ``avg``.
     type : DataType
-        What it gives.
+        Its type.
     """
 
     leaf: Leaf
@@ -54,7 +54,7 @@ class Value:
 
 class Arguments:
     """
-    The columns of an event that measures need: the events' own, or computed of one event.
+    The columns that measures need: the events' own, or computed from one event.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Arguments:
     computed : dict of str to Column
         The columns to add, by their names.
     sql : dict of str to str
-        What they are made of.
+        Their definitions.
     """
 
     def __init__(self, dataframe: DataFrame) -> None:
@@ -76,7 +76,7 @@ class Arguments:
         self._names: dict[str, str] = {}
 
     def column(self, sql: str, cast: DataType | None = None) -> str:
-        """Return the name of the column that an expression over one event is."""
+        """Return the column name of an expression over one event."""
         key = f"{sql} as {cast.simpleString()}" if cast is not None else sql
         if key not in self._names:
             self._names[key] = self._added(sql, cast)
@@ -107,7 +107,7 @@ def types_of(
     dataframe : DataFrame
         The events.
     arguments : mapping of str to callable
-        The expressions as SQL; for each what makes its error of a message and a hint.
+        The expressions as SQL, each with a function that makes its error from message and hint.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def types_of(
     """
     structs = [F.struct(F.expr(sql)) for sql in arguments]
     try:
-        # Beside events, so that none aggregates; each in a struct, so that it is one value.
+        # Next to the events, so that none aggregates; each in a struct, so that it is one value.
         fields = dataframe.select("*", *structs).schema.fields[len(dataframe.columns) :]
     except Exception as cause:
         if len(arguments) > 1:  # find the one at fault
@@ -140,7 +140,7 @@ def values_of(
     measures: Mapping[str, Expression], names: Names, dataframe: DataFrame, time: DataType
 ) -> dict[Leaf, Value]:
     """
-    Return what workers take of a match; an ``avg`` becomes a ``sum`` and a ``count``.
+    Return what workers take from a match; an ``avg`` becomes a ``sum`` and a ``count``.
 
     Parameters
     ----------
@@ -186,14 +186,14 @@ def measured(
     rest: Sequence[Column] = (),
 ) -> DataFrame:
     """
-    Compute the measures of what workers took of the matches.
+    Compute the measures from what workers took from the matches.
 
     Parameters
     ----------
     result : DataFrame
         The key's columns and the values.
     keys, rest : sequence of Column
-        What stands before and after the measures.
+        The columns before and after the measures.
     measures : mapping of str to Expression
         MEASURES.
     values : mapping of Leaf to (str, DataType)
@@ -201,7 +201,7 @@ def measured(
     names : Names
         What names mean.
     finish : callable
-        Makes the column of a measure's name, expression and value.
+        Makes a column from a measure's name, expression and value.
 
     Raises
     ------
@@ -231,14 +231,14 @@ def _in_column(leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
     quotient = f"({quoted(total[0])} / {quoted(count[0])})"
     if not isinstance(total[1], DecimalType):
         return quotient
-    # Spark sums decimals of p digits with p + 10, at most 38, and has p + 4 in their average.
+    # Spark sums decimals of p digits with p + 10, at most 38, and averages them with p + 4.
     precision = total[1].precision - 6 if total[1].precision < 38 else 38
     scale = min(total[1].scale + 4, precision)
     return f"cast({quotient} as decimal({precision},{scale}))"
 
 
 def _parts(leaf: Leaf) -> tuple[Leaf, ...]:
-    """Return the leaves that a worker takes for one."""
+    """Return the leaves that a worker takes in place of one."""
     if leaf.function != "avg":
         return (leaf,)
     return attrs.evolve(leaf, function="sum"), attrs.evolve(leaf, function="count")
@@ -274,13 +274,13 @@ def _type(
     given = StringType() if argument is None else argument
     if leaf.function in ("min", "max") and not isinstance(given, AtomicType | NullType):
         what = f"{leaf.function.upper()} of {leaf.argument}, which is {given.simpleString()}"
-        raise error(what, "compare numbers, texts or times: a field of it")
+        raise error(what, "use a field that is a number, text or time")
     if leaf.function == "array_agg":
         return ArrayType(given)
     if leaf.function != "sum":
         return given
     if not isinstance(given, NumericType):
         raise error(f"SUM of {leaf.argument}, which is {given.simpleString()}", "sum numbers")
-    # Spark's own type for it, whatever that is.
+    # Whatever type Spark gives it.
     one = dataframe.sparkSession.createDataFrame([], StructType([StructField("v", given)]))
     return one.select(F.sum("v")).schema.fields[0].dataType

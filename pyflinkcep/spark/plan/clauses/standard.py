@@ -37,12 +37,12 @@ def standard_clause(
     names : Names
         What its names mean.
     settings : StreamSettings
-        What a user may set for a stream.
+        The user's settings for a stream.
 
     Raises
     ------
     CepError
-        If the clause means nothing, cannot be decided on a stream, or Spark cannot compute
+        If the clause is meaningless, cannot be decided on a stream, or Spark cannot compute
         something.
     """
     job = StandardJob.analyse(dataframe, clause, names)
@@ -84,7 +84,7 @@ def _layout(dataframe: DataFrame, pattern: str, keys: tuple[KeyColumn, ...]) -> 
 
 
 def _hash(keys: tuple[KeyColumn, ...], expressions: dict[str, Column]) -> Column:
-    """Return the number by which rows are shuffled."""
+    """Return the integer by which rows are shuffled."""
     if not keys:
         return F.lit(0).cast("bigint")
     return F.xxhash64(
@@ -93,7 +93,7 @@ def _hash(keys: tuple[KeyColumn, ...], expressions: dict[str, Column]) -> Column
 
 
 def _sorted(rows: DataFrame, clause: Clause, layout: Layout) -> DataFrame:
-    """Sort rows by key, by ORDER BY, and last by their place in the source."""
+    """Sort rows by key, then by ORDER BY, then by their position in the source."""
     key = [F.col(quoted(name)) for name in layout.key_signature]
     parted = rows.repartition(key[0]) if layout.key_columns else rows.coalesce(1)
     order = [_ordered(column) for column in clause.order]

@@ -51,17 +51,17 @@ class StandardJob:
     read : StandardClause
         The clause.
     plan : StandardPlan
-        What workers match by.
+        The plan that workers match by.
     arguments : Arguments
         The columns that measures take values from.
     kinds : dict of str to Kind
-        What conditions look at of a row, as SQL.
+        The SQL over a row that conditions read.
     shown, rest : list of str
         The input's columns in the output, before and after the measures.
     rows : StandardRows
-        How rows of a key become output.
+        How a key's rows become output.
     values : dict of Leaf to (str, DataType)
-        The columns of what workers take of matches.
+        The columns of what workers take from matches.
     """
 
     dataframe: DataFrame
@@ -82,7 +82,7 @@ class StandardJob:
         Raises
         ------
         CepError
-            If the clause means nothing, or Spark cannot compute something.
+            If the clause is meaningless, or Spark cannot compute something.
         """
         read = read_clause(clause, names)
         within = window_ms(clause, names.source)
@@ -104,7 +104,7 @@ class StandardJob:
 
     @property
     def name(self) -> str:
-        """What Spark's UI calls the job."""
+        """The job's name in Spark's UI."""
         return f"MATCH_RECOGNIZE: {self.read.clause.pattern}"
 
     def condition_columns(self) -> dict[str, Column]:
@@ -114,7 +114,7 @@ class StandardJob:
         }
 
     def output(self, result: DataFrame) -> DataFrame:
-        """Return the clause's output of that of the workers."""
+        """Return the clause's output from that of the workers."""
         return measured(
             result,
             [F.col(quoted(name)) for name in self.shown],
@@ -135,7 +135,7 @@ class StandardJob:
 
 
 def _kinds(dataframe: DataFrame, read: StandardClause, names: Names) -> dict[str, Kind]:
-    """Return what the conditions' arguments give."""
+    """Return the types of the conditions' arguments."""
     errors: dict[str, Callable[[str, str], CepError]] = {}
     for variable, expression in read.conditions.items():
         for sql in read.arguments_of(condition_leaves(expression).values()):
@@ -146,21 +146,21 @@ def _kinds(dataframe: DataFrame, read: StandardClause, names: Names) -> dict[str
         if kind is None:
             raise errors[sql](
                 f"{sql} is {type_.simpleString()}",
-                "take a number, boolean, string, date, timestamp or day-time interval of it",
+                "use a number, boolean, string, date, timestamp or day-time interval",
             )
         kinds[sql] = kind
     return kinds
 
 
 def _check(read: StandardClause, plan: StandardPlan) -> None:
-    """Compile the conditions, one after another to name the one at fault."""
+    """Compile the conditions one by one, to name the one at fault."""
     for variable in read.conditions:
         try:
             plan.condition(variable)
         except CepError as refused:
             what = refused.message.rpartition("': ")[2]
             raise _error_of(read.names, variable, read.conditions[variable])(
-                f"not a condition: {what}", refused.hint or "compare it with something"
+                f"not a condition: {what}", refused.hint or "compare it with a value"
             ) from refused
 
 
@@ -182,7 +182,7 @@ def _schema(
     plan: StandardPlan,
     values: dict[Leaf, Value],
 ) -> tuple[StructType, dict[Leaf, tuple[str, DataType]]]:
-    """Return the schema of the task's output, and in it the columns of the values."""
+    """Return the schema of the task's output, and the columns of the values in it."""
     fields = [StructField(name, dataframe.schema[name].dataType) for name in shown]
     if clause.rows is Rows.WITH_UNMATCHED:
         fields.append(StructField(_MATCHED, BooleanType()))
@@ -207,7 +207,7 @@ def _shown(dataframe: DataFrame, clause: Clause) -> tuple[list[str], list[str]]:
 
 
 def _time(dataframe: DataFrame, clause: Clause, names: Names) -> tuple[str, int]:
-    """Return the column that WITHIN is about, and its units in a millisecond."""
+    """Return the column that WITHIN measures, and its units per millisecond."""
     hint = "write ORDER BY ts first, a timestamp or epoch milliseconds as bigint, ascending"
     if not clause.order or clause.order[0].descending:
         raise names.source.error("WITHIN without a time", hint, *clause.pattern_span, InputError)

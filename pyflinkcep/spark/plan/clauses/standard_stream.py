@@ -34,13 +34,13 @@ def run_stream(job: StandardJob, settings: StreamSettings) -> Matched:
     job : StandardJob
         The clause.
     settings : StreamSettings
-        The number of key groups, and what to do with a checkpoint of another clause.
+        The number of key groups, and the policy for a checkpoint of another clause.
 
     Raises
     ------
     CepError
-        If the clause asks for what is known at the end of the input only, or rows have no order
-        in time.
+        If the clause needs what is known only at the end of the input, or rows have no order in
+        time.
     """
     _check_decidable(job)
     dataframe, clause = job.dataframe, job.read.clause
@@ -95,7 +95,7 @@ def _stream(
 def _fingerprint(
     job: StandardJob, layout: Layout, order: OrderColumns | None, key_groups: int
 ) -> dict[str, str]:
-    """Return what must stay the same for stored state to be used again."""
+    """Return what must stay the same for stored state to be reused."""
     plan, clause = job.plan, job.read.clause
     defined = {name: expression.text for name, expression in plan.conditions.items()}
     return {
@@ -120,7 +120,7 @@ def _fingerprint(
 
 
 def _check_decidable(job: StandardJob) -> None:
-    """Refuse what looks at rows after a match: only the end of the input decides it."""
+    """Refuse what reads rows after a match: only the end of the input decides it."""
     if any(op is Op.END for op, _, _ in job.plan.program.code):
         raise _refused(job, "$ on a stream", job.read.clause.pattern_span)
     texts = [(f"DEFINE {d.variable}", d.condition) for d in job.read.clause.definitions]
@@ -135,14 +135,14 @@ def _check_decidable(job: StandardJob) -> None:
 def _refused(job: StandardJob, what: str, span: tuple[int, int]) -> CepError:
     return job.read.names.source.error(
         f"{what}: later rows decide it",
-        "write the stream to a table and match that, or say it with one more variable at the end",
+        "write the stream to a table and match that, or add one more variable at the end",
         *span,
         NotSupportedError,
     )
 
 
 def _time_column(job: StandardJob) -> str:
-    """Return the first column of ORDER BY, which has to be the event time."""
+    """Return the first column of ORDER BY, which must be the event time."""
     clause, source = job.read.clause, job.read.names.source
     what = 'dialect="standard" on a stream: ORDER BY must begin with the event time, ascending'
     if not clause.order:

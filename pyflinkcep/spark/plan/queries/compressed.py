@@ -30,7 +30,7 @@ class CompressedQuery:
     job : QueryJob
         The query on its events.
     settings : StreamSettings
-        For streams: the number of key groups, and what to do with another query's checkpoint.
+        For streams: the number of key groups, and the policy for another query's checkpoint.
     """
 
     job: QueryJob
@@ -53,7 +53,7 @@ class CompressedQuery:
         return map_in_arrow(events, task.run, rows.schema, f"CEP: {layout.pattern}")
 
     def matches(self, limit: int | None) -> DataFrame:
-        """Return the matches as rows, at most `limit` of each task; for bounded events."""
+        """Return the matches as rows, at most `limit` from each task; for bounded events."""
         return self.job.run(match_rows(self.job), limit)
 
     def stream_of_endings(self, rows: EndingRows) -> StreamJob:
@@ -61,5 +61,5 @@ class CompressedQuery:
         return query_endings_job(self.job, rows, self.settings)
 
     def stream_of_matches(self) -> StreamJob:
-        """Return the job that makes a row of each match."""
+        """Return the job that makes a row from each match."""
         return query_stream_job(self.job, match_rows(self.job), self.settings, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a query is going to run, in words."""
+"""The explanation of how a query will run."""
 
 from __future__ import annotations
 

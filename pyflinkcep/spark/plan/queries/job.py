@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A query on a DataFrame, analysed: what is shuffled, and how input without a key is cut."""
+"""A query on a DataFrame, analysed: what is shuffled, and how unkeyed input is sliced."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ class QueryJob:
     query : Query
         The query.
     source : EventSource
-        The events, keyed by the attributes of ``[attr]`` too unless a strategy is strict.
+        The events, also keyed by the attributes of ``[attr]`` unless a strategy is strict.
     type_column : str
         The column that holds an event's type.
     evaluation : str
         How matches are found.
     output : str
-        Which of them are wanted.
+        Which of them are requested.
     kinds : dict of str to Kind
-        What the attributes hold that conditions look at.
+        The types of the attributes that conditions read.
     slice_ms : int or None, milliseconds
-        The length of slices of time; None if events are not cut.
+        The length of time slices; None without slices.
     """
 
     query: Query
@@ -85,7 +85,7 @@ class QueryJob:
         Raises
         ------
         InputError
-            If a column is missing, or of a type that cannot serve.
+            If a column is missing or of an unsupported type.
         """
         check_workers(dataframe.sparkSession)
         kinds = attribute_kinds(query, dataframe, type_column)
@@ -101,7 +101,7 @@ class QueryJob:
         return cls(query, source, type_column, evaluation, output, kinds, slices)
 
     def run(self, consumer: Consumer, limit: int | None = None) -> DataFrame:
-        """Plan the job; `limit` is how many matches a task gives at most."""
+        """Plan the job; a task emits at most `limit` matches."""
         events, layout = self.prepared()
         task = QueryTask(
             self.query,
@@ -114,16 +114,16 @@ class QueryJob:
         return map_in_arrow(events, task.run, output_schema(consumer), f"CEP: {layout.pattern}")
 
     def columns(self, layout: Layout) -> QueryColumns:
-        """Return what the query reads of events; `layout` says where things are in them."""
+        """Return what the query reads from events, whose columns are in `layout`."""
         return QueryColumns(layout, self.type_column, self.kinds, self._names)
 
     @property
     def _names(self) -> dict[str, str]:
-        """The columns of what Spark computes."""
+        """The columns that Spark computes."""
         return {sql: f"{VALUE}{n}" for n, sql in enumerate(computed_for(self.query))}
 
     def computed(self) -> dict[str, Column]:
-        """Return what Spark computes of events, each of the types that need it alone."""
+        """Return what Spark computes from events, each value only for the types that need it."""
         types = F.col(quoted(self.type_column))
         wanted = computed_for(self.query)
         return {
@@ -132,18 +132,18 @@ class QueryJob:
         }
 
     def layout(self, source: EventSource, always_hash: bool = False) -> Layout:
-        """Return where things are in events with what :meth:`computed` adds."""
+        """Return the layout of events with what :meth:`computed` adds."""
         layout = source.layout((), always_hash)
         return attrs.evolve(layout, payload=(*layout.payload, *self._names.values()))
 
     def prepared(self, by_end: bool = False) -> tuple[DataFrame, Layout]:
         """
-        Return the shuffled events, and where things are in them.
+        Return the shuffled events and their layout.
 
         Parameters
         ----------
         by_end : bool
-            Whether a match belongs to the slice of its last event, not to that of its first.
+            Whether a match belongs to the slice of its last event rather than its first.
         """
         source = self.source
         dropped = self.needed()
@@ -160,21 +160,21 @@ class QueryJob:
         return (events.repartition(key[0]) if key else events.coalesce(1)), layout
 
     def needed(self) -> str | None:
-        """Return as SQL which events the query can use; None if every event may count."""
+        """Return SQL for the events that the query can use; None if every event may matter."""
         query = self.query
         strategies = {strategy for _, strategy in query.strategies}
         tests = []
         if not strategies & {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY}:
             tests.append(usable_sql(query, self.type_column))
         if not query.is_global and (query.form is Form.LIST or len(query.positive) > 1):
-            # Nothing equals NULL, so that such an event can only be a match's one event.
+            # Nothing equals NULL, so such an event can only be a match of one event.
             tests += [f"{quoted(name)} IS NOT NULL" for name in query.equal]
         return all_of(f"({test})" if len(tests) > 1 else test for test in tests) or None
 
     # --- slices
 
     def _reach(self, by_end: bool) -> tuple[int, int]:
-        """Return how long before and after a slice events are needed for its matches."""
+        """Return how far before and after a slice its matches need events."""
         window, is_list = self.query.window or 0, self.query.form is Form.LIST
         first, last = self.query.components[0], self.query.components[-1]
         if by_end:
@@ -184,12 +184,12 @@ class QueryJob:
 
 def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dict[str, Kind]:
     """
-    Return what the attributes hold that a query's conditions look at.
+    Return the types of the attributes that a query's conditions read.
 
     Raises
     ------
     InputError
-        If an attribute or the type is not a column, or of a type that cannot serve.
+        If an attribute or the type is not a column, or is of an unsupported type.
     """
     name = one_line(query)
     _check_type_column(dataframe, type_column, name)
@@ -197,13 +197,13 @@ def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dic
 
 
 def one_line(query: Query) -> str:
-    """Return a query's pattern in one line, to name it."""
+    """Return a query's pattern on one line, as its name."""
     pattern = Query(query.form, query.components)
     return query_text(pattern).removeprefix("PATTERN ")
 
 
 def query_keys(query: Query, keys: Sequence[str | Column]) -> tuple[str | Column, ...]:
-    """Return what events are keyed by: the user's key, and the tests of a query."""
+    """Return the key of events: the user's, and the equivalence tests of the query."""
     own = () if query.is_global else tuple(name for name in query.equal if name not in keys)
     return (*keys, *own)
 
@@ -211,7 +211,7 @@ def query_keys(query: Query, keys: Sequence[str | Column]) -> tuple[str | Column
 def _check_type_column(dataframe: DataFrame, name: str, query: str) -> None:
     if name not in dataframe.columns:
         raise InputError(
-            f"query {query}: the type column {name!r} is not there",
+            f"query {query}: no type column {name!r}",
             "name the column that holds an event's type: CEP.pattern(..., type='kind')",
         )
     found = dataframe.schema[name].dataType
@@ -236,9 +236,9 @@ def _kind(dataframe: DataFrame, attribute: str, query: str) -> Kind:
 
 
 def _computed_type(dataframe: DataFrame, sql: str, query: str) -> DataType:
-    """Return the type of what Spark computes; refuse what it cannot, and what aggregates."""
+    """Return the type of an expression; refuse what Spark cannot compute, and aggregates."""
     try:
-        # Beside events, so that nothing aggregates; in a struct, so that it is one value.
+        # Next to the events, so that nothing aggregates; in a struct, so that it is one value.
         field = dataframe.select("*", F.struct(F.expr(sql))).schema.fields[-1].dataType
     except Exception as cause:
         raise InputError(
@@ -255,5 +255,5 @@ def _kind_of(found: DataType, attribute: str, query: str) -> Kind:
         return kind
     raise InputError(
         f"query {query}: the attribute {attribute!r} is {found.simpleString()}",
-        "conditions compare numbers, strings, booleans, dates and timestamps",
+        "use a number, string, boolean, date or timestamp",
     )

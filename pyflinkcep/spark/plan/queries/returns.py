@@ -27,7 +27,7 @@ __all__ = ["returned"]
 
 
 def returned(query: Query, matches: DataFrame) -> DataFrame:
-    """Return the rows of a query: matches that fulfil HAVING, with the columns of RETURN."""
+    """Return the rows of a query: matches that satisfy HAVING, with the columns of RETURN."""
     if query.having is not None:
         matches = matches.where(_sql(query, query.having))
     if query.columns is None:
@@ -89,7 +89,7 @@ def _aggregate(function: Function) -> str:
         return f"size({known})"
     if function.name in ("min", "max"):
         return f"array_{function.name}({events})"
-    # Sums of whole numbers are whole; every other number is summed as double.
+    # Whole numbers have whole sums; every other number is summed as double.
     first, rest = f"element_at({known}, 1)", f"slice({known}, 2, greatest(size({known}) - 1, 0))"
     total = f"aggregate({rest}, {first} + 0L, (s, v) -> s + v)"
     total = f"IF(size({known}) = 0, NULL, {total})"

@@ -11,7 +11,7 @@ __all__ = ["match_rows"]
 
 
 def match_rows(job: QueryJob) -> ColumnConsumer:
-    """Return what makes rows of matches: the key, the time, and an array for each variable."""
+    """Return the consumer of matches as rows: key, time, and an array for each variable."""
     source = job.source
     variables = [part.variable for part in job.query.positive]
     return ColumnConsumer(

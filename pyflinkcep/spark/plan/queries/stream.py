@@ -34,11 +34,11 @@ def query_stream_job(
     job : QueryJob
         The query and its events.
     consumer : Consumer
-        What becomes of the matches.
+        Turns matches into rows.
     settings : StreamSettings
-        The number of key groups, and what to do with a checkpoint of another query.
+        The number of key groups, and the policy for a checkpoint of another query.
     late_output : str or None
-        The output that late events go to; they are dropped and counted without one.
+        The output for late events; without one they are dropped and counted.
     """
     events, plan = _prepared(job, settings, late_output is None)
     variables = [part.variable for part in job.query.positive]
@@ -48,7 +48,7 @@ def query_stream_job(
 
 
 def query_endings_job(job: QueryJob, rows: EndingRows, settings: StreamSettings) -> StreamJob:
-    """Prepare a query on a stream that gives a row for each event that completes matches."""
+    """Prepare a query on a stream with a row for each event that completes matches."""
     events, plan = _prepared(job, settings, True)
     fingerprint = {**plan.fingerprint, "output": "all matches of an event"}
     plan = attrs.evolve(plan, rows=rows, fingerprint=fingerprint)
@@ -59,7 +59,7 @@ def query_endings_job(job: QueryJob, rows: EndingRows, settings: StreamSettings)
 def _prepared(
     job: QueryJob, settings: StreamSettings, drops_late: bool
 ) -> tuple[DataFrame, QueryStreamPlan]:
-    """Return the events with what the operator needs beside them, and its settings."""
+    """Return the events with the columns that the operator needs, and its settings."""
     source = job.source
     layout = job.layout(source, always_hash=True)
     added = {**source.key_hash(always=True), **job.computed()}
@@ -92,9 +92,9 @@ def _fingerprint(
     job: QueryJob, layout: Layout, usable: str | None, key_groups: int
 ) -> dict[str, str]:
     """
-    Return what must stay the same for stored state to be used again.
+    Return what must stay the same for stored state to be reused.
 
-    State is events, so that it fits every evaluation, and whatever is returned of matches.
+    State is events, so it fits every evaluation and every output.
     """
     asked = attrs.evolve(job.query, having=None, columns=None, source=None)
     return {
