@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns and rows: the ground that the other rooms stand on."""
+"""Columns and rows, on which the other rooms build."""

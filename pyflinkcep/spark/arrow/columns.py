@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of the columns that a job adds to the events, and what numbers in them are."""
+"""The names of the columns that a job adds to the events."""
 
 from __future__ import annotations
 
@@ -26,22 +26,21 @@ __all__ = [
 ]
 
 PREFIX = "__cep_"
-"""What the names of our own columns begin with."""
+"""The prefix of our own columns."""
 
 BITS = f"{PREFIX}bits"
-"""The column with a bit for each condition that Spark evaluated and that holds.
-
-Further columns, with a number after the name, have the bits that do not fit.
+"""The column with a bit for each condition that Spark evaluated; set if it holds. Further columns,
+with a number after the name, have the bits that do not fit.
 """
 
 HASH = f"{PREFIX}hash"
-"""The column with a number made of the key."""
+"""The column with the key's hash."""
 
 POSITION = f"{PREFIX}position"
-"""The column with an event's place in the source, which decides between equal times."""
+"""The column with an event's position in the source, which orders equal times."""
 
 VALUE = f"{PREFIX}value"
-"""What the names of the columns of fields begin with; the field's number follows."""
+"""The prefix of the columns of fields; the field's number follows."""
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -49,7 +48,7 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 def quoted(name: str) -> str:
     """
-    Return a column name as Spark's parser takes it, dots and all.
+    Return a column name quoted for Spark's parser, including dots.
 
     Examples
     --------

@@ -18,17 +18,17 @@ are a list.
 
 
 def field_rows(table: pa.Table) -> list[tuple[Any, ...]]:
-    """Return the fields of each event of a table that has nothing but their columns."""
+    """Return the fields of each event of a table that has only their columns."""
     return list(zip(*map(_plain, table.columns), strict=True))
 
 
 def field_columns(table: pa.Table) -> dict[str, list[Any]]:
-    """Return the fields in columns, by their names, of a table that has nothing but fields."""
+    """Return the fields in columns, by name, of a table that has only fields."""
     return {name: _plain(table.column(name)) for name in table.column_names}
 
 
 def field_array(column: pa.ChunkedArray) -> FieldArray:
-    """Return a column as an array or list, with what is not null, and its type."""
+    """Return a column as an array or list, its validity mask, and its type."""
     if pa.types.is_string(column.type):
         return column.to_pylist(), None, False
     is_float = pa.types.is_floating(column.type)
@@ -40,7 +40,7 @@ def field_array(column: pa.ChunkedArray) -> FieldArray:
 
 
 def _integers(type_: pa.DataType) -> pa.DataType:
-    """Return the type of the integers that values of a type are."""
+    """Return the integer type that represents values of a type."""
     return pa.int32() if pa.types.is_date(type_) else pa.int64()
 
 

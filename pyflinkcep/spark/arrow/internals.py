@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Every private part of PySpark that is used, and what differs between its versions.
+All uses of private parts of PySpark, and the differences between its versions.
 
-More are in ``worker/console.py`` and ``state/handle.py``, which a process imports that has no time
-for all of this.
+More are in ``worker/console.py`` and ``state/handle.py``, which are imported where loading this
+module would take too long.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ __all__ = [
 ]
 
 WATERMARK_DELAY = "spark.watermarkDelayMs"
-"""The key in a column's metadata by which Spark knows that it carries a watermark."""
+"""The key in a column's metadata that marks a watermark for Spark."""
 
-# PySpark 4.0 and 4.1 have no other zone than UTC for what goes between Spark and Python.
+# PySpark 4.0 and 4.1 always use UTC between Spark and Python.
 _UTC: dict[str, Any] = (
     {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
 )
@@ -49,28 +49,28 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 
 
 def local_rows(table: pa.Table, schema: StructType) -> Sequence[tuple[Any, ...]]:
-    """Return the rows of a table, with the Python types that PySpark's own functions see."""
+    """Return the rows of a table, with the Python types that PySpark's own functions receive."""
     rows: Sequence[tuple[Any, ...]] = ArrowTableToRowsConversion.convert(table, schema)
     return rows
 
 
 def local_table(rows: Sequence[tuple[Any, ...]], schema: StructType) -> pa.Table:
-    """Return a table of rows, as PySpark converts what its own functions return."""
+    """Return a table of rows, converted as PySpark converts the results of its own functions."""
     return LocalDataToArrowConversion.convert(rows, schema, False)
 
 
-# --- plans; over Spark Connect there is none to look at
+# --- plans; over Spark Connect there are none
 
 
 def analysed_plan(dataframe: Any) -> Any:
-    """Return Spark's analysed plan of a DataFrame, None over Spark Connect."""
+    """Return Spark's analysed plan of a DataFrame; None over Spark Connect."""
     plan = getattr(dataframe, "_jdf", None)
     return None if plan is None else plan.queryExecution().analyzed()
 
 
 def all_repeatable(dataframe: Any, columns: Sequence[Any]) -> bool:
     """
-    Whether Spark gives the same answers again at little cost.
+    Whether Spark can repeat expressions cheaply with the same answers.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def all_repeatable(dataframe: Any, columns: Sequence[Any]) -> bool:
     Returns
     -------
     bool
-        False for what is random or calls Python, and over Spark Connect.
+        False for expressions that are random or call Python, and over Spark Connect.
     """
     plan = analysed_plan(dataframe.select(*columns))
     if plan is None:
@@ -100,7 +100,7 @@ def all_repeatable(dataframe: Any, columns: Sequence[Any]) -> bool:
 
 
 def spark_context(session: Any) -> Any:
-    """Return a session's SparkContext, None over Spark Connect."""
+    """Return a session's SparkContext; None over Spark Connect."""
     return getattr(session, "_sc", None)
 
 
@@ -108,7 +108,7 @@ def worker_python(session: Any) -> str | None:
     """
     Return the Python that the workers of a local master run.
 
-    None for any other master, and if files were added that workers import from.
+    None for any other master, and if files were added for workers to import.
     """
     context = spark_context(session)
     if context is None or not context.master.startswith("local") or context._python_includes:
@@ -117,20 +117,20 @@ def worker_python(session: Any) -> str | None:
 
 
 def set_worker_python(session: Any, python: str) -> None:
-    """Let workers run a Python, in jobs that are planned from now on."""
+    """Set the Python that workers run, in jobs planned from now on."""
     spark_context(session).pythonExec = python
 
 
 class CallSite(SCCallSiteSync):
     """
-    Lets Spark's UI show a place for the jobs of a ``with``.
+    Sets the location that Spark's UI shows for jobs within a ``with``.
 
     Parameters
     ----------
     context : SparkContext
         Where the jobs run.
     place : str
-        What to show, such as ``collect at job.py:12``.
+        The location to show, such as ``collect at job.py:12``.
     """
 
     def __init__(self, context: Any, place: str) -> None:

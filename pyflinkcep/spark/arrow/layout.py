@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where things are in the Arrow batches that a worker gets, and how it reads them."""
+"""The layout of the Arrow batches that a worker receives, and how it reads them."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Layout:
     schema : StructType
         The events' own columns.
     payload : tuple of str
-        The columns kept of an event: its own, computed keys, and fields of match expressions.
+        The columns kept from an event: its own, computed keys, and fields of match expressions.
     key_names, key_columns, key_signature : tuple of str
-        The key's names, its columns, and the columns that tell keys apart.
+        The key's names, its columns, and the columns that identify keys.
     time_column : str or None
         The events' times.
     time_unit : int or None
-        Units of the time column in a millisecond, None for bigint milliseconds.
+        Units of the time column per millisecond; None for bigint milliseconds.
     bit_columns : tuple of str
-        The answers of the conditions that Spark evaluated, none if there are no such conditions.
+        The answers of the conditions that Spark evaluated; empty without such conditions.
     expressions : CompiledExpressions or None
         The match expressions; the columns of their fields are part of the payload.
     """
@@ -63,12 +63,12 @@ class Layout:
 
     def times(self, table: pa.Table) -> Ints:
         """
-        Return the events' times as exactly as they are known.
+        Return the events' times in full precision.
 
         Raises
         ------
         InputError
-            When a time is null; names the column and the key.
+            If a time is null; the message names the column and the key.
         """
         assert self.time_column is not None
         column = table.column(self.time_column)
@@ -77,7 +77,7 @@ class Layout:
             raise InputError(
                 f"pattern {self.pattern}: null event time in column {self.time_column!r} "
                 f"at key {self.key_text(table, row)}",
-                "filter such events out, or give them a time, before CEP.pattern",
+                "filter such events out, or set their time, before CEP.pattern",
             )
         times: Ints = column.cast(pa.int64()).to_numpy()
         return times
@@ -110,7 +110,7 @@ class Layout:
         return repr(values) if (values := key_values(keys, table, row)) else "(none)"
 
     def time_text(self, table: pa.Table, row: int) -> str:
-        """Return an event's time for an error message, nothing if it has none."""
+        """Return an event's time for an error message; empty if it has none."""
         if self.time_column is None or table.column(self.time_column).null_count:
             return ""
         return f", event time {int(self.times_ms(table)[row])} ms"
@@ -123,12 +123,12 @@ def key_values(keys: Mapping[str, str], table: pa.Table, row: int) -> dict[str, 
 
 class KeyText:
     """
-    A key as errors show it, read from an event only when it is needed.
+    A key for error messages, read from an event only when needed.
 
     Parameters
     ----------
     layout : Layout
-        Where the key is.
+        The key's columns.
     events : pyarrow.Table
         Events.
     row : int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows whose costly fields are made when they are first asked for: conditions look at few."""
+"""Rows whose costly fields are made on first access, since conditions read few of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _item = tuple.__getitem__
 
 
 class _Block:
-    """Some events, column by column; each column is converted as a whole, when it is needed."""
+    """Some events, column by column; each column is converted as a whole when needed."""
 
     __slots__ = ("_schema", "_table", "columns", "places", "plain")
 
@@ -48,7 +48,7 @@ class _Block:
         self._schema = schema
         self.columns: list[list[Any] | None] = [None] * len(schema)
         self.plain = plain
-        self.places = places  # where in a row's tuple a field is, None for in the block
+        self.places = places  # the index of a field in a row's tuple, None if it is in the block
 
     def load(self, position: int) -> list[Any]:
         one = StructType([self._schema.fields[position]])
@@ -80,7 +80,7 @@ def _value(row: tuple[Any, ...], position: int) -> Any:
 
 
 def _ordinary(row: Any) -> Any:
-    """Return the Row that a lazy one stands for."""
+    """Return the ordinary Row of a lazy one."""
     values = [_value(row, position) for position in range(len(row.__fields__))]
     return _new(_item(row, -2).plain, values)
 
@@ -89,10 +89,10 @@ class _LazyRow(Row):
     """
     A Row that knows where its values are.
 
-    As a tuple it holds the values of the plain columns, then its block and its place there,
-    where the others are made. Whatever is done with it beyond asking for a field is done with an
-    ordinary Row of all its values, so that nobody can tell the difference. It has no members that
-    a Row does not have: they would hide columns of their names.
+    As a tuple it holds the values of the plain columns, then its block and its index there, from
+    which the others are made. Anything but access to a field is delegated to an ordinary Row of all
+    its values, so that the difference is invisible. It has no members that a Row does not have,
+    since they would hide columns of the same name.
     """
 
     __slots__ = ()
@@ -142,9 +142,9 @@ def _field(position: int) -> property:
 
 @functools.cache
 def item_getters(count: int) -> tuple[Any, ...]:
-    """Return fast descriptors of a tuple's items, whatever its class makes of an index."""
+    """Return fast descriptors of a tuple's items, independent of how its class indexes."""
     names = [f"item{number}" for number in range(count)]
-    # Held on to: a collection of garbage would empty the dict of a class that is not.
+    # Kept alive: otherwise garbage collection would clear the dict of the class.
     items = namedtuple("Items", names)  # type: ignore[misc]
     return tuple(vars(items)[name] for name in names)
 
@@ -158,7 +158,7 @@ class LazyRows:
     schema : StructType
         The schema of the events.
     plain : type of Row
-        What a Row becomes when more than single fields are asked of it.
+        The class of the ordinary Rows.
     """
 
     def __init__(self, schema: StructType, plain: type[Row]) -> None:
@@ -178,7 +178,7 @@ class LazyRows:
         self._row: type[Row] = type("Row", (_LazyRow,), fields)
 
     def rows(self, table: pa.Table) -> Sequence[Row]:
-        """Make a lazy Row of each row of a table."""
+        """Make a lazy Row from each row of a table."""
         block, row = _Block(table, self._schema, self._plain, self._places), self._row
         columns = [_at_once(table.column(position)) for position in self._at_once]
         places = range(table.num_rows)

@@ -2,8 +2,8 @@
 """
 Stable orders of numbers, several times as fast as numpy's own.
 
-Each number is put before its position in one integer. Then integers are sorted, which numpy does
-with vector instructions, and no indices.
+Each number is combined with its position in one integer, so that integers are sorted, which numpy
+does with vector instructions, rather than indices.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def order_by_group(groups: Ints) -> Ints:
 
 def order_by_hash_and_time(hashes: Ints, times: Ints | None) -> Ints:
     """
-    Return the stable order of hashes, equal ones by time.
+    Return the stable order of hashes; equal ones are ordered by time.
 
     Parameters
     ----------
     hashes : array of int64
         The hashes.
     times : array of int64 or None
-        The times, None if they do not matter.
+        The times; None if they do not matter.
 
     Examples
     --------
@@ -54,20 +54,20 @@ def order_by_hash_and_time(hashes: Ints, times: Ints | None) -> Ints:
         by_time = np.argsort(times, kind="stable")
     ranked = hashes if by_time is None else hashes[by_time]
     bits = _bits(hashes)
-    order = _positions(ranked >> bits << bits, bits)  # the lowest bits of a hash give way
+    order = _positions(ranked >> bits << bits, bits)  # the lowest bits of a hash are dropped
     found = ranked[order]
-    if (found[1:] < found[:-1]).any():  # two hashes differ in nothing else: that is very rare
+    if (found[1:] < found[:-1]).any():  # two hashes differ only in these bits, which is very rare
         order = np.argsort(ranked, kind="stable")
     return order if by_time is None else by_time[order]
 
 
 def _bits(numbers: Ints) -> int:
-    """Return the bits that a position takes."""
+    """Return the number of bits that a position takes."""
     return len(numbers).bit_length()
 
 
 def _positions(numbers: Ints, bits: int) -> Ints:
-    """Return the positions of numbers with that many free bits, in order of the numbers."""
+    """Return the positions of numbers with `bits` free low bits, in ascending order."""
     keys = numbers | np.arange(len(numbers))
     keys.sort()
     return keys & ((1 << bits) - 1)

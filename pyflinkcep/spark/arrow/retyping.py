@@ -13,15 +13,15 @@ def retyped(array: pa.Array, type_: pa.DataType) -> pa.Array:
     """
     Return an array as one of another type.
 
-    Arrow's own cast refuses a null struct that has a NOT NULL struct inside, for the inner one is
-    null then too.
+    Arrow's own cast refuses a null struct that contains a NOT NULL struct, because the inner one is
+    then null too.
 
     Parameters
     ----------
     array : pyarrow.Array or pyarrow.ChunkedArray
         The array.
     type_ : pyarrow.DataType
-        The type, which has the same values.
+        The type, with the same values.
 
     Examples
     --------

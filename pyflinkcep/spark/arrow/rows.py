@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Between Arrow and Python: events as Rows, and users' rows as Arrow; the one place that does."""
+"""The only conversions between Arrow and Python: events to Rows, and users' rows to Arrow."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _item = tuple.__getitem__
 
 
 class _EventRow(Row):
-    """A Row of an event; what it does not have is an error that names the nearest column."""
+    """A Row of an event; the error for a missing field names the nearest column."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ class _EventRow(Row):
 
 class RowReader:
     """
-    Makes Rows of Arrow data, with the Python types that PySpark's own functions see.
+    Makes Rows from Arrow data, with the Python types that PySpark's own functions receive.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class RowReader:
 
     Notes
     -----
-    The Rows are of a subclass with a descriptor for each field, since looking a field up by name
+    The Rows are of a subclass with a descriptor for each field, since looking up a field by name
     takes ten times as long on a plain Row.
     """
 
@@ -68,11 +68,11 @@ class RowReader:
         self._lazy = LazyRows(schema, self._row)
 
     def lazy_rows(self, table: pa.Table) -> Sequence[Row]:
-        """Make Rows whose fields are converted when they are first asked for."""
+        """Make Rows whose fields are converted on first access."""
         return self._lazy.rows(table)
 
     def rows(self, table: pa.Table) -> list[Row]:
-        """Make a Row of each row of a table, which may have more columns than a Row."""
+        """Make a Row from each row of a table, which may have more columns than a Row."""
         new, row = tuple.__new__, self._row
         converted = local_rows(table.select(self._schema.fieldNames()), self._schema)
         return [new(row, values) for values in converted]
@@ -80,7 +80,7 @@ class RowReader:
 
 class RowWriter:
     """
-    Makes Arrow data of the rows that users' functions return.
+    Makes Arrow data from the rows that users' functions return.
 
     Parameters
     ----------
@@ -99,12 +99,13 @@ class RowWriter:
 
     def row(self, given: Any) -> tuple[Any, ...]:
         """
-        Take a row as users give it: a tuple, list, Row or dict; a plain value for a single column.
+        Check a row returned by a user's function: a tuple, list, Row or dict, or a plain value for
+        a single column.
 
         Raises
         ------
         FunctionError
-            When it does not fit the schema; names the column.
+            If it does not fit the schema; the message names the column.
         """
         values = self._as_tuple(given)
         for field, fits, value in zip(self._schema.fields, self._fits, values, strict=True):
@@ -114,12 +115,12 @@ class RowWriter:
 
     def table(self, rows: Sequence[tuple[Any, ...]]) -> pa.Table:
         """
-        Make a table of rows that :meth:`row` gave.
+        Make a table of rows checked by :meth:`row`.
 
         Raises
         ------
         FunctionError
-            When a value is out of the range of its column; names the column and the row.
+            If a value is out of the range of its column; the message names the column and the row.
         """
         if not rows:
             return self.arrow_schema.empty_table()
@@ -162,7 +163,7 @@ class RowWriter:
                 raise FunctionError(
                     f"{self._source} returned {shortened(row)} with {unknown}, "
                     f"the schema is {self._ddl()}",
-                    "name only columns of the output schema",
+                    "use only columns of the output schema",
                 )
             values = tuple(row.get(name) for name in fields)
         elif isinstance(row, list) and len(row) == len(fields) and not self._single:
@@ -182,7 +183,7 @@ class RowWriter:
 
 
 def shortened(value: Any, length: int = 300) -> str:
-    """Return the text of a value for an error message, its middle left out if it is long."""
+    """Return the text of a value for an error message, abbreviated in the middle if long."""
     text = repr(value)
     half = length // 2
     return text if len(text) <= length else f"{text[:half]} ... {text[-half:]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which Python values fit a Spark type as they are; Arrow alone would make 1 of 1.5."""
+"""Which Python values fit a Spark type unconverted; Arrow alone would turn 1.5 into 1."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Fits = Callable[[Any], bool]
 """Says whether a value fits."""
 
 _NOTHING: tuple[type, ...] = ()
-# The first entry that a type is an instance of counts: (type, what fits, what does not after all).
+# The first entry that a type is an instance of applies: (type, what fits, exceptions).
 _SCALARS: tuple[tuple[type[DataType], tuple[type, ...], tuple[type, ...]], ...] = (
     (StringType, (str,), _NOTHING),
     (BooleanType, (bool, np.bool_), _NOTHING),
@@ -70,7 +70,7 @@ def fits(type_: DataType) -> Fits:
     for kind, good, bad in _SCALARS:
         if isinstance(type_, kind):
             return _is_a(good, bad)
-    return _is_a((object,), _NOTHING)  # rare types: what they take is left to PySpark
+    return _is_a((object,), _NOTHING)  # rare types: left to PySpark
 
 
 def _is_a(good: tuple[type, ...], bad: tuple[type, ...]) -> Fits:

@@ -25,20 +25,20 @@ def make_matcher(
     is_stream: bool = False,
 ) -> Matcher:
     """
-    Make a matcher, with the compiled kernel if that can run the pattern.
+    Return a matcher, with the compiled kernel if it can run the pattern.
 
     Parameters
     ----------
     nfa : NFA
         The pattern.
     wants_timeouts : bool
-        Whether timeouts are wanted.
+        Whether timeouts are needed.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
     expressions : CompiledExpressions or None
-        What the pattern's match expressions need.
+        The programs of the pattern's match expressions.
     processing_time : bool
-        Whether the clock counts instead of the events' own times.
+        Whether time is the clock's instead of the events'.
     is_stream : bool
         Whether keys wait for watermarks.
     """

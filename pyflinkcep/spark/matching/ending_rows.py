@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A row for each event that completes matches: numbers and aggregates, or all in packed form."""
+"""A row for each event that completes matches: counts and aggregates, or packed matches."""
 
 from __future__ import annotations
 
@@ -29,22 +29,23 @@ COUNT_TEXT = f"{PREFIX}count"
 """The column with the count as text, exact to any size."""
 
 Ending = tuple[int, int | None, Sequence[Any]]
-"""(position of the completing event, time in milliseconds or None for the end of the input, what
-its matches come to)."""
+"""(position of the completing event, time in milliseconds or None for the end of the input, the
+result for its matches)."""
 
 
 class Counted(Protocol):
     """The matches of a query or a pattern, not listed."""
 
     def totals_by_event(self, measures: Sequence[MeasuredValues]) -> Iterator[Ended]:
-        """Yield where matches end, their number, and of the measures' totals what is wanted."""
+        """Yield where matches end, their number, and the requested totals of the measures."""
 
     def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
         """Yield where matches end, and their nodes."""
 
 
 Ask = Callable[[Counted], Iterator[tuple[Any, ...]]]
-"""Asks for endings: the position of the completing event, followed by what its matches come to."""
+"""Returns endings: the position of the completing event, followed by the results for its
+matches."""
 
 _MOST = 10**38
 _NOTHING: Total = (0, 0, None, None)
@@ -72,15 +73,15 @@ class EndingRows(ABC):
     @property
     @abstractmethod
     def what(self) -> str:
-        """What they have, in a word, to tell the outputs of a query apart."""
+        """Their content, in a word, to distinguish the outputs of a query."""
 
     @abstractmethod
     def asked(self, events: pa.Table) -> Ask:
-        """Return what asks for the endings among events."""
+        """Return the function that finds endings."""
 
     @abstractmethod
     def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
-        """Return the columns after key and time, given what endings come to."""
+        """Return the columns after key and time, given the results of endings."""
 
     def table(self, events: pa.Table, listed: Sequence[Ending]) -> pa.Table:
         """Return the rows of endings."""
@@ -101,7 +102,7 @@ class EndingRows(ABC):
 @attrs.frozen(eq=False)
 class TotalRows(EndingRows):
     """
-    Rows of numbers of matches, and of aggregates over them.
+    Rows of counts of matches and aggregates over them.
 
     Attributes
     ----------
@@ -117,7 +118,7 @@ class TotalRows(EndingRows):
         return "totals"
 
     def asked(self, events: pa.Table) -> Ask:
-        """Return what asks for counts and totals."""
+        """Return the function that finds counts and totals."""
         measures = [
             (str(m.variable), event_values(events, m.attribute), m.function) for m in self.of_events
         ]
@@ -125,7 +126,7 @@ class TotalRows(EndingRows):
 
     @property
     def of_events(self) -> list[Measured]:
-        """The aggregates over events, not over matches alone."""
+        """The aggregates over events, not just over matches."""
         return [m for m in self.measured if m.variable is not None]
 
     def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
@@ -174,7 +175,7 @@ class PackedRows(EndingRows):
         return "packed"
 
     def asked(self, events: pa.Table) -> Ask:
-        """Return what asks for the nodes of last events."""
+        """Return the function that finds the nodes of last events."""
         return lambda found: found.roots_by_event()
 
     def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
@@ -226,7 +227,7 @@ def _as(value: Any, type_name: str) -> Any:
 
 
 def _decimal(value: int) -> Decimal | None:
-    """Return a number as decimal(38,0), None beyond its range."""
+    """Return a number as decimal(38,0); None beyond its range."""
     return Decimal(value) if abs(value) < _MOST else None
 
 

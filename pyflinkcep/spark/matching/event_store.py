@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events a worker holds, as Arrow; the rest of the library knows them by number."""
+"""The events that a worker holds, as Arrow; the rest of the library refers to them by handle."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class EventStore:
     """
     Events in arrival order, each with a handle: its running number.
 
-    The newest batch is kept whole; of older ones only the events that are still needed.
+    The newest batch is kept whole, and the events still needed from older ones.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class EventStore:
         self._old_fields: dict[int, tuple[Any, ...]] = {}
 
     def add(self, batch: pa.Table) -> int:
-        """Take in a batch; give the handle of its first event. Call :meth:`keep` before."""
+        """Add a batch; return the handle of its first event. Call :meth:`keep` first."""
         self._base += self._batch.num_rows
         self._batch = batch
         self._blocks = {}
@@ -55,7 +55,7 @@ class EventStore:
         return self._base
 
     def keep(self, handles: Iterable[int]) -> None:
-        """Drop every event but these."""
+        """Drop all events except these."""
         live = np.unique(np.fromiter(handles, np.int64))
         table = self.take(live)
         cached = self._old_rows
@@ -72,7 +72,7 @@ class EventStore:
         handles: Sequence[int] | np.ndarray[Any, Any],
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Return the events of these handles, in this order; all of their columns, or some."""
+        """Return the events of these handles, in this order, with all or some of their columns."""
         names = self._batch.column_names if columns is None else list(columns)
         old, batch = self._old.select(names), self._batch.select(names)
         wanted = np.asarray(handles, np.int64)
@@ -82,7 +82,7 @@ class EventStore:
         assert np.isin(wanted[is_old], self._old_handles).all(), (
             "an event is used that was not kept"
         )
-        # Apart, and put together afterwards: taking from both at once would copy the whole batch.
+        # Separately, then combined: taking from both at once would copy the whole batch.
         taken = [
             old.take(pa.array(np.searchsorted(self._old_handles, wanted[is_old]))),
             batch.take(pa.array(wanted[~is_old] - self._base)),
@@ -91,7 +91,7 @@ class EventStore:
         return pa.concat_tables(taken).take(pa.array(order))
 
     def fields(self, handle: int) -> tuple[Any, ...]:
-        """Return what Spark computed of an event for match expressions."""
+        """Return what Spark computed from an event for match expressions."""
         if handle < self._base:
             if handle not in self._old_fields:
                 known = zip(self._old_handles.tolist(), self._field_rows(self._old), strict=True)
@@ -116,17 +116,17 @@ class EventStore:
 
     @property
     def shown(self) -> list[str]:
-        """The columns that are wanted of an event once it is matched."""
+        """The columns needed from an event once it is matched."""
         return [name for name in self._batch.column_names if not name.startswith(VALUE)]
 
     def rows(self, handles: Sequence[int] | np.ndarray[Any, Any]) -> list[Row]:
-        """Return the events of these handles as Rows; one Row for a handle, however often asked."""
+        """Return the events of these handles as Rows; a handle always has the same Row."""
         distinct, inverse = np.unique(np.asarray(handles, np.int64), return_inverse=True)
         rows = self._reader.rows(self.take(distinct))
         return [rows[position] for position in inverse.tolist()]
 
     def row(self, handle: int) -> Row:
-        """Return one event as a Row; its neighbours are made with it, for they come next."""
+        """Return one event as a Row; its neighbours are made with it, since they come next."""
         if handle < self._base:
             row = self._old_rows.get(handle)
             if row is None:
@@ -136,7 +136,7 @@ class EventStore:
         rows = self._blocks.get(block)
         if rows is None:
             rows = self._reader.lazy_rows(self._batch.slice(block * _BLOCK, _BLOCK))
-            if len(self._blocks) >= _MOST_BLOCKS:  # in a large batch; made again if need be
+            if len(self._blocks) >= _MOST_BLOCKS:  # in a large batch; made again if needed
                 del self._blocks[next(iter(self._blocks))]
             self._blocks[block] = rows
         return rows[offset]

@@ -29,9 +29,9 @@ class KernelMatcher:
     kernel : Kernel
         The pattern's kernel.
     stages : list of str
-        The stages by their number.
+        The stages by number.
     processing_time : bool
-        Whether the watermark is a clock that conditions may ask for.
+        Whether the watermark is a clock that conditions may read.
     """
 
     def __init__(self, kernel: Kernel, stages: list[str], processing_time: bool) -> None:
@@ -41,7 +41,7 @@ class KernelMatcher:
         self._key: Any = None
 
     def set_events(self, store: EventStore) -> None:
-        """Use another store: what handles mean from now on."""
+        """Use another store: the events that handles refer to from now on."""
         self._kernel.set_events(store.row, *store.field_arrays())
 
     def run(self, stretches: Stretches, continues: bool, key_before: Any) -> Iterator[Found]:
@@ -77,7 +77,7 @@ class KernelMatcher:
     def run_page(
         self, events: Events, items: Items, page: Page, first_held: int, watermark: int
     ) -> Written:
-        """Match events of keys of a page, and let time pass for them to the watermark."""
+        """Match events of a page's keys, and advance their time to the watermark."""
         if self._processing_time:
             self._kernel.helper.processing_time = watermark
         try:
@@ -100,6 +100,6 @@ class KernelMatcher:
         return Written(*(np.frombuffer(data, np.int64) for data in written))
 
     def take(self) -> Found:
-        """Return the results so far, and forget them."""
+        """Return the results so far, and clear them."""
         *arrays, dropped = self._kernel.take_found()
         return Found.of(self._stages, arrays, dropped)

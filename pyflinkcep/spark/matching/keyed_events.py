@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events of keys, as the compressed matches of a pattern see them."""
+"""The events of keys, in the form that the compressed matches of a pattern need."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def pattern_matches(
     pattern : CompressiblePattern
         The pattern.
     layout : Layout
-        Where things are in the events.
+        The columns of the events.
     table : pyarrow.Table
         The events.
     store : EventStore
-        Has them as Rows.
+        Holds them as Rows.
     handles : array of int64
-        What it knows them by.
+        Their handles in the store.
     events : KeyedEvents
-        The same as numbers.
+        Their times and answers, by key.
     """
 
     def answers() -> Sequence[int]:
@@ -66,7 +66,7 @@ def pattern_matches(
 
 
 def dated(found: Iterable[tuple[Any, ...]], events: KeyedEvents) -> Iterator[Ending]:
-    """Yield what ends with events as rows have it: the event's position, the time, what ends."""
+    """Yield endings in the form of rows: the event's position, the time, the results."""
     end = None if events.watermark == MAX_WATERMARK else events.watermark
     for place, *ending in found:
         yield (place, int(events.times[place]), ending) if place >= 0 else (-place - 1, end, ending)

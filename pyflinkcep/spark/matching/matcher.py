@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matching of sorted events on a worker: what is asked, and who can do it."""
+"""The interfaces of matching sorted events on a worker."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from pyflinkcep.spark.state.pages import Page
 __all__ = ["MOST_RESULTS", "Items", "Matcher", "PageMatcher", "Written"]
 
 MOST_RESULTS = 4096
-"""How many results of a bounded job wait at most, or some more, before they are handed on."""
+"""About how many results of a bounded job to collect before handing them on."""
 
 
 @attrs.frozen(eq=False)
 class Items:
     """
-    What is to be done for keys of a page of state.
+    The work to do for the keys of a page of state.
 
     Attributes
     ----------
     positions : array of int64
-        For each item the position of its key in the page, -1 for a key that is not there.
+        For each item the position of its key in the page; -1 for a new key.
     starts, ends : array of int64
-        For each item where its events are; there may be none.
+        Where each item's events are; there may be none.
     key_of : callable
         Returns the key of an item by its number, for errors.
     """
@@ -44,16 +44,16 @@ class Items:
 @attrs.frozen(eq=False)
 class Written:
     """
-    The states of the keys that go on.
+    The states of the keys that continue.
 
     Attributes
     ----------
     items : array of int64
         The numbers of their items.
     deadlines, lengths, counts : array of int64
-        For each one, as a page has them.
+        For each one, as in a page.
     numbers : array of int64
-        The states one after another; see ``StateWriter``.
+        The concatenated states; see ``StateWriter``.
     handles : array of int64
         The events that the states refer to.
     """
@@ -75,10 +75,10 @@ class PageMatcher(Protocol):
 
     1. :meth:`set_events`, once the store has the events of the bucket's pages and the due ones;
     2. :meth:`run_page` for each page with due events or with a deadline that has passed; nothing
-       stays open, the states of the keys that go on are returned;
+    stays open, the states of the keys that continue are returned;
     3. :meth:`take`, the results of all these pages.
 
-    An error of users' code leaves the matcher unusable; the task fails with it.
+    An error in user code leaves the matcher unusable and fails the task.
     """
 
     def set_events(self, store: EventStore) -> None:
@@ -95,7 +95,7 @@ class PageMatcher(Protocol):
         events : Events
             The events.
         items : Items
-            Which key gets which of them.
+            The events of each key.
         page : Page
             The page.
         first_held : int
@@ -105,7 +105,7 @@ class PageMatcher(Protocol):
         """
 
     def take(self) -> Found:
-        """Return the results of the pages so far, and forget them."""
+        """Return the results of the pages so far, and clear them."""
 
 
 class Matcher(PageMatcher, Protocol):
@@ -115,9 +115,9 @@ class Matcher(PageMatcher, Protocol):
     In a bounded job the task calls for each chunk of sorted events:
 
     1. :meth:`set_events`, once the store has the chunk;
-    2. :meth:`run`, whose results are taken to the end before anything else is called. The last
-       key of the chunk stays open, for its events may go on in the next one;
-    3. :meth:`live`; the store then forgets every other event.
+    2. :meth:`run`, whose results must be consumed before anything else is called. The last key of
+    the chunk stays open, since its events may continue in the next one;
+    3. :meth:`live`; the store then drops all other events.
 
     After the last chunk, :meth:`finish` ends the open key.
     """
@@ -131,7 +131,7 @@ class Matcher(PageMatcher, Protocol):
         stretches : Stretches
             The events of the chunk.
         continues : bool
-            Whether the first stretch goes on with the key that is open.
+            Whether the first stretch continues the open key.
         key_before : object
             The key that is open, for errors.
         """

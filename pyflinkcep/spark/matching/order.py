@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of events of equal key and time by columns, as Spark orders their values."""
+"""The order of events of equal key and time by columns, with Spark's order of values."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class OrderColumns:
         Parameters
         ----------
         groups : array of int64
-            For each event a number; events of different numbers stay in the numbers' order.
+            A number for each event; events of different groups stay in the groups' order.
         table : pyarrow.Table
             The events, with these columns; equal ones keep their order.
         """
@@ -82,12 +82,12 @@ class OrderColumns:
 
 
 TieOrder = Comparator | OrderColumns
-"""How a user says what the order of events of equal time is."""
+"""The user's order of events of equal time."""
 
 Order = Callable[[Any], Any] | OrderColumns
 """A sort key of Rows, or columns to sort by."""
 
 
 def as_order(comparator: TieOrder | None) -> Order | None:
-    """Return what events of equal time are sorted by, None if they keep their order."""
+    """Return what events of equal time are sorted by; None if they keep their order."""
     return comparator if isinstance(comparator, OrderColumns) else comparator_key(comparator)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A matcher of patterns on streams that gives a row for each event that completes matches."""
+"""A matcher of patterns on streams that returns a row for each event that completes matches."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ PATTERN_ENDINGS_FORMAT = 1
 
 class PatternEndingMatcher:
     """
-    Shows merged partial matches the events of the keys of pages.
+    Processes the events of pages' keys with merged partial matches.
 
-    A key's state is the events since the first partial match still alive began, with the answers
-    of their conditions, and the watermark up to which all of them has been given out. They are
-    shown again before new ones.
+    A key's state is the events since its first live partial match began, with the answers of their
+    conditions, and the watermark up to which their output has been emitted. They are processed
+    again before new ones.
 
     Parameters
     ----------
     pattern : CompressiblePattern
         The pattern.
     layout : Layout
-        Where things are in the events, the answers of conditions among them.
+        The columns of the events, including the answers of conditions.
     rows : EndingRows
-        What is wanted of the matches that an event completes.
+        Summarizes the matches that an event completes.
     """
 
     def __init__(self, pattern: CompressiblePattern, layout: Layout, rows: EndingRows) -> None:
@@ -50,13 +50,13 @@ class PatternEndingMatcher:
         self._made: list[pa.Table] = []
 
     def set_events(self, store: EventStore) -> None:
-        """Use another store: what handles mean from now on."""
+        """Use another store: the events that handles refer to from now on."""
         self._store = store
 
     def run_page(
         self, events: Events, items: Items, page: Page, first_held: int, watermark: int
     ) -> Written:
-        """Match events of keys of a page, and let time pass for them to the watermark."""
+        """Match events of a page's keys, and advance their time to the watermark."""
         assert events.handles is None  # compressed patterns have no comparator
         ends = np.r_[0, np.cumsum(page.counts)]
         reached = _reached(page)
@@ -77,14 +77,14 @@ class PatternEndingMatcher:
         return _written(kept, watermark)
 
     def take(self) -> Found:
-        """Return the rows so far, and forget them."""
+        """Return the rows so far, and clear them."""
         made, self._made = self._made, []
         return Found.of_rows(pa.concat_tables(made) if made else None)
 
     def _run(
         self, handles: Ints, held: int, before: int | None, watermark: int
     ) -> tuple[int | None, int]:
-        """Return when the key is to be looked at again, None if never, and since which event."""
+        """Return when to process the key again, None for never, and from which event on."""
         own = self._store.take(handles).combine_chunks()
         times = self._layout.times_ms(own)
         bounds = np.asarray([0, len(handles)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A matcher in Python alone."""
+"""The matcher in pure Python."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PythonMatcher:
     rules : CepOperator
         The operator's rules.
     wants_timeouts : bool
-        Whether timeouts are wanted.
+        Whether timeouts are needed.
     known : int
         The bits of the conditions whose answers come with the events.
     functions : MatchFunctions or None
@@ -58,7 +58,7 @@ class PythonMatcher:
         self._state: KeyState | None = None
 
     def set_events(self, store: EventStore) -> None:
-        """Use another store: what handles mean from now on."""
+        """Use another store: the events that handles refer to from now on."""
         expressions = None
         if self._functions is not None:
             expressions = Expressions(self._functions, store.fields)
@@ -101,7 +101,7 @@ class PythonMatcher:
         return [] if self._state is None else self._state.buffer.live_events()
 
     def take(self) -> Found:
-        """Return the results so far, and forget them."""
+        """Return the results so far, and clear them."""
         return self._results.take()
 
     def _process(
@@ -130,7 +130,7 @@ class PythonMatcher:
     def run_page(
         self, events: Events, items: Items, page: Page, first_held: int, watermark: int
     ) -> Written:
-        """Match events of keys of a page, and let time pass for them to the watermark."""
+        """Match events of a page's keys, and advance their time to the watermark."""
         rules, writer = self._rules, _PageWriter(self._rules.nfa)
         now = watermark if rules.processing_time else None
         stored = _StoredStates(rules.nfa, page, first_held)
@@ -168,7 +168,7 @@ class _StoredStates:
 
 
 class _PageWriter:
-    """Collects the states of the keys that go on."""
+    """Collects the states of the keys that continue."""
 
     def __init__(self, nfa: NFA) -> None:
         self._writer = StateWriter(nfa)
@@ -192,7 +192,7 @@ class _PageWriter:
 
 
 def _portions(times: Ints, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Cut long stretches where the time changes: portions are Python objects for a while."""
+    """Split long stretches where the time changes, since each portion becomes Python objects."""
     while start < end:
         cut = start + _EVENTS_AT_ONCE
         while cut < end and times[cut] == times[cut - 1]:

@@ -29,17 +29,17 @@ QUERY_STATE_FORMAT = 1
 
 class QueryPages(ABC):
     """
-    Shows a query the events of the keys of pages; what it finds is up to subclasses.
+    Processes the events of pages' keys with a query; subclasses define the results.
 
     A key's state is events, and two numbers: the version of this format, and how many of the
-    events, at the front, are decided and kept only for what others need to know.
+    events, at the front, are decided and kept only because others refer to them.
 
     Parameters
     ----------
     streamed : StreamedQuery
         The query.
     columns : QueryColumns
-        What it reads of events.
+        What it reads from events.
     """
 
     def __init__(self, streamed: StreamedQuery, columns: QueryColumns) -> None:
@@ -47,13 +47,13 @@ class QueryPages(ABC):
         self._columns = columns
 
     def set_events(self, store: EventStore) -> None:
-        """Use another store: what handles mean from now on."""
+        """Use another store: the events that handles refer to from now on."""
         self._store = store
 
     def run_page(
         self, events: Events, items: Items, page: Page, first_held: int, watermark: int
     ) -> Written:
-        """Match events of keys of a page, and let time pass for them to the watermark."""
+        """Match events of a page's keys, and advance their time to the watermark."""
         assert events.handles is None  # queries have no comparator
         ends = np.r_[0, np.cumsum(page.counts)]
         known = np.maximum(items.positions, 0)
@@ -77,11 +77,11 @@ class QueryPages(ABC):
 
     @abstractmethod
     def find(self, portion: Portion, handles: Ints) -> Kept:
-        """Collect what a portion adds; return what to keep of it."""
+        """Collect what a portion adds; return what to keep."""
 
     @abstractmethod
     def take(self) -> Found:
-        """Return the results of the pages so far, and forget them."""
+        """Return the results of the pages so far, and clear them."""
 
 
 class QueryMatcher(QueryPages):
@@ -103,7 +103,7 @@ class QueryMatcher(QueryPages):
         return kept
 
     def take(self) -> Found:
-        """Return the matches so far, and forget them."""
+        """Return the matches so far, and clear them."""
         return self._results.take()
 
 
@@ -116,7 +116,7 @@ class EndingMatcher(QueryPages):
     streamed, columns
         See :class:`QueryPages`.
     rows : EndingRows
-        What is wanted of the matches that an event completes.
+        Summarizes the matches that an event completes.
     """
 
     def __init__(self, streamed: StreamedQuery, columns: QueryColumns, rows: EndingRows) -> None:
@@ -135,19 +135,19 @@ class EndingMatcher(QueryPages):
         return kept
 
     def take(self) -> Found:
-        """Return the rows so far, and forget them."""
+        """Return the rows so far, and clear them."""
         made, self._made = self._made, []
         return Found.of_rows(pa.concat_tables(made) if made else None)
 
 
 def _ranges(firsts: Ints, sizes: Ints) -> Ints:
-    """Return the numbers of ranges one after another."""
+    """Return the numbers of all ranges in a row."""
     offsets: Ints = np.repeat(firsts - (np.cumsum(sizes) - sizes), sizes)
     return offsets + np.arange(len(offsets))
 
 
 def _context_sizes(positions: Ints, page: Page) -> Ints:
-    """Return for each item how many of its key's events are decided."""
+    """Return how many events of each item's key are decided."""
     sizes = np.zeros(len(positions), np.int64)
     known = positions >= 0
     if not known.any():
@@ -162,7 +162,7 @@ def _context_sizes(positions: Ints, page: Page) -> Ints:
             "restore with the release that wrote it, or start from empty state",
         )
     if ((decided < 0) | (decided > page.counts)).any():
-        raise damaged_state("more events of a key are decided than there are")
+        raise damaged_state("a key has fewer events than decided ones")
     sizes[known] = decided[positions[known]]
     return sizes
 

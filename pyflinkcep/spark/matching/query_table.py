@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events as Arrow, as queries see them: column by column."""
+"""Events as Arrow, in the column form that queries read."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ __all__ = ["QueryColumns", "found_of_arrays", "found_of_columns"]
 @attrs.frozen(eq=False)
 class QueryColumns:
     """
-    What a query reads of events.
+    The columns that a query reads from events.
 
     Attributes
     ----------
     layout : Layout
-        Where things are in them.
+        The columns of the events.
     type_column : str
         The column that holds an event's type.
     kinds : dict of str to Kind
-        What the attributes hold that conditions look at.
+        The types of the attributes that conditions read.
     computed : dict of str to str
-        The columns of attributes that Spark has computed.
+        The columns of the attributes that Spark computed.
     """
 
     layout: Layout
@@ -44,7 +44,7 @@ class QueryColumns:
 
     @property
     def names(self) -> list[str]:
-        """The columns that are read."""
+        """The columns read."""
         time = self.layout.time_column
         attributes = (self.computed.get(name, name) for name in self.kinds)
         return list(dict.fromkeys([str(time), self.type_column, *attributes]))
@@ -58,11 +58,11 @@ class QueryColumns:
         Parameters
         ----------
         events : pyarrow.Table
-            The events, those of a key side by side and in their final order.
+            The events, grouped by key and in their final order.
         keys : array of int
             The number of each event's key.
         starts : sequence of bool, optional
-            Which may be a match's first.
+            Which may begin a match.
         """
         return EventTable(
             Numbers(self.layout.times_ms(events)),
@@ -78,7 +78,7 @@ class QueryColumns:
 
 
 def _coded(types: pa.ChunkedArray) -> Coded:
-    """Return types as numbers; None is the last of their names."""
+    """Return types as codes; the last name is None."""
     whole = types.combine_chunks().dictionary_encode()
     names = whole.dictionary.to_pylist()
     codes = whole.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)

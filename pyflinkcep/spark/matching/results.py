@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of matching on a worker, before users' functions or Arrow make rows of them."""
+"""The results of matching on a worker, before the user's functions or Arrow turn them into rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ __all__ = ["Found", "Result", "Results"]
 
 
 Result = tuple[bool, int, EventMatch]
-"""(is a match, else a timeout; its time in epoch milliseconds; stage name to event handles)."""
+"""(whether it is a match or a timeout, its time in epoch milliseconds, stage name to event
+handles)."""
 
 _ARRAYS = (np.uint8, np.int64, np.int64, np.int32, np.int64)
 
@@ -25,26 +26,26 @@ _ARRAYS = (np.uint8, np.int64, np.int64, np.int32, np.int64)
 @attrs.frozen(eq=False)
 class Found:
     """
-    Matches and timeouts in the order in which they came, in columns.
+    Matches and timeouts in order of emission, in columns.
 
     Attributes
     ----------
     stages : sequence of str
-        The stages by their number.
+        The stages by number.
     kinds : array of uint8
-        For each result 1 when it is a match, 0 when it is a timeout.
+        For each result 1 for a match, 0 for a timeout.
     times : array of int64, epoch milliseconds
-        For each result its time.
+        The time of each result.
     ends : array of int64
-        For each result where its events end; they begin where those before it end.
+        Where each result's events end; they begin where those of the result before it end.
     stage_of : array of int32
-        For each event the number of its stage.
+        The stage number of each event.
     handles : array of int64
-        For each event its handle; those of a result from the oldest to the newest.
+        The handle of each event; those of a result from the oldest to the newest.
     dropped : int
-        How many partial matches were dropped because there were too many.
+        The number of partial matches dropped because there were too many.
     rows : pyarrow.Table or None
-        Rows of output, in place of matches.
+        Rows of output, instead of matches.
     """
 
     stages: Sequence[str]
@@ -58,12 +59,12 @@ class Found:
 
     @classmethod
     def of_rows(cls, rows: pa.Table | None) -> Found:
-        """Make it of rows alone."""
+        """Return results that are only rows."""
         return attrs.evolve(cls.of((), [b""] * len(_ARRAYS)), rows=rows)
 
     @classmethod
     def of(cls, stages: Sequence[str], arrays: Sequence[bytes], dropped: int = 0) -> Found:
-        """Make it of the bytes of its five arrays."""
+        """Return results from the bytes of their five arrays."""
         read = [np.frombuffer(data, kind) for data, kind in zip(arrays, _ARRAYS, strict=True)]
         return cls(stages, read[0], read[1], read[2], read[3], read[4], dropped)
 
@@ -122,12 +123,12 @@ class Found:
 
     def of_stage(self, stage: str) -> tuple[Ints, Ints]:
         """
-        Return the events that results have for a stage.
+        Return the results' events for a stage.
 
         Returns
         -------
         tuple of array
-            Where each result's events begin and, last, where they end; and the handles.
+            Where each result's events begin, where the last one's end, and the handles.
         """
         if stage not in self.stages:
             return np.zeros(len(self) + 1, np.int64), np.empty(0, np.int64)
@@ -160,7 +161,7 @@ class Results:
     Parameters
     ----------
     stages : sequence of str
-        The stages by their number.
+        The stages by number.
     wants_timeouts : bool
         Whether timeouts are collected at all.
     """
@@ -205,7 +206,7 @@ class Results:
         self._ends.append(len(self._handles))
 
     def take(self) -> Found:
-        """Return what was collected, and begin anew."""
+        """Return the collected results, and start afresh."""
         lists = (self._kinds, self._times, self._ends, self._stage_of, self._handles)
         arrays = [np.asarray(values, kind) for values, kind in zip(lists, _ARRAYS, strict=True)]
         found = Found.of(self._stages, [array.tobytes() for array in arrays], self._dropped)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorted events, cut where another key begins; keys that need no work; the order of ties."""
+"""Sorted events, split by key; keys that need no work; the order of ties."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Events:
     times : array of int64, epoch milliseconds
         The events' times.
     handles : array of int64 or None
-        Their handles, `base` and the following numbers when None.
+        Their handles; None for `base` and the following numbers.
     base : int
         The handle of the first event.
     bits : array of int64 or None
@@ -53,7 +53,7 @@ class Events:
 @attrs.frozen(eq=False)
 class Stretches:
     """
-    Sorted events, cut where another key begins.
+    Sorted events, split by key.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Stretches:
         store: EventStore,
     ) -> Stretches:
         """
-        Cut events into stretches, in their final order.
+        Split events into stretches, in their final order.
 
         Parameters
         ----------
@@ -95,9 +95,9 @@ class Stretches:
         base : int
             The handle of the first one.
         layout : Layout
-            Where key and conditions are.
+            The columns of key and conditions.
         rules : CepOperator or None
-            The pattern; None if every key is to be looked at.
+            The pattern; None if every key must be processed.
         order : callable or None
             The comparator of events of equal key and time, as a sort key.
         store : EventStore
@@ -129,7 +129,7 @@ def _needed(rules: CepOperator | None, bits: Ints | None, firsts: Ints) -> Flags
     else:
         kinds, inverse = np.unique(bits, axis=0, return_inverse=True)
         may = np.asarray([rules.may_begin(kind, known) for kind in as_integers(kinds)])
-        answers = may[inverse.reshape(-1)]  # some releases of numpy give it a second axis
+        answers = may[inverse.reshape(-1)]  # some releases of numpy add a second axis
     begins: Flags = np.logical_or.reduceat(answers, firsts)
     return begins
 
@@ -146,7 +146,7 @@ def _in_final_order(
     key_of: Callable[[int], Any],
 ) -> Events:
     """
-    Put events of equal key and time in the comparator's order.
+    Sort events of equal key and time by the comparator.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def _in_final_order(
     events : Events
         The events, sorted by key, time and arrival.
     firsts : array of int
-        Where another key begins.
+        Where each further key begins.
     store : EventStore
         Where the handles lead.
     key_of : callable
@@ -207,7 +207,7 @@ def _tie_order(
     order : callable
         The comparator as a sort key.
     times : sequence of int, epoch milliseconds
-        The times of a key's events, never falling.
+        The times of a key's events, in ascending order.
     handles : sequence of int
         The events.
     store : EventStore
@@ -218,7 +218,7 @@ def _tie_order(
     Raises
     ------
     CepRuntimeError
-        When the comparator fails; names key and time.
+        If the comparator fails; the message names key and time.
     """
     bounds = [0, *(np.flatnonzero(np.diff(times)) + 1).tolist(), len(times)]
     ties = [(start, end) for start, end in pairwise(bounds) if end - start > 1]
@@ -240,6 +240,6 @@ def _rank(
     except Exception as cause:
         raise CepRuntimeError(
             f"the comparator failed. {type(cause).__name__}: {cause}",
-            "it must order any two events of a key",
+            "make it order any two events of a key",
             timestamp_ms=timestamp_ms,
         ).at_key(key) from cause

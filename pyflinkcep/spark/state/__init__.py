@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a stream keeps between micro-batches."""
+"""The state that a stream keeps between micro-batches."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bucket's state as pages and events, wherever they are kept and however they are divided."""
+"""A bucket's state as pages and events, independent of storage and division."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _COMMON_CODE = -1
 @attrs.frozen(eq=False)
 class StateShape:
     """
-    What all state of a pattern has in common.
+    The parts common to all state of a pattern.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class StateShape:
     held : pyarrow.Schema
         The columns of events that partial matches hold.
     keys : pyarrow.Schema
-        The columns that tell keys apart.
+        The columns that identify keys.
     """
 
     pattern: str
@@ -59,21 +59,21 @@ class BucketState:
     Parameters
     ----------
     shape : StateShape
-        What the state looks like.
+        The form of the state.
     storage : BucketStorage
-        Where it is kept.
+        The storage of the state.
     fingerprint : dict of str to str
-        What now runs.
+        The fingerprint of the running pattern.
     on_change : {"fail", "restart"}
-        What to do when something else was running before.
+        The policy if another pattern wrote the state.
     groups : sequence of int
         The bucket's key groups, for errors.
 
     Notes
     -----
-    A bucket begins with one page for all of its keys. While that is small it is kept in the index
-    together with the most recent events, so that all is read and written in one call. A page that
-    gets large is divided: the common one by key group, others by the next bit of the hashes.
+    A bucket begins with one page for all of its keys. While small, it is kept in the index together
+    with the most recent events, so that all is read and written in one call. A large page is
+    divided: the common one by key group, others by the next bit of the hashes.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class BucketState:
 
     @staticmethod
     def page_of_code(code: int) -> PageId:
-        """Return the page of a number that :meth:`page_codes` returned."""
+        """Return the page of a number from :meth:`page_codes`."""
         if code == _COMMON_CODE:
             return COMMON
         return code >> MOST_DEPTH, code & ((1 << MOST_DEPTH) - 1)
@@ -129,7 +129,7 @@ class BucketState:
         ]
 
     def read_page(self, page: PageId) -> Page:
-        """Return a page, an empty one where there is none."""
+        """Return a page; an empty one if there is none."""
         shape = self._shape
         if page not in self.index.pages:
             return Page.empty(shape.keys, shape.held)
@@ -153,7 +153,7 @@ class BucketState:
         self.index.pages[page_id] = page.deadline
         depth = self.index.depths[page_id[0]]
         if len(data) > _LARGE_PAGE and len(page) > 1 and depth < MOST_DEPTH:
-            # Not yet: other pages of the group may be at work.
+            # Not yet: other pages of the group may be in use.
             self._to_split = list(dict.fromkeys([*self._to_split, page_id[0]]))
 
     def _write_common(self, page: Page, data: bytes) -> None:
@@ -184,7 +184,7 @@ class BucketState:
             self._storage.write_page(page_id, None)
 
     def _divide_common(self, page: Page) -> None:
-        """Give each key group of the common page a page of its own."""
+        """Move each key group of the common page to a page of its own."""
         groups = self._shape.key_groups.groups(page.keys.column(HASH).to_numpy())
         for group, part in page.divide(groups).items():
             self.index.depths[group] = 0
@@ -213,7 +213,7 @@ class BucketState:
     # --- the queue
 
     def read_segment(self, number: int, is_same_pattern: bool = True) -> pa.Table:
-        """Return the events of a segment; those of another pattern may have other columns."""
+        """Return the events of a segment; those of another pattern may have different columns."""
         with naming_damage(self._shape.pattern, self._groups):
             if number == RECENT:
                 value, is_checked = self.index.recent, self.index.is_sealed
@@ -232,7 +232,7 @@ class BucketState:
         self.index.segments[number] = earliest
 
     def remove_segment(self, number: int) -> None:
-        """Forget a segment."""
+        """Delete a segment."""
         del self.index.segments[number]
         self.index.dropped.pop(number, None)
         if number == RECENT:
@@ -242,7 +242,7 @@ class BucketState:
 
     def append_events(self, events: pa.Table, earliest: int, dropped: frozenset[int]) -> None:
         """
-        Put events, which came after all others, at the end of the queue.
+        Append events, which came after all others, to the queue.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class BucketState:
         earliest : int, epoch milliseconds
             The earliest time among them.
         dropped : frozenset of int
-            The bits of events that did not come with them.
+            The bits of events dropped from them.
         """
         index = self.index
         if RECENT in index.segments:
@@ -270,7 +270,7 @@ class BucketState:
     # --- the index
 
     def close(self, timer: int | None, watermark: int | None) -> None:
-        """Write the index, with the timer that is registered now and the watermark reached."""
+        """Write the index, with the registered timer and the watermark reached."""
         index = self.index
         index.timer, index.watermark = timer, watermark
         own = {group for group, _ in index.pages}

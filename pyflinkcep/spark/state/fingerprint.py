@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What of a pattern its stored partial matches depend on, and what changed in it."""
+"""The fingerprint of a pattern: what its stored partial matches depend on, and changes of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyflinkcep.spark.arrow.layout import Layout
 __all__ = ["LASTING", "answers", "changes", "field_numbers", "fingerprint"]
 
 LASTING = ("key", "time column", "columns", "computed columns", "key groups")
-"""What queued events depend on, so that no restart can change it."""
+"""What queued events depend on, and so no restart can change."""
 
 
 def fingerprint(
@@ -25,7 +25,7 @@ def fingerprint(
     computed: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """
-    Return what must stay the same for stored state to be used again.
+    Return what must stay the same for stored state to be reused.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ def fingerprint(
     order : str, optional
         The columns that order events of equal time, as SQL.
     computed : mapping of str to str, optional
-        The SQL of the events' columns that were computed for the job, by their names.
+        The SQL of the events' computed columns, by name.
 
     Returns
     -------
     dict of str to str
-        What it is, in words, to its value as text. The code of Python conditions is not among
-        them: it may change, as it may in Flink.
+        Descriptions to values as text. The code of Python conditions is not included: it may
+        change, as in Flink.
     """
     facts = {
         "pattern": nfa.description,
@@ -75,20 +75,20 @@ def fingerprint(
 
 
 def answers(stored: Mapping[str, str]) -> dict[str, int]:
-    """Return the bit of each SQL condition, by its text, of the pattern of a fingerprint."""
+    """Return the bit of each SQL condition in a fingerprint, by its text."""
     words = ((what.split(), text) for what, text in stored.items())
     return {text: 1 << int(what[1]) for what, text in words if what[0] == "condition"}
 
 
 def field_numbers(stored: Mapping[str, str]) -> dict[str, int]:
-    """Return the number of each field of match expressions, by its SQL, of a fingerprint."""
+    """Return the number of each field of match expressions in a fingerprint, by its SQL."""
     words = ((what.split(), text) for what, text in stored.items())
     return {text: int(what[1]) for what, text in words if what[0] == "value"}
 
 
 def changes(stored: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:
     """
-    Return what differs between two fingerprints.
+    Return the differences between two fingerprints.
 
     Examples
     --------

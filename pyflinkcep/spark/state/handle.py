@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is private of the handle that Spark gives a stateful operator."""
+"""Uses of private parts of the handle of Spark's stateful operators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LATER_THAN_ALL = (1 << 63) - 2
 
 
 def is_planning(handle: StatefulProcessorHandle) -> bool:
-    """Whether Spark only asks for the state variables, on the driver."""
+    """Whether Spark is only collecting the state variables, on the driver."""
     state = _client(handle).handle_state
     return bool(state == StatefulProcessorHandleState.PRE_INIT)
 
@@ -25,8 +25,8 @@ def keys_with_timers(handle: StatefulProcessorHandle) -> Iterator[tuple[Any, ...
     """
     Return the grouping keys of all timers in a task's partition of the state.
 
-    To be called in ``init``, after the state variables are declared. PySpark 4.0 lists timers once
-    in a task, to call for them: then none is returned.
+    Call it in ``init``, after declaring the state variables. PySpark 4.0 can list timers only once
+    in a task, when it calls for them: then none are returned.
     """
     if not hasattr(private, "ExpiredTimerIterator"):
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of contents of a bucket's state, and the small things that are kept in it."""
+"""The table of contents of a bucket's state, and the small values stored in it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from pyflinkcep.spark.state.storage import PageId
 __all__ = ["COMMON", "MOST_DEPTH", "RECENT", "BucketIndex"]
 
 COMMON: PageId = (-1, 0)
-"""The page of all keys whose key group has no pages of its own; kept in the index if small."""
+"""The page of all keys whose key group has no page of its own; kept in the index if small."""
 
 RECENT = -1
-"""The segment of the queue that is kept in the index, always the last in order of arrival."""
+"""The segment of the queue kept in the index, always the last in order of arrival."""
 
 MOST_DEPTH = 10
 """How many bits of the keys' hashes may divide a key group."""
@@ -37,23 +37,23 @@ class BucketIndex:
     Attributes
     ----------
     fingerprint : dict of str to str
-        What the state was written for.
+        The fingerprint of the pattern that the state was written for.
     pages : dict of (int, int) to int
         Each page that exists, with its deadline in epoch milliseconds.
     depths : dict of int to int
-        Key groups that have pages of their own, with the number of hash bits that divide them.
+        Key groups with pages of their own, and the number of hash bits that divide them.
     segments : dict of int to int
         Each segment of the queue in order of arrival, with the earliest time in it.
     timer : int or None, epoch milliseconds
         The timer that is registered.
     dropped : dict of int to list of int
-        Segments that came without some events, with those events' bits.
+        Segments that came without some events, and the bits of those events.
     watermark : int or None, epoch milliseconds
-        The watermark that the bucket has reached, where that is remembered.
+        The watermark that the bucket has reached, if stored.
     common, recent : bytes or None
         The page :data:`COMMON`, if it is kept here, and the segment :data:`RECENT`.
     is_sealed : bool
-        Whether a checksum has shown that they are as they were written.
+        Whether a checksum has verified them.
     """
 
     fingerprint: dict[str, Any]
@@ -75,19 +75,19 @@ class BucketIndex:
         Parameters
         ----------
         data : bytes or None
-            What :meth:`to_bytes` returned.
+            The result of :meth:`to_bytes`.
         fingerprint : dict of str to str
-            What now runs.
+            The fingerprint of the running pattern.
         on_change : {"fail", "restart"}
-            What to do when something else was running before.
+            The policy if another pattern wrote the state.
 
         Raises
         ------
         StateFormatError
             If the bytes are damaged, or of an unknown format.
         PatternChangedError
-            If something else was running before and `on_change` is ``"fail"``, or if it was on
-            other columns, keys or key groups.
+            If another pattern wrote the state and `on_change` is ``"fail"``, or if columns, keys or
+            key groups differ.
         """
         if data is None:
             return cls(fingerprint)
@@ -103,7 +103,7 @@ class BucketIndex:
         pages = {(group, page): deadline for group, page, deadline in header["pages"]}
         held = dict(zip(header.get("held", ()), sections, strict=True))
         depths = dict(header["depths"])
-        if "held" not in header:  # written before there was a common page
+        if "held" not in header:  # written before common pages existed
             depths = {group: depths.get(group, 0) for group, _ in pages}
         index = cls(
             header["fingerprint"],
@@ -120,21 +120,21 @@ class BucketIndex:
         return index
 
     def _check(self) -> None:
-        """Check that every number is one, and in its range."""
+        """Check that every number is an integer in its range."""
         numbers = [*self.depths, *self.depths.values(), *self.segments, *self.segments.values()]
         numbers += [number for page in self.pages for number in page] + [*self.pages.values()]
         numbers += [number for number in (self.timer, self.watermark) if number is not None]
         if any(type(number) is not int or number not in _INT64 for number in numbers):
-            raise damaged_state("a number of the index is none")
+            raise damaged_state("a value of the index is not a number")
         dropped = [bits for kinds in self.dropped.values() for bits in kinds]
         if any(type(bits) is not int or bits < 0 for bits in dropped):
-            raise damaged_state("the events that did not come")
+            raise damaged_state("the bits of dropped events")
         if any(depth not in range(MOST_DEPTH + 1) for depth in self.depths.values()):
-            raise damaged_state("a key group is divided more often than can be")
+            raise damaged_state("a key group is divided too often")
         for page in self.pages:
             depth = self.depths.get(page[0], -1)
             if page != COMMON and (depth < 0 or page[1] not in range(1 << depth)):
-                raise damaged_state("the index names a page that cannot be")
+                raise damaged_state("the index names an impossible page")
         if self.common is not None and COMMON not in self.pages:
             raise damaged_state("the common page")
         if (RECENT in self.segments) != (self.recent is not None):
@@ -143,10 +143,10 @@ class BucketIndex:
             not isinstance(self.fingerprint, dict)
             or not self.dropped.keys() <= self.segments.keys()
         ):
-            raise damaged_state("the index does not go together")
+            raise damaged_state("the index is inconsistent")
 
     def to_bytes(self) -> bytes | None:
-        """Return the index as bytes, None if there is nothing to remember."""
+        """Return the index as bytes; None if there is nothing to store."""
         nothing = self.timer is None and self.watermark is None
         if nothing and not self.pages and not self.segments:
             return None
@@ -166,7 +166,7 @@ class BucketIndex:
 
     @property
     def deadline(self) -> int:
-        """The earliest time at which the bucket must be looked at though no event may come."""
+        """The earliest time at which the bucket must be processed even without events."""
         return min([NO_DEADLINE, *self.pages.values(), *self.segments.values()])
 
 
@@ -181,5 +181,5 @@ def _check_fingerprint(stored: dict[str, Any], current: dict[str, str], on_chang
     if lasting:
         raise PatternChangedError(
             "the checkpoint holds events that fit no restart: " + "; ".join(lasting),
-            "keep what they were when the checkpoint was begun, or begin a new checkpoint",
+            "restore what the checkpoint began with, or start a new checkpoint",
         )

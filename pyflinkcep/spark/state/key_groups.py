@@ -38,7 +38,7 @@ class KeyGroups:
     def _check(self, _: Any, count: int) -> None:
         if not isinstance(count, int) or not 1 <= count <= 32768:
             raise InvalidArgumentError(
-                f"keyGroups={count!r}", "give a number from 1 to 32768, such as 128"
+                f"keyGroups={count!r}", "pass a number from 1 to 32768, such as 128"
             )
 
     @property
@@ -52,7 +52,7 @@ class KeyGroups:
         return (hashes.view(np.uint64) % np.uint64(self.count)).astype(np.int64)
 
     def pages(self, hashes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return what is left of each key hash, to divide a key group further."""
+        """Return the rest of each key hash, which divides a key group further."""
         return (hashes.view(np.uint64) // np.uint64(self.count)).astype(np.int64)
 
     def buckets(self, groups: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -63,15 +63,15 @@ class KeyGroups:
         """
         Return the value that Spark groups by for each bucket number.
 
-        They are chosen so that Spark's hash puts one into each of as many shuffle partitions as
-        there are buckets, and equally many into each of any smaller power of two.
+        They are chosen so that Spark's hash distributes them evenly over any power of two of
+        shuffle partitions, up to the number of buckets.
         """
         return list(_bucket_ids(self.bucket_count))
 
     def of_bucket(self, bucket_id: int) -> list[int]:
         """Return the key groups of a bucket, by the value that Spark groups by."""
         ids = _bucket_ids(self.bucket_count)
-        if bucket_id not in ids:  # of a checkpoint with another number of key groups
+        if bucket_id not in ids:  # from a checkpoint with another number of key groups
             return []
         return list(range(ids.index(bucket_id), self.count, self.bucket_count))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A page of state: many keys' partial matches together, each key's part found by its number."""
+"""A page of state: the partial matches of many keys, in columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyflinkcep.time import MAX_WATERMARK
 __all__ = ["AT_THE_END", "NO_DEADLINE", "Page", "read_stored"]
 
 NO_DEADLINE = MAX_WATERMARK
-"""The deadline of a key, or page, that waits for nothing but events."""
+"""The deadline of a key, or page, that waits only for events."""
 
 AT_THE_END = MAX_WATERMARK - 1
 """The deadline of a key, or page, that waits for events or the end of the input."""
@@ -27,22 +27,22 @@ AT_THE_END = MAX_WATERMARK - 1
 @attrs.define(eq=False)
 class Page:
     """
-    The states of some keys, in columns, so that keys that nothing happens to are only copied.
+    The states of some keys in columns, so that untouched keys are only copied.
 
     Attributes
     ----------
     keys : pyarrow.Table
-        The columns that tell keys apart, a row for each key.
+        The columns that identify keys, a row for each key.
     deadlines : array of int, epoch milliseconds
-        When each key must be looked at though no event may come.
+        When each key must be processed even without events.
     lengths : array of int
         How many of `numbers` belong to each key.
     counts : array of int
         How many of `events` belong to each key.
     numbers : array of int
-        The keys' states one after another; see ``StateWriter``.
+        The concatenated states of the keys; see ``StateWriter``.
     events : pyarrow.Table
-        The events that the states refer to, one key's after another's.
+        The events that the states refer to, key by key.
     """
 
     keys: pa.Table
@@ -61,19 +61,19 @@ class Page:
     @classmethod
     def from_bytes(cls, data: bytes, keys: pa.Schema, events: pa.Schema) -> Page:
         """
-        Read what :meth:`to_bytes` wrote, sealed or not.
+        Read the result of :meth:`to_bytes`, sealed or not.
 
         Parameters
         ----------
         data : bytes
             The page.
         keys, events : pyarrow.Schema
-            The columns that it must have.
+            The required columns.
 
         Raises
         ------
         StateFormatError
-            If it is anything else, cut short or damaged.
+            If it is anything else, truncated or damaged.
         """
         value, is_sealed = unseal(data)
         with refuse_damage():
@@ -91,12 +91,12 @@ class Page:
         return page
 
     def _check(self) -> None:
-        """Check every count before anything is repeated or cut by it."""
+        """Check all counts before using them to repeat or split anything."""
         parts = ((self.lengths, len(self.numbers)), (self.counts, self.events.num_rows))
         for counts, total in parts:
             in_range = bool(((counts >= 0) & (counts <= total)).all())
             if not in_range or sum(counts.tolist()) != total:
-                raise damaged_state(f"the parts of its keys are not {total} in all")
+                raise damaged_state(f"the parts of its keys do not add up to {total}")
         if self.keys.num_rows != len(self.deadlines):
             raise damaged_state(f"{self.keys.num_rows} keys, {len(self.deadlines)} deadlines")
         if HASH in self.keys.column_names and self.keys.column(HASH).null_count:
@@ -119,7 +119,7 @@ class Page:
 
     @property
     def deadline(self) -> int:
-        """The earliest deadline of a key, :data:`NO_DEADLINE` if there is none."""
+        """The earliest deadline of a key; :data:`NO_DEADLINE` if there is none."""
         return int(self.deadlines.min()) if len(self.deadlines) else NO_DEADLINE
 
     def keep(self, chosen: Flags) -> Page:
@@ -143,7 +143,7 @@ class Page:
         Parameters
         ----------
         numbers : array of int
-            For each key the number of its part.
+            The number of each key's part.
         """
         found, counts = np.unique(numbers, return_counts=True)
         if len(found) < 2:
@@ -200,14 +200,14 @@ def read_stored(data: bytes, schema: pa.Schema | None, is_checked: bool) -> pa.T
     data : bytes
         The table as Arrow.
     schema : pyarrow.Schema or None
-        The columns that it must have, None for any.
+        The required columns; None for any.
     is_checked : bool
-        Whether a checksum has shown that the bytes are what was written.
+        Whether a checksum has verified the bytes.
 
     Raises
     ------
     StateFormatError
-        If it has other columns, or is damaged.
+        If it has other columns or is damaged.
     """
     with refuse_damage():
         table = read_table(data)
@@ -217,12 +217,12 @@ def read_stored(data: bytes, schema: pa.Schema | None, is_checked: bool) -> pa.T
         schema.names,
         schema.types,
     ):
-        raise damaged_state(f"columns {table.schema.names}, expected {schema.names}")
+        raise damaged_state(f"expected columns {schema.names}, got {table.schema.names}")
     return table
 
 
 def _within(sizes: Ints, order: Ints) -> Ints:
-    """Return the positions of the elements of parts, the parts in another order."""
+    """Return the positions of the elements of parts after reordering the parts."""
     starts = np.cumsum(sizes) - sizes
     sizes, starts = sizes[order], starts[order]
     positions: Ints = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)

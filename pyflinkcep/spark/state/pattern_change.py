@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queued events that Spark was asked another pattern's SQL of than that of the one at work."""
+"""Re-maps the SQL answers stored with queued events after the pattern has changed."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ def requeued(
     expressions: CompiledExpressions | None = None,
 ) -> pa.Table:
     """
-    Return queued events as another pattern needs them.
+    Convert queued events for another pattern.
 
     Parameters
     ----------
     table : pyarrow.Table
-        The events, with the answers that Spark gave for the pattern they were queued for.
+        The events, with Spark's answers for the pattern they were queued for.
     schema : pyarrow.Schema
-        What the pattern at work needs.
+        The columns that the current pattern needs.
     fingerprint : mapping of str to str
         The fingerprint of the pattern they were queued for.
     nfa : NFA
-        The pattern at work.
+        The current pattern.
     expressions : CompiledExpressions, optional
         Its match expressions.
 
     Raises
     ------
     PatternChangedError
-        When the pattern at work has an SQL condition that the other had not.
+        If the current pattern has an SQL condition that the other did not have.
     """
     asked = [name for name in schema.names if name.startswith((BITS, VALUE))]
     others = [name for name in schema.names if name not in asked]
@@ -62,7 +62,7 @@ def requeued(
 
 
 def _bits(table: pa.Table, known: Mapping[str, int], nfa: NFA) -> dict[str, Ints]:
-    """Return the answers to the conditions of the pattern at work."""
+    """Return the answers to the conditions of the current pattern."""
     atoms = spark_atoms(nfa)
     bits = {name: np.zeros(table.num_rows, np.int64) for name in bit_names(atoms)}
     for atom in atoms:
@@ -88,23 +88,23 @@ def still_droppable(
     dropped: Iterable[int], fingerprint: Mapping[str, str], nfa: NFA, droppable: frozenset[int]
 ) -> list[int]:
     """
-    Return the bits of events that were dropped, as another pattern counts conditions.
+    Convert the bits of dropped events for another pattern.
 
     Parameters
     ----------
     dropped : iterable of int
-        The bits of the events that did not come.
+        The bits of the dropped events.
     fingerprint : mapping of str to str
-        The fingerprint of the pattern that could do without them.
+        The fingerprint of the pattern that did not need them.
     nfa : NFA
-        The pattern at work.
+        The current pattern.
     droppable : frozenset of int
-        What it can do without.
+        The events that it does not need, as bits.
 
     Raises
     ------
     PatternChangedError
-        When the pattern at work could use such events.
+        If the current pattern could use such events.
     """
     known = answers(fingerprint)
     atoms = [(atom.bit, known.get(atom.condition.text, 0)) for atom in spark_atoms(nfa)]  # type: ignore[attr-defined]

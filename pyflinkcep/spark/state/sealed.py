@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A checksum around each value of state: damage is noticed before anything is read of it."""
+"""Checksums for values of state, so that damage is noticed before anything is read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["naming_damage", "seal", "unseal"]
 SEAL_FORMAT = 1
 """The version of the seal that this release writes; it reads no other."""
 
-_MAGIC = b"\x8ePFC"  # far from _UNSEALED: no damage to one byte makes one of the other
+_MAGIC = b"\x8ePFC"  # far from _UNSEALED: damage to one byte cannot turn one into the other
 _HEAD = struct.Struct("<4sHHI")
 _UNSEALED = (b"PFCS", b"\xff\xff\xff\xff")  # a container, an Arrow stream
 
@@ -37,7 +37,7 @@ def unseal(data: bytes) -> tuple[bytes, bool]:
     """
     Return a value without its checksum, and whether it had one.
 
-    Values of releases before the seal have none.
+    Values written before seals existed have none.
 
     Raises
     ------
@@ -56,21 +56,21 @@ def unseal(data: bytes) -> tuple[bytes, bool]:
             "restore with the release that wrote it, or start from empty state",
         )
     if reserved or zlib.crc32(value) != checksum:
-        raise damaged_state(f"the checksum of {len(value)} bytes does not fit")
+        raise damaged_state(f"the checksum of {len(value)} bytes does not match")
     return value, True
 
 
 @contextmanager
 def naming_damage(pattern: str, what: str) -> Iterator[None]:
     """
-    Let errors of damaged state say where it is.
+    Name the location in errors about damaged state.
 
     Parameters
     ----------
     pattern : str
         The pattern in one line.
     what : str
-        What is read, such as ``"key group 7"``.
+        The part being read, such as ``"key group 7"``.
     """
     try:
         yield

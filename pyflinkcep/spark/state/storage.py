@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a bucket's state is kept as bytes: in Spark's state store, or in memory."""
+"""Storage of a bucket's state as bytes: in Spark's state store, or in memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SEGMENT_KEY = StructType([StructField("number", LongType(), False)])
 
 class BucketStorage(Protocol):
     """
-    Keeps a bucket's state as bytes.
+    Stores a bucket's state as bytes.
 
     Attributes
     ----------
@@ -51,10 +51,10 @@ class BucketStorage(Protocol):
     written: int
 
     def read_index(self) -> bytes | None:
-        """Return the index, None for a bucket that has no state."""
+        """Return the index; None for a bucket without state."""
 
     def write_index(self, data: bytes | None) -> None:
-        """Replace the index; None for a bucket that has no state any more."""
+        """Replace the index; None for a bucket that no longer has state."""
 
     def read_page(self, page: PageId) -> bytes:
         """Return a page; raise StateFormatError if there is none."""
@@ -71,12 +71,12 @@ class BucketStorage(Protocol):
 
 class SparkStorage:
     """
-    A bucket's state in the state variables of the group that Spark calls for.
+    A bucket's state in the state variables of the group that Spark is processing.
 
     Parameters
     ----------
     handle : StatefulProcessorHandle
-        What Spark hands to a processor.
+        The handle that Spark passes to a processor.
 
     Notes
     -----
@@ -196,6 +196,6 @@ class MemoryStorage:
 
 def _missing() -> StateFormatError:
     return StateFormatError(
-        "the state is damaged: the index names a value that is not there",
+        "the state is damaged: the index names a missing value",
         "restore from another checkpoint, or start from empty state",
     )

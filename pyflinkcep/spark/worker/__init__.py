@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executors: what runs inside a task."""
+"""The executors' part of a job: the code that runs inside a task."""

@@ -38,11 +38,11 @@ class BatchTask:
     pattern : Pattern
         The pattern.
     layout : Layout
-        Where things are in the input.
+        The columns of the input.
     comparator : callable or None
         Orders events of equal time.
     consumer : Consumer
-        What becomes of the matches.
+        Turns matches into rows.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
     sort_bytes : int
@@ -69,7 +69,7 @@ class BatchTask:
 
 
 class _Partition:
-    """The work on a partition: one key after another, in chunks of sorted events."""
+    """The work on a partition: key by key, in chunks of sorted events."""
 
     def __init__(self, task: BatchTask, nfa: NFA) -> None:
         self._layout = task.layout
@@ -83,7 +83,7 @@ class _Partition:
         self._last: pa.Table | None = None
 
     def run(self, chunks: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
-        """Match the events of sorted chunks, which never part events of equal key and time."""
+        """Match the events of sorted chunks, which never separate events of equal key and time."""
         store: EventStore | None = None
         for chunk in chunks:
             events = chunk.select(list(self._layout.payload))
@@ -99,12 +99,12 @@ class _Partition:
                 yield from self._rows(found, store)
             self._last = chunk.take([chunk.num_rows - 1])
             store.keep(self._matcher.live())
-            del chunk, events  # or they would be there while the next ones are made
+            del chunk, events  # or they would stay in memory while the next ones are made
         if store is not None:
             yield from self._rows(self._matcher.finish(self._last_key()), store)
 
     def _continues(self, chunk: pa.Table) -> bool:
-        """Whether events begin with the key that the ones before ended with."""
+        """Whether events begin with the last key of the previous ones."""
         if self._last is None:
             return False
         both = pa.concat_tables([self._last, chunk.slice(0, 1)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work on a bucket of keys when events come or time passes; knows no Spark but Rows."""
+"""The work on a bucket of keys when events arrive or time passes; of Spark it knows only Rows."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from pyflinkcep.time import MIN_WATERMARK
 __all__ = ["NEVER", "Arrivals", "BucketOutput", "BucketWork"]
 
 NEVER = 1 << 62
-"""The timer of a bucket that waits for nothing but events, epoch milliseconds."""
+"""The timer of a bucket that waits only for events, epoch milliseconds."""
 
 
 @attrs.frozen(eq=False)
 class Arrivals:
     """
-    What a micro-batch brings a bucket.
+    The input of a bucket in a micro-batch.
 
     Attributes
     ----------
     tables : sequence of pyarrow.Table
         The new events in order of arrival.
     latest : int, epoch milliseconds
-        The latest event time in the whole micro-batch, ``MIN_WATERMARK`` if there is none.
+        The latest event time in the whole micro-batch; ``MIN_WATERMARK`` if there is none.
     dropped : sequence of bytes
-        The times of events that nothing needs, as ``write_times`` wrote them.
+        The times of events that nothing needs, written by ``write_times``.
     """
 
     tables: Sequence[pa.Table] = ()
@@ -53,18 +53,18 @@ class Arrivals:
 @attrs.frozen(eq=False)
 class BucketOutput:
     """
-    What the work on a bucket gave.
+    The results of the work on a bucket.
 
     Attributes
     ----------
     found : Found
         Matches and timeouts.
     events : EventStore
-        Where their handles lead.
+        The events that handles refer to.
     late : pyarrow.Table or None
         The events that came too late.
     late_count : int
-        How many events came too late, those that nothing needs among them.
+        How many events came too late, including those that nothing needs.
     """
 
     found: Found
@@ -80,7 +80,7 @@ class BucketWork:
     Parameters
     ----------
     task : BucketTask
-        What is to be done.
+        The prepared plan.
     storage : BucketStorage
         The bucket's state.
     groups : sequence of int
@@ -89,9 +89,9 @@ class BucketWork:
     Notes
     -----
     Ports ``CepOperator.processElement`` and ``onEventTime`` (Flink 2.3.0) to micro-batches: first
-    the events come, those at or before the watermark of the batches before are late and the
-    others join the queue; then the watermark moves, and the events that it has reached are sorted
-    by key and time and shown to their key's automaton. The rules themselves are
+    the events arrive; those at or before the watermark of earlier batches are late, and the others
+    join the queue. Then the watermark moves, and the events that it has reached are sorted by key
+    and time and processed by their key's automaton. The rules themselves are
     :class:`~pyflinkcep.operator.CepOperator`'s.
     """
 
@@ -108,7 +108,7 @@ class BucketWork:
             self._restart()
 
     def _restart(self) -> None:
-        """Forget what another pattern left; events that still wait are this pattern's now."""
+        """Discard another pattern's state; its queued events now belong to this pattern."""
         task, index = self._task, self.index
         for number, bits in index.dropped.items():
             index.dropped[number] = task.still_droppable(bits, index.fingerprint)
@@ -120,19 +120,19 @@ class BucketWork:
 
     def run(self, arrivals: Arrivals, now: int) -> list[BucketOutput]:
         """
-        Take in events and let time pass.
+        Process new events and advance time.
 
         Parameters
         ----------
         arrivals : Arrivals
-            What came.
+            The new events.
         now : int, epoch milliseconds
             Spark's watermark when the micro-batch began; in processing time the clock.
 
         Returns
         -------
         list of BucketOutput
-            What to give out, in order.
+            The output, in order.
         """
         if self._task.processing_time:
             self._reached = now
@@ -142,7 +142,7 @@ class BucketWork:
         outputs = []
         if now > self._reached and not self._task.is_downstream:
             if self._waits_for(now):
-                # The source's watermark passed these before the events came, as it does in Flink.
+                # The source's watermark passed these before the events arrived, as in Flink.
                 outputs.append(BucketOutput(*self._advance(None, now)))
             self._reached = now
         late_count = sum(count_late(times, self._reached) for times in arrivals.dropped)
@@ -160,7 +160,7 @@ class BucketWork:
         return is_due or bool(self.state.waiting_pages(watermark))
 
     def _advance(self, fresh: pa.Table | None, watermark: int) -> tuple[Found, EventStore]:
-        """Let time pass to a watermark, for new events too."""
+        """Advance time to a watermark, for new events too."""
         self._reached = watermark
         due = self._take_due(fresh)
         return self._match(due, self._task.layout.times_ms(due))
@@ -168,14 +168,14 @@ class BucketWork:
     # --- the queue
 
     def _divide(self, table: pa.Table, watermark: int) -> tuple[pa.Table, pa.Table | None]:
-        """Return the events after a watermark, and the others if there are any."""
+        """Return the events after a watermark, and the others if any."""
         reached = is_late(self._task.layout.times_ms(table), watermark)
         if not reached.any():
             return table, None
         return table.filter(pa.array(~reached)), table.filter(pa.array(reached))
 
     def _take_due(self, fresh: pa.Table | None) -> pa.Table:
-        """Take the events that the watermark has reached; the others wait in the queue."""
+        """Take the events that the watermark has reached; leave the others in the queue."""
         state, due = self.state, []
         for number, earliest in list(self.index.segments.items()):
             if earliest > self._reached:
@@ -201,7 +201,7 @@ class BucketWork:
     # --- matching
 
     def _match(self, due: pa.Table, times: Ints) -> tuple[Found, EventStore]:
-        """Show the due events to their keys' automata, and let time pass for keys that wait."""
+        """Process the due events with their keys' automata, and advance time for keys that wait."""
         task, state = self._task, self.state
         store = EventStore(task.reader, task.event_schema)
         codes = state.page_codes(due.column(HASH).to_numpy())
@@ -227,7 +227,7 @@ class BucketWork:
         return task.matcher.take(), store
 
     def _order(self, table: pa.Table, codes: Ints) -> Ints:
-        """Return the order: page, key, time (in processing time one for all), arrival."""
+        """Return the order: page, key, time (constant in processing time), arrival."""
         times = None if self._task.processing_time else self._task.layout.times(table)
         hashes = table.column(HASH).to_numpy()
         order = order_by_hash_and_time(hashes, times)
@@ -241,7 +241,7 @@ class BucketWork:
         return order
 
     def _touched_pages(self, codes: Ints) -> list[PageId]:
-        """Return the pages of events that are sorted by page, then those that wait."""
+        """Return the pages of sorted events, then those that wait."""
         starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])[: len(codes)]
         of_events = [self.state.page_of_code(code) for code in codes[starts].tolist()]
         return list(dict.fromkeys([*of_events, *self.state.waiting_pages(self._reached)]))
@@ -250,11 +250,11 @@ class BucketWork:
 
     def timer(self, now: int) -> int | None:
         """
-        Return when the bucket must be looked at next, epoch milliseconds; None for never.
+        Return when the bucket must be processed next, epoch milliseconds; None for never.
 
-        A bucket that is empty but ahead of Spark's watermark remembers its own until Spark's has
-        come as far, for an event at or before it is late. One that waits for nothing but events
-        has a timer that never expires: by its timers Spark can list all buckets with state.
+        An empty bucket ahead of Spark's watermark remembers its own until Spark's has caught up,
+        since events at or before it are late. A bucket that waits only for events has a timer that
+        never expires, because Spark lists the buckets with state by their timers.
         """
         deadline = self.index.deadline
         if deadline not in (NO_DEADLINE, AT_THE_END):
@@ -263,7 +263,7 @@ class BucketWork:
         return NEVER if remembered is None and self._is_kept else remembered
 
     def close(self, timer: int | None, now: int) -> None:
-        """Write the index with the timer that is registered now."""
+        """Write the index with the registered timer."""
         watermark = self._kept_watermark() if self._is_kept else self._remembered(now)
         self.state.close(timer, watermark)
 
@@ -281,7 +281,7 @@ class BucketWork:
 
 
 def _is_mixed(keys: pa.Table, hashes: Ints) -> bool:
-    """Whether keys in order of their hash have one hash and are not the same: that is very rare."""
+    """Whether different keys, sorted by hash, share a hash, which is very rare."""
     size = len(hashes) - 1
     same = pa.array(hashes[1:] == hashes[:-1])
     for column in keys.columns:
@@ -298,7 +298,7 @@ def _is_mixed(keys: pa.Table, hashes: Ints) -> bool:
 
 
 def _ranks(column: pa.ChunkedArray) -> Ints:
-    """Return a number for each value, the same for equal ones."""
+    """Return a number for each value, equal for equal values."""
     encoded = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
     ranks: Ints = encoded.indices.to_numpy(zero_copy_only=False)
     return ranks

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the work on buckets needs to know, of a pattern or of a query."""
+"""The settings of the work on buckets, of a pattern or of a query."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ __all__ = ["BucketPlan", "BucketTask"]
 @attrs.frozen(eq=False, kw_only=True)
 class BucketPlan(ABC):
     """
-    The settings of a stream's operator; made on the driver.
+    The settings of a stream's operator, made on the driver.
 
     Attributes
     ----------
     layout : Layout
-        Where things are in packed events.
+        The layout of packed events.
     schema : pyarrow.Schema
         The columns of packed events.
     key_groups : KeyGroups
         The partition of the keys.
     processing_time : bool
-        Whether the clock counts.
+        Whether the job runs in processing time.
     fingerprint : dict of str to str
-        What stored state depends on.
+        The settings that stored state depends on.
     on_pattern_change : {"fail", "restart"}
-        What to do with the state of another pattern.
+        The policy for the state of another pattern.
     dropped : frozenset of int
-        Events that matching does not get, by the bits of the conditions that Spark evaluated.
+        Events withheld from matching, as bits of the conditions that Spark evaluated.
     delay_ms : int or None, milliseconds
-        How far the watermark is behind the latest event of a micro-batch; None if it is Spark's.
+        How far the watermark is behind the latest event of a micro-batch; None for Spark's.
     is_downstream : bool
         Whether the events come from another stateful operator, which follows Spark's watermark:
-        then nothing is late but what is at or before the watermark that a bucket has reached.
+        then only events at or before the watermark that a bucket has reached are late.
     allows_null_keys : bool
-        Whether a key may be null altogether.
+        Whether all columns of a key may be null.
     """
 
     layout: Layout
@@ -65,7 +65,7 @@ class BucketPlan(ABC):
 
     @abstractmethod
     def task(self, context: RuntimeContext) -> BucketTask:
-        """Return the plan ready to run on a worker; `context` is what rich conditions get."""
+        """Return the plan ready to run on a worker; `context` is for rich conditions."""
 
 
 class BucketTask(ABC):
@@ -80,15 +80,15 @@ class BucketTask(ABC):
     Attributes
     ----------
     matcher : PageMatcher
-        What matches the events of keys.
+        Matches the events of keys.
     rules : CepOperator or None
-        What tells whether a key's events may begin a match; None if that is not known.
+        Tells whether a key's events may begin a match; None if unknown.
     order : callable, OrderColumns or None
         The order of events of equal time.
 
     Notes
     -----
-    It holds nothing of any key; :class:`~pyflinkcep.spark.worker.bucket.BucketWork` does.
+    It holds no state of any key; :class:`~pyflinkcep.spark.worker.bucket.BucketWork` does.
     """
 
     matcher: PageMatcher
@@ -117,18 +117,18 @@ class BucketTask(ABC):
         )
 
     def watermark_of(self, latest: int) -> int:
-        """Return the watermark that the latest event time of a micro-batch makes."""
+        """Return the watermark for the latest event time of a micro-batch."""
         return (
             MIN_WATERMARK if self._delay_ms is None else max(latest - self._delay_ms, MIN_WATERMARK)
         )
 
     @abstractmethod
     def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
-        """Return events queued for another pattern, by its fingerprint, as this one needs them."""
+        """Convert events queued for another pattern, given its fingerprint, to this one's form."""
 
     @abstractmethod
     def still_droppable(self, dropped: Iterable[int], fingerprint: Mapping[str, str]) -> list[int]:
-        """Return the bits of events that did not come because another pattern can do without."""
+        """Convert the bits of events dropped because another pattern did not need them."""
 
     @abstractmethod
     def close(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stateful operator's work in a task: buckets' events and timers, one bucket after another."""
+"""The stateful operator's work in a task: events and timers, bucket by bucket."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RESULTS = StructType(
         StructField("stateBytesWritten", LongType(), False),
     ]
 )
-"""The schema of what the operator gives for a bucket: results, late events, counters."""
+"""The schema of the operator's output for a bucket: results, late events, counters."""
 
 
 class BucketWorker:
@@ -46,13 +46,13 @@ class BucketWorker:
     Parameters
     ----------
     plan : BucketPlan
-        What is to be done.
+        The settings.
     keeps_late : bool
-        Whether late events are wanted, or only counted.
+        Whether late events are returned, or only counted.
     handle : StatefulProcessorHandle
-        Sets timers for the bucket at work.
+        Sets timers for the current bucket.
     storage : BucketStorage
-        The state of the bucket at work.
+        The state of the current bucket.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class BucketWorker:
         prepare_worker()
 
     def take(self, key: Any, rows: Iterator[pd.DataFrame], timers: Any) -> pd.DataFrame:
-        """Take in a bucket's new events, and the watermark that the micro-batch makes."""
+        """Process a bucket's new events, and the watermark of the micro-batch."""
         names = ("partition", "position", "data", "dropped", "latest")
         packed = [
             row for frame in rows for row in zip(*(frame[name] for name in names), strict=True)
@@ -84,7 +84,7 @@ class BucketWorker:
         return self._run(key, arrivals, self._now(timers), False)
 
     def wake(self, key: Any, timers: Any) -> pd.DataFrame:
-        """Let time pass for a bucket whose timer has expired."""
+        """Advance time for a bucket whose timer has expired."""
         return self._run(key, Arrivals(), self._now(timers), True)
 
     def close(self) -> None:
@@ -103,11 +103,11 @@ class BucketWorker:
         )
 
     def _set_timer(self, before: int | None, wanted: int | None, now: int) -> int | None:
-        """See to it that Spark calls no later than wanted; return the timer that it has."""
+        """Ensure that Spark calls no later than necessary; return the registered timer."""
         if wanted is not None:
             wanted = max(wanted, now + 1, 1)
             if before is not None and now < before <= wanted:
-                return before  # to be called too early costs less than two calls now
+                return before  # an early call costs less than two calls now
         if before != wanted:
             if before is not None:
                 self._handle.deleteTimer(before)
@@ -125,7 +125,7 @@ class BucketWorker:
 def result_row(
     task: BucketTask, output: BucketOutput, keeps_late: bool, storage: BucketStorage
 ) -> dict[str, Any]:
-    """Return what the work on a bucket gave as a row of :data:`RESULTS`."""
+    """Return the results of the work on a bucket as a row of :data:`RESULTS`."""
     numbers = events = late = None
     if output.found.rows is not None:
         events = write_table(output.found.rows)

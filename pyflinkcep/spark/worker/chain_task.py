@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task that matches a chain of stages by ordered lists: sorts its events, chunk by chunk."""
+"""A task that matches a chain of stages by event lists: sorts its events, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class ChainTask:
     """
     The work on one partition.
 
-    A match is given with the chunk of its last event. Of the key that goes on in the next chunk,
-    the events of the last window are kept for that.
+    A match is emitted with the chunk of its last event. If a key continues in the next chunk, the
+    events of its last window are kept.
 
     Attributes
     ----------
     pattern : Pattern
         The pattern, a chain.
     layout : Layout
-        Where things are in the input.
+        The columns of the input.
     consumer : Consumer
-        What becomes of the matches.
+        Turns matches into rows.
     sort_bytes : int
         How many bytes of events to sort in memory.
     """
@@ -75,7 +75,7 @@ class ChainTask:
                 kept = self._last_window(chain, events)
 
     def _matched(self, chain: PatternChain, events: pa.Table, old: int) -> Iterator[pa.RecordBatch]:
-        """Yield what becomes of the matches that end after the first `old` events."""
+        """Yield the output of the matches that end after the first `old` events."""
         if not events.num_rows:
             return
         shown = events.select(list(self.layout.payload))
@@ -105,7 +105,7 @@ class ChainTask:
         )
 
     def _last_window(self, chain: PatternChain, events: pa.Table) -> pa.Table:
-        """Return the events that matches with later ones may have."""
+        """Return the events that matches with later events may use."""
         changes = self.layout.key_changes(events)
         first = int(changes[-1]) if len(changes) else 0
         times = self.layout.times_ms(events.slice(first))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From matches to output rows: through users' functions, or column by column."""
+"""From matches to output rows: through the user's functions, or column by column."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ TAG = "tag"
 """The column of tagged outputs that names the output a row belongs to."""
 
 Outputs = dict[str, pa.Table]
-"""Rows by output name, :data:`MAIN` among them."""
+"""Rows by output name, including :data:`MAIN`."""
 
 
 class Consumer(Protocol):
     """
-    What becomes of matches and timeouts.
+    Turns matches and timeouts into rows.
 
     Attributes
     ----------
     schemas : dict of str to StructType
         The schema of each output, the main one first.
     wants_timeouts : bool
-        Whether timed-out partial matches are wanted.
+        Whether timed-out partial matches are needed.
     shows_time : bool
-        Whether the time at which a match is given can be seen in the outputs.
+        Whether the outputs show the time at which a match is emitted.
     """
 
     schemas: dict[str, StructType]
@@ -88,9 +88,9 @@ class FunctionConsumer:
     function : PatternProcessFunction
         The function, or an adapter around one.
     schemas : dict of str to StructType
-        The schema of each output by its name, :data:`MAIN` among them.
+        The schema of each output by name, including :data:`MAIN`.
     keys : mapping of str to str
-        The key's columns among the events', by the key's names; for errors.
+        The events' columns that form the key, by the key's names; for errors.
     """
 
     function: PatternProcessFunction
@@ -117,7 +117,7 @@ class FunctionConsumer:
         self.function.close()
 
     def consume(self, found: Found, events: EventStore) -> Outputs:
-        """Call the function for each result; give its rows."""
+        """Call the function for each result; return its rows."""
         rows = events.rows(found.handles) if len(found) else []
         context = _Context(self._writers)
         out = _Collector(context)
@@ -145,7 +145,7 @@ class FunctionConsumer:
         return error
 
     def _key(self, found: Found, number: int, events: EventStore) -> dict[str, Any] | None:
-        """Return the key of a result, which all of its events have."""
+        """Return the key of a result, which all of its events share."""
         first = found.handles[found.firsts[number]]
         return key_values(self.keys, events.take([first]), 0)
 
@@ -155,7 +155,7 @@ class FunctionConsumer:
 
 
 class _Context:
-    """The process functions' context; checks the rows they give."""
+    """The process functions' context; checks the rows they emit."""
 
     def __init__(self, writers: Mapping[str, RowWriter]) -> None:
         self._writers = writers
@@ -182,7 +182,7 @@ class _Context:
 
 @attrs.frozen(eq=False)
 class _Collector:
-    """Where the functions put the rows of the main output."""
+    """Collects the functions' rows of the main output."""
 
     context: _Context
 
@@ -193,20 +193,20 @@ class _Collector:
 @attrs.define(eq=False)
 class ColumnConsumer:
     """
-    Makes of each match a row of Arrow lists, without making Rows.
+    Turns each match into a row of Arrow lists, without making Rows.
 
     Attributes
     ----------
     schemas : dict of str to StructType
-        The main output, and the timeouts' if they are wanted: key columns, time, stages.
+        The main output, and the timeouts' if needed: key columns, time, stages.
     key_columns : sequence of str
         The key's columns among the events' columns.
     stages : sequence of str
         The stages in pattern order.
     event_columns : sequence of str
-        The columns of an event that the stages' structs have.
+        The columns of an event in the stages' structs.
     time_unit : int or None
-        Units of the time column in a millisecond; None when it is in milliseconds as bigint.
+        Units of the time column per millisecond; None if it is bigint milliseconds.
     """
 
     schemas: dict[str, StructType]

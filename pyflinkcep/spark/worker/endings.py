@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task that gives a row for each event that completes matches of a query, and lists none."""
+"""A task that returns a row for each event that completes matches of a query, without listing."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class EndingsTask:
     query : Query
         The query.
     columns : QueryColumns
-        What it reads of events.
+        What it reads from events.
     rows : EndingRows
-        What is wanted of the matches that an event completes.
+        Summarizes the matches that an event completes.
     """
 
     query: Query
@@ -44,7 +44,7 @@ class EndingsTask:
         """Yield a row for each event that completes matches."""
         with running(self.columns.layout.pattern):
             for events, sliced in keyed_tables(batches, self.columns):
-                # A slice has the matches that end in it, so that an event has one row.
+                # A slice owns the matches that end in it, so that each event has one row.
                 table = attrs.evolve(sliced, starts=None, ends=sliced.starts)
                 found = self.rows.asked(events)(compressed_matches(self.query, table))
                 endings = ((at, table.times[at], ending) for at, *ending in found)

@@ -23,13 +23,13 @@ from pyflinkcep.time import MAX_WATERMARK
 __all__ = ["ARRIVED", "FlushTask"]
 
 ARRIVED = 3
-"""The kind of rows that are no state: packed events that come before the final watermark."""
+"""The kind of rows that are not state: packed events before the final watermark."""
 
 
 @attrs.frozen(eq=False)
 class FlushTask:
     """
-    The work on some buckets' state, and on the events that still come.
+    The work on some buckets' state, and on the last events.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class FlushTask:
     plan: BucketPlan
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Give each bucket the final watermark."""
+        """Process the final watermark for each bucket."""
         rows = (row for batch in batches for row in batch.to_pylist())
         with (
             running(self.plan.layout.pattern) as context,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From matches to the values that measures take of them: picked or accumulated, no Row made."""
+"""From matches to the values of measures: picked or accumulated, without making Rows."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _MOST = 1 << 63
 @attrs.frozen
 class LeafColumn:
     """
-    A column of values, one of each match.
+    A column of values, one per match.
 
     Attributes
     ----------
     function : str
         ``first`` or ``last`` to pick, ``count``, ``sum``, ``min``, ``max`` to accumulate,
-        ``rowtime`` for the time at which the match came out.
+        ``rowtime`` for the time at which the match was emitted.
     stage : str or None
-        The stage whose events are meant, None for all events of the match.
+        The stage of the events; None for all events of the match.
     column : str or None
         The column of an event; None to count the events themselves, and for ``rowtime``.
     offset : int
-        For ``first`` and ``last``: how many events to pass over.
+        For ``first`` and ``last``: how many events to skip.
     """
 
     function: str
@@ -54,7 +54,7 @@ class LeafColumn:
 @attrs.define(eq=False)
 class ValueConsumer:
     """
-    Gives the values that measures need of each match, after the key.
+    Returns the values that measures need from each match, after the key.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class ValueConsumer:
     leaves : sequence of LeafColumn
         The values.
     time_unit : int or None
-        Units of the time column in a millisecond; None when it is in milliseconds as bigint.
+        Units of the time column per millisecond; None if it is bigint milliseconds.
     ansi : bool
         Whether a sum out of range is an error.
     """
@@ -111,13 +111,13 @@ class ValueConsumer:
         return {MAIN: pa.table(cast, schema=schema)}
 
     def _times(self, times: Ints) -> pa.Array:
-        # The end of input is no moment that a timestamp can tell.
+        # MAX_WATERMARK is not representable as a timestamp.
         at_the_end = times == MAX_WATERMARK
         unit = self.time_unit or 1
         return pa.array(np.where(at_the_end, 0, times) * unit, mask=at_the_end)
 
     def _picked(self, stages: dict[str | None, _Stage], events: EventStore) -> dict[int, Any]:
-        """Return the columns that are picked; all values at the same events taken at once."""
+        """Return the picked columns; all values at the same events are taken at once."""
         groups: dict[tuple[Any, ...], list[int]] = {}
         for number, leaf in enumerate(self.leaves):
             if leaf.function in ("first", "last"):
@@ -175,7 +175,8 @@ class ValueConsumer:
 
 @attrs.frozen(eq=False)
 class _Stage:
-    """The events of a stage: where each match's begin and, last, where they end; their handles."""
+    """The events of a stage: where each match's begin, where the last one's end, and their
+    handles."""
 
     begins: Ints
     handles: Ints
@@ -188,19 +189,19 @@ class _Stage:
 
     @property
     def counts(self) -> Ints:
-        """How many events each match has."""
+        """The number of events of each match."""
         counts: Ints = np.diff(self.begins)
         return counts
 
     def at(self, function: str, offset: int) -> tuple[Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Return the handles of the events at an offset, and which matches have one there."""
+        """Return the handles of the events at an offset, and which matches have one."""
         found = self.counts > offset
         firsts, ends = self.begins[:-1], self.begins[1:]
         places = firsts + offset if function == "first" else ends - 1 - offset
         return self.handles[places[found]], found
 
     def sums(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return the sum of each match's values, 0 where there are none."""
+        """Return the sum of each match's values; 0 for none."""
         kind = np.float64 if values.dtype.kind == "f" else np.int64
         sums: np.ndarray[Any, Any] = np.zeros(len(self.begins) - 1, kind)
         filled = np.flatnonzero(self.counts)
@@ -209,10 +210,10 @@ class _Stage:
         return sums
 
     def best(self, column: pa.Array, valid: np.ndarray[Any, Any], greatest: bool) -> Ints:
-        """Return for each match where its least or greatest value is; anywhere if it has none."""
+        """Return the position of each match's least or greatest value; arbitrary if it has none."""
         size = len(column)
         ranks = np.empty(size, np.int64)
-        ranks[pc.sort_indices(column).to_numpy()] = np.arange(size)  # NaN is after all numbers
+        ranks[pc.sort_indices(column).to_numpy()] = np.arange(size)  # NaN sorts after all numbers
         ranks[~valid] = -1 if greatest else size
         best: Ints = np.zeros(len(self.begins) - 1, np.int64)
         filled = np.flatnonzero(self.counts)

@@ -43,21 +43,20 @@ PACKED = StructType(
         StructField("latest", LongType(), False),
     ]
 )
-"""The schema of packed rows: events of a bucket, and where in the source they came from.
-
-With any of them go the times of events that were dropped, for late ones have to be counted. Where
-the watermark moves within the micro-batch, each partition's last rows go to every bucket, with the
-latest event time of the partition, so that each bucket knows that of the whole micro-batch.
+"""The schema of packed rows: events of a bucket, and where in the source they came from. Any of
+them may carry the times of dropped events, since late ones must be counted. If the watermark moves
+within the micro-batch, each partition's last rows go to every bucket, with the latest event time of
+the partition, so that each bucket knows that of the whole micro-batch.
 """
 
 _PACKED_BYTES = 8 << 20
-"""How much of the input is packed together: fewer, larger rows cost less."""
+"""How much input is packed together: fewer, larger rows cost less."""
 
 
 def write_times(times: Ints) -> bytes:
-    """Return times as bytes: the earliest, and the distances from it in as few bytes as do."""
+    """Return times as bytes: the earliest, and the distances from it in the fewest bytes."""
     earliest = times.min()
-    # Without a sign the distance cannot overflow.
+    # Unsigned distances cannot overflow.
     distances = times.view(np.uint64) - earliest.view(np.uint64)
     size = np.min_scalar_type(distances.max()).itemsize
     head: bytes = np.asarray([earliest, size], "<i8").tobytes()
@@ -66,7 +65,7 @@ def write_times(times: Ints) -> bytes:
 
 def read_times(data: bytes) -> Ints:
     """
-    Read what :func:`write_times` wrote.
+    Read times written by :func:`write_times`.
 
     Examples
     --------
@@ -80,7 +79,7 @@ def read_times(data: bytes) -> Ints:
 
 
 def count_late(data: bytes, watermark: int) -> int:
-    """Count the late ones among the times that :func:`write_times` wrote."""
+    """Count the late times among those written by :func:`write_times`."""
     return int(np.count_nonzero(is_late(read_times(data), watermark)))
 
 
@@ -193,5 +192,5 @@ class PackTask:
             raise InputError(
                 f"pattern {self.layout.pattern}: null key {self.layout.key_text(table, row)}"
                 f"{self.layout.time_text(table, row)}",
-                "filter such events out, or give them a key with coalesce(), before CEP.pattern",
+                "filter such events out, or set a key with coalesce(), before CEP.pattern",
             )

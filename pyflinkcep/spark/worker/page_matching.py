@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The work on the pages of a bucket: each key that has due events, or whose time has come."""
+"""The work on the pages of a bucket: each key with due events or a passed deadline."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class PageWork:
     Parameters
     ----------
     task : BucketTask
-        What is to be done.
+        The prepared plan.
     store : EventStore
-        The events: those that pages hold, then the due ones.
+        The events: those held by pages, then the due ones.
     due : pyarrow.Table
         The due events, sorted by page, key, time and arrival.
     times : array of int, epoch milliseconds
         Their times.
     first_held : int
-        The handle of the first event that pages hold.
+        The handle of the first event held by pages.
     watermark : int, epoch milliseconds
         The watermark; in processing time the clock.
     """
@@ -63,14 +63,14 @@ class PageWork:
         held : Page
             All keys of the pages.
         page_of_key : array of int
-            For each of them the number of its page.
+            The number of each key's page.
         page_of_event : array of int
-            For each due event the number of its key's page.
+            The number of the page of each due event's key.
 
         Returns
         -------
         dict of int to Page
-            The pages that have changed, by their number, as they are now.
+            The changed pages by number.
         """
         task = self._task
         first_due = self._first_held + held.events.num_rows
@@ -114,7 +114,7 @@ class PageWork:
         )
 
     def _positions(self, held: Page, firsts: Ints) -> Ints:
-        """Return the position among the held keys of each stretch's key, -1 for a new one."""
+        """Return the position of each stretch's key among the held keys; -1 for a new key."""
         if not len(held) or not len(firsts):
             return np.full(len(firsts), -1, np.int64)
         wanted = self._due.select(self._task.key_schema.names).take(pa.array(firsts))
@@ -140,16 +140,16 @@ class PageWork:
         runs: int,
     ) -> dict[int, Page]:
         """
-        Return the pages with items: keys that nothing happened to, then those that go on.
+        Return the pages with items: untouched keys, then those that continue.
 
-        `rows` has for each item the row of its key: of the first `runs` among the due events, of
+        `rows` has for each item the row of its key: for the first `runs` among the due events, for
         the others among the held keys.
         """
         changed = np.unique(page_of_item)
         is_kept = is_kept & np.isin(page_of_key, changed)
         parts, numbers = [held.keep(is_kept)], [page_of_key[is_kept]]
         if len(written.items):
-            split = int(np.searchsorted(written.items, runs))  # items are written in their order
+            split = int(np.searchsorted(written.items, runs))  # items are written in order
             rows = rows[written.items]
             columns = self._task.key_schema.names
             keys = [
@@ -172,7 +172,7 @@ class PageWork:
 
 
 def _same_keys(held: pa.Table, wanted: pa.Table, positions: Ints, same: Flags) -> bool:
-    """Whether keys of one hash are one key."""
+    """Whether keys with one hash are equal."""
     chosen = pa.array(np.flatnonzero(same))
     held, wanted = held.take(pa.array(positions)).take(chosen), wanted.take(chosen)
     for name in held.column_names:
@@ -184,7 +184,7 @@ def _same_keys(held: pa.Table, wanted: pa.Table, positions: Ints, same: Flags) -
 
 
 def _positions_by_value(held: pa.Table, wanted: pa.Table) -> Ints:
-    """Find keys where two have one hash."""
+    """Look up keys when two share a hash."""
     rows = [zip(*(c.to_pylist() for c in table.columns), strict=True) for table in (held, wanted)]
     known = {key: position for position, key in enumerate(rows[0])}
     return np.asarray([known.get(key, -1) for key in rows[1]], np.int64)

@@ -44,7 +44,7 @@ class _KeyedMatches:
     layout: Layout
 
     def of(self, table: pa.Table) -> tuple[PatternMatches, EventStore]:
-        """Return the matches in a sorted table, and what has its events as Rows."""
+        """Return the matches in a sorted table, and the store of its events."""
         shown = table.select(list(self.layout.payload))
         store = EventStore(RowReader(self.layout.schema), shown.schema)
         store.add(shown)
@@ -57,7 +57,7 @@ class _KeyedMatches:
 
 @contextmanager
 def _naming_keys(layout: Layout, table: pa.Table, matches: PatternMatches) -> Iterator[None]:
-    """Let errors say at which key they occurred."""
+    """Name the key in errors."""
     try:
         yield
     except CepRuntimeError as error:
@@ -68,16 +68,16 @@ def _naming_keys(layout: Layout, table: pa.Table, matches: PatternMatches) -> It
 @attrs.frozen(eq=False)
 class PatternEndingsTask:
     """
-    Gives a row for each event that completes matches of a pattern, and lists none.
+    Returns a row for each event that completes matches of a pattern, without listing.
 
     Attributes
     ----------
     pattern : Pattern
         The pattern.
     layout : Layout
-        Where things are in the input.
+        The columns of the input.
     rows : EndingRows
-        What is wanted of the matches that an event completes.
+        Summarizes the matches that an event completes.
     variables : tuple of str
         The stages that take events.
     """
@@ -105,18 +105,18 @@ class PatternEndingsTask:
 @attrs.frozen(eq=False)
 class PatternListTask:
     """
-    Enumerates the matches of a partition, no more of them than are asked for.
+    Enumerates the matches of a partition, no more than requested.
 
     Attributes
     ----------
     pattern : Pattern
         The pattern.
     layout : Layout
-        Where things are in the input.
+        The columns of the input.
     consumer : Consumer
-        What becomes of the matches.
+        Turns matches into rows.
     limit : int or None
-        How many matches a key gives at most.
+        The most matches of a key.
     """
 
     pattern: Pattern

@@ -32,15 +32,15 @@ class CepProcessor(StatefulProcessor):
     Parameters
     ----------
     plan : BucketPlan
-        What is to be done.
+        The settings.
     keeps_late : bool
-        Whether late events are wanted, or only counted.
+        Whether late events are returned, or only counted.
 
     Notes
     -----
-    Before the first micro-batch of a query Spark starts a Python process only to ask for the
-    state variables, and waits for it. So that it need not import all of the library, the plan
-    travels as bytes, and what does the work is imported when there is work.
+    Before the first micro-batch of a query Spark starts a Python process only to learn the state
+    variables, and waits for it. To spare it importing the whole library, the plan travels as bytes,
+    and the worker is imported when there is work.
     """
 
     def __init__(self, plan: BucketPlan, keeps_late: bool) -> None:
@@ -54,7 +54,7 @@ class CepProcessor(StatefulProcessor):
         vars(self).update(state)
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Declare the state variables; refuse the state of more buckets than there are now."""
+        """Declare the state variables; refuse the state of more buckets than now configured."""
         self._handle = handle
         self._storage = SparkStorage(handle)
         if not is_planning(handle):
@@ -63,13 +63,13 @@ class CepProcessor(StatefulProcessor):
     def handleInputRows(
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
-        """Take in a bucket's new events."""
+        """Process a bucket's new events."""
         yield self._opened().take(key, rows, timerValues)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[pd.DataFrame]:
-        """Let time pass for a bucket."""
+        """Advance time for a bucket."""
         yield self._opened().wake(key, timerValues)
 
     def close(self) -> None:
@@ -82,13 +82,13 @@ class CepProcessor(StatefulProcessor):
         """
         Refuse a checkpoint of more key groups before the micro-batch is committed.
 
-        No event comes to buckets that there are no more, so that nothing would be read of them
-        until a timer expires. Buckets that there still are compare fingerprints.
+        No events reach buckets that no longer exist, so nothing of them would be read until a timer
+        expires. Existing buckets compare fingerprints.
         """
         if not {key[0] for key in keys_with_timers(handle)} <= self._buckets:
             raise PatternChangedError(
                 f"the checkpoint holds the state of more key groups than {self._key_groups}",
-                "keep the keyGroups that the checkpoint was begun with, or begin a new checkpoint",
+                "keep the keyGroups that the checkpoint began with, or start a new checkpoint",
             )
 
     def _opened(self) -> BucketWorker:

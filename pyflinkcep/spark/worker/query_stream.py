@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the workers of a query's stream need to know."""
+"""The settings that the workers of a query's stream need."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
 __all__ = ["QUERY", "UNUSABLE", "USABLE", "QueryStreamPlan", "QueryStreamTask"]
 
 QUERY, USABLE = "query", "usable events"
-"""What the fingerprint of a query's state says: its text, and which events it gets."""
+"""The entries of the fingerprint of a query's state: its text, and which events it receives."""
 
 UNUSABLE = frozenset({0})
-"""The bits of events that a query cannot use: of the only condition, which fails."""
+"""The bits of events that a query cannot use: its only condition fails."""
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -36,13 +36,13 @@ class QueryStreamPlan(BucketPlan):
     query : Query
         The query; compiled on each worker.
     columns : QueryColumns
-        What it reads of events.
+        What it reads from events.
     evaluation : str
         How matches are found.
     output : str
-        Which of them are wanted.
+        Which of them are requested.
     rows : EndingRows or None
-        What is wanted of the matches that an event completes; None if they are listed.
+        Summarizes the matches that an event completes; None if they are listed.
     """
 
     query: Query
@@ -76,7 +76,7 @@ class QueryStreamTask(BucketTask):
         )
 
     def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
-        """Return queued events without what another pattern asked of them."""
+        """Return queued events without the answers for another pattern."""
         return table.select(self.schema.names)
 
     def still_droppable(self, dropped: Iterable[int], fingerprint: Mapping[str, str]) -> list[int]:

@@ -31,16 +31,16 @@ from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks
 __all__ = ["OWN", "SLICE", "QueryTask", "keyed_tables", "whole_keys"]
 
 SLICE = f"{PREFIX}slice"
-"""The column with the number of the slice of time that an event is in."""
+"""The column with the number of an event's time slice."""
 
 OWN = f"{PREFIX}own"
-"""The column that says whether the event is in the slice itself, not only around it."""
+"""The column that tells whether the event is in the slice itself, not only around it."""
 
 
 def whole_keys(
     batches: Iterator[pa.RecordBatch], layout: Layout, sort_bytes: int = BUDGET_BYTES
 ) -> Iterator[pa.Table]:
-    """Yield the events of a partition in tables of whole keys, sorted by key, time and place."""
+    """Yield the events of a partition in tables of whole keys, sorted by key, time and position."""
     rest: list[pa.Table] = []
     with closing(sorted_chunks(batches, layout, sort_bytes)) as chunks:
         for chunk in chunks:
@@ -66,7 +66,7 @@ def keyed_tables(
     batches : iterator of pyarrow.RecordBatch
         The events.
     columns : QueryColumns
-        What the query reads of them.
+        What the query reads from them.
     sort_bytes : int
         How many bytes of events to sort in memory.
     """
@@ -90,15 +90,15 @@ class QueryTask:
     query : Query
         The query.
     columns : QueryColumns
-        What it reads of events.
+        What it reads from events.
     evaluation : str
         How matches are found.
     output : str
-        Which of them are wanted.
+        Which of them are requested.
     consumer : Consumer
-        What becomes of the matches.
+        Turns matches into rows.
     limit : int or None
-        How many matches a partition gives at most; more are not even enumerated.
+        The most matches of a partition; further ones are not even enumerated.
     """
 
     query: Query

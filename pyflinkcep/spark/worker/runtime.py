@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every task begins and ends with: its context, its errors, and how garbage is collected."""
+"""The frame of every task: its context, its errors, and garbage collection."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _COLLECTIONS = (200_000, 20, 100)
 
 
 def partition_number() -> int:
-    """Return the number of the task's partition; 0 outside of Spark."""
+    """Return the number of the task's partition; 0 outside Spark."""
     task = TaskContext.get()
     return task.partitionId() if task else 0
 
 
 def runtime_context(pattern: str) -> RuntimeContext:
-    """Return what rich functions may know of the task, by the pattern in one line."""
+    """Return the runtime context of rich functions; `pattern` is the pattern on one line."""
     return RuntimeContext(f"CEP: {pattern}", partition_number())
 
 
@@ -48,12 +48,12 @@ def errors_in(pattern: str) -> Iterator[None]:
 
 
 def _left(cause: BaseException) -> CepRuntimeError:
-    """Return the error of code that exits; a condition's says the stage and the time."""
+    """Return the error for code that exits; for a condition it names stage and time."""
     if isinstance(cause.__cause__, CepRuntimeError):
         return cause.__cause__
     return CepRuntimeError(
-        f"the task was told to end. {type(cause).__name__}: {cause}",
-        "raise an exception to stop a job: a condition or function must not exit",
+        f"user code exited. {type(cause).__name__}: {cause}",
+        "raise an exception to stop a job; a condition or function must not exit",
     )
 
 
@@ -67,10 +67,10 @@ def running(pattern: str) -> Iterator[RuntimeContext]:
 @functools.cache
 def prepare_worker() -> None:
     """
-    Take what is loaded by now out of the collections to come, once in a process.
+    Exclude all objects loaded so far from garbage collection, once in a process.
 
-    Spark collects garbage in a worker after every task. That means to walk through every module,
-    which takes longer than the tasks of a small micro-batch; and modules are never garbage.
+    Spark collects garbage in a worker after every task. That visits every module, which takes
+    longer than the tasks of a small micro-batch, and modules are never garbage.
     """
     gc.freeze()
 
@@ -78,10 +78,10 @@ def prepare_worker() -> None:
 @contextmanager
 def fewer_collections() -> Iterator[None]:
     """
-    Let Python look for circular garbage less often, for the length of a ``with``.
+    Make Python collect cyclic garbage less often within a ``with``.
 
-    A worker holds very many rows that are in no circle. With Python's own thresholds, looking
-    through them takes a third of the time of conditions in Python.
+    A worker holds very many rows that are in no cycle. With Python's default thresholds, visiting
+    them takes a third of the time of conditions in Python.
     """
     before = gc.get_threshold()
     gc.set_threshold(*_COLLECTIONS)

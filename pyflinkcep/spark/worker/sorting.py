@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorting the events of a partition in the worker: in memory, else in runs on disk."""
+"""Sorts the events of a partition in the worker: in memory or in runs on disk."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ __all__ = ["BUDGET_BYTES", "sorted_chunks"]
 
 BUDGET_BYTES = 128 * 1024 * 1024
 
-_BLOCKS = 64  # in a budget: how finely the places are known where sorted runs may be cut
+_BLOCKS = 64  # per budget: how finely sorted runs can be cut
 
 Place = tuple[Any, ...]
-"""(the key's parts, time in milliseconds), to be compared; a null part is before all others."""
+"""(the key's parts, time in milliseconds), comparable; null parts sort first."""
 
 
 def sorted_chunks(
@@ -47,20 +47,20 @@ def sorted_chunks(
     layout : Layout
         Where key and time are.
     budget_bytes : int
-        How many bytes of events to sort in memory; what is more is sorted in runs on disk.
+        How many bytes of events to sort in memory; beyond that, runs on disk are used.
     folder : str, optional
-        Where the runs are, a directory that is there; one of Spark's local ones if not given.
+        An existing directory for the runs; by default one of Spark's local ones.
 
     Yields
     ------
     pyarrow.Table
-        Events in order, without their position, each column in one piece. Events of one key and
-        one millisecond are never in two tables.
+        Events in order, without their position, each column in one chunk. Events of one key and one
+        millisecond are never split between tables.
 
     Raises
     ------
     InputError
-        When a time is null; names the column and the key.
+        If a time is null; the message names the column and the key.
 
     Notes
     -----
@@ -91,7 +91,7 @@ def sorted_chunks(
 def _pieces(
     batches: Iterable[pa.RecordBatch], budget_bytes: int
 ) -> Iterator[tuple[pa.Table, bool]]:
-    """Yield the events in tables within the budget, or of one batch, and whether it is the last."""
+    """Yield the events in tables within the budget, or of one batch; tell which is the last."""
     held: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -106,14 +106,14 @@ def _pieces(
 
 
 def _joined(held: list[pa.RecordBatch]) -> pa.Table:
-    """Make a table of the batches and forget them, so that nobody else holds them."""
+    """Make a table from the batches and clear them, so that nothing else holds them."""
     table = pa.Table.from_batches(held)
     held.clear()
     return table
 
 
 def _local_folder() -> str | None:
-    """Return one of Spark's directories for temporary files, None if there are none."""
+    """Return one of Spark's directories for temporary files; None if there are none."""
     named = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
     usable = [name for name in named if os.path.isdir(name) and os.access(name, os.W_OK)]
     return random.choice(usable) if usable else None
@@ -130,7 +130,7 @@ def _sorted(table: pa.Table, layout: Layout) -> pa.Table:
 
 
 def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
-    """Return the order by the key's number, then if wanted by its values, time and position."""
+    """Return the order by the key's hash, then optionally its values, then time and position."""
     keys = [table.column(POSITION).to_numpy(), layout.times(table)]
     number, *values = layout.key_signature or (None,)
     if by_values:
@@ -145,7 +145,7 @@ def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
 
 
 def _has_mixed_keys(table: pa.Table, layout: Layout) -> bool:
-    """Whether events in order of the keys' hash have keys of one hash: that is very rare."""
+    """Whether different keys, sorted by hash, share a hash, which is very rare."""
     if len(layout.key_signature) < 2:
         return False
     hashes = table.column(layout.key_signature[0]).to_numpy()
@@ -163,7 +163,7 @@ def _ranks(column: pa.ChunkedArray) -> Ints:
 
 
 def _place(table: pa.Table, layout: Layout, row: int) -> Place:
-    """Return a number or values by which an event's key and time are before or after others."""
+    """Return a number or values that order an event by key and time."""
     key = [_comparable(table.column(name)[row]) for name in layout.key_signature]
     return (*key, int(layout.times_ms(table.slice(row, 1))[0]))
 
@@ -180,7 +180,7 @@ def _comparable(value: pa.Scalar) -> tuple[bool, Any]:
 @attrs.define(eq=False)
 class _Run:
     """
-    Sorted events in a file, taken from its beginning piece by piece.
+    Sorted events in a file, taken piece by piece from the front.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class _Run:
     fences : list of Place
         Places at about equal distances in bytes.
     rows : list of int
-        Where the fences' events are; before them 0, after them the number of events.
+        The positions of the fences' events, preceded by 0 and followed by the number of events.
     start : int
         The first event that has not been taken.
     """
@@ -220,12 +220,12 @@ class _Run:
 
     def until(self, fence: Place | None) -> pa.Table:
         """Take the events before a place, or all that are left."""
-        # Mapped anew each time: pages that were read and stay mapped count as the process's own.
+        # Mapped anew each time: pages that stay mapped count as the process's memory.
         with pa.memory_map(str(self.path)) as file:
             table = pa.ipc.open_file(file).read_all()
         start, self.start = self.start, table.num_rows
         if fence is not None:
-            block = bisect_left(self.fences, fence)  # to look at few pages of the file
+            block = bisect_left(self.fences, fence)  # to touch few pages of the file
             self.start = bisect_left(
                 range(table.num_rows),
                 fence,
@@ -237,7 +237,7 @@ class _Run:
 
 
 def _merged(runs: list[_Run], layout: Layout) -> Iterator[pa.Table]:
-    """Yield the events of all runs in order; between two cuts are half a budget of them."""
+    """Yield the events of all runs in order; there is half a budget of them between two cuts."""
     fences = sorted(fence for run in runs for fence in run.fences)
     step = _BLOCKS // 2
     for fence in [*fences[step::step], None]:

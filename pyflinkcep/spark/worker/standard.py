@@ -31,7 +31,7 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 @attrs.frozen(eq=False)
 class StandardRows:
     """
-    How rows of a key become output.
+    How a key's rows become output.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class StandardRows:
     measures : dict of str to str
         The columns of the measures' arguments.
     time_column : str or None
-        The time that WITHIN is about.
+        The time that WITHIN measures.
     time_unit : int
-        Units of that column in a millisecond.
+        Units of that column per millisecond.
     """
 
     plan: StandardPlan
@@ -74,17 +74,17 @@ class StandardRows:
         Parameters
         ----------
         rows : pyarrow.Table
-            The rows of one key after another, each key's in their order.
+            The rows, key by key, each key's in order.
         ends : array of int64
             Where the rows of each key end.
         compiled : Compiled
-            What ``plan.compiled()`` gave.
+            The result of ``plan.compiled()``.
         places : sequence of Place
-            Where to begin, for each key; they are moved on.
+            Where to begin, for each key; they are updated.
         key_of : callable
             Returns a key by its number, for errors.
         watermark : int, optional, epoch milliseconds
-            The time after which later rows come; none come if not given.
+            All later rows are after this time; by default no more rows follow.
         """
         measured: dict[str, list[Any]] = {}
 
@@ -107,14 +107,14 @@ class StandardRows:
             yield from self._output(rows, rest).to_batches()
 
     def times(self, rows: pa.Table) -> Ints | None:
-        """Return the times that WITHIN is about, epoch milliseconds; None without it."""
+        """Return the times that WITHIN measures, epoch milliseconds; None without it."""
         if self.time_column is None:
             return None
         column = rows.column(self.time_column)
         if column.null_count:
             raise InputError(
-                f"null in {self.time_column!r}, the time that WITHIN is about",
-                "filter such rows out, or give them a time",
+                f"null in {self.time_column!r}, the time that WITHIN measures",
+                "filter such rows out, or set their time",
             )
         times: Ints = np.floor_divide(column.cast(pa.int64()).to_numpy(), self.time_unit)
         return times
@@ -139,7 +139,7 @@ class StandardRows:
         return pa.table(cast, schema=schema)
 
     def _in_range(self, total: int | None, argument: str | None) -> int | None:
-        """Return a sum as 64 bits hold it."""
+        """Return a sum if it fits into 64 bits."""
         if total is None or _LEAST <= total <= _MOST:
             return total
         if self.plan.ansi:
@@ -158,9 +158,9 @@ class StandardTask:
     Attributes
     ----------
     rows : StandardRows
-        How rows of a key become output.
+        How a key's rows become output.
     layout : Layout
-        Where the key is.
+        The key's columns.
     """
 
     rows: StandardRows
@@ -181,7 +181,7 @@ class StandardTask:
         return KeyText(self.layout, rows, ends[number] - 1) if self.layout.key_columns else None
 
     def _keys(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Ints]]:
-        """Yield the rows of some keys at a time, and where each key's end."""
+        """Yield the rows of several keys at a time, and where each key's end."""
         held: list[pa.Table] = []
         for batch in batches:
             table = pa.Table.from_batches([batch])
@@ -207,7 +207,7 @@ class StandardTask:
 
 
 class _TableColumns:
-    """The columns of a table by the SQL that they hold."""
+    """The columns of a table, by the SQL they were computed from."""
 
     def __init__(self, table: pa.Table, names: dict[str, str]) -> None:
         self._table = table

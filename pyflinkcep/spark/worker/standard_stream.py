@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The standard's meaning on streams: what of a key's rows is decided, and what is kept of them."""
+"""The standard's meaning on streams: which of a key's rows are decided, and which are kept."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StandardStreamPlan(BucketPlan):
     Attributes
     ----------
     rows : StandardRows
-        How rows of a key become output.
+        How a key's rows become output.
     order : OrderColumns or None
         The order of rows of equal time.
     """
@@ -73,14 +73,14 @@ class StandardStreamTask(BucketTask):
 
 class StandardMatcher:
     """
-    Finds what is decided of keys' rows.
+    Finds the decided output of keys' rows.
 
     See :class:`~pyflinkcep.spark.matching.matcher.PageMatcher`.
 
-    A key's state is the rows from the first that a match may begin with, those before it that PREV
-    may look at, and five numbers: the version of this format and the fields of a
-    :class:`~pyflinkcep.match_recognize.standard.matcher.Place`. The search begins anew at that row
-    with each portion of rows. All keys of a page are laid one after another and searched at once.
+    A key's state is the rows from the first that may begin a match, those before it that PREV may
+    read, and five numbers: the version of this format and the fields of a
+    :class:`~pyflinkcep.match_recognize.standard.matcher.Place`. The search restarts at that row
+    with each portion of rows. The keys of a page are concatenated and searched together.
     """
 
     def __init__(self, rows: StandardRows) -> None:
@@ -91,13 +91,13 @@ class StandardMatcher:
         self._found: list[pa.RecordBatch] = []
 
     def set_events(self, store: EventStore) -> None:
-        """Use another store: what handles mean from now on."""
+        """Use another store: the events that handles refer to from now on."""
         self._store = store
 
     def run_page(
         self, events: Events, items: Items, page: Page, first_held: int, watermark: int
     ) -> Written:
-        """Match rows of keys of a page, and let time pass for them to the watermark."""
+        """Match rows of a page's keys, and advance their time to the watermark."""
         places = _stored_places(page)
         ends = np.r_[0, np.cumsum(page.counts)]
         handles, begun = [], []
@@ -130,14 +130,14 @@ class StandardMatcher:
         return written.written()
 
     def take(self) -> Found:
-        """Return the output so far, and forget it."""
+        """Return the output so far, and clear it."""
         found, self._found = self._found, []
         return Found.of_rows(pa.Table.from_batches(found) if found else None)
 
     def _deadlines(
         self, rows: pa.Table, starts: Ints, ends: Ints, places: Sequence[Place]
     ) -> list[int]:
-        """Return for each key when more of its output is decided though no row comes."""
+        """Return for each key when time alone decides more of its output."""
         begins = starts + [place.start for place in places]
         deadlines = np.full(len(places), AT_THE_END)
         waiting = begins < ends
@@ -160,13 +160,13 @@ def _stored_places(page: Page) -> list[list[int]]:
             "restore with the release that wrote it, or start from empty state",
         )
     if (numbers < 0).any() or (numbers[:, 1] > page.counts).any():
-        raise damaged_state("a search begins after the rows that are there")
+        raise damaged_state("a search begins after the stored rows")
     places: list[list[int]] = numbers[:, 1:].tolist()
     return places
 
 
 class _Writer:
-    """Collects the states of the keys that go on."""
+    """Collects the states of the keys that continue."""
 
     def __init__(self) -> None:
         self._columns: list[list[int]] = [[], [], [], []]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the workers of a pattern's stream need to know."""
+"""The settings that the workers of a pattern's stream need."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class StreamPlan(BucketPlan):
     comparator : callable or None
         Orders events of equal time.
     wants_timeouts : bool
-        Whether timed-out partial matches are wanted.
+        Whether timed-out partial matches are needed.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
     droppable : frozenset of int
-        Events that matching can do without, by the bits of the conditions that Spark evaluated.
+        Events that matching does not need, as bits of the conditions that Spark evaluated.
     """
 
     pattern: Pattern
@@ -63,7 +63,7 @@ class EndingsPlan(StreamPlan):
     Attributes
     ----------
     rows : EndingRows
-        What is wanted of the matches that an event completes.
+        Summarizes the matches that an event completes.
     variables : tuple of str
         The stages that take events.
     """
@@ -88,7 +88,7 @@ class StreamTask(BucketTask):
     plan : StreamPlan
         The settings.
     context : RuntimeContext
-        What rich conditions get.
+        The context of rich conditions.
     """
 
     def __init__(self, plan: StreamPlan, context: RuntimeContext) -> None:

@@ -23,24 +23,24 @@ from pyflinkcep.spark.worker.runtime import running
 __all__ = ["RowsTask", "UnpackTask", "pack_results", "unpack_results"]
 
 _PORTION_BYTES = 4 << 20
-"""How many bytes of results become rows at a time, at least."""
+"""The least bytes of results to turn into rows at a time."""
 
 
 @attrs.frozen(eq=False)
 class UnpackTask:
     """
-    The work after the stateful operator: users' functions, or columns.
+    The work after the stateful operator: the user's functions, or columns.
 
     Attributes
     ----------
     layout : Layout
         The events' columns.
     stages : sequence of str
-        The names that matches use.
+        The names of stages in matches.
     consumer : Consumer
-        What becomes of the matches.
+        Turns matches into rows.
     late_output : str or None
-        The output that late events go to.
+        The output for late events.
     """
 
     layout: Layout
@@ -87,7 +87,7 @@ class UnpackTask:
 
 
 def _portions(rows: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:
-    """Yield the results of buckets, many small ones together: each portion has a fixed cost."""
+    """Yield the results of buckets, small ones combined since each portion has a fixed cost."""
     portion: list[dict[str, Any]] = []
     size = 0
     for row in rows:
@@ -102,7 +102,7 @@ def _portions(rows: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any
 
 @attrs.frozen(eq=False)
 class RowsTask:
-    """The work after a stateful operator that makes rows itself: they are unpacked."""
+    """The work after a stateful operator that makes rows itself: they are only unpacked."""
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the rows."""
@@ -121,7 +121,7 @@ def pack_results(found: Found, events: EventStore) -> tuple[bytes, bytes]:
     found : Found
         Matches and timeouts.
     events : EventStore
-        Where their handles lead.
+        The events that handles refer to.
 
     Returns
     -------
@@ -138,21 +138,21 @@ def unpack_results(
     numbers: bytes, events: bytes, stages: Sequence[str], base: int
 ) -> tuple[Found, pa.Table]:
     """
-    Read what :func:`pack_results` gave.
+    Read the output of :func:`pack_results`.
 
     Parameters
     ----------
     numbers, events : bytes
         The results and their events.
     stages : sequence of str
-        The stages by their number, as when they were packed.
+        The stages by number, as when they were packed.
     base : int
-        What to add to the events' positions to make handles of them.
+        The handle of the first event.
 
     Returns
     -------
     tuple of (Found, pyarrow.Table)
-        The results, and the table that their handles lead into.
+        The results, and the table that their handles refer to.
     """
     values = np.frombuffer(numbers, "<i8").astype(np.int64, copy=False)
     size = int(values[0])
