@@ -3,7 +3,7 @@
 #include "listed.h"
 #include "key.h"
 
-/* Make room for one more match of `length` events. */
+/* Make room for one more match, of `events` events. */
 int listed_reserve(Listed *listed, Py_ssize_t events) {
     Py_ssize_t needed = listed->events + events;
     int64_t *ends = reserve(listed->ends, &listed->room, listed->size + 1, sizeof(int64_t));

@@ -175,8 +175,7 @@ class ValueConsumer:
 
 @attrs.frozen(eq=False)
 class _Stage:
-    """The events of a stage: where each match's begin, where the last one's end, and their
-    handles."""
+    """The events of a stage: where each match's begin, where the last ends, and their handles."""
 
     begins: Ints
     handles: Ints
