@@ -66,7 +66,7 @@ class Search:
         self._following = _following_begins(track)
         self._minds_start = self._runs.minds_time or self._runs.minds_position
         self._most_tried = max(_MOST_SHARED, 2 * track.automaton.size * len(track.times))
-        self._looks_ahead = track.automaton.query.components[-1].negated
+        self._looks_ahead = track.automaton.query.looks_ahead
 
     def all(self) -> Iterator[Way]:
         """Yield every match once."""

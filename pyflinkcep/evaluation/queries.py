@@ -117,7 +117,7 @@ class _Listed:
 
     @property
     def variables(self) -> Sequence[str]:
-        return [part.variable for part in self.query.positive]
+        return self.query.variables
 
     def matches(self) -> Iterator[MatchPositions]:
         return _list_matches(self.query, self.table, "all")

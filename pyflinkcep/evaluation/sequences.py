@@ -92,7 +92,7 @@ class Sequences:
         self._query = query
         self._table = table
         self._automaton = automaton or compile_query(query, table.kinds)
-        self.variables = [part.variable for part in query.positive]
+        self.variables = query.variables
 
     @cached_property
     def _counter(self) -> KernelCounter | None:

@@ -119,10 +119,7 @@ class StreamedQuery:
         self.query = query
         self._evaluation = evaluation
         self._output = output
-        first, last = query.components[0], query.components[-1]
-        is_list = query.form is Form.LIST
-        self._looks_back = first.negated or (is_list and first.repeats)
-        self._looks_ahead = last.negated or (is_list and last.repeats)
+        self._looks_back, self._looks_ahead = query.looks_back, query.looks_ahead
         self._automaton: SaseAutomaton | None = None
 
     def matches(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:

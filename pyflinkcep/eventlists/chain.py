@@ -121,7 +121,7 @@ class PatternChain:
     @property
     def stages(self) -> list[str]:
         """The stages that take events, in pattern order."""
-        return [part.variable for part in self.query.positive]
+        return self.query.variables
 
     def lists(self, events: ChainEvents) -> EventLists:
         """Return the event lists that matches are joined from."""

@@ -272,7 +272,7 @@ class EventLists:
         """Drop the rows whose closures exceed the window."""
         if self.query.window is None or not frame.size:
             return frame
-        spans, names = self._spans(frame), [part.variable for part in self.query.positive]
+        spans, names = self._spans(frame), self.query.variables
         last = self.ranks.rank[spans[names[-1]][1]]
         return frame.rows(last < self.ranks.until[spans[names[0]][0]])
 

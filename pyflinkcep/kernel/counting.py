@@ -190,7 +190,7 @@ def rise_of(automaton: SaseAutomaton, component: int) -> Rise | None:
         return None
     slot, found = rise
     own = automaton.expressions.slots[slot]
-    names = [part.variable for part in automaton.query.positive]
+    names = automaton.query.variables
     if own != Slot(Function.LAST, names[component], found.field, own.type):
         return None
     later = [asked for edge in _edges(automaton) for asked in edge[component + 1 :]]

@@ -156,7 +156,7 @@ class _Compiler:
 
     def __init__(self, query: Query) -> None:
         self._query = query
-        self._names = [part.variable for part in query.positive]
+        self._names = query.variables
         self._edges = placed(query)
         self._expressions: dict[str, MatchExpression] = {}
         self._where: dict[str, str] = {}

@@ -112,6 +112,23 @@ class Query:
         return tuple(part for part in self.components if not part.negated)
 
     @property
+    def variables(self) -> list[str]:
+        """The variables that take events, in order."""
+        return [part.variable for part in self.positive]
+
+    @property
+    def looks_back(self) -> bool:
+        """Whether a negated component or a closure comes first, so that earlier events decide too."""
+        first = self.components[0]
+        return first.negated or (self.form is Form.LIST and first.repeats)
+
+    @property
+    def looks_ahead(self) -> bool:
+        """Whether a negated component or a closure comes last, so that later events decide too."""
+        last = self.components[-1]
+        return last.negated or (self.form is Form.LIST and last.repeats)
+
+    @property
     def is_global(self) -> bool:
         """Whether some strategy sees the whole stream, not just one partition."""
         return any(strategy is Strategy.STRICT_CONTIGUITY for _, strategy in self.strategies)

@@ -75,7 +75,7 @@ class SaseQuery(Query):
                 f"expected a strategy, got {name!r}",
                 "the strategies are " + ", ".join(strategy.value for strategy in Strategy),
             ) from None
-        known = [part.variable for part in self.positive]
+        known = self.variables
         for variable in variables:
             if variable not in known:
                 raise InvalidArgumentError(

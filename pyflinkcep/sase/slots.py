@@ -40,7 +40,7 @@ def slots_by_variable(query: Query) -> dict[str, tuple[str, ...]]:
     -----
     Agrawal and others, SIGMOD 2008, section 5.2: the bits M, for V[t…].
     """
-    names = [part.variable for part in query.positive]
+    names = query.variables
     edges = placed(query)
     found = {}
     for number, name in enumerate(names):

@@ -89,8 +89,7 @@ class QueryMatcher(QueryPages):
 
     def __init__(self, streamed: StreamedQuery, columns: QueryColumns) -> None:
         super().__init__(streamed, columns)
-        variables = [part.variable for part in streamed.query.positive]
-        self._results = Results(variables, False)
+        self._results = Results(streamed.query.variables, False)
 
     def find(self, portion: Portion, handles: Ints) -> Kept:
         """Collect the matches that a portion adds."""

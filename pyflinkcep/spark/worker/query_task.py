@@ -126,7 +126,7 @@ class QueryTask:
         if arrays is not None:
             yield from self._listed(arrays, table)
             return
-        variables = [part.variable for part in self.query.positive]
+        variables = self.query.variables
         is_plain = self.evaluation == EVENT_LISTS and self.output == "all" and self.limit is None
         if is_plain and not any(part.repeats for part in self.query.positive):
             for frame in list_frames(self.query, table):
@@ -145,7 +145,7 @@ class QueryTask:
 
     def _listed(self, arrays: Iterator[MatchArrays], table: EventTable) -> Iterator[Found]:
         """Yield matches that are arrays already."""
-        variables = [part.variable for part in self.query.positive]
+        variables = self.query.variables
         left = self.limit
         for part in arrays:
             matches = part if left is None else part.first(left)

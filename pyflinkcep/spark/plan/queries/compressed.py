@@ -44,7 +44,7 @@ class CompressedQuery:
     @property
     def variables(self) -> Sequence[str]:
         """The variables that take events."""
-        return [part.variable for part in self.job.query.positive]
+        return self.job.query.variables
 
     def endings(self, rows: EndingRows) -> DataFrame:
         """Return a row for each event that completes matches; for bounded events."""

@@ -57,9 +57,9 @@ def _shuffle(job: QueryJob, runs_as_pattern: bool) -> Iterator[str]:
 
 
 def _when(job: QueryJob) -> str:
-    last = job.query.components[-1]
-    if last.negated or (last.repeats and job.query.form is Form.LIST):
-        return f"when its window has passed, for until then events of {last.variable!r} decide"
+    if job.query.looks_ahead:
+        last = job.query.components[-1].variable
+        return f"when its window has passed, for until then events of {last!r} decide"
     if job.output != "all":
         return "when no later event can make another one the first of its start"
     return "with its last event"

@@ -175,11 +175,10 @@ class QueryJob:
 
     def _reach(self, by_end: bool) -> tuple[int, int]:
         """Return how far before and after a slice its matches need events."""
-        window, is_list = self.query.window or 0, self.query.form is Form.LIST
-        first, last = self.query.components[0], self.query.components[-1]
+        window = self.query.window or 0
         if by_end:
-            return window, window if last.negated or (is_list and last.repeats) else 0
-        return window if first.negated or (is_list and first.repeats) else 0, window
+            return window, window if self.query.looks_ahead else 0
+        return window if self.query.looks_back else 0, window
 
 
 def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dict[str, Kind]:

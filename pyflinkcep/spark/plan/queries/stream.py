@@ -41,8 +41,7 @@ def query_stream_job(
         The output for late events; without one they are dropped and counted.
     """
     events, plan = _prepared(job, settings, late_output is None)
-    variables = [part.variable for part in job.query.positive]
-    unpack = UnpackTask(plan.layout, variables, consumer, late_output)
+    unpack = UnpackTask(plan.layout, job.query.variables, consumer, late_output)
     name = f"CEP: {plan.layout.pattern}"
     return StreamJob(name, unpack, output_schema(consumer), late_output, events, plan)
 
