@@ -8,12 +8,12 @@ from typing import Any
 
 import attrs
 
-__all__ = ["CountPayloads", "Measure", "Total", "combined"]
+__all__ = ["NOTHING", "CountPayloads", "Measure", "Total", "combined"]
 
 Total = tuple[int, Any, Any, Any]
-"""Number, sum, least and greatest of values; (0, 0, None, None) without values."""
+"""Number, sum, least and greatest of values; :data:`NOTHING` without values."""
 
-_NOTHING: Total = (0, 0, None, None)
+NOTHING: Total = (0, 0, None, None)
 
 
 @attrs.frozen(eq=False)
@@ -45,7 +45,7 @@ class CountPayloads:
 
     def __init__(self, measures: Sequence[Measure] = ()) -> None:
         self._measures = measures
-        self._nothing = (_NOTHING,) * len(measures)
+        self._nothing = (NOTHING,) * len(measures)
 
     def begun(self, component: int, at: int) -> tuple[int, tuple[Total, ...]]:
         """Return the number of a run that begins."""

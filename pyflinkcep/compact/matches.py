@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import attrs
 
-from pyflinkcep.compact.counting import Total
+from pyflinkcep.compact.counting import NOTHING, Total
 from pyflinkcep.errors import InvalidArgumentError
 
 __all__ = ["CompressedMatches", "Measured", "Pieces", "read_measure"]
@@ -137,9 +137,8 @@ class CompressedMatches:
         asked = [w for w in wanted if w.variable is not None]
         count, totals = self._pieces.totals(asked)
         found = iter(totals)
-        nothing: Total = (0, 0, None, None)
         return {
-            w.name: w.result(count, nothing if w.variable is None else next(found)) for w in wanted
+            w.name: w.result(count, NOTHING if w.variable is None else next(found)) for w in wanted
         }
 
     def unpack(self, limit: int | None = None) -> list[dict[str, list[Any]]]:

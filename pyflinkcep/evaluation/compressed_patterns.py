@@ -15,7 +15,7 @@ from pyflinkcep.compact.counting import CountPayloads, Measure, Total
 from pyflinkcep.compact.nodes import Node, NodePayloads
 from pyflinkcep.compact.pattern_runs import PatternRuns, refuse_incompressible
 from pyflinkcep.evaluation.sequences import Ended, MeasuredValues, added
-from pyflinkcep.evaluation.sums import Asked, Exact, Weighed, weighed_totals
+from pyflinkcep.evaluation.sums import Asked, Weighed, exact_totals, weighed_totals
 from pyflinkcep.expressions.codegen import MatchFunctions, generated
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.kernel.pattern_counting import KernelPatternCounter, KeyedEvents
@@ -143,14 +143,9 @@ class PatternMatches:
 
     def totals_by_event(self, measures: Sequence[MeasuredValues]) -> Iterator[Ended]:
         """Yield where matches end, their number, and the requested totals of the measures."""
-        exact = [Exact.of(values) for _, values, _ in measures]
-        own: list[Asked] = [
-            (self.pattern.nfa.stages.index(stage), e.values, function)
-            for (stage, _, function), e in zip(measures, exact, strict=True)
-        ]
-        found = self._weighed(own)
-        for at, count, totals in self._counted(own) if found is None else found:
-            yield at, count, tuple(e.total(t) for e, t in zip(exact, totals, strict=True))
+        stages = self.pattern.nfa.stages
+        asked = [(stages.index(stage), values, function) for stage, values, function in measures]
+        return exact_totals(asked, self._weighed, self._counted)
 
     def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
         """Yield where matches end, and their nodes."""
@@ -159,12 +154,11 @@ class PatternMatches:
 
     def _weighed(self, measures: Sequence[Asked]) -> Iterator[Ended] | None:
         """Return the numbers and totals from the kernel; None if it cannot compute them."""
-        size = len(self.events.times)
-        weighed = [Weighed.of(asked, True, size) for asked in measures]
-        if self.pattern.counter is None or any(measure is None for measure in weighed):
+        loops = [True] * len(self.pattern.nfa.stages)
+        weighed = Weighed.all_of(measures, loops, len(self.events.times))
+        if self.pattern.counter is None or weighed is None:
             return None
-        known = [measure for measure in weighed if measure is not None]
-        return self._by_kernel(self.pattern.counter, known)
+        return self._by_kernel(self.pattern.counter, weighed)
 
     def _by_kernel(
         self, counter: KernelPatternCounter, measures: Sequence[Weighed]

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import attrs
 
 from pyflinkcep.compact.arrays import MatchArrays
-from pyflinkcep.compact.counting import Total, combined
+from pyflinkcep.compact.counting import NOTHING, Total, combined
 from pyflinkcep.compact.nodes import Node
 from pyflinkcep.evaluation.choice import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.evaluation.sequences import MatchPositions, MeasuredValues, Sequences, added
@@ -150,7 +150,7 @@ class _Listed:
 
 def _total(matches: Iterable[MatchPositions], variable: str, values: Sequence[Any] | None) -> Total:
     """Return the total over a variable's events in some matches."""
-    total: Total = (0, 0, None, None)
+    total = NOTHING
     for at in (at for match in matches for at in match[variable]):
         value = 1 if values is None else values[at]
         if value is not None:

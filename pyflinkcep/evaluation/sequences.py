@@ -13,9 +13,9 @@ import attrs
 
 from pyflinkcep.backtracking.search import Search
 from pyflinkcep.compact.arrays import MatchArrays
-from pyflinkcep.compact.counting import CountPayloads, Measure, Total, combined
+from pyflinkcep.compact.counting import NOTHING, CountPayloads, Measure, Total, combined
 from pyflinkcep.compact.nodes import Node, NodePayloads, paths
-from pyflinkcep.evaluation.sums import Asked, Exact, Weighed, weighed_totals
+from pyflinkcep.evaluation.sums import Asked, Weighed, exact_totals, weighed_totals
 from pyflinkcep.kernel.backtracking import KernelSearch
 from pyflinkcep.kernel.counting import KernelCounter
 from pyflinkcep.kernel.listing import KernelLister
@@ -37,14 +37,12 @@ MeasuredValues = tuple[str, Sequence[Any] | None, str]
 Ended = tuple[int, int, tuple[Total, ...]]
 """The position of an event, the number of matches that it completes, and totals over them."""
 
-_NOTHING: Total = (0, 0, None, None)
-
 
 def added(
     parts: Iterable[tuple[int, int, tuple[Total, ...]]], size: int
 ) -> tuple[int, tuple[Total, ...]]:
     """Return the sums of counts and totals, `size` of them, of events."""
-    count, totals = 0, (_NOTHING,) * size
+    count, totals = 0, (NOTHING,) * size
     for _, number, found in parts:
         count += number
         totals = tuple(map(combined, totals, found))
@@ -223,14 +221,8 @@ class Sequences:
         self, measures: Sequence[MeasuredValues]
     ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
         """Yield the position of each event that completes matches, and the totals of these."""
-        exact = [Exact.of(values) for _, values, _ in measures]
-        own = [
-            (self.variables.index(variable), e.values, function)
-            for (variable, _, function), e in zip(measures, exact, strict=True)
-        ]
-        found = self._weighed(own)
-        for at, count, totals in self._counted(own) if found is None else found:
-            yield at, count, tuple(e.total(t) for e, t in zip(exact, totals, strict=True))
+        asked = [(self.variables.index(v), values, function) for v, values, function in measures]
+        return exact_totals(asked, self._weighed, self._counted)
 
     def _weighed(self, measures: Sequence[Asked]) -> Iterator[Ended] | None:
         """Return the numbers and totals of each event from the kernel; None if it cannot."""
@@ -238,10 +230,8 @@ class Sequences:
         if counter is None:
             return None
         size, loops = len(self._table.times), self._automaton.loops
-        weighed = [Weighed.of(asked, loops[asked[0]], size) for asked in measures]
-        if any(measure is None for measure in weighed):
-            return None
-        return self._summed(counter, [measure for measure in weighed if measure is not None])
+        weighed = Weighed.all_of(measures, loops, size)
+        return None if weighed is None else self._summed(counter, weighed)
 
     def _summed(self, counter: KernelCounter, measures: Sequence[Weighed]) -> Iterator[Ended]:
         for positions in self._positions():

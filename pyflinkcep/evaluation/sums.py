@@ -4,21 +4,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 import attrs
 import numpy as np
 
-from pyflinkcep.compact.counting import Total
+from pyflinkcep.compact.counting import NOTHING, Total
 
-__all__ = ["Asked", "Counting", "Exact", "Ranked", "Weighed", "weighed_totals"]
+__all__ = ["Asked", "Counting", "Exact", "Ranked", "Weighed", "exact_totals", "weighed_totals"]
 
 Asked = tuple[int, Sequence[Any] | None, str]
 """A component, the values of events or None to count them, and "count", "sum", "avg", "min" or
 "max"."""
 
 Place = TypeVar("Place", covariant=True)
+
+Ending = tuple[Place, int, tuple[Total, ...]]
+"""Where matches end, their number, and totals over them."""
 
 _WEIGHT = 1 << 63
 """The bound of weights in the kernel."""
@@ -177,12 +180,21 @@ class Weighed:
         weights = (0 if value is None else value - least for value in values)
         return cls(component, flags, np.fromiter(weights, np.uint64, size), least)
 
+    @classmethod
+    def all_of(
+        cls, asked: Sequence[Asked], loops: Sequence[bool], size: int
+    ) -> list[Weighed] | None:
+        """Return several measures as weights, `loops` by component; None if one cannot be."""
+        found = [cls.of(one, loops[one[0]], size) for one in asked]
+        known = [measure for measure in found if measure is not None]
+        return known if len(known) == len(found) else None
+
     def totals(self, counting: Counting[Place]) -> Iterator[tuple[Place, int, Total]]:
         """Yield where matches end, their number, and the requested total."""
         if self.ranked is not None:
             for at, count, rank in counting.greatest(self.component, self.ranked.ranks):
                 value = self.ranked.values[rank - 1] if rank else None
-                yield at, count, (count, 0, value, value) if rank else _NOTHING
+                yield at, count, (count, 0, value, value) if rank else NOTHING
             return
         numbers: Iterator[int] | None = None
         if self.flags is not None:
@@ -193,12 +205,12 @@ class Weighed:
             found = ((at, count, 0) for at, count in counting.counts())
         for at, count, weight in found:
             number = count if numbers is None else next(numbers)
-            yield at, count, (number, weight + self.least * number, 0, 0) if number else _NOTHING
+            yield at, count, (number, weight + self.least * number, 0, 0) if number else NOTHING
 
 
 def weighed_totals(
     counting: Counting[Place], measures: Sequence[Weighed]
-) -> Iterator[tuple[Place, int, tuple[Total, ...]]]:
+) -> Iterator[Ending[Place]]:
     """Yield where matches end, their number, and the requested total of each measure."""
     if not measures:
         yield from ((at, count, ()) for at, count in counting.counts())
@@ -208,4 +220,28 @@ def weighed_totals(
         yield at, count, tuple(total for _, _, total in found)
 
 
-_NOTHING: Total = (0, 0, None, None)
+def exact_totals(
+    asked: Sequence[Asked],
+    weighed: Callable[[Sequence[Asked]], Iterator[Ending[Place]] | None],
+    counted: Callable[[Sequence[Asked]], Iterator[Ending[Place]]],
+) -> Iterator[Ending[Place]]:
+    """
+    Yield where matches end, their number, and the requested totals.
+
+    Parameters
+    ----------
+    asked : sequence of Asked
+        What is requested; floats are handed on as whole numbers.
+    weighed : callable
+        Returns the same from the kernel, None if it cannot compute it.
+    counted : callable
+        Returns the same from merged runs.
+    """
+    exact = [Exact.of(values) for _, values, _ in asked]
+    whole = [
+        (component, own.values, function)
+        for (component, _, function), own in zip(asked, exact, strict=True)
+    ]
+    found = weighed(whole)
+    for at, count, totals in counted(whole) if found is None else found:
+        yield at, count, tuple(own.total(t) for own, t in zip(exact, totals, strict=True))

@@ -118,13 +118,13 @@ class Query:
 
     @property
     def looks_back(self) -> bool:
-        """Whether a negated component or a closure comes first, so that earlier events decide too."""
+        """Whether earlier events decide too: a negated component or a closure comes first."""
         first = self.components[0]
         return first.negated or (self.form is Form.LIST and first.repeats)
 
     @property
     def looks_ahead(self) -> bool:
-        """Whether a negated component or a closure comes last, so that later events decide too."""
+        """Whether later events decide too: a negated component or a closure comes last."""
         last = self.components[-1]
         return last.negated or (self.form is Form.LIST and last.repeats)
 

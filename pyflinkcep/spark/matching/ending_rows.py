@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from pyflinkcep.compact.counting import Total
+from pyflinkcep.compact.counting import NOTHING, Total
 from pyflinkcep.compact.matches import Measured
 from pyflinkcep.compact.nodes import Node
 from pyflinkcep.compact.packed import Packed, packed
@@ -48,7 +48,6 @@ Ask = Callable[[Counted], Iterator[tuple[Any, ...]]]
 matches."""
 
 _MOST = 10**38
-_NOTHING: Total = (0, 0, None, None)
 
 
 @attrs.frozen(eq=False)
@@ -150,9 +149,8 @@ class TotalRows(EndingRows):
 
     def _values(self, count: int, totals: Iterable[Total]) -> list[Any]:
         own = iter(totals)
-        nothing = _NOTHING
         return [
-            m.result(count, nothing if m.variable is None else next(own)) for m in self.measured
+            m.result(count, NOTHING if m.variable is None else next(own)) for m in self.measured
         ]
 
 
