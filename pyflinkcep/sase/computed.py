@@ -18,6 +18,7 @@ __all__ = [
     "like",
     "read_call",
     "refuse_computed",
+    "text_sql",
 ]
 
 LIKES = ("like", "ilike", "rlike")
@@ -148,6 +149,10 @@ def refuse_computed(cursor: Cursor, tree: Expression) -> None:
 
 def _literal(text: str) -> str:
     """Return a quoted text as Spark reads it."""
-    value = text[1:-1].replace("''", "'")
+    return text_sql(text[1:-1].replace("''", "'"))
+
+
+def text_sql(value: str) -> str:
+    """Return a text as an SQL literal."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

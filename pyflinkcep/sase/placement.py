@@ -31,7 +31,7 @@ from pyflinkcep.sase.tree import (
     references,
 )
 
-__all__ = ["Clause", "Edges", "Placement", "column_sql", "event_at_hand", "placed"]
+__all__ = ["Clause", "Edges", "Placement", "event_at_hand", "placed"]
 
 
 @attrs.frozen

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pyflinkcep.expressions.tree import Aggregate, Constant, EventPart, Operation, Part
-from pyflinkcep.sase.computed import column_sql, is_computed
+from pyflinkcep.sase.computed import column_sql, is_computed, text_sql
 from pyflinkcep.sase.model import Component, Form, Query
 from pyflinkcep.sase.placement import Clause, Edges, placed
 
@@ -87,10 +87,5 @@ def literal_sql(value: Any) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, str):
-        return _quoted(value)
+        return text_sql(value)
     return f"{value!r}D" if isinstance(value, float) else str(value)
-
-
-def _quoted(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
