@@ -10,6 +10,7 @@ from pyflinkcep.evaluation.choice import EVENT_LISTS, Evaluation
 from pyflinkcep.evaluation.choice import NFA as AUTOMATON
 from pyflinkcep.eventlists.chain import ChainEvents, PatternChain, check_chain
 from pyflinkcep.eventlists.frame import Frame
+from pyflinkcep.eventlists.refusals import reason, refused
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.kernel.joining import joined_frames
 from pyflinkcep.nfa import NFA
@@ -68,15 +69,12 @@ def chosen_for_pattern(
     try:
         check_chain(pattern.stages(), nfa)
         if obstacle:
-            raise NotSupportedError(
-                f'evaluation="eventLists": {obstacle}',
-                'leave evaluation out, or write evaluation="nfa"',
-            )
+            raise refused(obstacle)
         chain = PatternChain.of(pattern, nfa, expressions)
     except NotSupportedError as cause:
         if evaluation == EVENT_LISTS:
             raise
-        return Evaluation(AUTOMATON, cause.message.removeprefix('evaluation="eventLists": '))
+        return Evaluation(AUTOMATON, reason(cause))
     if evaluation == EVENT_LISTS:
         return Evaluation(EVENT_LISTS, "asked for")
     if order_is_seen:

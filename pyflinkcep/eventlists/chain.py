@@ -9,7 +9,6 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.eventlists.chain_conditions import (
     StageConditions,
     answer_name,
@@ -20,6 +19,7 @@ from pyflinkcep.eventlists.frame import Flags
 from pyflinkcep.eventlists.matching import EventLists
 from pyflinkcep.eventlists.programs import field_name
 from pyflinkcep.eventlists.ranges import Ints
+from pyflinkcep.eventlists.refusals import refused
 from pyflinkcep.expressions.program import CompiledExpressions, Kind, Type
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom
@@ -33,7 +33,6 @@ from pyflinkcep.sase.tree import references
 __all__ = ["ChainEvents", "PatternChain", "check_chain"]
 
 _KINDS = {Type.INT: Kind.BIGINT, Type.FLOAT: Kind.DOUBLE, Type.TEXT: Kind.STRING}
-_HINT = 'leave evaluation out, or write evaluation="nfa"'
 
 
 @attrs.frozen(eq=False)
@@ -108,12 +107,12 @@ class PatternChain:
             name, before = stage.getName(), [p.variable for p in components if not p.negated]
             found = conditions_of(nfa, expressions, name, stage.getCondition(), before)
             if _is_not(stage) and found.joining:
-                raise _refused(f"the condition of the NOT stage {name!r} reads other stages")
+                raise refused(f"the condition of the NOT stage {name!r} reads other stages")
             conditions[name] = found
             components.append(Component(name, name, negated=_is_not(stage)))
         joining = [tree for found in conditions.values() for tree in found.joining]
         if sum(map(clause_count, joining)) > MOST_CLAUSES:
-            raise _refused(f"its conditions have more than {MOST_CLAUSES} clauses")
+            raise refused(f"its conditions have more than {MOST_CLAUSES} clauses")
         window = nfa.window_time - 1 if nfa.window_time > 0 else None  # Flink's is half open
         query = Query(Form.SEQ, tuple(components), conditions=tuple(joining), window=window)
         return cls(query, nfa, expressions, conditions)
@@ -191,27 +190,23 @@ def check_chain(stages: Sequence[Pattern], nfa: NFA) -> None:
         If it is not such a chain; the message says why.
     """
     if nfa.skips:
-        raise _refused("a skip strategy needs matches one by one")
+        raise refused("a skip strategy needs matches one by one")
     if nfa.window_times:
-        raise _refused("its window is a gap between one event and the next")
+        raise refused("its window is a gap between one event and the next")
     for number, stage in enumerate(stages):
         name, strategy = stage.getName(), stage.getQuantifier().consumingStrategy
         if isinstance(stage, GroupPattern):
-            raise _refused("it has a group of stages")
+            raise refused("it has a group of stages")
         if stage.getQuantifier().properties != {QuantifierProperty.SINGLE}:
-            raise _refused(f"stage {name!r} repeats or is optional")
+            raise refused(f"stage {name!r} repeats or is optional")
         if number and not _is_not(stage) and strategy is not ConsumingStrategy.SKIP_TILL_ANY:
-            raise _refused(f"stage {name!r} is not joined by followedByAny")
+            raise refused(f"stage {name!r} is not joined by followedByAny")
     if _is_not(stages[-1]):
-        raise _refused(f"it ends with the NOT stage {stages[-1].getName()!r}")
+        raise refused(f"it ends with the NOT stage {stages[-1].getName()!r}")
 
 
 def _is_not(stage: Pattern) -> bool:
     strategy = stage.getQuantifier().consumingStrategy
     if strategy is ConsumingStrategy.NOT_NEXT:
-        raise _refused(f"stage {stage.getName()!r} is joined by notNext")
+        raise refused(f"stage {stage.getName()!r} is joined by notNext")
     return strategy is ConsumingStrategy.NOT_FOLLOW
-
-
-def _refused(why: str) -> NotSupportedError:
-    return NotSupportedError(f'evaluation="eventLists": {why}', _HINT)

@@ -18,14 +18,13 @@ from pyflinkcep.conditions import (
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.eventlists.frame import Flags
 from pyflinkcep.eventlists.programs import condition_of
+from pyflinkcep.eventlists.refusals import reason, refused
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom, atom_of
 from pyflinkcep.sase.tree import Comparison, Expression, Literal, Logical, Reference
 
 __all__ = ["StageConditions", "answer_name", "conditions_of", "fitting"]
-
-_HINT = 'leave evaluation out, or write evaluation="nfa"'
 
 
 def answer_name(atom: Atom) -> str:
@@ -162,10 +161,7 @@ class _Reading:
             code = self.expressions.programs[atom.expression]
             return condition_of(code, self.stage, self.before, self.expressions)
         except NotSupportedError as cause:
-            raise self._refused(condition, cause.message) from None
+            raise self._refused(condition, reason(cause)) from None
 
     def _refused(self, condition: IterativeCondition, why: str) -> NotSupportedError:
-        return NotSupportedError(
-            f'evaluation="eventLists": the condition {condition!r} of stage {self.stage!r}: {why}',
-            _HINT,
-        )
+        return refused(f"the condition {condition!r} of stage {self.stage!r}: {why}")

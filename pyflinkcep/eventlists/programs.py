@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import attrs
 
-from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.eventlists.refusals import refused
 from pyflinkcep.expressions.program import ALL, Code, CompiledExpressions, Function, Op, Slot, Type
 from pyflinkcep.sase.tree import (
     Arithmetic,
@@ -30,7 +30,6 @@ _SKIPPED = (Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, Op.INT_TO_FLOAT)
 """Jumps only save work, and numbers become floats by themselves next to a float."""
 _OF_ONE = (Function.FIRST, Function.LAST, Function.MIN, Function.MAX, Function.SUM)
 """The aggregates that are the value itself if there is one event."""
-_HINT = 'leave evaluation out, or write evaluation="nfa"'
 
 
 def field_name(number: int) -> str:
@@ -107,7 +106,7 @@ class _Reading:
         elif op in _COMPUTED or op is Op.NEG:
             self._compute(op, operand)
         else:
-            raise _refused(f"{op.name} is computed for partial matches only")
+            raise refused(f"{op.name} is computed for partial matches only")
 
     def _field(self, stage: str, number: int) -> _Value:
         is_float = self.expressions.fields[number].kind.type is Type.FLOAT
@@ -115,14 +114,14 @@ class _Reading:
 
     def _slot(self, slot: Slot) -> _Value:
         if slot.stage not in self.before:
-            raise _refused(f"it reads {slot.stage!r}, which is not an earlier stage")
+            raise refused(f"it reads {slot.stage!r}, which is not an earlier stage")
         if slot.function not in _OF_ONE or slot.offset or slot.field == ALL:
-            raise _refused(
+            raise refused(
                 f"it counts or averages what {slot.stage!r} has taken, or reads further back"
             )
         found = self._field(slot.stage, slot.field)
         if slot.type is Type.FLOAT and not found.is_float:
-            raise _refused(f"it averages what {slot.stage!r} has taken")
+            raise refused(f"it averages what {slot.stage!r} has taken")
         return found
 
     def _judge(self, op: Op) -> None:
@@ -144,9 +143,9 @@ class _Reading:
         is_float = operand == Type.FLOAT
         operands = [self.stack.pop() for _ in range(1 if op is Op.NEG else 2)][::-1]
         if self.expressions.ansi and not is_float:
-            raise _refused("whole numbers may overflow, which is an error: cast one to double")
+            raise refused("whole numbers may overflow, which is an error: cast one to double")
         if op in (Op.DIV, Op.MOD) and self.expressions.ansi and not _is_nonzero(operands[1].tree):
-            raise _refused("it may divide by zero, which is an error")
+            raise refused("it may divide by zero, which is an error")
         if op is not Op.DIV:
             self._check_floats(operand, *operands)
         word = "-" if op is Op.NEG else _COMPUTED[op]
@@ -156,12 +155,8 @@ class _Reading:
     def _check_floats(self, operand: int | float | str | None, *operands: _Value) -> None:
         """Refuse floats that only exist by conversion, which list conditions lack."""
         if operand == Type.FLOAT and not any(value.is_float for value in operands):
-            raise _refused("it converts whole numbers to floats")
+            raise refused("it converts whole numbers to floats")
 
 
 def _is_nonzero(tree: Expression) -> bool:
     return isinstance(tree, Literal) and tree.value not in (None, 0)
-
-
-def _refused(why: str) -> NotSupportedError:
-    return NotSupportedError(why, _HINT)
