@@ -7,11 +7,12 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pyflinkcep.spark.arrow.columns import POSITION, quoted
+from pyflinkcep.spark.arrow.columns import POSITION
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.prefilter import EventFilter
+from pyflinkcep.spark.plan.shuffle import shuffled
 from pyflinkcep.spark.plan.slices import slice_length, sliced
 from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.chain_task import ChainTask
@@ -39,7 +40,7 @@ def run_batch(job: Job, consumer: Consumer) -> DataFrame:
     """
     events, layout = _prepared(job, consumer)
     task = BatchTask(job.pattern, layout, job.comparator, consumer, job.limit)
-    return map_in_arrow(_shuffled(events, layout), task.run, output_schema(consumer), job.name)
+    return map_in_arrow(shuffled(events, layout), task.run, output_schema(consumer), job.name)
 
 
 def run_lists(job: Job, consumer: Consumer) -> DataFrame:
@@ -54,7 +55,7 @@ def run_lists(job: Job, consumer: Consumer) -> DataFrame:
         events = sliced(events, job.source, length, 0, job.nfa.window_time - 1)
         layout = attrs.evolve(layout, key_signature=(SLICE,))
     task = ChainTask(job.pattern, layout, consumer)
-    return map_in_arrow(_shuffled(events, layout), task.run, output_schema(consumer), job.name)
+    return map_in_arrow(shuffled(events, layout), task.run, output_schema(consumer), job.name)
 
 
 def slice_ms(job: Job) -> int | None:
@@ -68,8 +69,3 @@ def _prepared(job: Job, consumer: Consumer) -> tuple[DataFrame, Layout]:
     wanted = EventFilter.of(job, consumer)
     prepared = job.prepare(wanted.before(), {POSITION: F.monotonically_increasing_id()})
     return wanted.after(prepared), prepared.layout
-
-
-def _shuffled(events: DataFrame, layout: Layout) -> DataFrame:
-    key = [F.col(quoted(name)) for name in layout.key_signature]
-    return events.repartition(key[0]) if key else events.coalesce(1)

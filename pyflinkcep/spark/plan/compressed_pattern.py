@@ -13,12 +13,13 @@ from pyspark.sql.types import StructType
 
 from pyflinkcep.compact.pattern_runs import refuse_incompressible
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.spark.arrow.columns import POSITION, quoted
+from pyflinkcep.spark.arrow.columns import POSITION
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import match_schema, taking_stages
+from pyflinkcep.spark.plan.shuffle import shuffled
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
 from pyflinkcep.spark.worker.consumers import MAIN, ColumnConsumer, output_schema
@@ -120,7 +121,5 @@ class CompressedPattern:
     def _run(self, task: Callable[[Layout], Any], schema: StructType) -> DataFrame:
         position = {POSITION: F.monotonically_increasing_id()}
         prepared = self.job.prepare(self.source, position)
-        key = [F.col(quoted(name)) for name in prepared.layout.key_signature]
-        events = prepared.events
-        shuffled = events.repartition(key[0]) if key else events.coalesce(1)
-        return map_in_arrow(shuffled, task(prepared.layout).run, schema, self.job.name)
+        events = shuffled(prepared.events, prepared.layout)
+        return map_in_arrow(events, task(prepared.layout).run, schema, self.job.name)

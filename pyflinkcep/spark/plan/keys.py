@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
 
 import attrs
@@ -30,7 +30,7 @@ from pyflinkcep.spark.arrow.columns import PREFIX, quoted
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.analysis import first_line
 
-__all__ = ["KeyColumn", "check_exists", "check_type", "resolve_keys"]
+__all__ = ["KeyColumn", "check_exists", "check_type", "key_number", "resolve_keys"]
 
 _AS_TEXT = {
     "ignoreNullFields": "false",
@@ -106,6 +106,11 @@ def resolve_keys(
             "name each column once; name computed ones with .alias(...)",
         )
     return tuple(columns), expressions
+
+
+def key_number(keys: Sequence[KeyColumn], expressions: Mapping[str, Column]) -> Column:
+    """Return a whole number made of a key; `expressions` is what must be computed for it."""
+    return F.xxhash64(*(expressions.get(k.signature, F.col(quoted(k.signature))) for k in keys))
 
 
 def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str) -> StructField:

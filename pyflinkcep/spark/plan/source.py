@@ -21,7 +21,7 @@ from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.spark.arrow.columns import HASH, PREFIX, field_names, quoted
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
 from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.plan.keys import KeyColumn, check_exists, check_type, resolve_keys
+from pyflinkcep.spark.plan.keys import KeyColumn, check_exists, check_type, key_number, resolve_keys
 
 __all__ = ["EventSource", "KeyedDataFrame"]
 
@@ -136,11 +136,7 @@ class EventSource:
             return {HASH: F.lit(0).cast("bigint")}
         if not always and not self._needs_hash:
             return {}
-        columns = [
-            self.key_expressions.get(key.signature, F.col(quoted(key.signature)))
-            for key in self.keys
-        ]
-        return {HASH: F.xxhash64(*columns)}
+        return {HASH: key_number(self.keys, self.key_expressions)}
 
     @property
     def _needs_hash(self) -> bool:

@@ -15,7 +15,8 @@ from pyflinkcep.spark.plan.clauses.input import own_name
 from pyflinkcep.spark.plan.clauses.matched import Matched
 from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
 from pyflinkcep.spark.plan.clauses.standard_stream import run_stream
-from pyflinkcep.spark.plan.keys import KeyColumn, resolve_keys
+from pyflinkcep.spark.plan.keys import KeyColumn, key_number, resolve_keys
+from pyflinkcep.spark.plan.shuffle import shuffled
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.worker.standard import StandardTask
 
@@ -59,7 +60,7 @@ def _bounded(job: StandardJob) -> Matched:
         **expressions,
         **job.arguments.computed,
         **job.condition_columns(),
-        HASH: _hash(keys, expressions),
+        **({HASH: key_number(keys, expressions)} if keys else {}),
         POSITION: F.monotonically_increasing_id(),
     }
     rows = dataframe.select("*", *(column.alias(name) for name, column in added.items()))
@@ -76,28 +77,18 @@ def _layout(dataframe: DataFrame, pattern: str, keys: tuple[KeyColumn, ...]) -> 
         payload=(),
         key_names=names,
         key_columns=tuple(key.column for key in keys),
-        key_signature=(HASH, *(key.signature for key in keys)),
+        key_signature=(HASH, *(key.signature for key in keys)) if keys else (),
         time_column=None,
         time_unit=None,
         bit_columns=(),
     )
 
 
-def _hash(keys: tuple[KeyColumn, ...], expressions: dict[str, Column]) -> Column:
-    """Return the integer by which rows are shuffled."""
-    if not keys:
-        return F.lit(0).cast("bigint")
-    return F.xxhash64(
-        *(expressions.get(key.signature, F.col(quoted(key.signature))) for key in keys)
-    )
-
-
 def _sorted(rows: DataFrame, clause: Clause, layout: Layout) -> DataFrame:
     """Sort rows by key, then by ORDER BY, then by their position in the source."""
     key = [F.col(quoted(name)) for name in layout.key_signature]
-    parted = rows.repartition(key[0]) if layout.key_columns else rows.coalesce(1)
     order = [_ordered(column) for column in clause.order]
-    return parted.sortWithinPartitions(*key, *order, F.col(POSITION))
+    return shuffled(rows, layout).sortWithinPartitions(*key, *order, F.col(POSITION))
 
 
 def _ordered(column: OrderColumn) -> Column:

@@ -29,6 +29,7 @@ from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.interpreter import check_workers
 from pyflinkcep.spark.plan.kinds import common_kind
+from pyflinkcep.spark.plan.shuffle import shuffled
 from pyflinkcep.spark.plan.slices import slice_length, sliced
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
@@ -156,8 +157,7 @@ class QueryJob:
         else:
             events = sliced(source.prepare(added), source, self.slice_ms, *self._reach(by_end))
             layout = attrs.evolve(layout, key_signature=(SLICE,))
-        key = [F.col(quoted(name)) for name in layout.key_signature]
-        return (events.repartition(key[0]) if key else events.coalesce(1)), layout
+        return shuffled(events, layout), layout
 
     def needed(self) -> str | None:
         """Return SQL for the events that the query can use; None if every event may matter."""

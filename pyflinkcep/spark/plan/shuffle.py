@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shuffle of bounded jobs: the events of a key meet in one partition."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pyflinkcep.spark.arrow.columns import quoted
+from pyflinkcep.spark.arrow.layout import Layout
+
+__all__ = ["shuffled"]
+
+
+def shuffled(events: DataFrame, layout: Layout) -> DataFrame:
+    """Return prepared events with those of a key in one partition; all in one without a key."""
+    if not layout.key_signature:
+        return events.coalesce(1)
+    return events.repartition(F.col(quoted(layout.key_signature[0])))
