@@ -24,7 +24,7 @@ from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.explain import explanation
-from pyflinkcep.spark.plan.analysis import first_line
+from pyflinkcep.spark.plan.analysis import first_line, is_case_sensitive
 from pyflinkcep.spark.plan.clauses.flink import flink_clause
 from pyflinkcep.spark.plan.clauses.matched import Matched
 from pyflinkcep.spark.plan.clauses.standard import standard_clause
@@ -241,7 +241,7 @@ def _matched(
     frame: DataFrame, clause: Clause, source: Source, alias: str | None, options: SqlOptions
 ) -> Matched:
     standard = options.dialect == "standard"
-    sensitive = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    sensitive = is_case_sensitive(frame)
     if standard and not sensitive:
         clause = spelled_alike(clause)
     names = Names.of(clause, source, frame.columns, alias, standard, sensitive)

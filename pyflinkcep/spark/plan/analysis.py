@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.parser import column_owners
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom
 
-__all__ = ["analysed", "first_line", "where"]
+__all__ = ["analysed", "first_line", "is_ansi", "is_case_sensitive", "types_of", "where"]
 
 
 def first_line(error: Exception) -> str:
@@ -47,24 +47,71 @@ def analysed(
     InputError
         If an expression cannot be evaluated; the message names its condition.
     """
-    # Next to the events, so that none aggregates; each in a struct, so that it is one value.
-    structs = [F.struct(column) for _, column in asked]
-    try:
-        fields = dataframe.select("*", *structs).schema.fields[len(dataframe.columns) :]
-    except Exception as cause:
-        if len(asked) > 1:  # find the one at fault
-            return [type_ for one in asked for type_ in analysed(nfa, [one], dataframe)]
-        atom = asked[0][0]
-        raise InputError(
+
+    def refusal(number: int, cause: Exception) -> CepError:
+        atom, _ = asked[number]
+        return InputError(
             f"{where(nfa, atom)}: the condition {repr(atom.condition)!r} cannot be evaluated: "
             f"{first_line(cause)}",
             _hint(nfa, atom, dataframe),
-        ) from cause
+        )
+
+    return types_of([column for _, column in asked], dataframe, refusal)
+
+
+def types_of(
+    expressions: Sequence[str | Column],
+    dataframe: DataFrame,
+    refusal: Callable[[int, Exception], CepError],
+) -> list[DataType]:
+    """
+    Return the types of expressions, each of them one value of one event.
+
+    Parameters
+    ----------
+    expressions : sequence of str (SQL) or Column
+        The expressions.
+    dataframe : DataFrame
+        The events.
+    refusal : callable
+        Makes the error of an expression, by its number and Spark's error.
+
+    Raises
+    ------
+    CepError
+        If Spark cannot evaluate an expression.
+    """
+    try:
+        return _types(expressions, dataframe)
+    except Exception:
+        found = []
+        for number, expression in enumerate(expressions):
+            try:
+                found += _types([expression], dataframe)
+            except Exception as cause:
+                raise refusal(number, cause) from cause
+        return found
+
+
+def _types(expressions: Sequence[str | Column], dataframe: DataFrame) -> list[DataType]:
+    # Next to the events, so that none aggregates; each in a struct, so that it is one value.
+    structs = [F.struct(F.expr(e) if isinstance(e, str) else e) for e in expressions]
+    fields = dataframe.select("*", *structs).schema.fields[len(dataframe.columns) :]
     return [
         field.dataType.fields[0].dataType
         for field in fields
         if isinstance(field.dataType, StructType)
     ]
+
+
+def is_ansi(dataframe: DataFrame) -> bool:
+    """Whether overflow and division by zero are errors in the DataFrame's session."""
+    return dataframe.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
+
+
+def is_case_sensitive(dataframe: DataFrame) -> bool:
+    """Whether the DataFrame's session distinguishes names by their capitals."""
+    return dataframe.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
 
 
 def _hint(nfa: NFA, atom: Atom, dataframe: DataFrame) -> str:

@@ -14,7 +14,7 @@ from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.spark.arrow.columns import field_names
-from pyflinkcep.spark.plan.analysis import analysed, where
+from pyflinkcep.spark.plan.analysis import analysed, is_ansi, where
 from pyflinkcep.spark.plan.kinds import common_kind
 
 __all__ = ["compiled_expressions", "field_columns", "kind_of", "machine_column"]
@@ -51,9 +51,8 @@ def compiled_expressions(nfa: NFA, dataframe: DataFrame) -> CompiledExpressions 
         sql: _kind(nfa, atom, sql, type_)
         for (sql, atom), type_ in zip(parts.items(), types, strict=True)
     }
-    ansi = dataframe.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
     named = [(where(nfa, atom), expression) for atom, expression in expressions]
-    return compiled(named, kinds, ansi)
+    return compiled(named, kinds, is_ansi(dataframe))
 
 
 def _kind(nfa: NFA, atom: Atom, sql: str, type_: DataType) -> Kind:

@@ -21,6 +21,7 @@ from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.spark.arrow.columns import HASH, PREFIX, field_names, quoted
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
 from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.plan.analysis import is_case_sensitive
 from pyflinkcep.spark.plan.keys import KeyColumn, check_exists, check_type, key_number, resolve_keys
 
 __all__ = ["EventSource", "KeyedDataFrame"]
@@ -176,8 +177,7 @@ class EventSource:
 
 def _check_columns(dataframe: DataFrame, pattern: str) -> None:
     columns = dataframe.columns
-    case_matters = dataframe.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
-    spelled = columns if case_matters else [name.lower() for name in columns]
+    spelled = columns if is_case_sensitive(dataframe) else [name.lower() for name in columns]
     repeated = [name for name, key in zip(columns, spelled, strict=True) if spelled.count(key) > 1]
     if repeated:
         raise InputError(

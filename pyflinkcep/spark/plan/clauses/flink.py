@@ -31,6 +31,7 @@ from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 from pyflinkcep.spark.matching.order import OrderColumns
+from pyflinkcep.spark.plan.analysis import is_ansi
 from pyflinkcep.spark.plan.batch import run_batch
 from pyflinkcep.spark.plan.clauses.input import own_name, partition_keys
 from pyflinkcep.spark.plan.clauses.matched import Matched
@@ -107,7 +108,7 @@ def flink_clause(
     fields = [StructField(key, dataframe.schema[key].dataType) for key in keys]
     columns = {leaf: (f"{LEAF}{number}", v.type) for number, (leaf, v) in enumerate(values.items())}
     fields += [StructField(name, type_) for name, type_ in columns.values()]
-    ansi = dataframe.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
+    ansi = is_ansi(dataframe)
     leaves = [*(LeafColumn("first", None, key) for key in keys), *leaves]
     consumer = ValueConsumer(StructType(fields), [], leaves, job.source.time_unit, ansi)
     delay = job.source.watermark_delay_ms if dataframe.isStreaming else None

@@ -27,9 +27,9 @@ from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import LABEL, LEAF, Leaf, labelled
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.spark.arrow.columns import quoted
-from pyflinkcep.spark.plan.analysis import first_line
+from pyflinkcep.spark.plan.analysis import first_line, types_of
 
-__all__ = ["Arguments", "Value", "measured", "types_of", "values_of"]
+__all__ = ["Arguments", "Value", "argument_types", "measured", "values_of"]
 
 _LEAF = re.compile(rf"\b{LEAF}(\d+)\b")
 _NAME = re.compile(r"`(?:[^`]|``)+`|\w+")
@@ -96,7 +96,7 @@ class Arguments:
         return name
 
 
-def types_of(
+def argument_types(
     dataframe: DataFrame, arguments: Mapping[str, Callable[[str, str], CepError]]
 ) -> dict[str, DataType]:
     """
@@ -114,26 +114,14 @@ def types_of(
     CepError
         If Spark cannot compute one of them.
     """
-    structs = [F.struct(F.expr(sql)) for sql in arguments]
-    try:
-        # Next to the events, so that none aggregates; each in a struct, so that it is one value.
-        fields = dataframe.select("*", *structs).schema.fields[len(dataframe.columns) :]
-    except Exception as cause:
-        if len(arguments) > 1:  # find the one at fault
-            found = {}
-            for sql, error in arguments.items():
-                found.update(types_of(dataframe, {sql: error}))
-            return found
-        (make,) = arguments.values()
-        raise make(
+    errors = list(arguments.values())
+
+    def refusal(number: int, cause: Exception) -> CepError:
+        return errors[number](
             f"Spark cannot compute it: {first_line(cause)}", f"the columns are {dataframe.columns}"
-        ) from cause
-    types = [
-        field.dataType.fields[0].dataType
-        for field in fields
-        if isinstance(field.dataType, StructType)
-    ]
-    return dict(zip(arguments, types, strict=True))
+        )
+
+    return dict(zip(arguments, types_of(list(arguments), dataframe, refusal), strict=True))
 
 
 def values_of(
@@ -166,7 +154,7 @@ def values_of(
             errors.setdefault(leaf, error)
             for sql in _arguments(leaf, names.variables):
                 arguments.setdefault(sql, error)
-    types = types_of(dataframe, arguments)
+    types = argument_types(dataframe, arguments)
     values: dict[Leaf, Value] = {}
     for leaf, error in errors.items():
         asked = _arguments(leaf, names.variables)
@@ -208,11 +196,14 @@ def measured(
     CepError
         If Spark cannot compute a measure.
     """
-    columns = []
-    for name, expression in measures.items():
-        sql = _over_columns(expression, values)
-        types_of(result, {sql: _error_of(names, name, expression)})
-        columns.append(finish(name, expression, F.expr(sql)).alias(name))
+    written = {name: _over_columns(expression, values) for name, expression in measures.items()}
+    errors: dict[str, Callable[[str, str], CepError]] = {}
+    for name, sql in written.items():
+        errors.setdefault(sql, _error_of(names, name, measures[name]))
+    argument_types(result, errors)
+    columns = [
+        finish(name, measures[name], F.expr(sql)).alias(name) for name, sql in written.items()
+    ]
     return result.select(*keys, *columns, *rest)
 
 

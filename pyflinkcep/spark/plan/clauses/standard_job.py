@@ -29,8 +29,15 @@ from pyflinkcep.match_recognize.scalar import condition_leaves
 from pyflinkcep.match_recognize.standard.plan import StandardClause, StandardPlan, read_clause
 from pyflinkcep.match_recognize.tree import Clause, Rows
 from pyflinkcep.spark.arrow.columns import VALUE, quoted
+from pyflinkcep.spark.plan.analysis import is_ansi
 from pyflinkcep.spark.plan.clauses.input import own_name
-from pyflinkcep.spark.plan.clauses.measures import Arguments, Value, measured, types_of, values_of
+from pyflinkcep.spark.plan.clauses.measures import (
+    Arguments,
+    Value,
+    argument_types,
+    measured,
+    values_of,
+)
 from pyflinkcep.spark.plan.expressions import kind_of, machine_column
 from pyflinkcep.spark.worker.standard import StandardRows
 
@@ -88,7 +95,7 @@ class StandardJob:
         within = window_ms(clause, names.source)
         time, unit = _time(dataframe, clause, names) if within else (None, 1)
         kinds = _kinds(dataframe, read, names)
-        ansi = dataframe.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
+        ansi = is_ansi(dataframe)
         values = values_of(read.measures, names, dataframe, NullType())
         plan = read.plan(kinds, ansi, within, tuple(values))
         _check(read, plan)
@@ -141,7 +148,7 @@ def _kinds(dataframe: DataFrame, read: StandardClause, names: Names) -> dict[str
         for sql in read.arguments_of(condition_leaves(expression).values()):
             errors.setdefault(sql, _error_of(names, variable, expression))
     kinds = {}
-    for sql, type_ in types_of(dataframe, errors).items():
+    for sql, type_ in argument_types(dataframe, errors).items():
         kind = Kind.STRING if isinstance(type_, NullType) else kind_of(type_)
         if kind is None:
             raise errors[sql](

@@ -12,7 +12,6 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     DataType,
     StringType,
-    StructType,
 )
 
 from pyflinkcep.errors import InputError
@@ -25,7 +24,7 @@ from pyflinkcep.sase.text import query_text
 from pyflinkcep.spark.arrow.columns import POSITION, VALUE, quoted
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.query_table import QueryColumns
-from pyflinkcep.spark.plan.analysis import first_line
+from pyflinkcep.spark.plan.analysis import first_line, types_of
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.interpreter import check_workers
 from pyflinkcep.spark.plan.kinds import common_kind
@@ -236,16 +235,14 @@ def _kind(dataframe: DataFrame, attribute: str, query: str) -> Kind:
 
 def _computed_type(dataframe: DataFrame, sql: str, query: str) -> DataType:
     """Return the type of an expression; refuse what Spark cannot compute, and aggregates."""
-    try:
-        # Next to the events, so that nothing aggregates; in a struct, so that it is one value.
-        field = dataframe.select("*", F.struct(F.expr(sql))).schema.fields[-1].dataType
-    except Exception as cause:
-        raise InputError(
+
+    def refusal(_: int, cause: Exception) -> InputError:
+        return InputError(
             f"query {query}: {sql} cannot be evaluated: {first_line(cause)}",
             f"the columns are {dataframe.columns}",
-        ) from cause
-    assert isinstance(field, StructType)
-    return field.fields[0].dataType
+        )
+
+    return types_of([sql], dataframe, refusal)[0]
 
 
 def _kind_of(found: DataType, attribute: str, query: str) -> Kind:
