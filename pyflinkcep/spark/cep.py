@@ -22,7 +22,6 @@ from pyflinkcep.spark.plan.order import order_columns
 from pyflinkcep.spark.plan.source import KeyedDataFrame
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.query_stream import QueryStream
-from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.statements import SqlOptions, run_statement
 
 __all__ = ["CEP", "keyBy"]
@@ -169,7 +168,7 @@ class CEP:
                 type=type,
                 evaluation=evaluation,
                 output=output,
-                settings=_stream_settings(keyGroups, onPatternChange),
+                settings=StreamSettings(keyGroups, onPatternChange),
             )
         if not isinstance(pattern, Pattern):
             raise InvalidArgumentError(
@@ -177,7 +176,7 @@ class CEP:
                 "pass what Pattern.begin(...) and the calls on it return",
             )
         comparator_key(comparator)
-        settings = _stream_settings(keyGroups, onPatternChange)
+        settings = StreamSettings(keyGroups, onPatternChange)
         limit = None
         if maxPartialMatches is not None:
             limit = PartialMatchLimit(maxPartialMatches, onTooManyPartialMatches)
@@ -320,17 +319,6 @@ def _checked(dataframe: DataFrame) -> DataFrame:
         ),
         f"write {way}",
     )
-
-
-def _stream_settings(key_groups: int, on_pattern_change: str) -> StreamSettings:
-    """Return the settings of streams, checked."""
-    if on_pattern_change not in ("fail", "restart"):
-        raise InvalidArgumentError(
-            f"onPatternChange: expected 'fail' or 'restart', got {on_pattern_change!r}",
-            'write onPatternChange="fail" or "restart"',
-        )
-    KeyGroups(key_groups)
-    return StreamSettings(key_groups, on_pattern_change)
 
 
 def _refuse_pattern_settings(

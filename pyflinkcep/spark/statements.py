@@ -31,7 +31,6 @@ from pyflinkcep.spark.plan.clauses.standard import standard_clause
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count
-from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.consumers import MAIN
 
 __all__ = ["SqlOptions", "matchRecognize", "run_clause", "run_statement"]
@@ -67,19 +66,14 @@ class SqlOptions:
         cls, dialect: str, key_groups: int, on_pattern_change: str, most: int | None, policy: str
     ) -> SqlOptions:
         """Check what was given for a clause."""
-        if on_pattern_change not in ("fail", "restart"):
-            raise InvalidArgumentError(
-                f"onPatternChange: expected 'fail' or 'restart', got {on_pattern_change!r}",
-                'write onPatternChange="fail" or "restart"',
-            )
-        KeyGroups(key_groups)
+        settings = StreamSettings(key_groups, on_pattern_change)
         limit = None if most is None else PartialMatchLimit(most, policy)
         if limit is not None and dialect == "standard":
             raise InvalidArgumentError(
                 'maxPartialMatches with dialect="standard", which has one partial match a key',
                 "leave it out, and bound what is kept of a key with WITHIN",
             )
-        return cls(dialect, StreamSettings(key_groups, on_pattern_change), limit)
+        return cls(dialect, settings, limit)
 
 
 def matchRecognize(

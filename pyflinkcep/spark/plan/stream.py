@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.spark.arrow.columns import BITS, HASH, quoted
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.layout import Layout
@@ -55,6 +55,14 @@ class StreamSettings:
 
     key_groups: int = 128
     on_pattern_change: str = "fail"
+
+    def __attrs_post_init__(self) -> None:
+        if self.on_pattern_change not in ("fail", "restart"):
+            raise InvalidArgumentError(
+                f"onPatternChange: expected 'fail' or 'restart', got {self.on_pattern_change!r}",
+                'write onPatternChange="fail" or "restart"',
+            )
+        KeyGroups(self.key_groups)
 
 
 @attrs.frozen(eq=False)
