@@ -41,14 +41,14 @@ from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import (
     add_output,
     check_tag,
-    match_schema,
+    match_rows,
     parsed_schema,
     taking_stages,
 )
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
-from pyflinkcep.spark.worker.consumers import MAIN, ColumnConsumer, Consumer, FunctionConsumer
+from pyflinkcep.spark.worker.consumers import MAIN, Consumer, FunctionConsumer
 
 __all__ = ["PatternStream"]
 
@@ -274,20 +274,10 @@ class PatternStream:
             with the end of the window as ``timeoutTimestamp``.
         """
         job = self._job(timeoutTag is not None)
-        source, stages = job.source, taking_stages(self._pattern, job.nfa)
-        schemas = {MAIN: match_schema(source, stages, "matchTimestamp")}
-        if timeoutTag is not None:
-            check_tag(timeoutTag)
-            add_output(schemas, timeoutTag.name, match_schema(source, stages, "timeoutTimestamp"))
-        consumer = ColumnConsumer(
-            schemas,
-            [key.column for key in source.keys],
-            stages,
-            source.event_columns,
-            source.time_unit,
-        )
+        stages = taking_stages(self._pattern, job.nfa)
+        consumer = match_rows(job.source, stages, timeoutTag)
         result = self._run(job, consumer)
-        if isinstance(schemas[MAIN]["matchTimestamp"].dataType, TimestampType):
+        if isinstance(consumer.schemas[MAIN]["matchTimestamp"].dataType, TimestampType):
             result = result.withEventTime("matchTimestamp")
         return result
 

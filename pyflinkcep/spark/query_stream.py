@@ -19,12 +19,11 @@ from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
-from pyflinkcep.spark.plan.outputs import add_output, check_tag, parsed_schema
+from pyflinkcep.spark.plan.outputs import add_output, check_tag, match_rows, parsed_schema
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.queries.explanation import query_explanation
 from pyflinkcep.spark.plan.queries.job import QueryJob, attribute_kinds, query_keys
 from pyflinkcep.spark.plan.queries.returns import returned
-from pyflinkcep.spark.plan.queries.rows import match_rows
 from pyflinkcep.spark.plan.queries.stream import query_stream_job
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.worker.consumers import MAIN, Consumer, FunctionConsumer
@@ -108,7 +107,7 @@ class QueryStream:
         if pattern is not None:
             return self._returned(pattern.toDF())
         job = self._job(self._how())
-        result = self._run(job, match_rows(job))
+        result = self._run(job, match_rows(job.source, self._query.variables))
         if isinstance(result.schema["matchTimestamp"].dataType, TimestampType):
             result = result.withEventTime("matchTimestamp")
         return self._returned(result)

@@ -18,11 +18,11 @@ from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.job import Job
-from pyflinkcep.spark.plan.outputs import match_schema, taking_stages
+from pyflinkcep.spark.plan.outputs import match_rows, taking_stages
 from pyflinkcep.spark.plan.shuffle import shuffled
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
-from pyflinkcep.spark.worker.consumers import MAIN, ColumnConsumer, output_schema
+from pyflinkcep.spark.worker.consumers import ColumnConsumer, output_schema
 from pyflinkcep.spark.worker.pattern_runs_task import PatternEndingsTask, PatternListTask
 from pyflinkcep.spark.worker.stream_worker import EndingsPlan
 from pyflinkcep.spark.worker.unpack import RowsTask
@@ -93,14 +93,7 @@ class CompressedPattern:
         return self._run(task, output_schema(consumer))
 
     def _consumer(self) -> ColumnConsumer:
-        stages = list(self.variables)
-        return ColumnConsumer(
-            {MAIN: match_schema(self.source, stages, "matchTimestamp")},
-            [key.column for key in self.source.keys],
-            stages,
-            self.source.event_columns,
-            self.source.time_unit,
-        )
+        return match_rows(self.source, self.variables)
 
     def stream_of_endings(self, rows: EndingRows) -> StreamJob:
         """Return the job that makes a row for each event that completes matches."""

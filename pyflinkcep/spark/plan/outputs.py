@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType, TimestampType
 
@@ -14,9 +14,16 @@ from pyflinkcep.nfa.compiler.state_names import original_name
 from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.worker.consumers import MAIN, TAG
+from pyflinkcep.spark.worker.consumers import MAIN, TAG, ColumnConsumer
 
-__all__ = ["add_output", "check_tag", "match_schema", "parsed_schema", "taking_stages"]
+__all__ = [
+    "add_output",
+    "check_tag",
+    "match_rows",
+    "match_schema",
+    "parsed_schema",
+    "taking_stages",
+]
 
 
 def check_tag(tag: object) -> None:
@@ -78,7 +85,19 @@ def _stage_names(pattern: Pattern) -> Iterator[str]:
             yield original_name(stage.getName())
 
 
-def match_schema(source: EventSource, stages: list[str], time_name: str) -> StructType:
+def match_rows(
+    source: EventSource, stages: Sequence[str], timeout_tag: OutputTag | None = None
+) -> ColumnConsumer:
+    """Return what makes rows of matches, and with a tag of timeouts; see :func:`match_schema`."""
+    schemas = {MAIN: match_schema(source, stages, "matchTimestamp")}
+    if timeout_tag is not None:
+        check_tag(timeout_tag)
+        add_output(schemas, timeout_tag.name, match_schema(source, stages, "timeoutTimestamp"))
+    keys = [key.column for key in source.keys]
+    return ColumnConsumer(schemas, keys, stages, source.event_columns, source.time_unit)
+
+
+def match_schema(source: EventSource, stages: Sequence[str], time_name: str) -> StructType:
     """Return the schema of matches as columns: the key, the time, and an array for each stage."""
     event = source.dataframe.schema
     time_type = (

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
+from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.queries.job import QueryJob
-from pyflinkcep.spark.plan.queries.rows import match_rows
 from pyflinkcep.spark.plan.queries.stream import query_endings_job, query_stream_job
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
@@ -54,7 +54,7 @@ class CompressedQuery:
 
     def matches(self, limit: int | None) -> DataFrame:
         """Return the matches as rows, at most `limit` from each task; for bounded events."""
-        return self.job.run(match_rows(self.job), limit)
+        return self.job.run(match_rows(self.source, self.variables), limit)
 
     def stream_of_endings(self, rows: EndingRows) -> StreamJob:
         """Return the job that makes a row for each event that completes matches."""
@@ -62,4 +62,6 @@ class CompressedQuery:
 
     def stream_of_matches(self) -> StreamJob:
         """Return the job that makes a row from each match."""
-        return query_stream_job(self.job, match_rows(self.job), self.settings, None)
+        return query_stream_job(
+            self.job, match_rows(self.source, self.variables), self.settings, None
+        )
