@@ -29,6 +29,7 @@ from pyflinkcep.spark.plan.outputs import match_schema
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
+from pyflinkcep.spark.stream_result import stream_result
 from pyflinkcep.spark.worker.consumers import MAIN
 
 __all__ = ["CompressedStream"]
@@ -196,8 +197,4 @@ class CompressedStream:
         return CepDataFrame(rows, {MAIN: rows.schema}, f"CEP: {self._source.pattern}")
 
     def _started(self, stream: StreamJob) -> CepDataFrame:
-        def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
-            rest = stream.flush(checkpoint, operator_id)
-            return CepDataFrame(rest, {MAIN: stream.schema}, stream.name)
-
-        return CepDataFrame(stream.run(), {MAIN: stream.schema}, stream.name, flush)
+        return stream_result(stream, {MAIN: stream.schema})

@@ -48,6 +48,7 @@ from pyflinkcep.spark.plan.outputs import (
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
+from pyflinkcep.spark.stream_result import stream_result
 from pyflinkcep.spark.worker.consumers import MAIN, Consumer, FunctionConsumer
 
 __all__ = ["PatternStream"]
@@ -354,13 +355,7 @@ class PatternStream:
             run = run_lists if how.name == EVENT_LISTS else run_batch
             return CepDataFrame(run(job, consumer), consumer.schemas, job.name)
         stream = StreamJob.of(job, consumer, self._settings, late)
-
-        def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
-            rest = stream.flush(checkpoint, operator_id)
-            return CepDataFrame(rest, consumer.schemas, job.name)
-
-        delay_ms = job.source.watermark_delay_ms
-        return CepDataFrame(stream.run(), consumer.schemas, job.name, flush, delayMs=delay_ms)
+        return stream_result(stream, consumer.schemas, job.source.watermark_delay_ms)
 
     def _evaluation_of(self) -> PatternEvaluation:
         return PatternEvaluation(

@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import attrs
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.types import StructType, TimestampType
+from pyspark.sql.types import TimestampType
 
 from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
@@ -19,6 +16,7 @@ from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
+from pyflinkcep.spark.plan.calls import FlatSelect, Process, Schema, Select
 from pyflinkcep.spark.plan.outputs import add_output, check_tag, match_rows, parsed_schema
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.queries.explanation import query_explanation
@@ -26,6 +24,7 @@ from pyflinkcep.spark.plan.queries.job import QueryJob, attribute_kinds, query_k
 from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.spark.plan.queries.stream import query_stream_job
 from pyflinkcep.spark.plan.stream import StreamSettings
+from pyflinkcep.spark.stream_result import stream_result
 from pyflinkcep.spark.worker.consumers import MAIN, Consumer, FunctionConsumer
 
 __all__ = ["QueryStream"]
@@ -112,9 +111,7 @@ class QueryStream:
             result = result.withEventTime("matchTimestamp")
         return self._returned(result)
 
-    def select(
-        self, function: Callable[[dict[str, list[Any]]], Any], schema: str | StructType
-    ) -> CepDataFrame:
+    def select(self, function: Select, schema: Schema) -> CepDataFrame:
         """
         Make a row of each match.
 
@@ -127,17 +124,15 @@ class QueryStream:
         """
         return self._process(select_adapter(function, None, None), schema)
 
-    def flatSelect(
-        self, function: Callable[[dict[str, list[Any]], Any], None], schema: str | StructType
-    ) -> CepDataFrame:
+    def flatSelect(self, function: FlatSelect, schema: Schema) -> CepDataFrame:
         """Make any number of rows of each match: ``function(match, out)`` collects them."""
         return self._process(flat_select_adapter(function, None, None), schema)
 
-    def process(self, function: Any, schema: str | StructType) -> CepDataFrame:
+    def process(self, function: Process, schema: Schema) -> CepDataFrame:
         """Hand each match to a process function (match, ctx, out)."""
         return self._process(as_process_function(function), schema)
 
-    def _process(self, function: PatternProcessFunction, schema: str | StructType) -> CepDataFrame:
+    def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
         if self._query.having is not None:
             raise NotSupportedError(
                 "HAVING with a function of the match", "filter in the function, or use toDF()"
@@ -204,13 +199,7 @@ class QueryStream:
             name = f"CEP: {job.source.pattern}"
             return CepDataFrame(job.run(consumer), consumer.schemas, name)
         stream = query_stream_job(job, consumer, self._settings, late)
-
-        def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
-            rest = stream.flush(checkpoint, operator_id)
-            return CepDataFrame(rest, consumer.schemas, stream.name)
-
-        delay_ms = job.source.watermark_delay_ms
-        return CepDataFrame(stream.run(), consumer.schemas, stream.name, flush, delayMs=delay_ms)
+        return stream_result(stream, consumer.schemas, job.source.watermark_delay_ms)
 
     def _as_pattern(self) -> PatternStream | None:
         """Return the job of the pattern with the same matches, where that is to be run."""
