@@ -15,8 +15,10 @@ from pyflinkcep.nfa.atoms import Atom
 __all__ = [
     "BITS",
     "HASH",
+    "OWN",
     "POSITION",
     "PREFIX",
+    "SLICE",
     "VALUE",
     "Flags",
     "Ints",
@@ -41,6 +43,12 @@ POSITION = f"{PREFIX}position"
 
 VALUE = f"{PREFIX}value"
 """The prefix of the columns of fields; the field's number follows."""
+
+SLICE = f"{PREFIX}slice"
+"""The column with the number of an event's time slice."""
+
+OWN = f"{PREFIX}own"
+"""The column that tells whether the event is in the slice itself, not only around it."""
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]

@@ -104,6 +104,11 @@ class Layout:
             changes |= differ.to_numpy(zero_copy_only=False)
         return np.flatnonzero(changes) + 1
 
+    def is_other_key(self, before: pa.Table, after: pa.Table) -> bool:
+        """Whether a table begins with another key than the one before it ends with."""
+        both = pa.concat_tables([before.slice(before.num_rows - 1), after.slice(0, 1)])
+        return len(self.key_changes(both)) > 0
+
     def key_text(self, table: pa.Table, row: int) -> str:
         """Return a key for an error message."""
         keys = dict(zip(self.key_names, self.key_columns, strict=True))

@@ -12,6 +12,7 @@ from pyspark.sql import Row
 
 from pyflinkcep.spark.arrow.columns import VALUE
 from pyflinkcep.spark.arrow.fields import FieldArray, field_array, field_rows
+from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader
 
 __all__ = ["EventStore"]
@@ -45,6 +46,14 @@ class EventStore:
         self._fields = [name for name in schema.names if name.startswith(VALUE)]
         self._field_blocks: dict[int, list[tuple[Any, ...]]] = {}
         self._old_fields: dict[int, tuple[Any, ...]] = {}
+
+    @classmethod
+    def of(cls, table: pa.Table, layout: Layout, reader: RowReader) -> EventStore:
+        """Return a store of the events of one table; their handles are their positions."""
+        events = table.select(list(layout.payload))
+        store = cls(reader, events.schema)
+        store.add(events)
+        return store
 
     def add(self, batch: pa.Table) -> int:
         """Add a batch; return the handle of its first event. Call :meth:`keep` first."""

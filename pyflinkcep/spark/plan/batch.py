@@ -7,7 +7,7 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pyflinkcep.spark.arrow.columns import POSITION
+from pyflinkcep.spark.arrow.columns import POSITION, SLICE
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.job import Job
@@ -17,7 +17,6 @@ from pyflinkcep.spark.plan.slices import slice_length, sliced
 from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.chain_task import ChainTask
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
-from pyflinkcep.spark.worker.query_task import SLICE
 
 __all__ = ["run_batch", "run_lists", "slice_ms"]
 

@@ -7,9 +7,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampNTZType
 
-from pyflinkcep.spark.arrow.columns import quoted
+from pyflinkcep.spark.arrow.columns import OWN, SLICE, quoted
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.worker.query_task import OWN, SLICE
 
 __all__ = ["slice_length", "sliced"]
 

@@ -105,10 +105,7 @@ class _Partition:
 
     def _continues(self, chunk: pa.Table) -> bool:
         """Whether events begin with the last key of the previous ones."""
-        if self._last is None:
-            return False
-        both = pa.concat_tables([self._last, chunk.slice(0, 1)])
-        return not len(self._layout.key_changes(both))
+        return self._last is not None and not self._layout.is_other_key(self._last, chunk)
 
     def _last_key(self) -> KeyText | None:
         if self._last is None or not self._layout.key_columns:

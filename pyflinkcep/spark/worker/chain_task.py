@@ -17,7 +17,7 @@ from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.nfa.atoms import Atom, in_word
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
-from pyflinkcep.spark.arrow.columns import VALUE, Flags, Ints
+from pyflinkcep.spark.arrow.columns import OWN, VALUE, Flags, Ints
 from pyflinkcep.spark.arrow.fields import field_array
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader
@@ -25,7 +25,6 @@ from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.matcher import MOST_RESULTS
 from pyflinkcep.spark.matching.query_table import found_of_columns
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
-from pyflinkcep.spark.worker.query_task import OWN
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks
 
@@ -78,9 +77,7 @@ class ChainTask:
         """Yield the output of the matches that end after the first `old` events."""
         if not events.num_rows:
             return
-        shown = events.select(list(self.layout.payload))
-        store = EventStore(RowReader(self.layout.schema), shown.schema)
-        store.add(shown)
+        store = EventStore.of(events, self.layout, RowReader(self.layout.schema))
         seen = self._seen(events, old)
         for frame in chain_frames(chain, seen):
             columns = [frame.singles[stage] for stage in chain.stages]

@@ -27,8 +27,8 @@ from pyflinkcep.spark.matching.keyed_events import dated, pattern_matches
 from pyflinkcep.spark.matching.matcher import MOST_RESULTS
 from pyflinkcep.spark.matching.results import Results
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
-from pyflinkcep.spark.worker.query_task import whole_keys
 from pyflinkcep.spark.worker.runtime import running
+from pyflinkcep.spark.worker.sorting import whole_keys
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["PatternEndingsTask", "PatternListTask"]
@@ -45,9 +45,7 @@ class _KeyedMatches:
 
     def of(self, table: pa.Table) -> tuple[PatternMatches, EventStore]:
         """Return the matches in a sorted table, and the store of its events."""
-        shown = table.select(list(self.layout.payload))
-        store = EventStore(RowReader(self.layout.schema), shown.schema)
-        store.add(shown)
+        store = EventStore.of(table, self.layout, RowReader(self.layout.schema))
         handles = np.arange(table.num_rows)
         bounds = np.r_[0, self.layout.key_changes(table), table.num_rows]
         events = KeyedEvents(self.layout.times_ms(table), self.layout.bits(table), bounds)

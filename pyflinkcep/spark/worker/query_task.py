@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from itertools import islice
 
 import attrs
@@ -17,8 +16,7 @@ from pyflinkcep.evaluation.choice import EVENT_LISTS
 from pyflinkcep.runtime import opened
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.table import EventTable
-from pyflinkcep.spark.arrow.columns import PREFIX
-from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.arrow.columns import OWN
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.matcher import MOST_RESULTS
@@ -26,33 +24,9 @@ from pyflinkcep.spark.matching.query_table import QueryColumns, found_of_arrays,
 from pyflinkcep.spark.matching.results import Found, Results
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
 from pyflinkcep.spark.worker.runtime import running
-from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks
+from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, whole_keys
 
-__all__ = ["OWN", "SLICE", "QueryTask", "keyed_tables", "whole_keys"]
-
-SLICE = f"{PREFIX}slice"
-"""The column with the number of an event's time slice."""
-
-OWN = f"{PREFIX}own"
-"""The column that tells whether the event is in the slice itself, not only around it."""
-
-
-def whole_keys(
-    batches: Iterator[pa.RecordBatch], layout: Layout, sort_bytes: int = BUDGET_BYTES
-) -> Iterator[pa.Table]:
-    """Yield the events of a partition in tables of whole keys, sorted by key, time and position."""
-    rest: list[pa.Table] = []
-    with closing(sorted_chunks(batches, layout, sort_bytes)) as chunks:
-        for chunk in chunks:
-            rest.append(chunk)
-            both = pa.concat_tables(rest[-2:])
-            changes = layout.key_changes(both)
-            if len(changes):
-                cut = int(changes[-1])
-                yield pa.concat_tables([*rest[:-2], both.slice(0, cut)])
-                rest = [both.slice(cut)]
-    if sum(table.num_rows for table in rest):
-        yield pa.concat_tables(rest)
+__all__ = ["QueryTask", "keyed_tables"]
 
 
 def keyed_tables(
@@ -114,9 +88,7 @@ class QueryTask:
         reader = RowReader(layout.schema)
         with running(layout.pattern) as context, opened(self.consumer, context, "a function"):
             for events, table in keyed_tables(batches, self.columns):
-                shown = events.select(list(layout.payload))
-                store = EventStore(reader, shown.schema)
-                store.add(shown)
+                store = EventStore.of(events, layout, reader)
                 for found in self._found(table):
                     yield from to_batches(self.consumer, self.consumer.consume(found, store))
 

@@ -7,7 +7,7 @@ import os
 import random
 from bisect import bisect_left
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pyflinkcep.spark.arrow.columns import POSITION, Ints
 from pyflinkcep.spark.arrow.layout import Layout
 
-__all__ = ["BUDGET_BYTES", "sorted_chunks"]
+__all__ = ["BUDGET_BYTES", "sorted_chunks", "whole_keys"]
 
 BUDGET_BYTES = 128 * 1024 * 1024
 
@@ -86,6 +86,24 @@ def sorted_chunks(
             del table
         if runs:
             yield from _merged(runs, layout)
+
+
+def whole_keys(
+    batches: Iterator[pa.RecordBatch], layout: Layout, sort_bytes: int = BUDGET_BYTES
+) -> Iterator[pa.Table]:
+    """Yield the events of a partition in tables of whole keys, sorted by key, time and position."""
+    rest: list[pa.Table] = []
+    with closing(sorted_chunks(batches, layout, sort_bytes)) as chunks:
+        for chunk in chunks:
+            rest.append(chunk)
+            both = pa.concat_tables(rest[-2:])
+            changes = layout.key_changes(both)
+            if len(changes):
+                cut = int(changes[-1])
+                yield pa.concat_tables([*rest[:-2], both.slice(0, cut)])
+                rest = [both.slice(cut)]
+    if sum(table.num_rows for table in rest):
+        yield pa.concat_tables(rest)
 
 
 def _pieces(

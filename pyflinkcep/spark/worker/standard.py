@@ -188,7 +188,7 @@ class StandardTask:
             if not table.num_rows:
                 continue
             changes = self.layout.key_changes(table)
-            if held and self._differ(held[-1], table):
+            if held and self.layout.is_other_key(held[-1], table):
                 changes = np.r_[0, changes]
             if not len(changes):
                 held.append(table)
@@ -199,11 +199,6 @@ class StandardTask:
         if held:
             rows = pa.concat_tables(held)
             yield rows, np.array([rows.num_rows])
-
-    def _differ(self, before: pa.Table, after: pa.Table) -> bool:
-        """Whether another key begins with a table."""
-        both = pa.concat_tables([before.slice(before.num_rows - 1), after.slice(0, 1)])
-        return len(self.layout.key_changes(both)) > 0
 
 
 class _TableColumns:

@@ -21,7 +21,7 @@ from pyflinkcep.sase.model import Form, Query, Strategy
 from pyflinkcep.sase.sql import all_of, usable_sql
 from pyflinkcep.sase.table import attributes_asked
 from pyflinkcep.sase.text import query_text
-from pyflinkcep.spark.arrow.columns import POSITION, VALUE, quoted
+from pyflinkcep.spark.arrow.columns import POSITION, SLICE, VALUE, quoted
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.query_table import QueryColumns
 from pyflinkcep.spark.plan.analysis import first_line, types_of
@@ -32,7 +32,7 @@ from pyflinkcep.spark.plan.shuffle import shuffled
 from pyflinkcep.spark.plan.slices import slice_length, sliced
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
-from pyflinkcep.spark.worker.query_task import SLICE, QueryTask
+from pyflinkcep.spark.worker.query_task import QueryTask
 
 __all__ = ["QueryJob", "attribute_kinds", "one_line", "query_keys"]
 
