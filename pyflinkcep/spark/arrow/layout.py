@@ -16,6 +16,7 @@ from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.spark.arrow.answers import read_bits
 from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.spark.arrow.pieces import in_one_piece
 
 __all__ = ["KeyText", "Layout", "key_values"]
 
@@ -93,9 +94,7 @@ class Layout:
             return np.empty(0, np.int64)
         changes = np.zeros(size - 1, bool)
         for name in self.key_signature:
-            column = table.column(name).combine_chunks()
-            if isinstance(column, pa.ChunkedArray):
-                column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+            column = in_one_piece(table.column(name))
             before, after = column.slice(0, size - 1), column.slice(1)
             differ = pc.fill_null(pc.not_equal(before, after), False)
             if column.null_count:

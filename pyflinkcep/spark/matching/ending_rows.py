@@ -21,6 +21,7 @@ from pyflinkcep.compact.packed import Packed, packed
 from pyflinkcep.evaluation.sequences import Ended, MeasuredValues
 from pyflinkcep.spark.arrow.columns import PREFIX
 from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.arrow.pieces import structs
 from pyflinkcep.spark.arrow.retyping import retyped
 
 __all__ = ["COUNT_TEXT", "Ask", "Ending", "EndingRows", "PackedRows", "TotalRows", "event_values"]
@@ -180,14 +181,10 @@ class PackedRows(EndingRows):
         """Return the count, the events, the nodes and the roots."""
         rows = [packed(roots) for (roots,) in found]
         shown = events.select(list(self.event_columns))
-        taken = shown.take(
-            pa.array([at for row in rows for at in row.events], pa.int64())
-        ).combine_chunks()
-        chunks = [c.chunk(0) if c.num_chunks else pa.array([], c.type) for c in taken.columns]
-        structs = pa.StructArray.from_arrays(chunks, fields=list(taken.schema))
+        taken = shown.take(pa.array([at for row in rows for at in row.events], pa.int64()))
         return [
             pa.array([_decimal(row.count) for row in rows], pa.decimal128(38, 0)),
-            pa.ListArray.from_arrays(_offsets(len(row.events) for row in rows), structs),
+            pa.ListArray.from_arrays(_offsets(len(row.events) for row in rows), structs(taken)),
             _nodes(rows),
             pa.array([row.roots for row in rows], pa.list_(pa.int32())),
         ]
@@ -208,8 +205,8 @@ def _nodes(rows: Sequence[Packed]) -> pa.Array:
         pa.array([event for _, event, _ in nodes], pa.int32()),
         pa.array([following for _, _, following in nodes], pa.list_(pa.int32())),
     ]
-    structs = pa.StructArray.from_arrays(columns, names=["stage", "event", "next"])
-    return pa.ListArray.from_arrays(_offsets(len(row.nodes) for row in rows), structs)
+    own = pa.StructArray.from_arrays(columns, names=["stage", "event", "next"])
+    return pa.ListArray.from_arrays(_offsets(len(row.nodes) for row in rows), own)
 
 
 def _offsets(sizes: Iterable[int]) -> pa.Array:

@@ -21,8 +21,10 @@ from pyflinkcep.functions import (
     TimedOutPartialMatchHandler,
 )
 from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.layout import key_values
+from pyflinkcep.spark.arrow.pieces import structs
 from pyflinkcep.spark.arrow.retyping import retyped
 from pyflinkcep.spark.arrow.rows import RowWriter, shortened
 from pyflinkcep.spark.matching.event_store import EventStore
@@ -36,6 +38,8 @@ __all__ = [
     "Consumer",
     "FunctionConsumer",
     "Outputs",
+    "key_columns",
+    "known_times",
     "output_schema",
     "to_batches",
 ]
@@ -237,7 +241,7 @@ class ColumnConsumer:
     def _table(self, found: Found, events: EventStore, schema: pa.Schema) -> pa.Table:
         if not len(found):
             return schema.empty_table()
-        columns = self._keys(found, events)
+        columns = key_columns(found, events, self.key_columns)
         columns.append(self._times(found.times))
         columns += [self._stage(stage, found, events) for stage in self.stages]
         return pa.table(
@@ -245,28 +249,27 @@ class ColumnConsumer:
             schema=schema,
         )
 
-    def _keys(self, found: Found, events: EventStore) -> list[pa.Array]:
-        if not self.key_columns:
-            return []
-        first = events.take(found.handles[found.firsts], self.key_columns)
-        return [first.column(name) for name in self.key_columns]
-
-    def _times(self, times: np.ndarray[Any, Any]) -> pa.Array:
-        if self.time_unit is None:
-            return pa.array(times)
-        # MAX_WATERMARK is not representable as a timestamp.
-        at_the_end = times == MAX_WATERMARK
-        return pa.array(np.where(at_the_end, 0, times) * self.time_unit, mask=at_the_end)
+    def _times(self, times: Ints) -> pa.Array:
+        return pa.array(times) if self.time_unit is None else known_times(times, self.time_unit)
 
     def _stage(self, stage: str, found: Found, events: EventStore) -> pa.Array:
         begins, handles = found.of_stage(stage)
-        table = events.take(handles, self.event_columns).combine_chunks()
-        columns = [
-            column.chunk(0) if column.num_chunks else pa.array([], column.type)
-            for column in table.columns
-        ]
-        structs = pa.StructArray.from_arrays(columns, fields=list(table.schema))
-        return pa.ListArray.from_arrays(pa.array(begins.astype(np.int32)), structs)
+        own = structs(events.take(handles, self.event_columns))
+        return pa.ListArray.from_arrays(pa.array(begins.astype(np.int32)), own)
+
+
+def key_columns(found: Found, events: EventStore, names: Sequence[str]) -> list[pa.Array]:
+    """Return the key's columns of matches."""
+    if not names:
+        return []
+    first = events.take(found.handles[found.firsts], names)
+    return [first.column(name) for name in names]
+
+
+def known_times(times: Ints, unit: int) -> pa.Array:
+    """Return times in units of a millisecond; MAX_WATERMARK, which is no timestamp, as null."""
+    at_the_end = times == MAX_WATERMARK
+    return pa.array(np.where(at_the_end, 0, times) * unit, mask=at_the_end)
 
 
 # --- all outputs of a job in one DataFrame: a tag, and a struct column for each output

@@ -17,10 +17,10 @@ from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.arrow.pieces import in_one_piece
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
-from pyflinkcep.spark.worker.consumers import MAIN, Outputs
-from pyflinkcep.time import MAX_WATERMARK
+from pyflinkcep.spark.worker.consumers import MAIN, Outputs, key_columns, known_times
 
 __all__ = ["LeafColumn", "ValueConsumer"]
 
@@ -94,27 +94,18 @@ class ValueConsumer:
         schema = arrow_schema(self.schema)
         if not len(found):
             return {MAIN: schema.empty_table()}
-        columns: list[Any] = []
-        if self.key_columns:
-            first = events.take(found.handles[found.firsts], self.key_columns)
-            columns += [first.column(name) for name in self.key_columns]
+        columns: list[Any] = key_columns(found, events, self.key_columns)
         stages = {leaf.stage: _Stage.of(found, leaf.stage) for leaf in self.leaves}
         picked = self._picked(stages, events)
         for number, leaf in enumerate(self.leaves):
             if number in picked:
                 columns.append(picked[number])
             elif leaf.function == "rowtime":
-                columns.append(self._times(found.times))
+                columns.append(known_times(found.times, self.time_unit or 1))
             else:
                 columns.append(self._accumulated(leaf, stages[leaf.stage], events))
         cast = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
         return {MAIN: pa.table(cast, schema=schema)}
-
-    def _times(self, times: Ints) -> pa.Array:
-        # MAX_WATERMARK is not representable as a timestamp.
-        at_the_end = times == MAX_WATERMARK
-        unit = self.time_unit or 1
-        return pa.array(np.where(at_the_end, 0, times) * unit, mask=at_the_end)
 
     def _picked(self, stages: dict[str | None, _Stage], events: EventStore) -> dict[int, Any]:
         """Return the picked columns; all values at the same events are taken at once."""
@@ -139,9 +130,7 @@ class ValueConsumer:
     def _accumulated(self, leaf: LeafColumn, stage: _Stage, events: EventStore) -> pa.Array:
         if leaf.column is None:
             return pa.array(stage.counts)
-        column = events.take(stage.handles, [leaf.column]).column(0).combine_chunks()
-        if isinstance(column, pa.ChunkedArray):
-            column = column.chunk(0) if column.num_chunks else pa.array([], column.type)
+        column = in_one_piece(events.take(stage.handles, [leaf.column]).column(0))
         valid = np.asarray(column.is_valid())
         counts = stage.sums(valid)
         if leaf.function == "count":

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns in one piece, where Arrow keeps them in several."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+__all__ = ["in_one_piece", "structs"]
+
+
+def in_one_piece(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array."""
+    whole = column.combine_chunks()
+    if not isinstance(whole, pa.ChunkedArray):
+        return whole
+    return whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
+
+
+def structs(table: pa.Table) -> pa.StructArray:
+    """
+    Return the rows of a table as structs.
+
+    Examples
+    --------
+    >>> structs(pa.table({"x": [1, 2], "y": ["a", None]})).to_pylist()
+    [{'x': 1, 'y': 'a'}, {'x': 2, 'y': None}]
+    """
+    return pa.StructArray.from_arrays(
+        [in_one_piece(column) for column in table.columns], fields=list(table.schema)
+    )
