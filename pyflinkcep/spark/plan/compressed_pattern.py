@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from pyflinkcep.compact.pattern_runs import refuse_incompressible
 from pyflinkcep.errors import NotSupportedError
@@ -24,7 +22,7 @@ from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, output_schema
 from pyflinkcep.spark.worker.pattern_runs_task import PatternEndingsTask, PatternListTask
-from pyflinkcep.spark.worker.stream_worker import EndingsPlan
+from pyflinkcep.spark.worker.stream_worker import Endings, StreamPlan
 from pyflinkcep.spark.worker.unpack import RowsTask
 
 __all__ = ["CompressedPattern"]
@@ -77,20 +75,20 @@ class CompressedPattern:
 
     def endings(self, rows: EndingRows) -> DataFrame:
         """Return a row for each event that completes matches."""
-
-        def task(layout: Layout) -> Any:
-            return PatternEndingsTask(self.job.pattern, layout, rows, tuple(self.variables))
-
-        return self._run(task, rows.schema)
+        events, layout = self._prepared()
+        task = PatternEndingsTask(self.job.pattern, layout, rows, tuple(self.variables))
+        return map_in_arrow(events, task.run, rows.schema, self.job.name)
 
     def matches(self, limit: int | None) -> DataFrame:
         """Return the matches as rows, at most `limit` for each key."""
+        events, layout = self._prepared()
         consumer = self._consumer()
+        task = PatternListTask(self.job.pattern, layout, consumer, limit)
+        return map_in_arrow(events, task.run, output_schema(consumer), self.job.name)
 
-        def task(layout: Layout) -> Any:
-            return PatternListTask(self.job.pattern, layout, consumer, limit)
-
-        return self._run(task, output_schema(consumer))
+    def _prepared(self) -> tuple[DataFrame, Layout]:
+        prepared = self.job.prepare(self.source, {POSITION: F.monotonically_increasing_id()})
+        return shuffled(prepared.events, prepared.layout), prepared.layout
 
     def _consumer(self) -> ColumnConsumer:
         return match_rows(self.source, self.variables)
@@ -98,21 +96,17 @@ class CompressedPattern:
     def stream_of_endings(self, rows: EndingRows) -> StreamJob:
         """Return the job that makes a row for each event that completes matches."""
         listed = self.stream_of_matches()
-        plan: Any = listed.plan
-        own = {field.name: getattr(plan, field.name) for field in attrs.fields(type(plan))}
-        layout = plan.layout  # stored events keep their answers, since they are processed again
-        own["layout"] = attrs.evolve(layout, payload=(*layout.payload, *layout.bit_columns))
-        own["fingerprint"] = {**plan.fingerprint, "output": "all matches of an event"}
+        assert isinstance(listed.plan, StreamPlan)
+        layout = listed.plan.layout  # stored events keep their answers, since they are processed again
+        plan = attrs.evolve(
+            listed.plan,
+            layout=attrs.evolve(layout, payload=(*layout.payload, *layout.bit_columns)),
+            fingerprint={**listed.plan.fingerprint, "output": "all matches of an event"},
+            endings=Endings(rows, tuple(self.variables)),
+        )
         name = f"{listed.name} ({rows.what})"
-        endings = EndingsPlan(**own, rows=rows, variables=tuple(self.variables))
-        return StreamJob(name, RowsTask(), rows.schema, None, listed.events, endings)
+        return StreamJob(name, RowsTask(), rows.schema, None, listed.events, plan)
 
     def stream_of_matches(self) -> StreamJob:
         """Return the job that makes a row from each match."""
         return StreamJob.of(self.job, self._consumer(), self.settings, None)
-
-    def _run(self, task: Callable[[Layout], Any], schema: StructType) -> DataFrame:
-        position = {POSITION: F.monotonically_increasing_id()}
-        prepared = self.job.prepare(self.source, position)
-        events = shuffled(prepared.events, prepared.layout)
-        return map_in_arrow(events, task(prepared.layout).run, schema, self.job.name)

@@ -14,15 +14,39 @@ from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
+from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.choice import make_matcher
 from pyflinkcep.spark.matching.ending_rows import EndingRows
+from pyflinkcep.spark.matching.matcher import PageMatcher
 from pyflinkcep.spark.matching.order import TieOrder, as_order
 from pyflinkcep.spark.matching.pattern_endings import PatternEndingMatcher
 from pyflinkcep.spark.state.pattern_change import requeued, still_droppable
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
 from pyflinkcep.spark.worker.runtime import errors_in
 
-__all__ = ["EndingsPlan", "StreamPlan", "StreamTask"]
+__all__ = ["Endings", "StreamPlan", "StreamTask"]
+
+
+@attrs.frozen(eq=False)
+class Endings:
+    """
+    A row for each event that completes matches, which are not listed.
+
+    Attributes
+    ----------
+    rows : EndingRows
+        Summarizes the matches that an event completes.
+    variables : tuple of str
+        The stages that take events.
+    """
+
+    rows: EndingRows
+    variables: tuple[str, ...]
+
+    def matcher(self, nfa: NFA, layout: Layout) -> PatternEndingMatcher:
+        """Return what makes these rows."""
+        pattern = CompressiblePattern.of(nfa, layout.expressions, self.variables)
+        return PatternEndingMatcher(pattern, layout, self.rows)
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -42,6 +66,8 @@ class StreamPlan(BucketPlan):
         How many partial matches a key may have.
     droppable : frozenset of int
         Events that matching does not need, as bits of the conditions that Spark evaluated.
+    endings : Endings or None
+        What is wanted in place of listed matches; None if these are.
     """
 
     pattern: Pattern
@@ -49,34 +75,11 @@ class StreamPlan(BucketPlan):
     wants_timeouts: bool
     limit: PartialMatchLimit | None = None
     droppable: frozenset[int] = frozenset()
+    endings: Endings | None = None
 
     def task(self, context: RuntimeContext) -> StreamTask:
         """Return the plan ready to run."""
         return StreamTask(self, context)
-
-
-@attrs.frozen(eq=False, kw_only=True)
-class EndingsPlan(StreamPlan):
-    """
-    The settings of the operator of a pattern whose matches are not listed.
-
-    Attributes
-    ----------
-    rows : EndingRows
-        Summarizes the matches that an event completes.
-    variables : tuple of str
-        The stages that take events.
-    """
-
-    rows: EndingRows
-    variables: tuple[str, ...]
-
-    def task(self, context: RuntimeContext) -> StreamTask:
-        """Return the plan ready to run."""
-        task = StreamTask(self, context)
-        pattern = CompressiblePattern.of(task.nfa, self.layout.expressions, self.variables)
-        task.matcher = PatternEndingMatcher(pattern, self.layout, self.rows)
-        return task
 
 
 class StreamTask(BucketTask):
@@ -101,7 +104,12 @@ class StreamTask(BucketTask):
         with errors_in(plan.layout.pattern):
             self._open.enter_context(opened(self.nfa, context, "a condition"))
         self.rules = CepOperator(self.nfa, None, plan.processing_time, plan.limit)
-        self.matcher = make_matcher(
+        self.matcher = self._made(plan)
+
+    def _made(self, plan: StreamPlan) -> PageMatcher:
+        if plan.endings is not None:
+            return plan.endings.matcher(self.nfa, plan.layout)
+        return make_matcher(
             self.nfa,
             plan.wants_timeouts,
             plan.limit,
