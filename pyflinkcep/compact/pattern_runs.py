@@ -208,7 +208,9 @@ class PatternRuns:
         fields: Callable[[], Sequence[Any]],
     ) -> _Partial:
         if not move.takes:
-            return attrs.evolve(partial, table=move.target)
+            return _Partial(
+                move.target, partial.slots, partial.start, partial.previous, partial.payload
+            )
         stage, functions = self._stages[move.stage], self._functions
         payload, start = partial.payload, partial.start
         if partial is self._start:
@@ -238,8 +240,8 @@ class PatternRuns:
             self._alive[key] = partial
         else:
             merged = self._payloads.merged(other.payload, partial.payload)
-            start = min(other.start, partial.start)
-            self._alive[key] = attrs.evolve(other, payload=merged, start=start)
+            first = min(other.start, partial.start)
+            self._alive[key] = _Partial(other.table, other.slots, first, other.previous, merged)
 
 
 def live_slots(nfa: NFA, expressions: CompiledExpressions) -> dict[str, tuple[int, ...]]:
