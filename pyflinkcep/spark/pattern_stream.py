@@ -325,8 +325,8 @@ class PatternStream:
             self._dataframe,
             self._keys,
             self._time_column,
-            self._processing_time,
             nfa.description,
+            processing_time=self._processing_time,
         )
         return Job.analyse(self._pattern, nfa, source, self._comparator, self._limit)
 

@@ -57,7 +57,7 @@ def measure_parts(
 
 
 def _plans(events: DataFrame) -> dict[str, DataFrame]:
-    source = EventSource.of(events, ["key"], "ts", False, "parts")
+    source = EventSource.of(events, ["key"], "ts", "parts")
     position = F.monotonically_increasing_id()
     prepared = source.prepare({BITS: F.lit(0).cast("bigint"), POSITION: position})
     shuffled = prepared.repartition("key")

@@ -81,8 +81,9 @@ class EventSource:
         dataframe: DataFrame,
         keys: Sequence[str | Column],
         time_column: str | None,
-        processing_time: bool,
         pattern: str,
+        *,
+        processing_time: bool = False,
     ) -> EventSource:
         """
         Check an input.

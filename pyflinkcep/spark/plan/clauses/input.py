@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -17,9 +17,11 @@ from pyspark.sql.types import (
     StringType,
 )
 
+from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.spark.arrow.columns import quoted
+from pyflinkcep.spark.matching.order import OrderColumns
 
-__all__ = ["own_name", "partition_keys"]
+__all__ = ["order_after_time", "own_name", "partition_keys"]
 
 _DEFAULTS: dict[type[DataType], Callable[[], Column]] = {
     StringType: lambda: F.lit(""),
@@ -39,7 +41,18 @@ def own_name(dataframe: DataFrame, name: str) -> str:
     return next(column for column in dataframe.columns if column.lower() == name.lower())
 
 
-def partition_keys(dataframe: DataFrame, keys: list[str], is_stream: bool) -> list[str | Column]:
+def order_after_time(dataframe: DataFrame, clause: Clause) -> OrderColumns | None:
+    """Return the order of events of equal time: the columns of ORDER BY after the first."""
+    columns = [
+        (own_name(dataframe, column.name.text), column.descending, column.nulls_first)
+        for column in clause.order[1:]
+    ]
+    return OrderColumns.of(columns) if columns else None
+
+
+def partition_keys(
+    dataframe: DataFrame, keys: Sequence[str], *, is_stream: bool
+) -> list[str | Column]:
     """Return the key; on a stream, where keys must not be null, with whether each is NULL."""
     if not is_stream:
         return list(keys)

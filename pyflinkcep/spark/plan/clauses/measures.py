@@ -82,6 +82,11 @@ class Arguments:
             self._names[key] = self._added(sql, cast)
         return self._names[key]
 
+    def added_to(self, dataframe: DataFrame) -> DataFrame:
+        """Return events with the computed columns."""
+        columns = (column.alias(name) for name, column in self.computed.items())
+        return dataframe.select("*", *columns)
+
     def _added(self, sql: str, cast: DataType | None) -> str:
         if cast is None and _NAME.fullmatch(sql):
             name = sql[1:-1].replace("``", "`") if sql[0] == "`" else sql

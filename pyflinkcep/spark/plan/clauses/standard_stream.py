@@ -12,7 +12,7 @@ from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.match_recognize.standard.program import Op
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.order import OrderColumns
-from pyflinkcep.spark.plan.clauses.input import own_name
+from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name
 from pyflinkcep.spark.plan.clauses.matched import Matched
 from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
 from pyflinkcep.spark.plan.interpreter import check_workers
@@ -46,19 +46,14 @@ def run_stream(job: StandardJob, settings: StreamSettings) -> Matched:
     dataframe, clause = job.dataframe, job.read.clause
     time = _time_column(job)
     check_workers(dataframe.sparkSession)
-    order = [
-        (own_name(dataframe, column.name.text), column.descending, column.nulls_first)
-        for column in clause.order[1:]
-    ]
+    order = order_after_time(dataframe, clause)
     keys = [own_name(dataframe, key.text) for key in clause.partition]
-    computed = job.arguments.computed
-    events = dataframe.select("*", *(column.alias(name) for name, column in computed.items()))
-    source = EventSource.of(events, keys, time, False, str(clause.pattern))
-    kept = [*keys, time, *(name for name, _, _ in order), *job.rows.shown]
+    events = job.arguments.added_to(dataframe)
+    source = EventSource.of(events, keys, time, str(clause.pattern))
+    kept = [*keys, time, *([] if order is None else order.names), *job.rows.shown]
     kept += job.rows.measures.values()
     source = attrs.evolve(source, kept=tuple(dict.fromkeys(kept)))
-    columns = OrderColumns.of(order) if order else None
-    stream = _stream(job, source, columns, settings)
+    stream = _stream(job, source, order, settings)
     watermark = watermark_of(source)
     return Matched(
         job.output(stream.run()),

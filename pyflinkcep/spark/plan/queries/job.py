@@ -90,7 +90,7 @@ class QueryJob:
         check_workers(dataframe.sparkSession)
         kinds = attribute_kinds(query, dataframe, type_column)
         keyed_by = query_keys(query, keys)
-        source = EventSource.of(dataframe, keyed_by, time_column, False, one_line(query))
+        source = EventSource.of(dataframe, keyed_by, time_column, one_line(query))
         slices = None
         if (
             not (source.keys or dataframe.isStreaming)

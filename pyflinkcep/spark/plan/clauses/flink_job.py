@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A clause with Flink's meaning on a DataFrame, analysed: a pattern's job, and its measures."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+
+import attrs
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    DataType,
+    DecimalType,
+    LongType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from pyflinkcep.errors import CepError, InputError
+from pyflinkcep.match_recognize.expressions import Expression
+from pyflinkcep.match_recognize.flink import FlinkClause, read_flink_clause
+from pyflinkcep.match_recognize.interval import window_ms
+from pyflinkcep.match_recognize.leaves import LEAF, Leaf
+from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.tree import Clause
+from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.operator import PartialMatchLimit
+from pyflinkcep.spark.arrow.columns import quoted
+from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
+from pyflinkcep.spark.plan.analysis import is_ansi
+from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name, partition_keys
+from pyflinkcep.spark.plan.clauses.measures import Arguments, Value, measured, values_of
+from pyflinkcep.spark.plan.job import Job
+from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.worker.measures import LeafColumn, ValueConsumer
+
+__all__ = ["FlinkJob"]
+
+_STAGE = re.compile(r"stage '([^']+)'")
+
+
+@attrs.frozen(eq=False)
+class FlinkJob:
+    """
+    A clause on a DataFrame, analysed.
+
+    Attributes
+    ----------
+    read : FlinkClause
+        The clause.
+    job : Job
+        Its pattern on the events.
+    keys : tuple of str
+        The partition columns.
+    time : str
+        The time column.
+    arguments : Arguments
+        The columns that measures take values from.
+    values : dict of Leaf to Value
+        What workers take of matches.
+    """
+
+    read: FlinkClause
+    job: Job
+    keys: tuple[str, ...]
+    time: str
+    arguments: Arguments
+    values: dict[Leaf, Value]
+    _leaves: tuple[LeafColumn, ...]
+
+    @classmethod
+    def analyse(
+        cls, dataframe: DataFrame, clause: Clause, names: Names, limit: PartialMatchLimit | None
+    ) -> FlinkJob:
+        """
+        Check a clause against its input; see :func:`~.flink.flink_clause`.
+
+        Raises
+        ------
+        CepError
+            If Flink refuses the clause, or Spark cannot compute something in it.
+        """
+        time = _time_column(dataframe, clause, names)
+        within = window_ms(clause, names.source)
+        read = read_flink_clause(clause, names, within, partial(_is_decimal, dataframe))
+        keys = tuple(own_name(dataframe, key.text) for key in clause.partition)
+        order = order_after_time(dataframe, clause)
+        values = values_of(read.measures, names, dataframe, dataframe.schema[time].dataType)
+        arguments = Arguments(dataframe)
+        leaves = tuple(
+            LeafColumn(leaf.function, leaf.variable, _argument(arguments, leaf, value), leaf.offset)
+            for leaf, value in values.items()
+        )
+        own = [leaf.column for leaf in leaves if leaf.column and leaf.column in dataframe.columns]
+        ordering = [] if order is None else order.names
+        kept = dict.fromkeys([*keys, time, *ordering, *own, *arguments.computed])
+        events = arguments.added_to(dataframe)
+        by = partition_keys(dataframe, keys, is_stream=dataframe.isStreaming)
+        nfa = NFACompiler.compile(read.pattern)
+        source = EventSource.of(events, by, time, nfa.description)
+        source = attrs.evolve(source, kept=tuple(kept))
+        try:
+            job = Job.analyse(read.pattern, nfa, source, order, limit)
+        except CepError as refused:
+            raise _placed(refused, read) from refused
+        return cls(read, job, keys, time, arguments, values, leaves)
+
+    @property
+    def events(self) -> DataFrame:
+        """The input of the pattern."""
+        return self.job.source.dataframe
+
+    def prepared(self, dataframe: DataFrame) -> DataFrame:
+        """Return bounded input that follows a stream, prepared as the stream's is."""
+        source = self.job.source
+        by = partition_keys(dataframe, self.keys, is_stream=self.events.isStreaming)
+        events = self.arguments.added_to(dataframe)
+        other = EventSource.of(events, by, self.time, source.pattern)
+        other = attrs.evolve(other, kept=source.kept)
+        return self.job.prepare(other, {}, always_hash=True).events
+
+    def consumer(self) -> ValueConsumer:
+        """Return what takes the key and the values of matches."""
+        fields = [StructField(key, self.events.schema[key].dataType) for key in self.keys]
+        fields += [StructField(name, type_) for name, type_ in self._columns.values()]
+        leaves = [*(LeafColumn("first", None, key) for key in self.keys), *self._leaves]
+        unit, ansi = self.job.source.time_unit, is_ansi(self.events)
+        return ValueConsumer(StructType(fields), [], leaves, unit, ansi)
+
+    @property
+    def _columns(self) -> dict[Leaf, tuple[str, DataType]]:
+        """The columns of the values."""
+        values = enumerate(self.values.items())
+        return {leaf: (f"{LEAF}{number}", value.type) for number, (leaf, value) in values}
+
+    def output(self, result: DataFrame) -> DataFrame:
+        """Return the clause's output of that of the workers."""
+        keys = [F.col(quoted(key)) for key in self.keys]
+        read = self.read
+        return measured(result, keys, read.measures, self._columns, read.names, self._finish)
+
+    def _finish(self, name: str, expression: Expression, column: Column) -> Column:
+        """Let MATCH_ROWTIME() carry the stream's watermark."""
+        carries = self.events.isStreaming and isinstance(
+            self.events.schema[self.time].dataType, TimestampType
+        )
+        is_time = [leaf.function for leaf in expression.leaves] == ["rowtime"]
+        if not carries or not is_time or expression.sql.strip() != f"{LEAF}0":
+            return column
+        delay_ms = self.job.source.watermark_delay_ms
+        return column.alias(name, metadata={WATERMARK_DELAY: delay_ms})
+
+
+def _argument(arguments: Arguments, leaf: Leaf, value: Value) -> str | None:
+    """Return the column of an event that a value is taken from."""
+    if leaf.argument is None:
+        return None
+    is_sum = leaf.function == "sum"
+    return arguments.column(leaf.argument, value.type if is_sum else None)
+
+
+def _placed(refused: CepError, read: FlinkClause) -> CepError:
+    """Reword an error about a stage's condition as one about its DEFINE."""
+    stage = _STAGE.search(refused.message)
+    for definition in read.clause.definitions:
+        if stage is not None and definition.variable == stage[1]:
+            text = refused.message.rpartition("': ")[2].rpartition("' ")[2]
+            return read.names.source.error(
+                f"DEFINE {stage[1]} is not a condition: {text}",
+                refused.hint or "write a condition",
+                *definition.condition.span,
+                InputError,
+            )
+    return refused
+
+
+# --- the input
+
+
+def _is_decimal(dataframe: DataFrame, sql: str) -> bool:
+    """Whether an expression over one event gives a decimal."""
+    try:
+        return isinstance(dataframe.select(F.expr(sql)).schema.fields[0].dataType, DecimalType)
+    except Exception:
+        return False  # refused later, when its position is known
+
+
+def _time_column(dataframe: DataFrame, clause: Clause, names: Names) -> str:
+    """Return the column of ORDER BY that is the time; refuse what Flink refuses."""
+    streaming = dataframe.isStreaming
+    error = names.source.error
+    if not clause.order:
+        what = "either rowtime or proctime for order by" if streaming else "non-empty order by"
+        raise error(
+            f"You must specify {what}.", "write ORDER BY ts, the event time",
+            *clause.pattern_span, InputError,
+        )  # fmt: skip
+    first = clause.order[0]
+    name = own_name(dataframe, first.name.text)
+    type_ = dataframe.schema[name].dataType
+    is_time = isinstance(type_, TimestampType | TimestampNTZType | LongType)
+    if not is_time:
+        what = "either rowtime or proctime for order by" if streaming else "time point for order by"
+        raise error(
+            f"You must specify {what} as the first one.",
+            f"put the event time first: {name} is {type_.simpleString()}",
+            *first.name.span,
+            InputError,
+        )
+    if first.descending:
+        table = "streaming table" if streaming else "table"
+        raise error(
+            f"Primary sort order of a {table} must be ascending on time.",
+            f"write ORDER BY {name}",
+            *first.name.span,
+            InputError,
+        )
+    return name
