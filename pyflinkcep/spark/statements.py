@@ -162,7 +162,7 @@ def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDat
                 create(level.view, rest)
             return _queried(spark, last, statement.source, None)
 
-    return _result(main, levels[-1].matched, flush, statement.source.text)
+    return _result(main, levels[-1].matched, flush, statement.source.text, options)
 
 
 @attrs.frozen(eq=False)
@@ -228,7 +228,7 @@ def run_clause(dataframe: DataFrame, text: str, options: SqlOptions) -> CepDataF
         assert matched.flush is not None
         return matched.flush(checkpoint, operator, None)
 
-    return _result(matched.frame, matched, flush, text)
+    return _result(matched.frame, matched, flush, text, options)
 
 
 def _matched(
@@ -246,7 +246,11 @@ def _matched(
 
 
 def _result(
-    main: DataFrame, matched: Matched, rest: Callable[[str, int], DataFrame], text: str
+    main: DataFrame,
+    matched: Matched,
+    rest: Callable[[str, int], DataFrame],
+    text: str,
+    options: SqlOptions,
 ) -> CepDataFrame:
     flush = None
 
@@ -256,7 +260,9 @@ def _result(
             head = f"{matched.description}\n  matched by the standard's rules"
             return f"{head}{follows}\n{text}"
         keys, time = matched.keys, matched.time
-        unfiltered = why_unfiltered(False, False, False) if matched.events.isStreaming else ""
+        unfiltered = why_unfiltered(
+            processing_time=False, limited=options.limit is not None, late_output=False
+        )
         return explanation(matched.pattern, matched.events, keys, time, unfiltered)
 
     if matched.flush is not None:
