@@ -114,7 +114,7 @@ class Sequences:
         arrays = self.arrays(begun) if merges else None
         if arrays is not None:
             return self._of_arrays(arrays)
-        return self._unpacked(merges, True, begun)
+        return self._unpacked(merges=merges, gives_up=True, begun=begun)
 
     def arrays(self, begun: list[int] | None = None) -> Iterator[MatchArrays] | None:
         """
@@ -197,7 +197,7 @@ class Sequences:
     ) -> Iterator[MatchPositions]:
         """Yield all matches, found by merged runs."""
         for part in self._partitions():
-            runs = MergedRuns(part.track, NodePayloads(), merges, gives_up)
+            runs = MergedRuns(part.track, NodePayloads(), merges=merges, gives_up=gives_up)
             for at, root in runs.matches():
                 if self._may_end(part.positions[at]):
                     for way in paths(root):

@@ -97,7 +97,7 @@ class _Programs:
             code, _ = self._value(tree.value)
             return *code, (Op.IS_NULL, None), *([(Op.NOT, None)] if tree.negated else [])
         assert isinstance(tree, Comparison)
-        return self._operation(_COMPARED[tree.operator], (tree.left, tree.right), False)[0]
+        return self._operation(_COMPARED[tree.operator], (tree.left, tree.right))[0]
 
     def _value(self, tree: Expression) -> tuple[Code, bool]:
         """Return the program of a value, and whether that is a float."""
@@ -108,10 +108,12 @@ class _Programs:
             number, values = self._column(names[0], tree)
             return ((Op.FIELD, number),), values.data.dtype.kind == "f"
         assert isinstance(tree, Arithmetic)  # a value of several elements
-        return self._operation(_COMPUTED[tree.operator], tree.operands, tree.operator == "/")
+        return self._operation(
+            _COMPUTED[tree.operator], tree.operands, wants_float=tree.operator == "/"
+        )
 
     def _operation(
-        self, op: Op, operands: Sequence[Expression], wants_float: bool
+        self, op: Op, operands: Sequence[Expression], *, wants_float: bool = False
     ) -> tuple[Code, bool]:
         parts = list(map(self._value, operands))
         is_float = wants_float or any(own for _, own in parts)

@@ -58,13 +58,13 @@ class Move:
     """
 
     target: StateTable
-    takes: bool
-    stage: str
-    stays: bool
-    continues: bool
-    completes: bool
-    increase: int
-    adds_stage: bool
+    takes: bool = False
+    stage: str = ""
+    stays: bool = False
+    continues: bool = True
+    completes: bool = False
+    increase: int = 0
+    adds_stage: bool = False
 
 
 @attrs.frozen(eq=False)
@@ -240,17 +240,23 @@ class StateTable:
             elif edge.target is self.state:
                 # Two partial matches must not be one object, so at most one move stays.
                 stays = not any(move.stays for move in moves)
-                moves.append(Move(self, False, "", stays, True, False, stay, False))
+                moves.append(Move(self, stays=stays, increase=stay))
             else:
                 target = self.tables[edge.target]
-                increase = max(0, takes - 1) + branches[1]
-                final = target.is_final
-                moves.append(Move(target, False, "", False, not final, final, increase, True))
+                moves.append(
+                    Move(
+                        target,
+                        continues=not target.is_final,
+                        completes=target.is_final,
+                        increase=max(0, takes - 1) + branches[1],
+                        adds_stage=True,
+                    )
+                )
                 branches[1] -= 1
         if any(move.target.is_stop for move in moves):
             moves = [attrs.evolve(move, continues=False) for move in moves if move.completes]
         if self.kind is StateType.START:
-            moves.append(Move(self, False, "", True, True, False, stay, False))
+            moves.append(Move(self, stays=True, increase=stay))
         return Step(tuple(moves))
 
     def _take(
@@ -261,9 +267,15 @@ class StateTable:
     ) -> Move:
         """Return the move of a TAKE edge."""
         target = self.tables[edge.target]
-        final = target.is_final or self._reaches_final(edge.target, holds)
-        stage = edge.source.stage
-        return Move(target, True, stage, False, not target.is_final, final, increase, True)
+        return Move(
+            target,
+            takes=True,
+            stage=edge.source.stage,
+            continues=not target.is_final,
+            completes=target.is_final or self._reaches_final(edge.target, holds),
+            increase=increase,
+            adds_stage=True,
+        )
 
     def _outgoing_edges(
         self, holds: Callable[[IterativeCondition | None], bool]

@@ -164,10 +164,13 @@ class _Compiler:
     def run(self, kinds: Mapping[str, Kind], ansi: bool) -> SaseAutomaton:
         query = self._query
         own = [self._texts(name, number) for number, name in enumerate(self._names)]
-        partition = self._edge("partition", (), True, True)
+        partition = self._edge("partition", (), constants=True, same=True)
         absent = {
             part.variable: self._edge(
-                f"absence of {part.variable}", self._edges[part.variable].absent, True, True
+                f"absence of {part.variable}",
+                self._edges[part.variable].absent,
+                constants=True,
+                same=True,
             )
             for part in query.components
             if part.negated
@@ -198,13 +201,13 @@ class _Compiler:
     def _texts(self, name: str, number: int) -> list[tuple[str | None, str | None]]:
         edges = self._edges[name]
         return [
-            self._edge(f"begin of {name}", edges.begin, True, number > 0),
-            self._edge(f"take of {name}", edges.take, True, True),
-            self._edge(f"end of {name}", edges.leave, False, False),
+            self._edge(f"begin of {name}", edges.begin, constants=True, same=number > 0),
+            self._edge(f"take of {name}", edges.take, constants=True, same=True),
+            self._edge(f"end of {name}", edges.leave, constants=False, same=False),
         ]
 
     def _edge(
-        self, what: str, own: Iterable[Clause], constants: bool, same: bool
+        self, what: str, own: Iterable[Clause], *, constants: bool, same: bool
     ) -> tuple[str | None, str | None]:
         """Register the conditions of an edge; return the texts of those alone and joint."""
         query = self._query

@@ -310,5 +310,5 @@ class StateReader:
             return None
         if number == _GONE:
             gone = LockableEvent(0, EventId(0, 0), None)
-            return SharedBufferNode(0, gone, "", [], False)
+            return SharedBufferNode(0, gone, "", alive=False)
         return nodes[number]

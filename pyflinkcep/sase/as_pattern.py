@@ -147,9 +147,9 @@ class _Builder:
         tests = [f"{column_sql(self.type_column)} = {literal_sql(part.type)}"]
         for name, value in self.query.constants:
             tests.append(f"{column_sql(name)} = {literal_sql(value.value)}")
-        begin, take = self._all(edges.begin, is_first), self._all(edges.take, False)
+        begin, take = self._all(edges.begin, is_first=is_first), self._all(edges.take)
         if part.negated:
-            tests += self._all(edges.absent, False)
+            tests += self._all(edges.absent)
         elif part.repeats and begin != take:
             first = f"count({part.variable}.*) = 0"
             later = f"count({part.variable}.*) > 0"
@@ -158,7 +158,7 @@ class _Builder:
             tests += begin
         return all_of(tests)
 
-    def _all(self, clauses: tuple[Clause, ...], is_first: bool) -> list[str]:
+    def _all(self, clauses: tuple[Clause, ...], *, is_first: bool = False) -> list[str]:
         texts = [part_sql(clause.tree) for clause in clauses]
         if is_first:
             return texts

@@ -17,23 +17,25 @@ _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 def clauses(condition: Expression) -> list[Expression]:
     """Return clauses that all hold exactly if the condition holds."""
-    return [_disjunction(clause) for clause in _spread(_pushed(condition, False))]
+    return [_disjunction(clause) for clause in _spread(_pushed(condition, negated=False))]
 
 
 def clause_count(condition: Expression) -> int:
     """Return how many clauses a condition has, without making them."""
-    return _count(_pushed(condition, False))
+    return _count(_pushed(condition, negated=False))
 
 
-def _pushed(condition: Expression, negated: bool) -> Expression:
+def _pushed(condition: Expression, *, negated: bool) -> Expression:
     """Return a condition without NOT."""
     if isinstance(condition, Negation):
-        return _pushed(condition.operand, not negated)
+        return _pushed(condition.operand, negated=not negated)
     if isinstance(condition, Logical):
         operator = condition.operator
         if negated:
             operator = "or" if operator == "and" else "and"
-        return Logical(operator, tuple(_pushed(part, negated) for part in condition.operands))
+        return Logical(
+            operator, tuple(_pushed(part, negated=negated) for part in condition.operands)
+        )
     if negated and isinstance(condition, Comparison):
         return Comparison(_OPPOSITE[condition.operator], condition.left, condition.right)
     if negated and isinstance(condition, NullTest):

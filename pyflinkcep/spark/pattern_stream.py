@@ -274,7 +274,7 @@ class PatternStream:
             event's columns, empty if the stage took nothing. Timeouts have the same columns,
             with the end of the window as ``timeoutTimestamp``.
         """
-        job = self._job(timeoutTag is not None)
+        job = self._job(timeout_handling=timeoutTag is not None)
         stages = taking_stages(self._pattern, job.nfa)
         consumer = match_rows(job.source, stages, timeoutTag)
         result = self._run(job, consumer)
@@ -301,12 +301,14 @@ class PatternStream:
             If the pattern has a skip strategy or a condition that is a function of the context,
             or there is a comparator.
         """
-        return CompressedStream(CompressedPattern.of(self._job(False), self._settings))
+        return CompressedStream(
+            CompressedPattern.of(self._job(timeout_handling=False), self._settings)
+        )
 
     # --- helpers
 
     def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
-        job = self._job(isinstance(function, TimedOutPartialMatchHandler))
+        job = self._job(timeout_handling=isinstance(function, TimedOutPartialMatchHandler))
         schemas = {MAIN: parsed_schema(schema, "the output")}
         for tag in function.outputTags:
             check_tag(tag)
@@ -316,7 +318,7 @@ class PatternStream:
         sees_order = not isinstance(function, FunctionAdapter)
         return self._run(job, FunctionConsumer(function, schemas, keys), sees_order)
 
-    def _job(self, timeout_handling: bool) -> Job:
+    def _job(self, *, timeout_handling: bool) -> Job:
         """Compile the pattern and check it against the events."""
         nfa = NFACompiler.compile(self._pattern, timeout_handling)
         if not self._dataframe.isStreaming:

@@ -118,9 +118,9 @@ class GraphBuilder:
         stage, times = self._stage, self._stage.getTimes()
         if self._has(QuantifierProperty.LOOPING):
             assert times is not None
-            self._mark_first_of_loop(False)
+            self._mark_first_of_loop(value=False)
             looping = self._create_looping(self._copy_without_transitive_nots(sink))
-            self._mark_first_of_loop(True)
+            self._mark_first_of_loop(value=True)
             entry = self._create_times_state(looping, sink, times)
         elif self._has(QuantifierProperty.TIMES):
             assert times is not None
@@ -185,20 +185,20 @@ class GraphBuilder:
     def _create_times_state(self, sink: State, proceed: State, times: Times) -> State:
         """Build the repetitions of a range, the optional ones last in the chain."""
         stage, until = self._stage, self._stage.getUntilCondition()
-        inner = extend_with_until(inner_ignore_condition(stage, self._group), until, False)
-        take = extend_with_until(take_condition(stage, self._group), until, True)
+        inner = extend_with_until(inner_ignore_condition(stage, self._group), until, is_take=False)
+        take = extend_with_until(take_condition(stage, self._group), until, is_take=True)
         assert take is not None
-        self._mark_first_of_loop(False)
+        self._mark_first_of_loop(value=False)
         if self._has(QuantifierProperty.GREEDY) and times.from_ != times.to:
             make_greedy(sink, take)
         last = sink
         for _ in range(times.from_, times.to):
-            last = self._create_singleton_state(last, proceed, take, inner, True)
+            last = self._create_singleton_state(last, proceed, take, inner, is_optional=True)
             self._add_stop_state_to_looping(last)
         for _ in range(times.from_ - 1):
-            last = self._create_singleton_state(last, None, take, inner, False)
+            last = self._create_singleton_state(last, None, take, inner, is_optional=False)
             self._add_stop_state_to_looping(last)
-        self._mark_first_of_loop(True)
+        self._mark_first_of_loop(value=True)
         return self._create_singleton_state(
             last,
             proceed,
@@ -212,8 +212,8 @@ class GraphBuilder:
         stage, until = self._stage, self._stage.getUntilCondition()
         if isinstance(stage, GroupPattern):
             return self._create_looping_group_state(stage, sink)
-        ignore = extend_with_until(inner_ignore_condition(stage, self._group), until, False)
-        take = extend_with_until(take_condition(stage, self._group), until, True)
+        ignore = extend_with_until(inner_ignore_condition(stage, self._group), until, is_take=False)
+        take = extend_with_until(take_condition(stage, self._group), until, is_take=True)
         true = true_condition(self._group)
         state = self._create_stage_state(StateType.NORMAL)
         if self._has(QuantifierProperty.GREEDY):
@@ -369,6 +369,6 @@ class GraphBuilder:
     def _is_first_of_loop(self) -> bool:
         return self._first_of_loop.get(id(self._group), True)
 
-    def _mark_first_of_loop(self, value: bool) -> None:
+    def _mark_first_of_loop(self, *, value: bool) -> None:
         if isinstance(self._stage, GroupPattern):
             self._first_of_loop[id(self._stage)] = value

@@ -89,7 +89,7 @@ class QueryMatcher(QueryPages):
 
     def __init__(self, streamed: StreamedQuery, columns: QueryColumns) -> None:
         super().__init__(streamed, columns)
-        self._results = Results(streamed.query.variables, False)
+        self._results = Results(streamed.query.variables, wants_timeouts=False)
 
     def find(self, portion: Portion, handles: Ints) -> Kept:
         """Collect the matches that a portion adds."""

@@ -224,7 +224,7 @@ def packed_schema(events: DataFrame, layout: Layout) -> pa.Schema:
 def watermark_of(source: EventSource) -> StreamWatermark:
     """Return the watermark that a job follows; there is none in processing time."""
     if source.time_column is None:
-        return StreamWatermark(None, False, "")
+        return StreamWatermark(None)
     return StreamWatermark.of(source.dataframe, source.time_column)
 
 

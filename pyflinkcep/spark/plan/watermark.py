@@ -35,24 +35,26 @@ class StreamWatermark:
     """
 
     delay_ms: int | None
-    is_downstream: bool
-    reason: str
+    is_downstream: bool = False
+    reason: str = ""
 
     @classmethod
     def of(cls, dataframe: DataFrame, time_column: str) -> StreamWatermark:
         """Decide for the events of a stream and their time."""
         plan = analysed_plan(dataframe)
         if plan is None:  # as over Spark Connect
-            return cls(None, False, "the plan of the stream cannot be inspected")
+            return cls(None, reason="the plan of the stream cannot be inspected")
         nodes = list(streaming_nodes(plan))
         if any(map(_emits, nodes)):
-            return cls(None, True, "another stateful operator makes the events")
+            return cls(
+                None, is_downstream=True, reason="another stateful operator makes the events"
+            )
         if sum(node.nodeName() == _WATERMARK for node in nodes) != 1:
-            return cls(None, False, "the stream has several watermarks")
+            return cls(None, reason="the stream has several watermarks")
         delay = dataframe.schema[time_column].metadata.get(WATERMARK_DELAY)
         if delay is None:
-            return cls(None, False, f"withWatermark names another column than {time_column!r}")
-        return cls(int(delay), False, "")
+            return cls(None, reason=f"withWatermark names another column than {time_column!r}")
+        return cls(int(delay))
 
     def __str__(self) -> str:
         """Return a description for ``explain()``."""

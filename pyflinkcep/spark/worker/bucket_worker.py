@@ -81,17 +81,17 @@ class BucketWorker:
             max(int(row[4]) for row in packed),
             [times for *_, times, _ in packed if times is not None],
         )
-        return self._run(key, arrivals, self._now(timers), False)
+        return self._run(key, arrivals, self._now(timers), is_expired=False)
 
     def wake(self, key: Any, timers: Any) -> pd.DataFrame:
         """Advance time for a bucket whose timer has expired."""
-        return self._run(key, Arrivals(), self._now(timers), True)
+        return self._run(key, Arrivals(), self._now(timers), is_expired=True)
 
     def close(self) -> None:
         """End a task."""
         self._task.close()
 
-    def _run(self, key: Any, arrivals: Arrivals, now: int, is_expired: bool) -> pd.DataFrame:
+    def _run(self, key: Any, arrivals: Arrivals, now: int, *, is_expired: bool) -> pd.DataFrame:
         self._storage.read = self._storage.written = 0
         work = BucketWork(self._task, self._storage, self._task.key_groups.of_bucket(int(key[0])))
         with errors_in(self._plan.layout.pattern), fewer_collections():
@@ -99,7 +99,10 @@ class BucketWorker:
         before = None if is_expired else work.index.timer
         work.close(self._set_timer(before, work.timer(now), now), now)
         return pd.DataFrame(
-            [result_row(self._task, output, self._keeps_late, self._storage) for output in outputs]
+            [
+                result_row(self._task, output, self._storage, keeps_late=self._keeps_late)
+                for output in outputs
+            ]
         )
 
     def _set_timer(self, before: int | None, wanted: int | None, now: int) -> int | None:
@@ -123,7 +126,7 @@ class BucketWorker:
 
 
 def result_row(
-    task: BucketTask, output: BucketOutput, keeps_late: bool, storage: BucketStorage
+    task: BucketTask, output: BucketOutput, storage: BucketStorage, *, keeps_late: bool
 ) -> dict[str, Any]:
     """Return the results of the work on a bucket as a row of :data:`RESULTS`."""
     numbers = events = late = None

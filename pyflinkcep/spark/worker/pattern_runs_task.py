@@ -87,7 +87,7 @@ class PatternEndingsTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield a row for each event, or end of a window, that completes matches."""
-        nfa, layout = NFACompiler.compile(self.pattern, False), self.layout
+        nfa, layout = NFACompiler.compile(self.pattern), self.layout
         with running(layout.pattern) as context, opened(nfa, context, "a condition"):
             pattern = CompressiblePattern.of(nfa, layout.expressions, self.variables)
             keyed = _KeyedMatches(pattern, layout)
@@ -124,7 +124,7 @@ class PatternListTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the matches of a partition as rows."""
-        nfa, layout = NFACompiler.compile(self.pattern, False), self.layout
+        nfa, layout = NFACompiler.compile(self.pattern), self.layout
         with (
             running(layout.pattern) as context,
             opened(nfa, context, "a condition"),
@@ -141,7 +141,7 @@ class PatternListTask:
 
     def _found(self, nfa: NFA, matches: PatternMatches) -> Iterator[Any]:
         for key in range(len(matches.events.bounds) - 1):
-            results = Results(nfa.stages, False)
+            results = Results(nfa.stages, wants_timeouts=False)
             ended = dated(matches.ended(key, NodePayloads()), matches.events)
             ways = ((time, way) for _, time, (root,) in ended for way in paths(root))
             for time, way in islice(ways, self.limit):

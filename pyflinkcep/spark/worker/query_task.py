@@ -105,7 +105,7 @@ class QueryTask:
                 columns = [frame.singles[name] for name in variables]
                 yield from found_of_columns(variables, columns, table.times).parts(MOST_RESULTS)
             return
-        results = Results(variables, False)
+        results = Results(variables, wants_timeouts=False)
         matches = query_matches(self.query, table, self.evaluation, self.output)
         for match in islice(matches, self.limit):
             last = match[variables[-1]][-1]

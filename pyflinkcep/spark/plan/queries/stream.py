@@ -40,7 +40,7 @@ def query_stream_job(
     late_output : str or None
         The output for late events; without one they are dropped and counted.
     """
-    events, plan = _prepared(job, settings, late_output is None)
+    events, plan = _prepared(job, settings, drops_late=late_output is None)
     unpack = UnpackTask(plan.layout, job.query.variables, consumer, late_output)
     name = f"CEP: {plan.layout.pattern}"
     return StreamJob(name, unpack, output_schema(consumer), late_output, events, plan)
@@ -48,7 +48,7 @@ def query_stream_job(
 
 def query_endings_job(job: QueryJob, rows: EndingRows, settings: StreamSettings) -> StreamJob:
     """Prepare a query on a stream with a row for each event that completes matches."""
-    events, plan = _prepared(job, settings, True)
+    events, plan = _prepared(job, settings, drops_late=True)
     fingerprint = {**plan.fingerprint, "output": "all matches of an event"}
     plan = attrs.evolve(plan, rows=rows, fingerprint=fingerprint)
     name = f"CEP: {plan.layout.pattern} ({rows.what})"
@@ -56,7 +56,7 @@ def query_endings_job(job: QueryJob, rows: EndingRows, settings: StreamSettings)
 
 
 def _prepared(
-    job: QueryJob, settings: StreamSettings, drops_late: bool
+    job: QueryJob, settings: StreamSettings, *, drops_late: bool
 ) -> tuple[DataFrame, QueryStreamPlan]:
     """Return the events with the columns that the operator needs, and its settings."""
     source = job.source
