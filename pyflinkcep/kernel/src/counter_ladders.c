@@ -44,7 +44,8 @@ int ladder_event(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
     if (counts_end(&own->ladder.whole) <= counter->starts.head) return 0;
     if ((uint64_t)counter->sequence.automaton.begins >> (component + 1) & 1) {
         Run all = {.counts = own->ladder.whole};
-        if (counter_payloads.take(&counter->sequence, &all, (int32_t)component + 1, at) < 0)
+        if (counter->sequence.payloads->take(&counter->sequence, &all, (int32_t)component + 1, at) <
+            0)
             return -1;
     }
     int32_t rank = rank_at(counter, component, at);

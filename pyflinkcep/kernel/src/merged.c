@@ -140,14 +140,9 @@ void list_remove(RunList *list, Run *run) {
     last->place = run->place;
 }
 
-/* Free the runs of a list. */
-void list_clear(RunList *list) {
-    while (list->size > 0) run_free(list->items[--list->size]);
-}
-
 /* Free a list and its runs. */
 void list_free(RunList *list) {
-    list_clear(list);
+    while (list->size > 0) run_free(list->items[--list->size]);
     release_memory(list->items);
     *list = (RunList){0};
 }

@@ -57,7 +57,6 @@ void table_remove(RunTable *table, Run *run);
 void table_free(RunTable *table);
 int list_put(RunList *list, Run *run);
 void list_remove(RunList *list, Run *run);
-void list_clear(RunList *list);
 void list_free(RunList *list);
 void run_free(Run *run);
 
