@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 
 from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.expressions.tree import AGGREGATES
 from pyflinkcep.sase.computed import LIKES, like, read_call
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component
@@ -31,7 +32,6 @@ from pyflinkcep.sase.tree import (
 
 __all__ = ["ConditionReader"]
 
-AGGREGATES = ("count", "sum", "avg", "min", "max", "first", "last")
 _COMPARISONS = {
     "=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
 }  # fmt: skip
