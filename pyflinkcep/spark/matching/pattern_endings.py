@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.errors import CepRuntimeError, StateFormatError
+from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.evaluation.compressed_patterns import CompressiblePattern
 from pyflinkcep.kernel.pattern_counting import KeyedEvents
 from pyflinkcep.spark.arrow.columns import Ints
@@ -59,7 +59,7 @@ class PatternEndingMatcher:
         """Match events of a page's keys, and advance their time to the watermark."""
         assert events.handles is None  # compressed patterns have no comparator
         ends = np.r_[0, np.cumsum(page.counts)]
-        reached = _reached(page)
+        reached = page.fields("compressed matches", PATTERN_ENDINGS_FORMAT, 1)[:, 0]
         kept: list[tuple[int, int, Ints]] = []
         columns = (items.positions.tolist(), items.starts.tolist(), items.ends.tolist())
         for item, (position, start, end) in enumerate(zip(*columns, strict=True)):
@@ -97,20 +97,6 @@ class PatternEndingMatcher:
             return None, len(handles)
         deadline = NO_DEADLINE if matches.deadline is None else matches.deadline
         return deadline, int(np.searchsorted(times, matches.begun))
-
-
-def _reached(page: Page) -> Ints:
-    """Return the watermark that each key of a page has reached."""
-    if not len(page):
-        return np.empty(0, np.int64)
-    versions, reached = page.numbers.reshape(-1, 2).T
-    if (versions != PATTERN_ENDINGS_FORMAT).any():
-        raise StateFormatError(
-            f"state of compressed matches in format {int(versions.max())}, "
-            f"this release reads format {PATTERN_ENDINGS_FORMAT}",
-            "restore with the release that wrote it, or start from empty state",
-        )
-    return reached
 
 
 def _written(kept: list[tuple[int, int, Ints]], watermark: int) -> Written:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.errors import StateFormatError
 from pyflinkcep.evaluation.streamed import Kept, Portion, StreamedQuery
 from pyflinkcep.operator.state_format import damaged_state
 from pyflinkcep.spark.arrow.columns import Ints
@@ -151,15 +150,7 @@ def _context_sizes(positions: Ints, page: Page) -> Ints:
     known = positions >= 0
     if not known.any():
         return sizes
-    if not (page.lengths == 2).all():
-        raise damaged_state("a key of a query does not have two numbers")
-    versions, decided = page.numbers.reshape(-1, 2).T
-    if (versions != QUERY_STATE_FORMAT).any():
-        raise StateFormatError(
-            f"state of a query in format {int(versions.max())}, "
-            f"this release reads format {QUERY_STATE_FORMAT}",
-            "restore with the release that wrote it, or start from empty state",
-        )
+    decided = page.fields("a query", QUERY_STATE_FORMAT, 1)[:, 0]
     if ((decided < 0) | (decided > page.counts)).any():
         raise damaged_state("a key has fewer events than decided ones")
     sizes[known] = decided[positions[known]]

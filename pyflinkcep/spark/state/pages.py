@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.errors import StateFormatError
 from pyflinkcep.operator.state_format import damaged_state, pack, refuse_damage, unpack
 from pyflinkcep.spark.arrow.columns import HASH, Flags, Ints
 from pyflinkcep.spark.arrow.ipc import read_table, write_table
@@ -101,6 +102,35 @@ class Page:
             raise damaged_state(f"{self.keys.num_rows} keys, {len(self.deadlines)} deadlines")
         if HASH in self.keys.column_names and self.keys.column(HASH).null_count:
             raise damaged_state("a key without its hash")
+
+    def fields(self, what: str, version: int, width: int) -> Ints:
+        """
+        Return the keys' numbers as a row for each, if all keys have the same number of them.
+
+        Parameters
+        ----------
+        what : str
+            What the state is of, for errors.
+        version : int
+            The version that the first number of each key must be.
+        width : int
+            How many numbers come after it.
+
+        Raises
+        ------
+        StateFormatError
+            If the state is of another version, or damaged.
+        """
+        if not (self.lengths == width + 1).all():
+            raise damaged_state(f"a key of {what} does not have {width + 1} numbers")
+        rows = self.numbers.reshape(-1, width + 1)
+        if (rows[:, 0] != version).any():
+            raise StateFormatError(
+                f"state of {what} in format {int(rows[:, 0].max())}, "
+                f"this release reads format {version}",
+                "restore with the release that wrote it, or start from empty state",
+            )
+        return rows[:, 1:]
 
     def to_bytes(self) -> bytes:
         """Return the page in the versioned format of snapshots, sealed."""

@@ -9,7 +9,6 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.errors import StateFormatError
 from pyflinkcep.match_recognize.standard.matcher import Place
 from pyflinkcep.operator.state_format import damaged_state
 from pyflinkcep.runtime import RuntimeContext
@@ -150,18 +149,10 @@ class StandardMatcher:
 
 def _stored_places(page: Page) -> list[list[int]]:
     """Return the fields of a place for each key of a page."""
-    if not (page.lengths == _NUMBERS).all():
-        raise damaged_state(f"a key of MATCH_RECOGNIZE does not have {_NUMBERS} numbers")
-    numbers = page.numbers.reshape(-1, _NUMBERS)
-    if (numbers[:, 0] != _FORMAT).any():
-        raise StateFormatError(
-            f"state of MATCH_RECOGNIZE in format {int(numbers[:, 0].max())}, "
-            f"this release reads format {_FORMAT}",
-            "restore with the release that wrote it, or start from empty state",
-        )
-    if (numbers < 0).any() or (numbers[:, 1] > page.counts).any():
+    fields = page.fields("MATCH_RECOGNIZE", _FORMAT, _NUMBERS - 1)
+    if (fields < 0).any() or (fields[:, 0] > page.counts).any():
         raise damaged_state("a search begins after the stored rows")
-    places: list[list[int]] = numbers[:, 1:].tolist()
+    places: list[list[int]] = fields.tolist()
     return places
 
 
