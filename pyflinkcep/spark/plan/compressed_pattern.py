@@ -97,7 +97,8 @@ class CompressedPattern:
         """Return the job that makes a row for each event that completes matches."""
         listed = self.stream_of_matches()
         assert isinstance(listed.plan, StreamPlan)
-        layout = listed.plan.layout  # stored events keep their answers, since they are processed again
+        # Stored events keep their answers, since they are processed again.
+        layout = listed.plan.layout
         plan = attrs.evolve(
             listed.plan,
             layout=attrs.evolve(layout, payload=(*layout.payload, *layout.bit_columns)),
