@@ -11,7 +11,7 @@ from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.nfa import NFA
 from pyflinkcep.spark.arrow.layout import Layout
 
-__all__ = ["LASTING", "answers", "changes", "field_numbers", "fingerprint"]
+__all__ = ["LASTING", "answers", "changes", "field_numbers", "fingerprint", "layout_facts"]
 
 LASTING = ("key", "time column", "columns", "computed columns", "key groups")
 """What queued events depend on, and so no restart can change."""
@@ -51,10 +51,7 @@ def fingerprint(
         "skip strategy": repr(nfa.skip_strategy),
         "window": f"{nfa.window_time} ms",
         "gaps": json.dumps(nfa.window_times, sort_keys=True),
-        "key": json.dumps(dict(zip(layout.key_names, layout.key_columns, strict=True))),
-        "time column": str(layout.time_column),
-        "columns": layout.schema.simpleString(),
-        "key groups": str(key_groups),
+        **layout_facts(layout, key_groups),
     }
     if order:
         facts["order"] = order
@@ -72,6 +69,16 @@ def fingerprint(
     for number, field in enumerate(expressions.fields if expressions is not None else ()):
         facts[f"value {number}"] = field.sql
     return facts
+
+
+def layout_facts(layout: Layout, key_groups: int) -> dict[str, str]:
+    """Return what a fingerprint says of the events, of any pattern, query or clause."""
+    return {
+        "key": json.dumps(dict(zip(layout.key_names, layout.key_columns, strict=True))),
+        "time column": str(layout.time_column),
+        "columns": layout.schema.simpleString(),
+        "key groups": str(key_groups),
+    }
 
 
 def answers(stored: Mapping[str, str]) -> dict[str, int]:

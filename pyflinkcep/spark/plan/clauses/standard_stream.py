@@ -18,6 +18,7 @@ from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
 from pyflinkcep.spark.plan.interpreter import check_workers
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings, packed_schema, watermark_of
+from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.standard_stream import StandardStreamPlan
 from pyflinkcep.spark.worker.unpack import RowsTask
@@ -103,11 +104,8 @@ def _fingerprint(
         "rows looked back": str(plan.looks_back),
         "counts rows": str(plan.counts_rows),
         "order": "" if order is None else str(order),
-        "key": json.dumps(dict(zip(layout.key_names, layout.key_columns, strict=True))),
-        "time column": str(layout.time_column),
-        "columns": layout.schema.simpleString(),
+        **layout_facts(layout, key_groups),
         "computed columns": json.dumps([job.arguments.sql, list(job.kinds)]),
-        "key groups": str(key_groups),
     }
 
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import json
-
 import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -15,6 +13,7 @@ from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings, packed_schema, watermark_of
+from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.query_stream import QUERY, UNUSABLE, USABLE, QueryStreamPlan
@@ -101,8 +100,5 @@ def _fingerprint(
         USABLE: usable or "all",
         "output": job.output,
         "type column": job.type_column,
-        "key": json.dumps(dict(zip(layout.key_names, layout.key_columns, strict=True))),
-        "time column": str(layout.time_column),
-        "columns": layout.schema.simpleString(),
-        "key groups": str(key_groups),
+        **layout_facts(layout, key_groups),
     }
