@@ -20,9 +20,9 @@ from pyflinkcep.spark.plan.outputs import match_rows, taking_stages
 from pyflinkcep.spark.plan.shuffle import shuffled
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
+from pyflinkcep.spark.worker.compressed_pattern import PatternEndingsTask, PatternListTask
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, output_schema
-from pyflinkcep.spark.worker.pattern_runs_task import PatternEndingsTask, PatternListTask
-from pyflinkcep.spark.worker.stream_worker import Endings, StreamPlan
+from pyflinkcep.spark.worker.pattern_stream import Endings, StreamPlan
 from pyflinkcep.spark.worker.unpack import RowsTask
 
 __all__ = ["CompressedPattern"]

@@ -30,8 +30,8 @@ from pyflinkcep.spark.worker.bucket_worker import RESULTS
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.flush import FlushTask
 from pyflinkcep.spark.worker.pack import BUCKET, PACKED, PackTask
+from pyflinkcep.spark.worker.pattern_stream import StreamPlan
 from pyflinkcep.spark.worker.processor import CepProcessor
-from pyflinkcep.spark.worker.stream_worker import StreamPlan
 from pyflinkcep.spark.worker.unpack import RowsTask, UnpackTask
 
 __all__ = ["StreamJob", "StreamSettings", "packed_schema", "watermark_of"]

@@ -15,7 +15,7 @@ from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.plan.queries.stream import query_endings_job, query_stream_job
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
-from pyflinkcep.spark.worker.endings import EndingsTask
+from pyflinkcep.spark.worker.compressed_query import EndingsTask
 
 __all__ = ["CompressedQuery"]
 

@@ -41,7 +41,7 @@ from pyflinkcep.spark.state.sealed import unseal
 from pyflinkcep.spark.state.storage import MemoryStorage, PageId
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.pack import PackTask, read_times
-from pyflinkcep.spark.worker.stream_worker import StreamPlan, StreamTask
+from pyflinkcep.spark.worker.pattern_stream import StreamPlan, StreamTask
 from pyflinkcep.spark.worker.unpack import pack_results, unpack_results
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.conformance.cases import Spec, holds, is_iterative, match_ids, python_condition
