@@ -9,9 +9,9 @@ PYTHON ?= python3
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
-setup: ## make .venv with everything the tests need, and the kernel built in place
+setup: ## make .venv with all tools and what the tests need, and the kernel built in place
 	$(PYTHON) -m venv .venv
-	.venv/bin/pip install -e '.[test]'
+	.venv/bin/pip install -e '.[dev]'
 
 kernel: ## build the C kernel in place, after a change of its code
 	$(PYTHON) setup.py -q build_ext --inplace
@@ -29,10 +29,10 @@ check: ## format, lint, types, import contracts and the tests without Java: unde
 test: ## everything
 	pytest
 
-format: ## format Python, and C if clang-format 23 is installed
+format: ## format Python and C
 	ruff check --fix .
 	ruff format .
-	@if command -v clang-format >/dev/null; then clang-format -i pyflinkcep/kernel/src/*.[ch]; fi
+	clang-format -i pyflinkcep/kernel/src/*.[ch]
 
 bench: ## measure throughput; results go to tests/benchmark/results
 	$(PYTHON) -m tests.benchmark
