@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import attrs
 
@@ -11,9 +11,10 @@ from pyflinkcep.sase.checks import check
 from pyflinkcep.sase.computed import refuse_computed
 from pyflinkcep.sase.conditions import ConditionReader
 from pyflinkcep.sase.cursor import Cursor
-from pyflinkcep.sase.model import Column, Component, Form, Query, Strategy
-from pyflinkcep.sase.tokens import END, KEYWORDS, NAME, NUMBER, Token
-from pyflinkcep.sase.tree import Expression, Literal, Logical, Reference
+from pyflinkcep.sase.model import Column, Component, Form, Query
+from pyflinkcep.sase.tokens import END, KEYWORDS, NAME, NUMBER
+from pyflinkcep.sase.tree import Expression, Reference
+from pyflinkcep.sase.where import WhereReader
 
 __all__ = ["parsed", "parsed_columns", "parsed_condition"]
 
@@ -21,7 +22,6 @@ _UNITS = {
     "millisecond": 1, "ms": 1, "second": 1000, "sec": 1000, "minute": 60_000, "min": 60_000,
     "hour": 3_600_000, "day": 86_400_000,
 }  # fmt: skip
-_STRATEGIES = {strategy.value: strategy for strategy in Strategy}
 _SHAPE = "write PATTERN SEQ(A a, B+ b[]) or PATTERN A;B^2;C, then WHERE, WITHIN, HAVING, RETURN"
 
 
@@ -75,15 +75,13 @@ class _QueryReader:
             form, components = Form.LIST, tuple(self._elements())
         self._refuse_same_names(components)
         values = ConditionReader(cursor, components)
-        where = _WhereReader(cursor, values, components)
+        where = WhereReader(cursor, values, components)
         if cursor.take("where"):
             where.read()
         query = Query(
             form,
             components,
-            tuple(
-                (name, where.strategies[name]) for name in _names(components) if where.strategies
-            ),
+            where.in_order,
             tuple(dict.fromkeys(where.same)),
             tuple(where.constants),
             tuple(where.conditions),
@@ -203,10 +201,6 @@ class _QueryReader:
         return int(milliseconds)
 
 
-def _names(components: Iterable[Component]) -> list[str]:
-    return [part.variable for part in components if not part.negated]
-
-
 def _having(cursor: Cursor, values: ConditionReader) -> Expression:
     condition = values.condition()
     refuse_computed(cursor, condition)
@@ -239,144 +233,3 @@ def _name_of(value: Expression, number: int) -> str:
     if value.attribute is None:
         return value.shown or value.variable
     return f"{value.variable}_{value.attribute}"
-
-
-@attrs.define(eq=False)
-class _WhereReader:
-    """Reads WHERE: strategies, tests and conditions, joined by AND."""
-
-    _cursor: Cursor
-    _values: ConditionReader
-    _components: tuple[Component, ...]
-    strategies: dict[str, Strategy] = attrs.field(factory=dict)
-    same: list[str] = attrs.field(factory=list)
-    constants: list[tuple[str, Literal]] = attrs.field(factory=list)
-    conditions: list[Expression] = attrs.field(factory=list)
-
-    def read(self) -> None:
-        cursor = self._cursor
-        plain = self._plain_strategy()
-        if plain is not None:
-            self.strategies = dict.fromkeys(_names(self._components), plain)
-            if not cursor.take("and"):
-                return
-        while True:
-            if self._at_strategy():
-                self._strategy()
-                if cursor.here.word == "or":
-                    raise cursor.unexpected(
-                        "AND after a strategy", "join a strategy to conditions with AND, not OR"
-                    )
-                if not cursor.take("and"):
-                    break
-            elif not self._conjunction():
-                break
-        missing = [name for name in _names(self._components) if name not in self.strategies]
-        if self.strategies and missing:
-            part = next(part for part in self._components if part.variable == missing[0])
-            raise cursor.failure(
-                part.at,
-                f"{missing[0]!r} has no strategy, though other variables have one",
-                "name every variable in a strategy, or none",
-            )
-
-    def _plain_strategy(self) -> Strategy | None:
-        """Read a strategy for all variables: ``skip-till-next-match`` or with underscores."""
-        cursor = self._cursor
-        if cursor.here.word in _STRATEGIES and cursor.ahead().text != "(":
-            return _STRATEGIES[cursor.next().word]
-        for strategy in Strategy:
-            words = strategy.value.replace("_", " - ").split()
-            if [cursor.ahead(number).word for number in range(len(words))] == words:
-                for _ in words:
-                    cursor.next()
-                return strategy
-        return None
-
-    def _at_strategy(self) -> bool:
-        return self._cursor.here.word in _STRATEGIES and self._cursor.ahead().text == "("
-
-    def _strategy(self) -> None:
-        cursor = self._cursor
-        strategy = _STRATEGIES[cursor.next().word]
-        cursor.next()
-        self._name(strategy)
-        while cursor.take(","):
-            self._name(strategy)
-        cursor.need(")", "separate variables by commas")
-        cursor.need("{", f"write {strategy.value}(a, b[]) {{ conditions }}")
-        if cursor.take("}"):
-            return
-        self._conjunction()
-        while cursor.take(","):
-            self._conjunction()
-        cursor.need("}", "join conditions with AND and close the braces")
-
-    def _name(self, strategy: Strategy) -> None:
-        cursor = self._cursor
-        cursor.take("~", "!")
-        token = cursor.name("a variable", f"write {strategy.value}(a, b[]) {{ conditions }}")
-        if cursor.take("["):
-            cursor.need("]", f"write {token.text}[]")
-        part = next((p for p in self._components if p.variable == token.text), None)
-        if part is None:
-            raise cursor.failure(
-                token.at,
-                f"{strategy.value} names {token.text!r}, which is not in PATTERN",
-                f"the variables are {', '.join(repr(p.variable) for p in self._components)}",
-            )
-        if part.negated:
-            return
-        if token.text in self.strategies:
-            raise cursor.failure(
-                token.at, f"{token.text!r} has two strategies", "name it in one of them"
-            )
-        self.strategies[token.text] = strategy
-
-    def _conjunction(self) -> bool:
-        """
-        Read conditions and tests joined by AND; an OR applies to all of them and what follows.
-
-        Returns
-        -------
-        bool
-            Whether a strategy comes next.
-        """
-        cursor = self._cursor
-        group: list[Expression] = []
-        test: Token | None = None
-        while True:
-            if cursor.here.text == "[":
-                test = cursor.here
-                self._test()
-            else:
-                group.append(self._values.factor())
-            joined = cursor.take("and")
-            if not joined or self._at_strategy():
-                break
-        if cursor.here.word == "or" and cursor.here.kind == NAME:
-            if test is not None or not group:
-                raise cursor.failure(
-                    cursor.here.at,
-                    "an equivalence test joined by OR",
-                    "put the operands of OR in parentheses: [a] AND (b.x = 1 OR c.x = 1)",
-                )
-            cursor.next()
-            left = group[0] if len(group) == 1 else Logical("and", tuple(group))
-            group = [Logical("or", (left, self._values.condition()))]
-        self.conditions.extend(group)
-        return joined is not None
-
-    def _test(self) -> None:
-        cursor = self._cursor
-        hint = "write [attribute] or [attribute = literal]"
-        cursor.next()
-        while True:
-            attribute = cursor.name("an attribute", hint).text
-            if cursor.take("=", "=="):
-                self.constants.append((attribute, self._values.literal()))
-            else:
-                self.same.append(attribute)
-            if not cursor.take(","):
-                break
-        cursor.need("]", hint)
