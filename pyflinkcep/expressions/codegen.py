@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import attrs
 
+from pyflinkcep.expressions.arithmetic import COMPARISONS, LEAST, MOST, compared, computed, helpers
 from pyflinkcep.expressions.literals import like_regex
 from pyflinkcep.expressions.program import ALL, Code, CompiledExpressions, Function, Op, Slot, Type
 from pyflinkcep.expressions.tree import WHOLE
 
-__all__ = ["BY_ZERO", "OVERFLOW", "MatchFunctions", "generated"]
-
-OVERFLOW = "overflow: the result does not fit bigint"
-BY_ZERO = "division by zero"
+__all__ = ["MatchFunctions", "generated"]
 
 Slots = tuple[Any, ...]
 Fields = Sequence[Any]
@@ -59,78 +56,6 @@ def generated(expressions: CompiledExpressions) -> MatchFunctions:
         _update(expressions, WHOLE) if has_whole else None,
         {text: _condition(expressions, code) for text, code in expressions.programs.items()},
     )
-
-
-# --- arithmetic
-
-_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
-
-
-def _helpers(ansi: bool) -> dict[str, Any]:
-    def overflow(number: int) -> int:
-        if ansi:
-            raise ArithmeticError(OVERFLOW)
-        return (number - _LEAST) % (1 << 64) + _LEAST
-
-    def by_zero() -> None:
-        if ansi:
-            raise ArithmeticError(BY_ZERO)
-
-    return {
-        "overflow": overflow,
-        "by_zero": by_zero,
-        "int_mod": _int_mod,
-        "int_div": _int_div,
-        "fmod": _float_mod,
-    }
-
-
-def _int_mod(a: int, b: int) -> int:
-    remainder = abs(a) % abs(b)
-    return -remainder if a < 0 else remainder
-
-
-def _int_div(a: int, b: int) -> int:
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
-
-
-def _float_mod(a: float, b: float) -> float:
-    return math.nan if math.isinf(a) else math.fmod(a, b)
-
-
-_EQUAL = "({a} == {b} or ({a} != {a} and {b} != {b}))"
-_LESS = "({a} < {b} or ({b} != {b} and {a} == {a}))"
-_NOT_MORE = "({a} <= {b} or {b} != {b})"
-_FLOAT_COMPARISONS = {
-    Op.EQ: _EQUAL,
-    Op.NE: f"(not {_EQUAL})",
-    Op.LT: _LESS,
-    Op.LE: _NOT_MORE,
-    Op.GT: _LESS.replace("{a}", "{c}").replace("{b}", "{a}").replace("{c}", "{b}"),
-    Op.GE: _NOT_MORE.replace("{a}", "{c}").replace("{b}", "{a}").replace("{c}", "{b}"),
-}
-_SIGNS = {
-    Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">=",
-    Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.CONCAT: "+",
-}  # fmt: skip
-
-
-def _compared(op: Op, a: str, b: str, type_: Any) -> str:
-    if type_ == Type.FLOAT:
-        return _FLOAT_COMPARISONS[op].format(a=a, b=b)
-    return f"({a} {_SIGNS[op]} {b})"
-
-
-def _computed(op: Op, a: str, b: str, type_: Any) -> str:
-    if op is Op.DIV:
-        return f"({a} / {b} if {b} else by_zero())"
-    if op is Op.INT_DIV:
-        return f"(int_div({a}, {b}) if {b} else by_zero())"
-    if op is Op.MOD:
-        name = "fmod" if type_ == Type.FLOAT else "int_mod"
-        return f"({name}({a}, {b}) if {b} else by_zero())"
-    return f"({a} {_SIGNS[op]} {b})"
 
 
 # --- writing
@@ -187,7 +112,7 @@ class _Source:
     def in_range(self, name: str, nullable: bool) -> None:
         """Let an integer that has too many bits overflow."""
         guard = f"{name} is not None and " if nullable else ""
-        self.line(f"if {guard}not {_LEAST} <= {name} <= {_MOST}: {name} = overflow({name})")
+        self.line(f"if {guard}not {LEAST} <= {name} <= {MOST}: {name} = overflow({name})")
 
     def function(self) -> Any:
         exec("\n".join(self._lines), self._names)
@@ -199,7 +124,7 @@ class _Source:
 
 def _update(expressions: CompiledExpressions, stage: str) -> Any:
     """Make the function that shows an event to the slots of a stage."""
-    source = _Source("slots, fields", _helpers(expressions.ansi))
+    source = _Source("slots, fields", helpers(expressions.ansi))
     names = [f"s{number}" for number in range(len(expressions.slots))]
     source.line(f"{', '.join(names)}, = slots")
     after = list(names)
@@ -232,7 +157,7 @@ def _slot(source: _Source, expressions: CompiledExpressions, slot: Slot, old: st
             source.in_range(total, nullable=True)
         return total
     op = Op.LT if slot.function is Function.MIN else Op.GT
-    better = _compared(op, new, old, slot.type)
+    better = compared(op, new, old, slot.type)
     return source.new(f"{old} if {new} is None or ({old} is not None and not {better}) else {new}")
 
 
@@ -241,7 +166,7 @@ def _slot(source: _Source, expressions: CompiledExpressions, slot: Slot, old: st
 
 def _condition(expressions: CompiledExpressions, code: Code) -> Any:
     """Make the function of a program."""
-    source = _Source("fields, slots", _helpers(expressions.ansi))
+    source = _Source("fields, slots", helpers(expressions.ansi))
     writer = _Program(source, expressions)
     for op, operand in code:
         writer.instruction(op, operand)
@@ -324,11 +249,11 @@ class _Program:
             return self._passing(op, left, right, type_)
         null = " or ".join(f"{v.name} is None" for v in (left, right) if v.nullable)
         if op is Op.EQ_NULLSAFE:
-            equal = _compared(Op.EQ, a, b, type_)
+            equal = compared(Op.EQ, a, b, type_)
             both = f"{a} is None and {b} is None"
             return _Value(new(f"{both} if {null} else {equal}" if null else equal), False, True)
-        compares = op in _FLOAT_COMPARISONS
-        value = (_compared if compares else _computed)(op, a, b, type_)
+        compares = op in COMPARISONS
+        value = (compared if compares else computed)(op, a, b, type_)
         name = new(f"None if {null} else {value}" if null else value)
         if type_ == Type.INT and not compares and op is not Op.MOD:
             self._source.in_range(name, nullable or op is Op.INT_DIV)
@@ -339,7 +264,7 @@ class _Program:
         a, b = left.name, right.name
         value = f"{a} + {b}"
         if op is not Op.ADD_PASSING:
-            better = _compared(Op.LT if op is Op.LEAST else Op.GT, b, a, type_)
+            better = compared(Op.LT if op is Op.LEAST else Op.GT, b, a, type_)
             value = f"{b} if {better} else {a}"
         if right.nullable:
             value = f"{a} if {b} is None else ({value})"

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from pyflinkcep.errors import CepError, MissingConditionError, OutOfMemoryError
-from pyflinkcep.expressions.codegen import BY_ZERO, OVERFLOW
+from pyflinkcep.expressions.arithmetic import BY_ZERO, OVERFLOW
 from pyflinkcep.nfa import NFA
 from pyflinkcep.nfa.evaluation import ambiguous, as_bool, condition_failed, expression_failed
 from pyflinkcep.nfa.steps import Ask, Move, Step

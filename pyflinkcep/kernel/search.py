@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from pyflinkcep.expressions.codegen import BY_ZERO, OVERFLOW
+from pyflinkcep.expressions.arithmetic import BY_ZERO, OVERFLOW
 from pyflinkcep.expressions.program import Code
 from pyflinkcep.kernel.bridge import compiled_module, instruction
 

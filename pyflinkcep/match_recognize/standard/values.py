@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import ConditionError
-from pyflinkcep.expressions.codegen import OVERFLOW
+from pyflinkcep.expressions.arithmetic import OVERFLOW
 from pyflinkcep.expressions.program import Code
 from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
 from pyflinkcep.match_recognize.standard.columns import RowColumns

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arithmetic and the order of match expressions, as generated Python has them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyflinkcep.expressions.program import Op, Type
+
+__all__ = ["BY_ZERO", "COMPARISONS", "LEAST", "MOST", "OVERFLOW", "compared", "computed", "helpers"]
+
+OVERFLOW = "overflow: the result does not fit bigint"
+BY_ZERO = "division by zero"
+
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+"""The range of whole numbers."""
+
+
+def helpers(ansi: bool) -> dict[str, Any]:
+    """Return what generated functions call; with `ansi`, overflow is an error."""
+
+    def overflow(number: int) -> int:
+        if ansi:
+            raise ArithmeticError(OVERFLOW)
+        return (number - LEAST) % (1 << 64) + LEAST
+
+    def by_zero() -> None:
+        if ansi:
+            raise ArithmeticError(BY_ZERO)
+
+    return {
+        "overflow": overflow,
+        "by_zero": by_zero,
+        "int_mod": _int_mod,
+        "int_div": _int_div,
+        "fmod": _float_mod,
+    }
+
+
+def _int_mod(a: int, b: int) -> int:
+    remainder = abs(a) % abs(b)
+    return -remainder if a < 0 else remainder
+
+
+def _int_div(a: int, b: int) -> int:
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _float_mod(a: float, b: float) -> float:
+    return math.nan if math.isinf(a) else math.fmod(a, b)
+
+
+_EQUAL = "({a} == {b} or ({a} != {a} and {b} != {b}))"
+_LESS = "({a} < {b} or ({b} != {b} and {a} == {a}))"
+_NOT_MORE = "({a} <= {b} or {b} != {b})"
+COMPARISONS = {
+    Op.EQ: _EQUAL,
+    Op.NE: f"(not {_EQUAL})",
+    Op.LT: _LESS,
+    Op.LE: _NOT_MORE,
+    Op.GT: _LESS.replace("{a}", "{c}").replace("{b}", "{a}").replace("{c}", "{b}"),
+    Op.GE: _NOT_MORE.replace("{a}", "{c}").replace("{b}", "{a}").replace("{c}", "{b}"),
+}
+"""The comparisons, as they are of floats."""
+
+_SIGNS = {
+    Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">=",
+    Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.CONCAT: "+",
+}  # fmt: skip
+
+
+def compared(op: Op, a: str, b: str, type_: Any) -> str:
+    """Return a comparison of two values as Python; NaN is the greatest number."""
+    if type_ == Type.FLOAT:
+        return COMPARISONS[op].format(a=a, b=b)
+    return f"({a} {_SIGNS[op]} {b})"
+
+
+def computed(op: Op, a: str, b: str, type_: Any) -> str:
+    """Return an operation on two values as Python."""
+    if op is Op.DIV:
+        return f"({a} / {b} if {b} else by_zero())"
+    if op is Op.INT_DIV:
+        return f"(int_div({a}, {b}) if {b} else by_zero())"
+    if op is Op.MOD:
+        name = "fmod" if type_ == Type.FLOAT else "int_mod"
+        return f"({name}({a}, {b}) if {b} else by_zero())"
+    return f"({a} {_SIGNS[op]} {b})"
