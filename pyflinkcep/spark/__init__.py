@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Patterns on Spark: the plans, and what runs on the workers.
+Patterns on Spark: the driver's plans and the workers' tasks.
 
-Importing this package imports nothing of it: a worker needs none of what the driver needs, and
-each new worker imports again.
+Importing this package loads none of its modules: workers do not need those of the driver, and each
+new worker imports anew.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way in: ``CEP.pattern(keyBy(events, "user"), pattern)``."""
+"""The entry point: ``CEP.pattern(keyBy(events, "user"), pattern)``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["CEP", "keyBy"]
 
 def keyBy(dataframe: DataFrame, *columns: str | Column) -> KeyedDataFrame:
     """
-    Choose the columns that make an event's key: matches never mix keys.
+    Choose the key columns of events: matches never mix keys.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def keyBy(dataframe: DataFrame, *columns: str | Column) -> KeyedDataFrame:
     Returns
     -------
     KeyedDataFrame
-        To be given to :meth:`CEP.pattern`.
+        The input of :meth:`CEP.pattern`.
 
     Notes
     -----
@@ -114,45 +114,46 @@ class CEP:
         Parameters
         ----------
         input : DataFrame or KeyedDataFrame
-            The events, with a key from :func:`keyBy`; without one all events have one key, and
-            one task does the work.
+            The events, keyed by :func:`keyBy`; without a key, one task matches all events as one
+            sequence.
         pattern : Pattern or SaseQuery
             The last stage, as the fluent calls return it, or a query of
-            :mod:`pyflinkcep.sase`, which keys the events by its tests ``[attr]`` itself.
+            :mod:`pyflinkcep.sase`, which is also keyed by its own tests ``[attr]``.
         comparator : callable, optional
             Orders events of equal time (to the millisecond): a sort key of one Row, or a
             function of two Rows. Without it they keep the order (time to the microsecond,
             source partition, position).
         keyGroups : int, 1 to 32768
-            For streams: the number of parts that the keys' state is kept in, part of the
-            checkpoint as Flink's maximum parallelism is part of a savepoint.
+            For streams: the number of parts of the keyed state, fixed in the checkpoint like
+            Flink's maximum parallelism in a savepoint.
         onPatternChange : {"fail", "restart"}
-            For streams: what to do with a checkpoint of another pattern: refuse it, or drop
-            its partial matches.
+            For streams: whether to refuse a checkpoint of another pattern, or drop its partial
+            matches.
         maxPartialMatches : int, at least 1, optional
-            How many partial matches a key may have, against patterns that run away. No bound
-            when not given.
+            The most partial matches of a key, as a guard against runaway patterns. Unbounded by
+            default.
         onTooManyPartialMatches : {"fail", "dropOldest"}
-            What to do with a key that has more: stop the job or, on a stream, drop those that
-            began first; they are counted in the progress as ``numPartialMatchesDropped``.
+            The policy for a key with more: fail the job or, on a stream, drop those that began
+            first; the progress counts them as ``numPartialMatchesDropped``.
 
         type : str
             For queries: the column that holds an event's type.
         evaluation : {"auto", "nfa", "backtracking", "eventLists"}
-            How to find the matches; they are the same. ``backtracking`` is for queries. A pattern
-            is evaluated by ``eventLists`` if it is a chain of single stages joined by
-            ``followedByAny`` on bounded events, and refused under it if it is not; ``auto`` takes
-            that where the pattern has a window and the order of matches cannot be seen.
+            How to find the matches, which are the same. ``backtracking`` is for queries.
+            ``eventLists`` accepts only patterns that are chains of single stages joined by
+            ``followedByAny``, on bounded events; ``auto`` uses it if such a pattern has a window
+            and the order of matches cannot be seen.
         output : {"all", "onePerStart", "nonOverlapping"}
-            For queries: all matches, the first of each start, or matches one after another.
+            For queries: all matches, the first of each start, or non-overlapping matches.
         orderBy : list of str, optional
-            In place of a comparator: the columns that order events of equal time, such as
-            ``["seq", "price DESC NULLS LAST"]``. They are compared as Spark does, without a Row.
+            Instead of a comparator: the columns that order events of equal time, such as
+            ``["seq", "price DESC NULLS LAST"]``. They are compared by Spark's rules, without making
+            Rows.
 
         Returns
         -------
         PatternStream or QueryStream
-            Its methods choose the time of events and what becomes of matches.
+            Its methods choose the time of events and the output of matches.
         """
         if input is None or pattern is None:
             raise MissingConditionError(
@@ -219,27 +220,27 @@ class CEP:
         text : str
             The statement: Spark's SQL, with ``table MATCH_RECOGNIZE ( … )`` after FROM or JOIN.
         dialect : {"flink", "standard"}
-            Whose meaning the clause has: Flink SQL's, with its limits, or that of SQL:2016, with
-            the whole grammar; on streams without what later rows decide.
+            The meaning of the clause: Flink SQL's, with its limits, or that of SQL:2016, with the
+            whole grammar; on streams without what depends on later rows.
         keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
             See :meth:`pattern`.
 
         Returns
         -------
         CepDataFrame
-            The statement's rows. On a stream it has ``flush``, as the result of a pattern has.
+            The statement's rows. On a stream it has ``flush``, like the result of a pattern.
 
         Raises
         ------
         CepError
-            If the statement is wrong or refused: before any job, with line and column, what is
-            wrong, and what to write instead.
+            If the statement is wrong or refused; raised before any job, with line and column, what
+            is wrong, and what to write instead.
 
         Notes
         -----
-        Flink's dialect is that of Flink SQL 2.3.0. What Flink answers wrongly without a word
-        (anchors, SUBSET) is refused.
-        Differs from Flink: types are Spark's, so that ``AVG`` of integers is a double.
+        Flink's dialect is that of Flink SQL 2.3.0. What Flink silently answers wrongly (anchors,
+        SUBSET) is refused. Differs from Flink: types are Spark's, so ``AVG`` of integers is a
+        double.
         """
         options = SqlOptions.of(
             dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
@@ -260,7 +261,7 @@ class CEP:
         Parameters
         ----------
         spark : SparkSession
-            The session that knows the table.
+            The session with the table.
         text : str
             ``FROM trades PATTERN SEQ(…) …``.
         type, evaluation, output : str
@@ -301,11 +302,11 @@ _FROM_OTHERS = {
     "builtins": "spark.createDataFrame(rows, 'user string, ts timestamp'); without Spark, "
     "pyflinkcep.testing.match(pattern, events)",
 }
-"""What makes a DataFrame of something else, by the beginning of the module of its class."""
+"""How to make a DataFrame from other objects, by the prefix of their class's module."""
 
 
 def _checked(dataframe: DataFrame) -> DataFrame:
-    """Return the DataFrame; refuse anything else, and say how to make a DataFrame of it."""
+    """Return the DataFrame; refuse anything else, with a hint how to convert it."""
     if isinstance(dataframe, CepDataFrame):
         return dataframe.toDF()
     if isinstance(dataframe, DataFrame):
@@ -326,11 +327,11 @@ def _refuse_pattern_settings(
 ) -> None:
     if query.source is not None:
         raise InvalidArgumentError(
-            f"FROM {query.source} beside a DataFrame",
+            f"FROM {query.source} with a DataFrame",
             "leave FROM out, or use CEP.sase(spark, text)",
         )
     if comparator is not None or maxPartialMatches is not None:
         raise NotSupportedError(
             "a query with comparator or maxPartialMatches",
-            "events of equal time keep the order of the source; give the query WITHIN",
+            "events of equal time keep the order of the source; bound the query with WITHIN",
         )

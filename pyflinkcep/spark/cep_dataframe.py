@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a pattern: a DataFrame of the main output, with the side outputs beside it."""
+"""The result of a pattern: a DataFrame of the main output that also has the side outputs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["CepDataFrame"]
 
 @attrs.frozen(eq=False)
 class _Job:
-    """What all outputs of one result have in common; see :class:`CepDataFrame`."""
+    """The state shared by all outputs of one result; see :class:`CepDataFrame`."""
 
     tagged: DataFrame
     schemas: Mapping[str, StructType]
@@ -55,11 +55,11 @@ class _Job:
 
 class CepDataFrame(DataFrame):
     """
-    What ``select``, ``flatSelect`` and ``process`` return.
+    The result of ``select``, ``flatSelect`` and ``process``.
 
-    It is the DataFrame of the main output, classic or Spark Connect as its input is, and has the
-    other outputs beside it. What is derived from it, such as ``result.where(...)``, is a DataFrame
-    without side outputs.
+    It is the DataFrame of the main output, classic or Spark Connect like its input, and gives
+    access to the other outputs. DataFrames derived from it, such as ``result.where(...)``, have no
+    side outputs.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class CepDataFrame(DataFrame):
     schemas : mapping of str to StructType
         The outputs, the main one first.
     description : str
-        What Spark's UI shows for jobs started here.
+        The name in Spark's UI of jobs started here.
     flush : callable, optional
         For streams: returns the result of a final watermark on (checkpoint, operator id).
     eventTime : str, optional
@@ -76,19 +76,19 @@ class CepDataFrame(DataFrame):
     delayMs : int, milliseconds
         For streams: the delay of the watermark.
     explanation : callable, optional
-        Returns what :meth:`explain` prints without arguments; Spark's plan if not given.
+        Returns the text of :meth:`explain` without arguments; by default Spark's plan.
 
     Notes
     -----
     Ports the role of Flink's ``SingleOutputStreamOperator``.
-    Differs from Flink: each output that is used on its own runs the job again. To run it once
-    for all outputs, use :meth:`tagged`, or call ``persist()`` before.
+    Differs from Flink: each output that is used on its own runs the job again. To run it once for
+    all outputs, use :meth:`tagged`, or call ``persist()`` first.
     """
 
     _job: _Job
 
     def __new__(cls, tagged: DataFrame, *_: Any, **__: Any) -> Self:
-        """Make an object that is a DataFrame of the same kind as `tagged`."""
+        """Make an object that is also a DataFrame of the same kind as `tagged`."""
         own: Any = cls
         kind: Any = type(tagged)
         made: Self = object.__new__(_subclass(own, kind))
@@ -105,7 +105,7 @@ class CepDataFrame(DataFrame):
         explanation: Callable[[], str] | None = None,
     ) -> None:
         job = _Job(tagged, dict(schemas), description, flush, eventTime, delayMs, explanation)
-        vars(self).update(vars(job.output(MAIN)))  # the state of a DataFrame, of whatever kind
+        vars(self).update(vars(job.output(MAIN)))  # the state of a DataFrame of any kind
         self._job = job
 
     @property
@@ -129,8 +129,8 @@ class CepDataFrame(DataFrame):
         """
         if tag.name not in self._job.schemas or tag.name == MAIN:
             raise InputError(
-                f"no side output {tag.name!r}, there are {list(self._job.schemas)[1:]}",
-                "give the tag to select(), flatSelect() or sideOutputLateData(), "
+                f"no side output {tag.name!r}; the side outputs are {list(self._job.schemas)[1:]}",
+                "pass the tag to select(), flatSelect() or sideOutputLateData(), "
                 "or list it in the process function's outputTags",
             )
         return self._job.output(tag.name)
@@ -151,7 +151,7 @@ class CepDataFrame(DataFrame):
         return self._job.tagged.select(F.lit(MAIN).alias(TAG), row.alias(MAIN))
 
     def toDF(self, *cols: str) -> DataFrame:
-        """Return the main output without the others, with other column names if any are given."""
+        """Return the main output without the others, optionally with new column names."""
         main = self._job.output(MAIN)
         return main.toDF(*cols) if cols else main
 
@@ -170,17 +170,17 @@ class CepDataFrame(DataFrame):
         return self.persist()
 
     def unpersist(self, blocking: bool = False) -> Self:
-        """Forget the results kept by :meth:`persist`."""
+        """Discard the results kept by :meth:`persist`."""
         self._job.tagged.unpersist(blocking)
         return self
 
     def withEventTime(self, column: str) -> CepDataFrame:
         """
-        Declare which column is the rows' event time, for stateful operators of Spark after this.
+        Declare the rows' event time column, for Spark's stateful operators after this one.
 
         On a stream the column then carries the input's watermark, so that a windowed count of
-        alerts works in append mode. Rows whose time the watermark had passed in the batch
-        before are late there; the time of the last event of a match never is.
+        alerts works in append mode. Rows whose time the previous batch's watermark had passed are
+        late there; the time of a match's last event never is.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ class CepDataFrame(DataFrame):
         )  # fmt: skip
 
     def changed(self, change: Callable[[DataFrame], DataFrame]) -> CepDataFrame:
-        """Return the result with its only output changed, that of a flush too."""
+        """Return the result with its only output changed, also in a flush."""
         job, rows = self._job, change(self.toDF())
 
         def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
@@ -228,7 +228,7 @@ class CepDataFrame(DataFrame):
         if self.isStreaming:
             raise InputError(
                 f"withWatermark({eventTime!r}) after a pattern on a stream: Spark takes the "
-                "smallest of a query's watermarks, so this one, which only matches move, would "
+                "smallest of a query's watermarks, so this one, moved only by matches, would "
                 "stop the first one and with it the pattern",
                 f"write withEventTime({eventTime!r}): the column then carries the first watermark",
             )
@@ -236,10 +236,10 @@ class CepDataFrame(DataFrame):
 
     def explain(self, extended: bool | str | None = None, mode: str | None = None) -> None:
         """
-        Print how the pattern of a statement is going to run; with arguments Spark's plan.
+        Print how the pattern of a statement will run; with arguments, Spark's plan.
 
-        The result of ``CEP.sql`` and ``matchRecognize`` tells of its pattern as
-        :meth:`pyflinkcep.PatternStream.explain` does; that of other calls prints Spark's plan.
+        For results of ``CEP.sql`` and ``matchRecognize`` this is the pattern, as in
+        :meth:`pyflinkcep.PatternStream.explain`; for others it is Spark's plan.
 
         Parameters
         ----------
@@ -254,20 +254,20 @@ class CepDataFrame(DataFrame):
 
     def flush(self, checkpointLocation: str, operatorId: int = 0) -> CepDataFrame:
         """
-        Return what a stream that has ended still holds, as if the final watermark had come.
+        Return what an ended stream still holds, as if the final watermark had come.
 
-        A query under ``trigger(availableNow=True)`` stops with the events after its watermark
-        still waiting, and windows open. Its results and these together are those of the same events
-        as a bounded DataFrame. The checkpoint is read, not changed: the query
-        can go on later, and then finds everything still waiting.
+        A query with ``trigger(availableNow=True)`` stops while events after its watermark still
+        wait and windows are open. Its results and these together are those of a bounded DataFrame
+        of the same events. The checkpoint is only read, so the query can be resumed later with
+        nothing lost.
 
         Parameters
         ----------
         checkpointLocation : str
-            The checkpoint of a query of this result that has stopped.
+            The checkpoint of a stopped query of this result.
         operatorId : int, at least 0
-            Which stateful operator of the query the pattern is. Spark counts them from the sink:
-            0 unless others come after the pattern.
+            The number of the pattern among the query's stateful operators. Spark counts from the
+            sink: 0 unless others follow the pattern.
 
         Returns
         -------
@@ -281,7 +281,8 @@ class CepDataFrame(DataFrame):
         """
         if self._job.flush is None:
             raise InputError(
-                "flush on a bounded result", "a bounded DataFrame has its final watermark already"
+                "flush on a bounded result",
+                "a bounded DataFrame already has its final watermark",
             )
         return self._job.flush(checkpointLocation, operatorId)
 
@@ -296,7 +297,7 @@ class CepDataFrame(DataFrame):
 
 @cache
 def _subclass(cls: Any, kind: Any) -> Any:
-    """Return the class that is a CepDataFrame and a DataFrame of a kind: classic or Connect."""
+    """Return the class that is both a CepDataFrame and a DataFrame, classic or Connect."""
 
     def job_name(frame: CepDataFrame) -> JobName:
         return JobName(frame._job.description, frame.sparkSession)

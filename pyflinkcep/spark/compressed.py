@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All matches on a DataFrame: counted, aggregated, unpacked or stored without being listed."""
+"""All matches on a DataFrame: counted, aggregated, unpacked or stored without listing."""
 
 from __future__ import annotations
 
@@ -61,18 +61,18 @@ class CompressedStream:
         Raises
         ------
         NotSupportedError
-            On a stream, which has no end.
+            On a stream, which never ends.
         """
         if self._is_stream:
             raise NotSupportedError(
-                "count() on a stream, which has no end", 'use aggregate("count(*)")'
+                "count() on a stream, which never ends", 'use aggregate("count(*)")'
             )
         rows = self._totals(()).select(COUNT_TEXT).collect()
         return sum(int(row[0]) for row in rows)
 
     def aggregate(self, *texts: str) -> CepDataFrame:
         """
-        Return aggregates over the events that variables have in all matches.
+        Return aggregates over the events of variables in all matches.
 
         Parameters
         ----------
@@ -84,8 +84,7 @@ class CompressedStream:
         -------
         CepDataFrame
             For each key and event that completes matches the key, ``matchTimestamp``, ``count``
-            as decimal(38,0), null beyond 38 digits with ``count_log10`` beside it, and the
-            columns.
+            as decimal(38,0), null beyond 38 digits, ``count_log10``, and the columns.
 
         Raises
         ------
@@ -100,15 +99,15 @@ class CompressedStream:
 
     def unpack(self, limit: int | None = None) -> CepDataFrame:
         """
-        Return matches as rows like ``toDF()``; the rest is never built.
+        Return matches as rows like ``toDF()``; others are never built.
 
         Parameters
         ----------
         limit : int, at least 0, optional
-            How many at most; all if not given. Not on a stream.
+            The most to return; all by default. Not on a stream.
         """
         if limit is not None and limit < 0:
-            raise InvalidArgumentError(f"unpack(limit={limit})", "give 0 or more, or no limit")
+            raise InvalidArgumentError(f"unpack(limit={limit})", "pass 0 or more, or no limit")
         if not self._is_stream:
             listed = self._bounded(self._matches.matches(limit))
             return listed if limit is None else listed.changed(lambda rows: rows.limit(limit))
@@ -118,7 +117,7 @@ class CompressedStream:
 
     def toDF(self) -> CepDataFrame:
         """
-        Return the packed form, to be stored: its size does not depend on the number of matches.
+        Return the packed form, for storage: its size does not depend on the number of matches.
 
         Returns
         -------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets Spark's UI show the pattern, and the user's line, while an action on its result runs."""
+"""Shows the pattern and the user's line in Spark's UI while an action on a result runs."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _WRITES = (
 @attrs.frozen(eq=False)
 class JobName:
     """
-    What the jobs of a result are called.
+    The name of a result's jobs.
 
     Attributes
     ----------
     description : str
-        What Spark's UI shows.
+        The text in Spark's UI.
     session : SparkSession
         Where the jobs run.
     """
@@ -48,7 +48,7 @@ class JobName:
 
     @contextmanager
     def told(self, action: str) -> Iterator[None]:
-        """Tell Spark while an action runs; Spark Connect has nobody to tell."""
+        """Set the description while an action runs; does nothing over Spark Connect."""
         context = spark_context(self.session)
         if context is None:
             yield
@@ -63,7 +63,7 @@ class JobName:
 
 
 def _users_line() -> str:
-    """Return the line outside of this package that called, where PySpark would name this file."""
+    """Return the calling line outside this package; PySpark would name this file."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_between(str(frame.f_globals.get("__name__", ""))):
         frame = frame.f_back
@@ -76,7 +76,7 @@ def _is_between(module: str) -> bool:
 
 def described(made: type[Any], kind: type[Any], job_name: Callable[[Any], JobName]) -> type[Any]:
     """
-    Return a subclass of DataFrame whose actions and writers tell the pattern.
+    Return a subclass of DataFrame whose actions and writers set the job description.
 
     Parameters
     ----------

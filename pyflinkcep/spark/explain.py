@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a pattern is going to run, in words."""
+"""The explanation of how a pattern will run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RESULTS = {
     "toDF() and process() with timeouts": (True, True),
     "select() and flatSelect() with timeouts": (True, False),
 }
-"""The ways to use matches, by whether they want timeouts and whether they show time."""
+"""The ways to use matches, by whether they need timeouts and whether they show time."""
 
 _MOST_SHOWN = 8
 _MANY_STATES = 100
@@ -45,7 +45,7 @@ def explanation(
     evaluations: Mapping[str, Evaluation] | None = None,
 ) -> str:
     """
-    Explain how a pattern is going to run.
+    Explain how a pattern will run.
 
     Parameters
     ----------
@@ -54,13 +54,13 @@ def explanation(
     dataframe : DataFrame
         Its events.
     keys : sequence of str or Column
-        The key as it was given.
+        The key as the user gave it.
     time : str or None
-        What events are ordered by; None for the column that carries the watermark.
+        The column that orders events; None for the one with the watermark.
     unfiltered : str
-        Why no event is dropped, whatever the pattern; empty if there is none.
+        Why no event is dropped, whatever the pattern; empty if there is no such reason.
     evaluations : mapping of str to Evaluation, optional
-        For each way to use matches how they are found.
+        How matches are found, for each way to use them.
 
     Returns
     -------
@@ -70,9 +70,9 @@ def explanation(
     Raises
     ------
     MalformedPatternException
-        When the pattern cannot run.
+        If the pattern cannot run.
     InputError
-        When SQL over earlier stages names an unknown column, or its types do not go together.
+        If SQL over earlier stages names an unknown column, or its types are incompatible.
     """
     nfas = {wanted: NFACompiler.compile(pattern, wanted) for wanted in (False, True)}
     nfa = nfas[False]
@@ -94,7 +94,7 @@ def explanation(
             *_evaluated(evaluations or {}),
             f"matched {_matched_by(nfa)}",
         ],
-        "States (T takes the event, I passes it by, P tries it on the next state too)": [
+        "States (T takes the event, I ignores it, P also tries the next state)": [
             _plain(str(table.state))
             for table in reversed(nfa.tables.values())
             if not table.is_final
@@ -113,7 +113,7 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Name objects that have no text of their own by their class."""
+    """Name objects without a text of their own by their class."""
     return _OBJECT.sub(r"\1", text)
 
 
@@ -121,7 +121,7 @@ def _input(dataframe: DataFrame, keys: Sequence[str | Column], time: str | None)
     kind = "unbounded" if dataframe.isStreaming else "bounded"
     names = [_COLUMN.sub(r"\1", str(key)) for key in keys]
     key = f"key {', '.join(names)}" if keys else "no key"
-    order = time or _watermark_column(dataframe) or "nothing yet: say inEventTime(...)"
+    order = time or _watermark_column(dataframe) or "nothing yet: call inEventTime(...)"
     return f"input: {kind}, {key}, ordered by {order}"
 
 
@@ -137,7 +137,7 @@ def _watermark(dataframe: DataFrame, time: str | None) -> Iterator[str]:
 
 
 def _evaluated(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
-    """Say once what is alike for all ways to use matches."""
+    """Merge the lines that are alike for all ways to use matches."""
     if len({how.name for how in evaluations.values()}) == 1:
         evaluations = dict(list(evaluations.items())[:1])
     for how in dict.fromkeys(evaluations.values()):
@@ -147,7 +147,7 @@ def _evaluated(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
 
 
 def _matched_by(nfa: NFA) -> str:
-    """Return what matches; on the workers it is the same if they are installed as the driver is."""
+    """Return what matches; workers use the same if installed like the driver."""
     reason = why_plain(nfa)
     return f"in Python: {reason}" if reason else "by the compiled kernel"
 
@@ -159,7 +159,7 @@ def _windows(nfa: NFA) -> Iterator[str]:
     if nfa.window_time > 0:
         yield f"{_duration(nfa.window_time)} from the first event to the last"
     for name, gap in nfa.window_times.items():
-        yield f"{_duration(gap)} since the event before at {name}"
+        yield f"{_duration(gap)} since the previous event at {name}"
     if nfa.window_time <= 0 and not nfa.window_times:
         yield "none"
 
@@ -182,11 +182,11 @@ def _condition_rows(nfa: NFA) -> list[tuple[str, str, str]]:
         if atom in in_spark:
             where = "in Spark, before Python sees the event"
         elif atom.expression is not None:
-            where = "per partial match, incremental, no walk"
+            where = "per partial match, incrementally"
         elif atom.bit:
-            where = "in Python, at most once for an event"
+            where = "in Python, at most once per event"
         else:
-            where = "in Python, for each partial match that the event meets there"
+            where = "in Python, for each partial match waiting there"
         rows.append((atom.stage, _text(atom), where))
     return rows or [("(none)", "every event is taken", "")]
 
@@ -204,7 +204,7 @@ def _table(rows: Sequence[tuple[str, str, str]]) -> list[str]:
 
 
 def _filter_lines(nfa: NFA, decided: dict[str, Relevance]) -> Iterator[str]:
-    """Yield what is dropped, once for all ways of using matches that are alike in it."""
+    """Yield what is dropped, merged for alike ways of using matches."""
     for relevance in dict.fromkeys(decided.values()):
         ways = [how for how, found in decided.items() if found == relevance]
         what = _dropped(nfa, relevance)
@@ -230,7 +230,7 @@ def _dropped(nfa: NFA, relevance: Relevance) -> str:
 
 
 def _warnings(nfa: NFA) -> Iterator[str]:
-    """Warn of long repetitions, and of partial matches that nothing ever ends."""
+    """Warn of long repetitions, and of partial matches that never end."""
     if len(nfa.tables) > _MANY_STATES:
         yield (
             f"the pattern has {len(nfa.tables)} states: with times(n) of a stage each event may "
@@ -246,12 +246,12 @@ def _warnings(nfa: NFA) -> Iterator[str]:
     if branching:
         yield (
             f"{_named(branching)} leaves a partial match behind for every event it could take "
-            "or leave, and nothing ever ends them"
+            "or leave, and they never end"
         )
     if looping:
         yield f"{_named(looping)} loops, and the events of a partial match have no bound"
     if waiting and not branching:
-        yield f"{_named(waiting)} waits for its event, for ever if it does not come"
+        yield f"{_named(waiting)} waits for its event, possibly forever"
     if branching or looping or waiting:
         yield (
             "memory may grow without bound: write .within(timedelta(...)) on the pattern, "
@@ -273,7 +273,7 @@ def _waits(state: State) -> bool:
 
 
 def _branches(state: State) -> bool:
-    """Whether the state may take an event and stay where it is with the same event."""
+    """Whether the state may both take an event and stay where it is on it."""
     if state.kind is StateType.START:
         return False
     free = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pattern on a DataFrame: how time is told, and what becomes of the matches."""
+"""A pattern on a DataFrame: the time of events and the output of matches."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class PatternStream:
     """
     A pattern applied to a DataFrame; made by :meth:`pyflinkcep.CEP.pattern`.
 
-    It never changes: every method returns a changed copy or a result.
+    Immutable: every method returns a changed copy or a result.
 
     Notes
     -----
@@ -81,18 +81,18 @@ class PatternStream:
 
     def inEventTime(self, column: str | None = None) -> PatternStream:
         """
-        Order events by a time of their own; the default.
+        Order events by their event time; the default.
 
         Parameters
         ----------
         column : str, optional
-            A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). If not
-            given, the one that carries the DataFrame's watermark. A null in it fails the job.
+            A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). By default
+            the one with the DataFrame's watermark. A null in it fails the job.
         """
         return attrs.evolve(self, time_column=column, processing_time=False)
 
     def inProcessingTime(self) -> PatternStream:
-        """Order events by their arrival, and let the clock end windows; for streams only."""
+        """Order events by arrival, with windows that end by the clock; for streams only."""
         return attrs.evolve(self, processing_time=True)
 
     def sideOutputLateData(self, lateDataOutputTag: OutputTag) -> PatternStream:
@@ -104,18 +104,18 @@ class PatternStream:
         Parameters
         ----------
         lateDataOutputTag : OutputTag
-            The tag; its rows are the events themselves, so that it needs no schema.
+            The tag; its rows are the events themselves, so it needs no schema.
         """
         check_tag(lateDataOutputTag)
         return attrs.evolve(self, late_tag=lateDataOutputTag)
 
     def explain(self) -> None:
         """
-        Print how the pattern is going to run.
+        Print how the pattern will run.
 
-        It shows which states and edges the pattern became, where each condition is evaluated,
-        which events are dropped before the shuffle and why others are not, and warns of
-        partial matches that nothing ever ends. Runs no job, and needs no time column yet.
+        It shows the pattern's states and edges, where each condition is evaluated, which events are
+        dropped before the shuffle and why others are not, and warns of partial matches that never
+        end. Runs no job, and needs no time column yet.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class PatternStream:
               after a match: NoSkipStrategy()
               evaluation: nfa (stage 'b' repeats or is optional)
               matched by the compiled kernel
-            States (T takes the event, I passes it by, P tries it on the next state too)
+            States (T takes the event, I ignores it, P also tries the next state)
               a(start): T→b:1[type = 0]
               b:1: T→b[type = 1] I→b:1[not type = 1]
               b:0: T→b[type = 1] I→b:0[not type = 1]
@@ -141,12 +141,12 @@ class PatternStream:
             Conditions
               a  type = 0              in Spark, before Python sees the event
               b  type = 1              in Spark, before Python sees the event
-              c  cheap at my_job.py:9  in Python, at most once for an event
+              c  cheap at my_job.py:9  in Python, at most once per event
             Dropped before the shuffle
               no event: the condition cheap at my_job.py:9 of stage 'c' is in Python, any event …
             Warnings
               stage 'b' loops, and the events of a partial match have no bound
-              each of the stages 'b', 'c' waits for its event, for ever if it does not come
+              each of the stages 'b', 'c' waits for its event, possibly forever
               memory may grow without bound: write .within(timedelta(...)) on the pattern, …
         """
         time = "processing time" if self._processing_time else self._time_column
@@ -176,18 +176,18 @@ class PatternStream:
 
     def select(self, *arguments: object, **keywords: object) -> CepDataFrame:
         """
-        Make a row of each match.
+        Turn each match into a row.
 
         Call it as ``select(function, schema)``, or as
-        ``select(outputTag, timeoutFunction, function, schema)`` to make rows of timed-out
-        partial matches too.
+        ``select(outputTag, timeoutFunction, function, schema)`` to turn timed-out partial matches
+        into rows too.
 
         Parameters
         ----------
         function : PatternSelectFunction or callable
             Returns a row (tuple, dict or Row) for a match, a dict of stage name to Rows.
         schema : str or StructType
-            The schema of the rows, as PySpark's ``applyInPandas`` takes it.
+            The schema of the rows, as for PySpark's ``applyInPandas``.
         outputTag : OutputTag
             The side output for timeouts, with its schema.
         timeoutFunction : PatternTimeoutFunction or callable
@@ -201,11 +201,11 @@ class PatternStream:
         Raises
         ------
         InvalidArgumentError
-            When the call has neither form, or the schema cannot be parsed.
+            If the call has neither form, or the schema cannot be parsed.
         MalformedPatternException
             When the pattern cannot run.
         InputError
-            When the DataFrame lacks a column, or a condition does not fit it.
+            If the DataFrame lacks a column, or a condition does not fit it.
 
         Notes
         -----
@@ -229,7 +229,7 @@ class PatternStream:
 
     def flatSelect(self, *arguments: object, **keywords: object) -> CepDataFrame:
         """
-        Make any number of rows of each match; see :meth:`select`.
+        Turn each match into any number of rows; see :meth:`select`.
 
         The functions get a collector as their last argument: ``function(match, out)``,
         ``timeoutFunction(match, timestamp, out)``; each ``out.collect(row)`` adds a row.
@@ -240,12 +240,12 @@ class PatternStream:
 
     def process(self, function: Process, schema: Schema) -> CepDataFrame:
         """
-        Hand each match to a process function.
+        Pass each match to a process function.
 
         Parameters
         ----------
         function : PatternProcessFunction or callable
-            Gets (match, ctx, out). Mix in ``TimedOutPartialMatchHandler`` for timeouts; side
+            Receives (match, ctx, out). Mix in ``TimedOutPartialMatchHandler`` for timeouts; side
             outputs of ``ctx.output`` are listed in the function's ``outputTags``.
         schema : str or StructType
             The schema of the rows it collects.
@@ -259,7 +259,7 @@ class PatternStream:
 
     def toDF(self, timeoutTag: OutputTag | None = None) -> CepDataFrame:
         """
-        Return each match as a row, for use with Spark SQL alone.
+        Return each match as a row, for use with pure Spark SQL.
 
         Parameters
         ----------
@@ -292,8 +292,8 @@ class PatternStream:
         """
         Return all matches without listing them: to count, aggregate and unpack.
 
-        For patterns without a skip strategy whose conditions look at one event or are SQL over
-        stages. Duplicates count as they do in ``toDF()``.
+        For patterns without a skip strategy whose conditions read one event or are SQL over stages.
+        Duplicates count as in ``toDF()``.
 
         Raises
         ------
@@ -343,7 +343,7 @@ class PatternStream:
         if self._processing_time:
             raise NotSupportedError(
                 f"pattern {pattern}: processing time on a bounded DataFrame",
-                "a bounded input has no clock of its own: write inEventTime('column')",
+                "write inEventTime('column'): bounded input has no clock",
             )
 
     def _run(self, job: Job, consumer: Consumer, sees_order: bool = False) -> CepDataFrame:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A query on a DataFrame: how time is told, and what becomes of the matches."""
+"""A query on a DataFrame: the time of events and the output of matches."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class QueryStream:
     """
     A query applied to a DataFrame; made by :meth:`pyflinkcep.CEP.pattern`.
 
-    It never changes: every method returns a changed copy or a result.
+    Immutable: every method returns a changed copy or a result.
     """
 
     _dataframe: DataFrame
@@ -50,13 +50,13 @@ class QueryStream:
 
     def inEventTime(self, column: str | None = None) -> QueryStream:
         """
-        Order events by a time of their own.
+        Order events by their event time.
 
         Parameters
         ----------
         column : str, optional
-            A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). If not
-            given, the one that ``withWatermark`` names on a stream.
+            A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). By default,
+            on a stream, the one that ``withWatermark`` names.
         """
         return attrs.evolve(self, time_column=column)
 
@@ -69,17 +69,17 @@ class QueryStream:
         Parameters
         ----------
         lateDataOutputTag : OutputTag
-            The tag; its rows are the events themselves, so that it needs no schema.
+            The tag; its rows are the events themselves, so it needs no schema.
         """
         check_tag(lateDataOutputTag)
         return attrs.evolve(self, late_tag=lateDataOutputTag)
 
     def explain(self) -> None:
         """
-        Print how the query is going to run.
+        Print how the query will run.
 
-        Says which evaluation was chosen and why, where each condition is asked, what is
-        dropped before the shuffle, and whether a stream without a key is cut into slices.
+        It shows which evaluation was chosen and why, where each condition is evaluated, what is
+        dropped before the shuffle, and whether input without a key is cut into time slices.
         """
         how, pattern = self._how(), self._as_pattern()
         print(query_explanation(self._job(how), how, pattern is not None))
@@ -91,14 +91,14 @@ class QueryStream:
         Returns
         -------
         CepDataFrame
-            With RETURN, its columns. Else the key columns, those of ``[attr]`` among them;
+            With RETURN, its columns. Otherwise the key columns, including those of ``[attr]``;
             ``matchTimestamp``, the time of the last event; and for each variable an array of
             structs of the events' columns.
 
         Raises
         ------
         InputError
-            If a column is missing or of a type that cannot serve.
+            If a column is missing or of an unsupported type.
         NotSupportedError
             If late events go to a side output and the query has RETURN or HAVING.
         """
@@ -113,7 +113,7 @@ class QueryStream:
 
     def select(self, function: Select, schema: Schema) -> CepDataFrame:
         """
-        Make a row of each match.
+        Turn each match into a row.
 
         Parameters
         ----------
@@ -125,11 +125,11 @@ class QueryStream:
         return self._process(select_adapter(function, None, None), schema)
 
     def flatSelect(self, function: FlatSelect, schema: Schema) -> CepDataFrame:
-        """Make any number of rows of each match: ``function(match, out)`` collects them."""
+        """Turn each match into any number of rows: ``function(match, out)`` collects them."""
         return self._process(flat_select_adapter(function, None, None), schema)
 
     def process(self, function: Process, schema: Schema) -> CepDataFrame:
-        """Hand each match to a process function (match, ctx, out)."""
+        """Pass each match to a process function (match, ctx, out)."""
         return self._process(as_process_function(function), schema)
 
     def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
@@ -152,12 +152,12 @@ class QueryStream:
         Raises
         ------
         InvalidArgumentError
-            If the query has HAVING, or not all matches are wanted.
+            If the query has HAVING, or not all matches are requested.
         """
         if self._query.having is not None or self._output != "all":
             raise InvalidArgumentError(
-                "compressed matches with HAVING or another output than all",
-                'leave HAVING out, say output="all", and filter what unpack() returns',
+                "compressed matches with HAVING or an output other than all",
+                'leave HAVING out, use output="all", and filter what unpack() returns',
             )
         name = NFA if self._query.form is Form.SEQ else EVENT_LISTS
         job = self._job(chosen(self._query, name))
@@ -166,7 +166,7 @@ class QueryStream:
     # --- helpers
 
     def _returned(self, matches: CepDataFrame) -> CepDataFrame:
-        """Return the matches that fulfil HAVING, with the columns of RETURN."""
+        """Return the matches that satisfy HAVING, with the columns of RETURN."""
         query = self._query
         if query.having is None and query.columns is None:
             return matches
@@ -202,7 +202,7 @@ class QueryStream:
         return stream_result(stream, consumer.schemas, job.source.watermark_delay_ms)
 
     def _as_pattern(self) -> PatternStream | None:
-        """Return the job of the pattern with the same matches, where that is to be run."""
+        """Return the job of the pattern with the same matches, if that is to run."""
         is_chosen = self._evaluation == NFA or (
             self._evaluation == "auto"
             and (self._dataframe.isStreaming or self._how().name != EVENT_LISTS)

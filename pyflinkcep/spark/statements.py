@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL with MATCH_RECOGNIZE: each clause becomes a view, the statement around them Spark's own."""
+"""SQL with MATCH_RECOGNIZE: each clause becomes a view, and Spark runs the statement over them."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ __all__ = ["SqlOptions", "matchRecognize", "run_clause", "run_statement"]
 @attrs.frozen
 class SqlOptions:
     """
-    What a user may say of a clause; see :meth:`pyflinkcep.CEP.sql`.
+    The user's settings for a clause; see :meth:`pyflinkcep.CEP.sql`.
 
     Attributes
     ----------
     dialect : {"flink", "standard"}
-        Whose meaning the clause has.
+        The meaning of the clause.
     settings : StreamSettings
-        What is for streams.
+        The settings for streams.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
     """
@@ -58,20 +58,20 @@ class SqlOptions:
     def __attrs_post_init__(self) -> None:
         if self.dialect not in ("flink", "standard"):
             raise InvalidArgumentError(
-                f"dialect={self.dialect!r}", 'give "flink", or "standard" for SQL:2016'
+                f"dialect={self.dialect!r}", 'use "flink", or "standard" for SQL:2016'
             )
 
     @classmethod
     def of(
         cls, dialect: str, key_groups: int, on_pattern_change: str, most: int | None, policy: str
     ) -> SqlOptions:
-        """Check what was given for a clause."""
+        """Check the settings of a clause."""
         settings = StreamSettings(key_groups, on_pattern_change)
         limit = None if most is None else PartialMatchLimit(most, policy)
         if limit is not None and dialect == "standard":
             raise InvalidArgumentError(
-                'maxPartialMatches with dialect="standard", which has one partial match a key',
-                "leave it out, and bound what is kept of a key with WITHIN",
+                'maxPartialMatches with dialect="standard", which has one partial match per key',
+                "leave it out, and bound the state of a key with WITHIN",
             )
         return cls(dialect, settings, limit)
 
@@ -93,7 +93,7 @@ def matchRecognize(
     df : DataFrame
         The rows, bounded or a stream with a watermark.
     clause : str
-        What stands between the parentheses of MATCH_RECOGNIZE.
+        The text between the parentheses of MATCH_RECOGNIZE.
     dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
         See :meth:`CEP.sql`.
 
@@ -105,12 +105,12 @@ def matchRecognize(
     Raises
     ------
     CepError
-        If the clause is wrong or refused; names line and column.
+        If the clause is wrong or refused; the message names line and column.
     """
     if not isinstance(df, DataFrame):
         raise InvalidArgumentError(
             f"expected a DataFrame, got {type(df).__name__}",
-            "for the rows of a table write matchRecognize(spark.table('events'), clause)",
+            "for a table, write matchRecognize(spark.table('events'), clause)",
         )
     options = SqlOptions.of(
         dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
@@ -167,7 +167,7 @@ def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDat
 
 @attrs.frozen(eq=False)
 class _Level:
-    """A clause of a statement: the query of its input, and the view that stands for its output."""
+    """A clause of a statement: the query of its input, and the view of its output."""
 
     query: str
     view: str
@@ -177,7 +177,7 @@ class _Level:
 def _check_chain(
     levels: list[_Level], use: Use, frame: DataFrame, source: Source, options: SqlOptions
 ) -> None:
-    """Refuse a clause beside others on a stream but over the output of the one before."""
+    """Refuse a further clause on a stream unless it reads the output of the one before."""
     plan = analysed_plan(frame)
     is_next = _views_in(use.query) == {levels[-1].view} and options.dialect == "flink"
     if is_next and plan is not None and stateful_count(plan) == len(levels):
@@ -192,18 +192,18 @@ def _check_chain(
 
 
 def _views_in(query: str) -> set[str]:
-    """Return the clauses that a query is over."""
+    """Return the clauses that a query reads."""
     return set(re.findall(rf"{VIEW}\w+", without_unused(query)))
 
 
 def _check_streams(main: DataFrame, levels: list[_Level], query: str, source: Source) -> None:
-    """Refuse a statement that reads another stream too, the rest of which no flush could give."""
+    """Refuse a statement that also reads another stream, whose rest no flush could return."""
     plan, of_clause = analysed_plan(main), analysed_plan(levels[-1].matched.frame)
     is_one = plan is None or source_count(plan) == source_count(of_clause)
     if is_one and _views_in(query) == {levels[-1].view}:
         return
     raise source.error(
-        "a join, or union, with another stream in a statement with MATCH_RECOGNIZE",
+        "a join or union with another stream in a statement with MATCH_RECOGNIZE",
         "make the clause's output a view of its own, and join that",
         0,
         len(source.text),
@@ -277,7 +277,7 @@ def _result(
 
 
 def _queried(spark: SparkSession, text: str, source: Source, use: Use | None) -> DataFrame:
-    """Return the DataFrame of a query; name the place in the statement if Spark refuses it."""
+    """Return the DataFrame of a query; name the position in the statement if Spark refuses it."""
     try:
         frame = spark.sql(text)
         frame.schema  # noqa: B018 - analysed now, while the views are there
@@ -286,10 +286,10 @@ def _queried(spark: SparkSession, text: str, source: Source, use: Use | None) ->
         raise
     except Exception as cause:
         start, end = use.span if use is not None else (0, len(source.text))
-        what = "what stands before MATCH_RECOGNIZE" if use is not None else "the statement"
+        what = "the input of MATCH_RECOGNIZE" if use is not None else "the statement"
         raise source.error(
             f"Spark refuses {what}: {first_line(cause)}",
-            "try it with a table in place of MATCH_RECOGNIZE ( … )",
+            "try it with a table instead of MATCH_RECOGNIZE ( … )",
             start,
             end,
             InputError,
@@ -298,7 +298,7 @@ def _queried(spark: SparkSession, text: str, source: Source, use: Use | None) ->
 
 @contextmanager
 def _views(spark: SparkSession) -> Iterator[Callable[[str, DataFrame], None]]:
-    """Let views be made that are gone afterwards; what was analysed by then has them inside."""
+    """Create temporary views within a ``with``; plans analysed by its end keep them inside."""
     made: list[str] = []
 
     def create(name: str, frame: DataFrame) -> None:

@@ -105,8 +105,8 @@ def test_where_conditions_run(explained: Any) -> None:
     found = [re.sub(r" at test_explain.py:\d+", " at …", line) for line in found]
     assert found == [
         "a  name = 'a'  in Spark, before Python sees the event",
-        "a  cheap at …  in Python, at most once for an event",
-        "up  Rising at …  in Python, for each partial match that the event meets there",
+        "a  cheap at …  in Python, at most once per event",
+        "up  Rising at …  in Python, for each partial match waiting there",
     ]
 
 
@@ -121,8 +121,8 @@ def test_input_and_windows(spark: SparkSession, explained: Any) -> None:
     lines = explained(pattern.within(WINDOW), F.col("user"), "name")
 
     assert lines["CEP: a → b{2}"] == [
-        "input: bounded, key user, name, ordered by nothing yet: say inEventTime(...)",
-        "window: 1 min from the first event to the last, 500 ms since the event before at b:0",
+        "input: bounded, key user, name, ordered by nothing yet: call inEventTime(...)",
+        "window: 1 min from the first event to the last, 500 ms since the previous event at b:0",
         "after a match: NoSkipStrategy()",
         "evaluation: nfa (its window is a gap between one event and the next)",
         "matched by the compiled kernel",

@@ -265,7 +265,7 @@ def test_explain_tells_how_they_run(spark: SparkSession, capsys: Any) -> None:
     said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
 
     assert "up type = 1 in Spark, before Python sees the event" in said
-    assert "up price > avg(up.price) per partial match, incremental, no walk" in said
+    assert "up price > avg(up.price) per partial match, incrementally" in said
 
 
 # --- streams

@@ -167,7 +167,7 @@ def test_a_clause_over_a_clause(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(CepError, match="a second MATCH_RECOGNIZE in a statement over a stream"):
         CEP.sql(spark, distinct)
     for more in ("JOIN numbers ON m.a = numbers.id", "UNION ALL SELECT k, id, time FROM numbers"):
-        with pytest.raises(CepError, match="a join, or union, with another stream"):
+        with pytest.raises(CepError, match="a join or union with another stream"):
             CEP.sql(spark, f"SELECT m.* FROM {inner} AS m {more}")
 
     assert plain([*rows, *rest]) == expected
