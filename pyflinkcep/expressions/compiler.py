@@ -73,7 +73,7 @@ def compiled(
         value = _Compiler(layout, what).part(expression.tree)
         if value.kind not in (Kind.BOOLEAN, None):
             raise InputError(
-                f"{what}: expected boolean, got {said(value)}", "compare it with something"
+                f"{what}: expected boolean, got {said(value)}", "compare it with a value"
             )
         programs[expression.key] = tuple(value.code)
     return layout.compiled(programs, ansi)

@@ -47,7 +47,7 @@ def truth(value: Any) -> bool | None:
     """Return a boolean or NULL; raise InputError for anything else."""
     if value is None or isinstance(value, bool):
         return value
-    raise InputError(f"expected boolean, got {kind_name(value)}", "compare it with something")
+    raise InputError(f"expected boolean, got {kind_name(value)}", "compare it with a value")
 
 
 def truth_and(a: bool | None, b: Callable[[], bool | None], decisive: bool) -> bool | None:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MATCH_RECOGNIZE: the clause read, checked, and matched; without an engine."""
+"""MATCH_RECOGNIZE: reading, checking and matching the clause, without an engine."""

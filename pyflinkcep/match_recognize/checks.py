@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a clause in either dialect, whatever the types of its columns."""
+"""Checks of a clause that hold in both dialects and need no column types."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ __all__ = ["check_clause"]
 
 def check_clause(clause: Clause, names: Names, case_sensitive: bool) -> None:
     """
-    Refuse a clause that makes no sense.
+    Refuse a meaningless clause.
 
     Parameters
     ----------
     clause : Clause
         The clause.
     names : Names
-        What its names mean.
+        Its names.
     case_sensitive : bool
-        Whether the session tells names apart by their capitals.
+        Whether names are case-sensitive in the session.
 
     Raises
     ------
     InvalidArgumentError
-        If names are unknown or given twice, or nothing would come out.
+        If names are unknown or duplicate, or there would be no output.
     """
     _check_columns(clause, names)
     _check_output(clause, names, case_sensitive)
@@ -67,7 +67,7 @@ def _check_output(clause: Clause, names: Names, case_sensitive: bool) -> None:
         if name in keys:
             raise names.source.error(
                 f"Columns ambiguously defined: measure {measure.name} is a partition column",
-                "partition columns come out by themselves: leave the measure out, or rename it",
+                "partition columns are always in the output: leave the measure out, or rename it",
                 *measure.span,
             )
         if clause.rows is not Rows.ONE and name in map(folded, names.columns):
@@ -86,7 +86,7 @@ def _check_output(clause: Clause, names: Names, case_sensitive: bool) -> None:
     if nothing:
         raise names.source.error(
             "Columns ambiguously defined: {}: no MEASURES",
-            "write MEASURES with what you want to know of a match, such as LAST(A.ts) AS ts",
+            "write MEASURES with values of the match, such as LAST(A.ts) AS ts",
             *clause.pattern_span,
         )
 
@@ -98,7 +98,7 @@ def _check_variables(clause: Clause, names: Names, case_sensitive: bool) -> None
     for subset in clause.subsets:
         if subset.name in names.variables or subset.name in seen:
             raise names.source.error(
-                f"SUBSET {subset.name}: there is a variable of that name",
+                f"SUBSET {subset.name}: a variable has the same name",
                 "give the union a name of its own",
                 *subset.span,
             )
@@ -106,7 +106,9 @@ def _check_variables(clause: Clause, names: Names, case_sensitive: bool) -> None
         for variable in subset.variables:
             if variable not in names.variables:
                 raise names.unknown(
-                    variable, f"SUBSET {subset.name}: {variable} is no variable", subset.span
+                    variable,
+                    f"SUBSET {subset.name}: {variable} is not a variable",
+                    subset.span,
                 )
     defined = set()
     for definition in clause.definitions:

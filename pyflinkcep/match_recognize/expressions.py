@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads expressions of DEFINE and MEASURES: what they take of the match, and what is around it."""
+"""Splits expressions of DEFINE and MEASURES into values of the match and the SQL around them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _ALONE = (Form.LITERAL, Form.INTERVAL, Form.WORD)
 @attrs.frozen(eq=False)
 class Expression:
     """
-    An expression taken apart.
+    An expression, split into leaves and SQL.
 
     Attributes
     ----------
     text : str
         The expression as it was written.
     span : Span
-        Where it stands in the statement.
+        Its position in the statement.
     sql : str
-        What is around the leaves; columns named :data:`LEAF` and a number stand for them.
+        The SQL around the leaves, which are columns named :data:`LEAF` and a number.
     leaves : tuple of Leaf
         The leaves, each once.
     plain : str
@@ -56,26 +56,26 @@ def read_expression(
     is_decimal: Callable[[str], bool] = lambda _: False,
 ) -> Expression:
     """
-    Take an expression apart.
+    Split an expression.
 
     Parameters
     ----------
     text : Text
         The expression.
     names : Names
-        What names mean.
+        The names of the clause.
     variable : str, optional
-        The variable whose condition it is; a measure if not given. What a condition says about
-        the row at hand alone becomes one leaf.
+        The variable whose condition it is; None for a measure. The part of a condition about the
+        current row alone becomes one leaf.
     is_decimal : callable, optional
-        Whether SQL over one row gives a decimal.
+        Whether SQL over one row is a decimal.
 
     Raises
     ------
     InvalidArgumentError
-        If it is no expression, or names something unknown.
+        If it is not an expression, or names something unknown.
     NotSupportedError
-        If the dialect has no such expression.
+        If the dialect does not support the expression.
     """
     return _Reader(text, names, variable).read(is_decimal)
 
@@ -112,7 +112,7 @@ class _Reader:
         return Expression(self._written.text, self._written.span, sql, tuple(leaves), plain)
 
     def _without_marks(self) -> str:
-        """Return the text with blanks in place of RUNNING and FINAL, which are noted."""
+        """Return the text with RUNNING and FINAL blanked out, which are recorded."""
         text = self._written.text
         tokens = tokenized(text)
         for at, token in enumerate(tokens[:-2]):
@@ -128,7 +128,7 @@ class _Reader:
                 )
             if self._names.standard and not after.is_sign("("):
                 raise self._error(
-                    f"{word} {following.text}: {word} is for FIRST, LAST and aggregates",
+                    f"{word} {following.text}: expected FIRST, LAST or an aggregate",
                     f"write {word} LAST({following.text})",
                 )
             if self._names.standard and word == "FINAL":
@@ -160,7 +160,7 @@ class _Reader:
             yield from self._leaves(operand, bound)
 
     def _is_about_row(self, node: Syntax, bound: frozenset[str]) -> bool:
-        """Whether a part looks at nothing but the row at hand."""
+        """Whether a part reads only the current row."""
         if node.form in _ALONE or any(n.form is Form.OPAQUE for n in node.walk()):
             return False
         if node.form is Form.LAMBDA:

@@ -31,24 +31,24 @@ from pyflinkcep.pattern import AfterMatchSkipStrategy, Pattern
 
 __all__ = ["FlinkClause", "read_flink_clause"]
 
-_STANDARD = 'dialect="standard" takes it'
+_STANDARD = 'use dialect="standard", which accepts it'
 
 
 @attrs.frozen(eq=False)
 class FlinkClause:
     """
-    A clause, read.
+    A parsed clause.
 
     Attributes
     ----------
     clause : Clause
         The clause.
     names : Names
-        What its names mean.
+        Its names.
     pattern : Pattern
         PATTERN, WITHIN, AFTER MATCH and DEFINE.
     measures : dict of str to Expression
-        MEASURES by their names.
+        MEASURES by name.
     """
 
     clause: Clause
@@ -71,16 +71,16 @@ def read_flink_clause(
     clause : Clause
         The clause.
     names : Names
-        What its names mean.
+        Its names.
     within_ms : int, milliseconds
-        The window, 0 for none.
+        The window; 0 for none.
     is_decimal : callable, optional
-        Whether SQL over one row gives a decimal.
+        Whether SQL over one row is a decimal.
 
     Raises
     ------
     CepError
-        If Flink refuses the clause too, with Flink's words, or answers it wrongly without a word.
+        If Flink refuses the clause too, with Flink's message, or silently answers it wrongly.
     """
     _check_rows(clause, names)
     steps = list(_steps(clause.pattern, names))

@@ -26,7 +26,7 @@ _HINT = "write INTERVAL '5' MINUTE, or INTERVAL '0 01:30:00' DAY TO SECOND"
 
 def window_ms(clause: Clause, source: Source) -> int:
     """
-    Return the milliseconds of WITHIN, 0 for none.
+    Return the milliseconds of WITHIN; 0 for none.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def window_ms(clause: Clause, source: Source) -> int:
     Raises
     ------
     NotSupportedError
-        If the interval is none, is negative, or is of months or years.
+        If it is not an interval, is negative, or has months or years.
     """
     if clause.within is None:
         return 0
@@ -63,7 +63,7 @@ def window_ms(clause: Clause, source: Source) -> int:
 
 
 def _field_names(words: Sequence[str]) -> list[str] | None:
-    """Return the one or two units, without plural and precision; None if they are none."""
+    """Return the one or two units, without plural and precision; None if they are not units."""
     text = re.sub(r"\(\d+(,\d+)?\)", "", "".join(f" {word}" for word in words).replace(" (", "("))
     text = re.sub(r"\( ?\d+ ?(, ?\d+ ?)?\)", "", text)
     names = [name.upper().rstrip("S") for name in text.split()]

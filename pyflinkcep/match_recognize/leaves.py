@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an expression takes of a match: a value at a row, or an aggregate over rows."""
+"""The values that an expression takes from a match: at a row, or aggregated over rows."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import attrs
 __all__ = ["LABEL", "LEAF", "Leaf", "labelled"]
 
 LABEL = "__cep_label"
-"""In an argument: the variable that the row is mapped to, which CLASSIFIER() gives."""
+"""Stands in an argument for the variable that the row is mapped to, as CLASSIFIER() returns."""
 
 LEAF = "__cep_leaf"
-"""What the columns are named that stand for leaves; the leaf's number follows."""
+"""The prefix of the columns that stand for leaves; the leaf's number follows."""
 
 
 @attrs.frozen
 class Leaf:
     """
-    A value that an expression takes of the match.
+    A value that an expression takes from the match.
 
     Attributes
     ----------
@@ -25,17 +25,17 @@ class Leaf:
         ``first`` or ``last`` for the value at one row; ``count``, ``sum``, ``avg``, ``min``,
         ``max`` or ``array_agg`` over rows; ``match_number``; ``rowtime``.
     variable : str or None
-        The variable, or union of them, whose rows are meant; None for all rows of the match.
+        The variable, or union of variables, of the rows; None for all rows of the match.
     argument : str or None
-        SQL over the columns of a row, in which :data:`LABEL` stands for the row's variable;
-        None for the rows themselves, which ``count`` counts.
+        SQL over the columns of a row, in which :data:`LABEL` stands for the row's variable; None
+        for the rows themselves, to ``count`` them.
     offset : int
-        For ``first`` and ``last``: how many rows of the variable to pass over.
+        For ``first`` and ``last``: how many rows of the variable to skip.
     shift : int
-        For ``first`` and ``last``: how many rows of the partition to go on from there, PREV's
-        being negative.
+        For ``first`` and ``last``: how many rows of the partition to move from there; negative for
+        PREV.
     final : bool
-        Whether all rows of the match are meant, not only those up to the row at hand.
+        Whether it sees all rows of the match, not only those up to the current row.
     """
 
     function: str
@@ -52,11 +52,11 @@ class Leaf:
 
     @property
     def has_label(self) -> bool:
-        """Whether its argument asks for the variable that a row is mapped to."""
+        """Whether its argument uses the variable that a row is mapped to."""
         return self.argument is not None and LABEL in self.argument
 
 
 def labelled(argument: str, variable: str) -> str:
-    """Return an argument for the rows of a variable, whose name is put in for :data:`LABEL`."""
+    """Return an argument for the rows of a variable, with its name in place of :data:`LABEL`."""
     name = variable.replace("\\", "\\\\").replace("'", "\\'")
     return argument.replace(LABEL, f"'{name}'")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the names in a clause may mean: pattern variables, unions of them, columns."""
+"""The names in a clause: pattern variables, unions of them, columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Names", "nearest", "spelled_alike"]
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
-    """Return a hint with the name that was perhaps meant."""
+    """Return a hint with the closest name."""
     by_capitals = [other for other in known if other.lower() == name.lower()]
     near = by_capitals or difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     if near:
@@ -25,7 +25,7 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
 
 def spelled_alike(clause: Clause) -> Clause:
-    """Return a clause whose variables and unions are spelled throughout as where they are made."""
+    """Return a clause with variables and unions spelled everywhere as in PATTERN and SUBSET."""
     spelled = _spellings(clause)
 
     def spelling(name: str) -> str:
@@ -40,7 +40,7 @@ def spelled_alike(clause: Clause) -> Clause:
 
 
 def _spellings(clause: Clause) -> dict[str, str]:
-    """Return the names of variables and unions by their small letters."""
+    """Return the names of variables and unions by their lower-case form."""
     names = [variable.name for variable in variables(clause.pattern)]
     names += [subset.name for subset in clause.subsets]
     return {name.lower(): name for name in reversed(names)}
@@ -56,7 +56,7 @@ class Names:
     source : Source
         The statement, for errors.
     variables : tuple of str
-        The variables of PATTERN, each once, in the order in which they first stand there.
+        The distinct variables of PATTERN, in order of first appearance.
     subsets : dict of str to tuple of str
         The variables of each union of SUBSET.
     columns : tuple of str
@@ -64,9 +64,9 @@ class Names:
     alias : str or None
         The input's own name in the statement.
     standard : bool
-        Whether the clause has the meaning of SQL:2016, not Flink's.
+        Whether the clause has the meaning of SQL:2016 rather than Flink's.
     spellings : dict of str to str
-        Variables and unions by their small letters, if capitals make no difference.
+        Variables and unions by their lower-case form, if names are case-insensitive.
     """
 
     source: Source
@@ -90,7 +90,7 @@ class Names:
         """
         Collect the names of a clause.
 
-        To Flink capitals always make a difference, to the standard if `case_sensitive`.
+        Names are always case-sensitive in Flink's dialect, in the standard's if `case_sensitive`.
         """
         names = tuple(dict.fromkeys(variable.name for variable in variables(clause.pattern)))
         subsets = {subset.name: subset.variables for subset in clause.subsets}
@@ -98,37 +98,37 @@ class Names:
         return cls(source, names, subsets, tuple(columns), alias, standard, spellings)
 
     def members(self, name: str | None) -> tuple[str, ...]:
-        """Return the variables that a variable or a union stands for; None stands for all."""
+        """Return the variables of a variable or a union; None stands for all."""
         if name is None:
             return self.variables
         return self.subsets.get(name, (name,))
 
     def nearest(self, name: str) -> str:
-        """Return a hint with the variable that was perhaps meant."""
+        """Return a hint with the closest variable."""
         return nearest(name, (*self.variables, *self.subsets))
 
     def variable(self, name: str) -> str | None:
-        """Return the variable of PATTERN, or union of them, that a name means; None if none."""
+        """Return the variable of PATTERN, or union, of a name; None if there is none."""
         if name in self.variables or name in self.subsets:
             return name
         return self.spellings.get(name.lower())
 
     def is_column(self, name: str) -> bool:
-        """Whether the input has a column of a name, as Spark compares names."""
+        """Whether the input has a column of some name, as Spark compares names."""
         return name.lower() in map(str.lower, self.columns)
 
     def check(self, name: str, what: str, span: Span) -> None:
         """
-        Refuse a name that is no variable.
+        Refuse a name that is not a variable.
 
         Raises
         ------
         InvalidArgumentError
-            If it is none; names the nearest.
+            If it is not; the hint names the nearest.
         """
         if self.variable(name) is None:
             raise self.unknown(name, f"{what}: no such variable", span)
 
     def unknown(self, name: str, message: str, span: Span) -> CepError:
-        """Make the error of a name that is no variable."""
+        """Make the error for a name that is not a variable."""
         return self.source.error(message, nearest(name, (*self.variables, *self.subsets)), *span)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the leaves of expressions: columns, navigation, aggregates, CLASSIFIER and the like."""
+"""Reads the leaves of expressions: columns, navigation, aggregates, CLASSIFIER and so on."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class LeafReader:
     text : str
         The expression.
     final : collection of int
-        Where functions begin that FINAL stands before.
+        The positions of functions after FINAL.
     names : Names
-        What names mean.
+        The names of the clause.
     variable : str or None
-        The variable whose condition it is, None for a measure.
+        The variable whose condition it is; None for a measure.
     error : callable
-        Makes an error of the expression: (what, hint, class, where it begins).
+        Makes an error about the expression: (what, hint, class, start).
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class LeafReader:
         self._error = error
 
     def read(self, node: Syntax, bound: frozenset[str] = _NONE) -> Leaf | None:
-        """Return the leaf that a part is, None if it is none; `bound` are a lambda's variables."""
+        """Return a part as a leaf, None if it is not one; `bound` are a lambda's variables."""
         if node.form is Form.COLUMN:
             if node.value[0] in bound:
                 return None
@@ -98,7 +98,7 @@ class LeafReader:
             yield from self.below(operand, bound)
 
     def is_row_at_hand(self, leaf: Leaf) -> bool:
-        """Whether a leaf is a value of the row that a condition is asked of."""
+        """Whether a leaf is a value of the current row of a condition."""
         if leaf.function != "last" or leaf.offset or leaf.shift or leaf.has_label:
             return False
         return leaf.variable is None or self._variable in self._names.members(leaf.variable)
@@ -107,8 +107,8 @@ class LeafReader:
         """
         Return the text in the language of conditions over stages.
 
-        PREV and NEXT at offset 0 give what is inside. Decimals are summed as doubles;
-        `is_decimal` tells them by their SQL over one row.
+        PREV and NEXT at offset 0 are their argument. Decimals, recognized by `is_decimal` from
+        their SQL over one row, are summed as doubles.
         """
         pieces, at = [], 0
         for node in tree.walk():
@@ -130,15 +130,15 @@ class LeafReader:
     def _time(self, node: Syntax) -> Leaf:
         if node.value == "match_proctime":
             raise self._error(
-                "MATCH_PROCTIME(): there is no processing time in SQL here",
+                "MATCH_PROCTIME(): processing time is not supported in SQL",
                 "use MATCH_ROWTIME(), the event time",
                 NotSupportedError,
                 node.start,
             )
         if self._names.standard or self._variable is not None or len(node.operands) > 1:
             raise self._error(
-                "MATCH_ROWTIME() is for measures of Flink's dialect",
-                "take LAST of the time column",
+                "MATCH_ROWTIME() is only for measures of Flink's dialect",
+                "use LAST of the time column",
                 None,
                 node.start,
             )
@@ -154,7 +154,7 @@ class LeafReader:
         if self._variable is not None and offset > _MOST_OFFSET:
             raise self._error(
                 f"{self._shown(node)}: an offset of more than {_MOST_OFFSET} in DEFINE",
-                "every partial match would keep so many values: compare COUNT instead",
+                "compare COUNT instead: every partial match would keep that many values",
                 NotSupportedError,
                 node.operands[1].start,
             )
@@ -166,7 +166,7 @@ class LeafReader:
         if offset and not self._names.standard:
             raise self._error(
                 "Flink does not support physical offsets within partition.",
-                'LAST(A.x, 1) is the row of A before the last one; dialect="standard" has PREV',
+                'write LAST(A.x, 1) for the last row of A but one; dialect="standard" has PREV',
                 NotSupportedError,
                 node.start,
             )
@@ -194,15 +194,15 @@ class LeafReader:
         written = self._shown(node.operands[1])
         if not written.isdecimal() or len(written) > 9:
             raise self._error(
-                f"{self._shown(node)}: expected a whole number as offset, got {written}",
-                "an offset is a literal such as 1",
+                f"{self._shown(node)}: expected an integer offset, got {written}",
+                "write a literal such as 1",
                 None,
                 node.operands[1].start,
             )
         return int(written)
 
     def _row_argument(self, around: Syntax, tree: Syntax) -> Syntax:
-        """Refuse what cannot be computed of one row."""
+        """Refuse what cannot be computed from one row."""
         name = around.value.upper()
         if around.detail:
             raise self._error(
@@ -219,7 +219,7 @@ class LeafReader:
             what = "an aggregate" if is_aggregate else node.value.upper()
             raise self._error(
                 f"{what} inside {name}",
-                "take it outside: SUM(A.x) - FIRST(A.x) * COUNT(A.x)",
+                "move it outside: SUM(A.x) - FIRST(A.x) * COUNT(A.x)",
                 None,
                 node.start,
             )
@@ -234,7 +234,7 @@ class LeafReader:
             if argument.value and not self._names.standard:
                 raise self._error(
                     f"{self._shown(node)}: Unknown field '*'",
-                    'count a column that is never null, or give dialect="standard"',
+                    'count a column that is never null, or use dialect="standard"',
                     NotSupportedError,
                     node.start,
                 )
@@ -259,7 +259,7 @@ class LeafReader:
         return owners[0] if owners else None
 
     def _owner(self, node: Syntax) -> str | None:
-        """Return the variable that a column, star or CLASSIFIER is of; None for all."""
+        """Return the variable of a column, star or CLASSIFIER; None for all."""
         if node.form is Form.CALL:
             return self._classified(node)
         name: str = node.value[0]
@@ -273,14 +273,14 @@ class LeafReader:
         shown = self._shown(node)
         if name == self._names.alias:
             raise self._error(
-                f"{shown!r}: {name} is the table, no variable of PATTERN; Flink would take it "
+                f"{shown!r}: {name} is the table, not a variable of PATTERN; Flink would take it "
                 "for a variable without rows",
-                f"write {shown.partition('.')[2]} for the row at hand",
+                f"write {shown.partition('.')[2]} for the current row",
                 None,
                 node.start,
             )
         raise self._error(
-            f"{shown!r}: {name} is no variable of PATTERN", self._names.nearest(name), None,
+            f"{shown!r}: {name} is not a variable of PATTERN", self._names.nearest(name), None,
             node.start,
         )  # fmt: skip
 
@@ -294,7 +294,7 @@ class LeafReader:
         variable = None if len(node.operands) > 1 else self._names.variable(name)
         if variable is None:
             raise self._error(
-                f"{self._shown(node)}: {name} is no variable of PATTERN",
+                f"{self._shown(node)}: {name} is not a variable of PATTERN",
                 self._names.nearest(name),
                 None,
                 node.start,
@@ -302,12 +302,12 @@ class LeafReader:
         return variable
 
     def row_sql(self, tree: Syntax, bound: frozenset[str]) -> str:
-        """Return a part about one row as SQL over its columns: without variables."""
+        """Return a part about one row as SQL over its columns, without variables."""
         pieces, at = [], tree.start
         for node in _owned(tree, bound):
             if node.form is Form.CALL:
                 inner = LABEL
-                if node.value in _NAVIGATION:  # of the row at hand, so that it is what is inside
+                if node.value in _NAVIGATION:  # of the current row, so it is its argument
                     inner = f"({self.row_sql(node.operands[0], bound)})"
                 pieces += [self._text[at : node.start], inner]
                 at = node.end
@@ -321,7 +321,7 @@ class LeafReader:
     def _only_standard(self, what: str, node: Syntax) -> None:
         if not self._names.standard:
             raise self._error(
-                f"{what} {_STANDARD}", 'give dialect="standard"', NotSupportedError, node.start
+                f"{what} {_STANDARD}", 'use dialect="standard"', NotSupportedError, node.start
             )
 
     def _shown(self, node: Syntax) -> str:

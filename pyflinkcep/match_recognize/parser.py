@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the clause: what stands between the parentheses of MATCH_RECOGNIZE."""
+"""Reads the clause: the text between the parentheses of MATCH_RECOGNIZE."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def parse_clause(tokens: Sequence[Token], source: Source, end: int) -> Clause:
     Parameters
     ----------
     tokens : sequence of Token
-        What stands between the parentheses.
+        The tokens between the parentheses.
     source : Source
         The statement.
     end : int
@@ -65,7 +65,7 @@ def parse_clause(tokens: Sequence[Token], source: Source, end: int) -> Clause:
     Raises
     ------
     InvalidArgumentError
-        If it is no clause; names line and column.
+        If it is not a clause; the message names line and column.
     """
     return _Parser(tokens, source, end).clause()
 
@@ -236,7 +236,7 @@ class _Parser:
         return tuple(items)
 
     def _item_end(self) -> int:
-        """Return where an item of a list ends: before a comma, or the next clause."""
+        """Return the end of a list item: before a comma or the next clause."""
         depth, at = 0, self._at
         while at < len(self._tokens):
             token = self._tokens[at]
@@ -260,13 +260,13 @@ class _Parser:
             return False
         for head in _HEADS:
             if is_at(self._tokens, position, *head):
-                # Of one word: only if it can be no column's name there.
+                # One word only ends an item if it cannot be a column name there.
                 following = self._tokens[position + 1 : position + 2]
                 return len(head) > 1 or bool(following and following[0].kind != "symbol")
         return False
 
     def _head_before(self, at: int) -> str:
-        """Return the words of the clause that a position stands in."""
+        """Return the keywords of the clause at a position."""
         for position in range(at - 1, -1, -1):
             for head in _HEADS:
                 if is_at(self._tokens, position, *head):
@@ -274,7 +274,7 @@ class _Parser:
         return "MATCH_RECOGNIZE ("
 
     def _name_at(self, start: int, stop: int) -> str | None:
-        """Return the name that tokens are, None if they are something else."""
+        """Return tokens as a name; None if they are not a name."""
         if stop - start == 1 and self._tokens[start].is_identifier:
             return self._tokens[start].text
         return None

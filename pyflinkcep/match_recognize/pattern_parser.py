@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads what stands between the parentheses of PATTERN."""
+"""Reads the text between the parentheses of PATTERN."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyflinkcep.match_recognize.tree import (
 __all__ = ["parse_pattern"]
 
 _QUANTIFIERS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-_HINT = "a pattern is of variables, | ( ) {- -} ^ $ PERMUTE and the quantifiers * + ? {n,m}"
+_HINT = "write variables, | ( ) {- -} ^ $ PERMUTE and the quantifiers * + ? {n,m}"
 _MOST_TIMES = 1_000_000
 _DEEPEST = 100
 
@@ -33,7 +33,7 @@ def parse_pattern(tokens: Sequence[Token], source: Source, end: int) -> Part:
     Parameters
     ----------
     tokens : sequence of Token
-        What stands between the parentheses.
+        The tokens between the parentheses.
     source : Source
         The statement.
     end : int
@@ -42,7 +42,7 @@ def parse_pattern(tokens: Sequence[Token], source: Source, end: int) -> Part:
     Raises
     ------
     InvalidArgumentError
-        If it is no pattern.
+        If it is not a pattern.
     """
     parser = _Parser(tokens, source, end)
     part = parser.alternation()
@@ -65,7 +65,7 @@ class _Parser:
         return self._tokens[self._at] if self._at < len(self._tokens) else None
 
     def error(self, message: str, hint: str = _HINT, start: int | None = None) -> CepError:
-        """Make an error about the next token, or what began at an offset."""
+        """Make an error about the next token, or the part that began at an offset."""
         token = self.token
         end = self._end if token is None else token.end
         if start is None:
@@ -75,7 +75,9 @@ class _Parser:
     def alternation(self) -> Part:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise self.error(f"PATTERN is nested more than {_DEEPEST} deep", "write it flatter")
+            raise self.error(
+                f"PATTERN is nested more than {_DEEPEST} deep", "use fewer parentheses"
+            )
         start = self._start()
         parts = [self._concatenation()]
         while self._take("|"):
@@ -161,7 +163,7 @@ class _Parser:
         if not token.text.isdecimal() or int(token.text) > _MOST_TIMES:
             raise self.error(
                 f"expected a whole number up to {_MOST_TIMES}, got {token.text}",
-                "quantifiers are {n}, {n,}, {n,m} and {,m}",
+                "write {n}, {n,}, {n,m} or {,m}",
             )
         self._at += 1
         return int(token.text)
@@ -195,7 +197,7 @@ class _Parser:
             wanted = "".join(symbols)
             raise self.error(
                 f"expected {wanted!r} in PATTERN, got {_named(self.token)}",
-                f"close what begins at {self._source.place(start)}",
+                f"close the part that begins at {self._source.place(start)}",
             )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions as functions of their leaves, in the one language of SQL over stages."""
+"""Conditions as functions of their leaves, in the language of SQL over stages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 
 __all__ = ["ConditionProgram", "condition_leaves", "condition_program"]
 
-_BEFORE = "compute it in a subquery before"
+_BEFORE = "compute it in a subquery first"
 _NO_STAGES = Scope(frozenset(), has_event=False)
 _SHIFTED = re.compile(rf"\(({LEAF}\d+)\) ([+-]) INTERVAL\b(.*)", re.IGNORECASE | re.DOTALL)
 _CAST = re.compile(r"cast\((.*) as (\w+)\)", re.IGNORECASE | re.DOTALL)
@@ -44,15 +44,15 @@ class ConditionProgram:
     Attributes
     ----------
     leaves : tuple of Leaf
-        What it takes of the match.
+        What it takes from the match.
     kinds : tuple of Kind
-        What the leaves give.
+        The types of the leaves.
     casts : tuple of bool
-        Which of the leaves' values are made doubles.
+        Which of the leaves' values are converted to doubles.
     code : Code
         The program; its field ``i`` is leaf ``i``.
     function : callable
-        Whether it holds, given the leaves' values as they are.
+        Whether it holds, given the unconverted values of the leaves.
     """
 
     leaves: tuple[Leaf, ...]
@@ -64,11 +64,11 @@ class ConditionProgram:
 
 def condition_leaves(expression: Expression) -> dict[str, Leaf]:
     """
-    Return what a condition takes of the match, by how it is written there.
+    Return what a condition takes from the match, by how it is written there.
 
     What Spark can compute at one row is computed there: in ``upper(LAST(A.name)) = 'X'`` that is
-    ``upper(name)`` at the last row of A, NULL if there is none. Of a condition that cannot be read
-    all leaves are returned; why, :func:`condition_program` says.
+    ``upper(name)`` at the last row of A, NULL if there is none. For a condition that cannot be
+    read, all leaves are returned; :func:`condition_program` then raises the error.
     """
     leaves = {f"{LEAF}{number}": leaf for number, leaf in enumerate(expression.leaves)}
     try:
@@ -106,16 +106,16 @@ def condition_program(
     expression : Expression
         The condition; each of its leaves is a value of the match.
     kinds : mapping of Leaf to Kind
-        What :func:`condition_leaves` give.
+        The types of :func:`condition_leaves`.
     ansi : bool
         Whether overflow and division by zero are errors.
 
     Raises
     ------
     InputError
-        If kinds do not go together, or it is no condition.
+        If types are incompatible, or it is not a condition.
     InvalidArgumentError
-        If something is around leaves that is not supported.
+        If the SQL around leaves is not supported.
     """
     part = _leaves_as_fields(match_part(expression.sql, "", _NO_STAGES))
     leaves = condition_leaves(expression)
@@ -137,18 +137,18 @@ def condition_program(
 
 
 def _cast(leaf: Leaf, type_: str) -> Leaf:
-    """Return a leaf whose argument Spark casts, at the row where its value is."""
+    """Return a leaf whose argument Spark casts, at the row of its value."""
     if not leaf.is_row:
         raise InputError(
             f"{leaf.function.upper()}({leaf.argument}) is not one row's time",
-            "take FIRST or LAST, or a timestamp_ntz",
+            "use FIRST or LAST, or a timestamp_ntz",
         )
     return attrs.evolve(leaf, argument=f"cast({leaf.argument} as {type_})")
 
 
 @attrs.frozen(eq=False)
 class _Plain:
-    """A condition that takes the leaves' values as they are."""
+    """A condition on the unconverted values of leaves."""
 
     function: Callable[[Sequence[Any], tuple[Any, ...]], bool]
 
@@ -158,7 +158,7 @@ class _Plain:
 
 @attrs.frozen(eq=False)
 class _Function:
-    """A condition some of whose leaves' values are made doubles."""
+    """A condition that converts some of its leaves' values to doubles."""
 
     function: Callable[[Sequence[Any], tuple[Any, ...]], bool]
     casts: Sequence[bool]
@@ -172,7 +172,7 @@ class _Function:
 
 
 def _leaves_as_fields(part: Part) -> Part:
-    """Return a part whose leaves are fields; times moved by intervals are moved here, not there."""
+    """Return a part with leaves as fields; intervals are added to times here, not there."""
     if isinstance(part, Aggregate):
         argument = part.argument or ""
         shifted = _SHIFTED.fullmatch(argument)
@@ -187,8 +187,8 @@ def _leaves_as_fields(part: Part) -> Part:
 
 
 def _check_fields(part: Part, known: Collection[str]) -> None:
-    """Refuse what only Spark could compute of a leaf, which it does not see."""
+    """Refuse what only Spark could compute from a leaf, which it never sees."""
     if isinstance(part, EventPart) and part.text not in known:
-        raise InputError(f"{part.text!r} beside values of the match", _BEFORE)
+        raise InputError(f"{part.text!r} next to values of the match", _BEFORE)
     for operand in part.operands if isinstance(part, Operation) else ():
         _check_fields(operand, known)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cuts a statement: the clauses out of the text around them, each with its source."""
+"""Extracts the clauses of a statement, each with its source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyflinkcep.match_recognize.with_queries import named_queries
 __all__ = ["VIEW", "Statement", "Use"]
 
 VIEW = "__cep_view_"
-"""What the names of views begin with that stand for clauses."""
+"""The prefix of the names of views that replace clauses."""
 
 _KEYWORDS = ("AS", "FROM", "IN", "JOIN", "LATERAL", "ON", "SELECT", "TABLE", "WHERE")
 
@@ -28,15 +28,15 @@ class Use:
     Attributes
     ----------
     clause : Clause
-        What stands between its parentheses.
+        The text between its parentheses.
     query : str
         The query of its source: ``[WITH …] SELECT * FROM source``.
     alias : str or None
-        The source's name in the statement, None if it has none.
+        The source's name in the statement; None if it has none.
     start, end : int
-        Where source and clause stand among the statement's tokens.
+        The range of source and clause among the statement's tokens.
     span : (int, int)
-        Where the clause stands in the text.
+        The range of the clause in the text.
     """
 
     clause: Clause
@@ -49,7 +49,7 @@ class Use:
 
 class Statement:
     """
-    A statement of which one clause after another is replaced by a view.
+    A statement whose clauses are replaced by views, one after another.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Statement:
     Raises
     ------
     InvalidArgumentError
-        If the text ends inside of a string, name or comment, or a clause is wrong.
+        If the text ends inside a string, name or comment, or a clause is wrong.
     """
 
     def __init__(self, text: str) -> None:
@@ -81,7 +81,7 @@ class Statement:
         return None
 
     def replaced(self, use: Use, view: str) -> None:
-        """Put the name of a view in place of a clause and its source."""
+        """Replace a clause and its source by the name of a view."""
         first, last = self._tokens[use.start], self._tokens[use.end - 1]
         self._tokens[use.start : use.end] = [Token(view, first.start, last.end, "word")]
 
@@ -99,7 +99,7 @@ class Statement:
         return Use(clause, query, alias, start, end + 1, span)
 
     def _input(self, at: int) -> tuple[int, int]:
-        """Return where the source of a clause begins and ends, its alias included."""
+        """Return where the source of a clause begins and ends, including its alias."""
         start = self._begins(at - 1)
         before = start - 1
         if is_at(self._tokens, before, "AS"):
@@ -154,7 +154,7 @@ class Statement:
     # --- WITH
 
     def _queries_before(self, at: int) -> Iterator[tuple[int, int]]:
-        """Yield the named queries that a place can see, from the outermost WITH on."""
+        """Yield the named queries visible at a position, from the outermost WITH on."""
         scopes, position = [0], 0
         while position < at:
             if self._tokens[position].is_symbol("("):
@@ -169,7 +169,7 @@ class Statement:
                 yield from named_queries(self._tokens, scope + 1, at, self.source)
 
     def _joined(self, start: int, stop: int) -> str:
-        """Return tokens as text, with what stands between them."""
+        """Return tokens as text, including what is between them."""
         return "".join(self._pieces(self._tokens[start:stop]))
 
     def _pieces(self, tokens: Sequence[Token]) -> Iterator[str]:

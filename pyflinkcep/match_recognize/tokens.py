@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A statement as tokens that know their place in the text."""
+"""A statement as tokens that know their position."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Token:
     start, end : int
         Its place in the statement.
     kind : {"word", "name", "number", "string", "symbol"}
-        What it is; a *name* stands in backquotes and is never a keyword.
+        Its kind; a *name* is in backquotes and never a keyword.
     """
 
     text: str
@@ -39,7 +39,7 @@ class Token:
     kind: str
 
     def is_word(self, word: str) -> bool:
-        """Whether it is a keyword, which has no capitals of its own."""
+        """Whether it is one of some keywords, ignoring case."""
         return self.kind == "word" and self.text.upper() == word
 
     def is_symbol(self, symbol: str) -> bool:
@@ -55,7 +55,7 @@ class Token:
 @attrs.frozen
 class Source:
     """
-    The text that is read, for errors.
+    The text of the statement, for errors.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Source:
         kind: type[CepError] = InvalidArgumentError,
     ) -> CepError:
         """
-        Make the error of a part of the text.
+        Make the error for a part of the text.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class Source:
 
 def tokenize(source: Source) -> list[Token]:
     """
-    Cut a statement into tokens, without comments.
+    Split a statement into tokens, without comments.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def tokenize(source: Source) -> list[Token]:
         ) from cause
     tokens = []
     for token in found[:-1]:
-        if token.kind is TokenKind.SIGN:  # a pattern's signs are of one character
+        if token.kind is TokenKind.SIGN:  # a pattern's symbols are single characters
             places = range(token.start, token.end)
             tokens += [Token(source.text[at], at, at + 1, "symbol") for at in places]
         else:

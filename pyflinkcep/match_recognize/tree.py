@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clause as a tree; nothing in it has a meaning yet."""
+"""The clause as a syntax tree, not yet interpreted."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ __all__ = [
 ]
 
 Span = tuple[int, int]
-"""Where something begins and ends in the statement."""
+"""The start and end of a part of the statement."""
 
 _NOWHERE: Span = (0, 0)
 _PLAIN = re.compile(r"[A-Za-z_]\w*")
 
 
 def _quoted(name: str) -> str:
-    """Return a name as it may stand in the clause."""
+    """Return a name in a form valid in the clause."""
     return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
@@ -59,7 +59,7 @@ class Variable:
 
 @attrs.frozen
 class Anchor:
-    """The begin ``^`` or the end ``$`` of the partition."""
+    """The start ``^`` or the end ``$`` of the partition."""
 
     is_end: bool
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
@@ -124,7 +124,7 @@ class Quantified:
     low : int
         The least number of times.
     high : int or None
-        The greatest number of times, None for any.
+        The greatest number of times; None for any.
     greedy : bool
         Whether more is preferred to less.
     written : str
@@ -146,7 +146,7 @@ Part = Variable | Anchor | Concatenation | Alternation | Permutation | Exclusion
 
 
 def variables(part: Part) -> Iterator[Variable]:
-    """Yield the variables of a pattern from left to right, each as often as it stands there."""
+    """Yield the variables of a pattern from left to right, with repetitions."""
     if isinstance(part, Variable):
         yield part
     elif isinstance(part, Quantified | Exclusion):
@@ -196,7 +196,7 @@ class Measure:
 
 
 class Rows(Enum):
-    """What comes out of a match."""
+    """The output rows of a match."""
 
     ONE = "ONE ROW PER MATCH"
     SHOW_EMPTY = "ALL ROWS PER MATCH SHOW EMPTY MATCHES"
@@ -215,7 +215,7 @@ class SkipTo(Enum):
 
 @attrs.frozen
 class Skip:
-    """AFTER MATCH SKIP; with the variable to skip to if there is one."""
+    """AFTER MATCH SKIP, with the variable to skip to if any."""
 
     to: SkipTo
     variable: str | None = None
@@ -253,7 +253,7 @@ class Definition:
 @attrs.frozen
 class Clause:
     """
-    What stands between the parentheses of MATCH_RECOGNIZE.
+    The text between the parentheses of MATCH_RECOGNIZE.
 
     Attributes
     ----------
@@ -264,7 +264,7 @@ class Clause:
     measures : tuple of Measure
         The output columns.
     rows : Rows
-        What comes out of a match.
+        The output rows of a match.
     skip : Skip or None
         AFTER MATCH; None if the text does not say.
     pattern : Part
@@ -276,7 +276,7 @@ class Clause:
     definitions : tuple of Definition
         DEFINE.
     rows_span, pattern_span : Span
-        Where ROWS PER MATCH and PATTERN stand.
+        The positions of ROWS PER MATCH and PATTERN.
     """
 
     partition: tuple[Text, ...]

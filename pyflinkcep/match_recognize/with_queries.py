@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The named queries of WITH: where they stand, and a text without those that nothing uses."""
+"""The named queries of WITH: their positions, and the text without unused ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def named_queries(
     tokens: Sequence[Token], at: int, limit: int, source: Source
 ) -> Iterator[tuple[int, int]]:
     """
-    Yield the queries of a WITH that end before a place.
+    Yield the queries of a WITH that end before a position.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def named_queries(
     at : int
         The token after WITH.
     limit : int
-        The place.
+        The position.
     source : Source
         The statement's text, for errors.
     """
@@ -43,7 +43,7 @@ def named_queries(
 
 
 def without_unused(text: str) -> str:
-    """Return a statement without the named queries of a plain WITH that nothing in it names."""
+    """Return a statement without the unused named queries of a plain WITH."""
     while True:
         cut = _unused(text)
         if cut is None:
@@ -52,7 +52,7 @@ def without_unused(text: str) -> str:
 
 
 def _unused(text: str) -> tuple[int, int] | None:
-    """Return where a query begins and ends that nothing names; None if there is none."""
+    """Return the range of an unused query; None if there is none."""
     source = Source(text)
     tokens = tokenize(source)
     for at, token in enumerate(tokens):
@@ -72,7 +72,7 @@ def _unused(text: str) -> tuple[int, int] | None:
 
 
 def _is_named(tokens: Sequence[Token], start: int, end: int) -> bool:
-    """Whether the name of a query stands anywhere but in the query."""
+    """Whether the name of a query appears anywhere outside the query."""
     name = tokens[start].text.lower()
     return any(
         token.is_identifier and token.text.lower() == name

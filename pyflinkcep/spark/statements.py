@@ -184,8 +184,8 @@ def _check_chain(
         return
     raise source.error(
         "a second MATCH_RECOGNIZE in a statement over a stream",
-        "only its input may be the output of the first, MATCH_ROWTIME() its time; else write that "
-        "to a table, and match the table in a query of its own",
+        "let it read the output of the first, with MATCH_ROWTIME() as its time, or write that to a "
+        "table and match the table in a query of its own",
         *use.span,
         NotSupportedError,
     )

@@ -255,7 +255,7 @@ def test_every_allocation_of_a_search() -> None:
     before, failures = _module.live(), 0
 
     for _, error in _failing(lambda: answer(None, case)):
-        assert "out of memory while looking for a match" in str(error)
+        assert "out of memory while searching for a match" in str(error)
         assert error.__cause__ is not None
         error.__cause__.__traceback__ = error.__traceback__ = None
         del error

@@ -79,7 +79,7 @@ def test_recorded_answers(spark: SparkSession, case: Case) -> None:
     ("text", "message"),
     [
         ("SELECT 1", "no MATCH_RECOGNIZE ( in the statement"),
-        ("SELECT * FROM nothing MATCH_RECOGNIZE (CLAUSE)", "Spark refuses what stands before"),
+        ("SELECT * FROM nothing MATCH_RECOGNIZE (CLAUSE)", "Spark refuses the input of"),
         ("SELECT nothing FROM logins MATCH_RECOGNIZE (CLAUSE)", "Spark refuses the statement"),
         (
             "SELECT * FROM logins MATCH_RECOGNIZE (ORDER BY time MEASURES stddev(A.ts) AS s "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns that conditions look at, of the rows of partitions laid one after another."""
+"""The columns that conditions read, over the rows of concatenated partitions."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["FieldArray", "RowColumns", "shifted"]
 
 FieldArray = tuple[np.ndarray[Any, Any] | list[str | None], np.ndarray[Any, Any] | None, bool]
 """
-Values as int64 or float64; which of them are not NULL, None for all; whether they are floats.
-Texts are a list.
+Values as int64 or float64; the mask of those that are not NULL, None for all; whether they are
+floats. Texts are a list.
 """
 
 
@@ -29,14 +29,14 @@ class RowColumns(Protocol):
 
 def shifted(field: FieldArray, shift: int, ends: np.ndarray[Any, Any]) -> FieldArray:
     """
-    Return for each row the value of one at a distance in the same partition, NULL outside.
+    Return for each row the value at a distance in the same partition; NULL outside.
 
     Parameters
     ----------
     field : FieldArray
         The values.
     shift : int
-        How many rows to go on, PREV's being negative.
+        How many rows to move; negative for PREV.
     ends : array of int64
         Where each partition ends, and the next one begins.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the matches of a partition, one after another, as AFTER MATCH says."""
+"""Finds the matches of a partition one by one, following AFTER MATCH."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Match:
     Attributes
     ----------
     start : int
-        Its first row; for an empty match the row where it was found.
+        Its first row; for an empty match, the row where it was found.
     labels : bytes
-        For each of its rows the number of the variable.
+        The variable number of each of its rows.
     hidden : bytes
-        For each of its rows 1 if it is left out of the output, else 0.
+        1 for each of its rows that is left out of the output, otherwise 0.
     number : int
         Its number in the partition, from 1.
     """
@@ -46,18 +46,18 @@ class Match:
 @attrs.define(eq=False)
 class Place:
     """
-    How far the search in a partition has come, rows counted from the first that is there.
+    The progress of the search in a partition; rows are counted from the first one present.
 
     Attributes
     ----------
     start : int
-        The row with which the next match may begin.
+        The first row at which the next match may begin.
     number : int
-        How many matches were found.
+        The number of matches found.
     settled : int
-        The row before which all are in a match that was found, or in none.
+        The row before which every row is in a found match, or in none.
     before : int
-        How many rows of the partition came before the first that is there.
+        How many rows of the partition came before the first one present.
     """
 
     start: int = 0
@@ -66,7 +66,7 @@ class Place:
     before: int = 0
 
     def forget(self, rows: int) -> None:
-        """Count rows from a later one on."""
+        """Count rows from a later row on."""
         self.start -= rows
         self.settled -= rows
         self.before += rows
@@ -74,14 +74,14 @@ class Place:
 
 class Matcher:
     """
-    Finds the matches of partitions laid one after another.
+    Finds the matches of concatenated partitions.
 
     Parameters
     ----------
     search : Search
-        Looks for one match.
+        Searches for one match.
     variables : sequence of str
-        The variables by their number.
+        The variables by number.
     skip : Skip
         Where to look for the next match.
     subsets : mapping of str to tuple of str
@@ -89,12 +89,12 @@ class Matcher:
 
     Notes
     -----
-    Ways are tried in the order of preference. So what is found before a way asks for a row that
-    has not come yet is the preferred match whatever comes, and at that row nothing is decided.
+    Alternatives are tried in order of preference. So a match found before an alternative needs a
+    future row is the preferred match in any case; once a future row is needed, nothing is decided.
 
-    Cost: if conditions look at positions only, a place in the program that failed at a row is
-    never tried there again: rows times program. Else it is not tried again in one search with
-    the same things known of the match.
+    Cost: if conditions depend on positions only, an instruction that failed at a row is never tried
+    there again: rows times program length. Otherwise it is not tried again in one search with the
+    same knowledge of the match.
     """
 
     def __init__(
@@ -114,26 +114,26 @@ class Matcher:
 
     def matches(self, part: range, place: Place) -> Iterator[Match]:
         """
-        Find the matches of a partition, up to where rows that have not come yet decide.
+        Find the matches of a partition, up to where future rows decide.
 
         Parameters
         ----------
         part : range
             Its rows.
         place : Place
-            Where to begin; it is moved on to where the search has come.
+            Where to begin; updated to where the search has come.
 
         Yields
         ------
         Match
-            Matches in the order of their first rows, empty ones among them.
+            Matches in the order of their first rows, including empty ones.
 
         Raises
         ------
         SkipError
             If a match has no row to skip to, or only its first.
         OutOfMemoryError
-            If there is no memory for the search.
+            If memory runs out in the search.
         """
         try:
             self._search.turn_to(part.start, part.stop, place.before == 0)
@@ -172,15 +172,15 @@ class Matcher:
         if row == match.start:
             raise SkipError(
                 "AFTER MATCH SKIP failed: cannot skip to first row of match",
-                "it would find the same match again: skip TO NEXT ROW",
+                "skip TO NEXT ROW: this would find the same match again",
                 stage=self._skip.variable,
             )
         return row
 
 
 def out_of_memory() -> OutOfMemoryError:
-    """Return the error for a search that finds no memory."""
+    """Return the error for a search that runs out of memory."""
     return OutOfMemoryError(
-        "out of memory while looking for a match",
+        "out of memory while searching for a match",
         "give the workers more memory, PARTITION BY more columns, or write WITHIN",
     )

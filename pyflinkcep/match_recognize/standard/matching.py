@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matches partitions laid one after another, with the compiled search if there is one."""
+"""Matches concatenated partitions, with the compiled search if available."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ __all__ = ["Matching", "Partitions"]
 @attrs.frozen(eq=False)
 class Partitions:
     """
-    The rows of partitions, one partition after another.
+    The rows of concatenated partitions.
 
     Attributes
     ----------
     ends : array of int64
         Where each partition ends.
     columns : RowColumns
-        What conditions look at.
+        The columns that conditions read.
     measured : callable
-        Gives a measure's argument, row by row.
+        Returns a measure's argument, row by row.
     times : array of int64, epoch milliseconds
-        The rows' times, None if there is no window.
+        The rows' times; None without a window.
     watermark : int, optional, epoch milliseconds
-        The time after which all rows are that have not come yet; none are to come if not given.
+        All future rows are after this time; by default there are none.
     """
 
     ends: np.ndarray[Any, Any]
@@ -64,7 +64,7 @@ class Partitions:
 
 class Matching:
     """
-    A clause at work on some partitions.
+    The matching of some partitions by a clause.
 
     Parameters
     ----------
@@ -100,12 +100,12 @@ class Matching:
         number : int
             The partition.
         place : Place
-            Where to begin; it is moved on to where the search has come.
+            Where to begin; updated to where the search has come.
 
         Yields
         ------
         OutputRows
-            Output of this and earlier partitions, in order, whenever there is much of it.
+            Output of this and earlier partitions, in order, in large portions.
         """
         part = range(self._ends[number], self._ends[number + 1])
         for match in self._matcher.matches(part, place):

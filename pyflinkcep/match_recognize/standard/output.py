@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From matches to output rows: which rows are shown, and what the measures take of the match."""
+"""From matches to output rows: which rows are shown, and the values of the measures."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from pyflinkcep.match_recognize.tree import Rows
 __all__ = ["NONE", "Output", "OutputRows", "is_picked"]
 
 NONE = -1
-"""In place of a row: there is none, the value is NULL."""
+"""Stands for a missing row: the value is NULL."""
 
 _MOST_ROWS = 8192
 _EXACT = Context(prec=80)  # Python would round decimals to 28 digits
 
 
 def is_picked(leaf: Leaf) -> bool:
-    """Whether a leaf is the value of a column at a row; else the value itself is computed."""
+    """Whether a leaf is the value of a column at a row, rather than computed."""
     return leaf.is_row and not leaf.has_label
 
 
@@ -35,12 +35,12 @@ class OutputRows:
     Attributes
     ----------
     rows : list of int
-        For each output row the row of the partition that it shows.
+        The row of the partition that each output row shows.
     matched : list of bool
-        For each output row whether it is of a match; if not, all measures are NULL.
+        Whether each output row is of a match; if not, all measures are NULL.
     values : list of list
-        For each leaf its values; for one that is picked (see :func:`is_picked`) the rows of the
-        partition to pick from, :data:`NONE` for NULL.
+        The values of each leaf; for a picked one (see :func:`is_picked`), the rows of the partition
+        to pick from, :data:`NONE` for NULL.
     """
 
     rows: list[int]
@@ -55,20 +55,20 @@ class OutputRows:
 
 class Output:
     """
-    Collects the output rows of partitions laid one after another.
+    Collects the output rows of concatenated partitions.
 
     Parameters
     ----------
     rows : Rows
-        What comes out of a match.
+        The output rows of a match.
     leaves : sequence of Leaf
-        What the measures take of a match.
+        What the measures take from a match.
     variables : sequence of str
-        The variables by their number.
+        The variables by number.
     members : mapping of str to tuple of str
         The variables of each union.
     columns : callable
-        Gives an argument's values for all rows, for what is not picked.
+        Returns an argument's values for all rows, for computed leaves.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Output:
         return len(self._out.rows) >= _MOST_ROWS
 
     def take(self) -> OutputRows:
-        """Return what was collected, and forget it."""
+        """Return what was collected, and clear it."""
         out, self._out = self._out, OutputRows.empty(self._leaves)
         return out
 
@@ -106,7 +106,7 @@ class Output:
         part : range
             The rows of its partition.
         place : Place
-            How far the search has come; what rows are settled is noted in it.
+            The progress of the search; updated with the settled rows.
         """
         settled = part.start + place.settled
         if self._has_unmatched and settled < match.start:
@@ -136,7 +136,7 @@ class Output:
 
 
 def _shown(match: Match, rows: Rows) -> list[int]:
-    """Return the rows of a match to show, from its first row on; -1 for an empty match."""
+    """Return the rows of a match to show, counted from its first row; -1 for an empty match."""
     if not match.labels:
         return [] if rows is Rows.OMIT_EMPTY else [-1]
     if rows is Rows.ONE:
@@ -145,7 +145,7 @@ def _shown(match: Match, rows: Rows) -> list[int]:
 
 
 class _Leaf:
-    """What a leaf gives for the rows of a match."""
+    """The values of a leaf for the rows of a match."""
 
     def __init__(
         self,
@@ -177,7 +177,7 @@ class _Leaf:
         return self._aggregated(match, rows, counts)
 
     def _rows(self, match: Match) -> Sequence[int]:
-        """Return the rows of the leaf's variable, from the match's first row on."""
+        """Return the rows of the leaf's variable, counted from the match's first row."""
         if self._members is None:
             return range(len(match.labels))
         return [at for at, label in enumerate(match.labels) if label in self._members]
@@ -207,7 +207,7 @@ class _Leaf:
         return at if is_picked(leaf) else self._value(match, at)
 
     def _value(self, match: Match, at: int) -> Any:
-        """Return the argument's value at a row, NULL if it asks for a label that is not there."""
+        """Return the argument's value at a row; NULL if it needs a label that is missing."""
         if match.start <= at < match.end:
             label = match.labels[at - match.start]
             return self._columns[label][at] if self._columns else self._names[label]
@@ -229,7 +229,7 @@ class _Leaf:
 
 
 class _Accumulator:
-    """The values seen so far, as an aggregate wants them."""
+    """The values seen so far, in the form that an aggregate needs."""
 
     def __init__(self, function: str) -> None:
         self._function = function
@@ -238,7 +238,7 @@ class _Accumulator:
         self._all: list[Any] = []
 
     def add(self, value: Any) -> None:
-        """Take in a value."""
+        """Add a value."""
         if self._function == "array_agg":
             self._all.append(value)
             return
@@ -258,7 +258,7 @@ class _Accumulator:
             self._value = value if old < value or value != value else old
 
     def result(self) -> Any:
-        """Return the aggregate of what was taken in."""
+        """Return the aggregate of the added values."""
         if self._function == "array_agg":
             return list(self._all) or None
         if self._function == "count":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The search for matches in Python, which specifies the compiled one."""
+"""The search for matches in Python, the specification of the compiled one."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from pyflinkcep.match_recognize.standard.values import UNKNOWN, RowConditions
 __all__ = ["MOST_BYTES", "MOST_REMEMBERED", "OPEN", "PlainSearch"]
 
 MOST_REMEMBERED = 500_000
-"""How many failed places are remembered in one search with what is known there."""
+"""The most failed places, with what is known there, remembered in one search."""
 
 MOST_BYTES = 1 << 28
-"""How many places of a partition are marked as failed at most."""
+"""The most places of a partition marked as failed."""
 
 OPEN = -1
-"""In place of where a match ends: rows that have not come yet decide."""
+"""Stands for the end of a match: future rows decide."""
 
 
 class PlainSearch:
     """
     The machine; see :class:`~pyflinkcep.kernel.Search`.
 
-    A place in a search is a number made of an instruction's, the open rounds that have taken a
-    row (a bit each) and the row. The stack has the places of other ways, and below each of them
-    the place of its SPLIT, made negative, which is remembered as failed when it comes up.
+    A place in a search encodes an instruction, the open rounds that have taken a row (a bit each)
+    and the row. The stack has the places of untried alternatives, and below each the place of its
+    SPLIT, made negative, which is remembered as failed when it is popped.
 
     Parameters
     ----------
@@ -38,13 +38,13 @@ class PlainSearch:
     conditions : RowConditions
         DEFINE.
     size, longest : int
-        The number of rows, and of those of the largest partition.
+        The number of all rows, and of those of the largest partition.
     times : sequence of int, optional
         The rows' times, if there is a window.
     within : int
         Its length.
     watermark : int, optional
-        The time after which all rows are that have not come yet; none are to come if not given.
+        All future rows are after this time; by default there are none.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class PlainSearch:
         self._part, self._first_row = range(0), 0
 
     def turn_to(self, begin: int, end: int, has_first: bool) -> None:
-        """Turn to the rows of a partition, the first of which is there or not."""
+        """Select the rows of a partition, whose first row may be missing."""
         self._part = range(begin, end)
         self._first_row = begin if has_first else OPEN
         self._conditions.turn_to(self._part)
@@ -92,20 +92,20 @@ class PlainSearch:
         return None
 
     def _limit(self, start: int) -> int:
-        """Return the first row that is too late for a match that begins with a row."""
+        """Return the first row that is too late for a match that begins at a row."""
         if self._times is None:
             return self._part.stop
         late = self._times[start] + self._within
         return bisect_left(self._times, late, start, self._part.stop)
 
     def _is_open(self, start: int) -> bool:
-        """Whether a match that begins with a row may have rows that have not come yet."""
+        """Whether a match that begins at a row may have future rows."""
         if self._watermark is None:
             return False
         return self._times is None or self._watermark < self._times[start] + self._within - 1
 
     def _run(self, start: int) -> int | None:
-        """Return where the preferred match ends that begins with a row."""
+        """Return where the preferred match from a row ends."""
         self._failed.clear()
         limit, is_open = self._limit(start), self._is_open(start)
         begin, end = self._part.start, self._part.stop

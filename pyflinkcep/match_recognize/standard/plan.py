@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A clause with SQL:2016's meaning, read and checked; what a worker needs to match by it."""
+"""A clause with SQL:2016's meaning, parsed and checked, and the plan that workers match by."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _MOST_VARIABLES = 256
 @attrs.frozen(eq=False)
 class StandardClause:
     """
-    A clause, read.
+    A parsed clause.
 
     Attributes
     ----------
     clause : Clause
         The clause.
     names : Names
-        What its names mean.
+        Its names.
     program : Program
         PATTERN.
     conditions : dict of str to Expression
-        DEFINE; what is about the row at hand alone is one leaf.
+        DEFINE; parts about the current row alone are one leaf.
     measures : dict of str to Expression
-        MEASURES by their names.
+        MEASURES by name.
     skip : Skip
         Where to look for the next match.
     """
@@ -59,7 +59,7 @@ class StandardClause:
         return list(dict.fromkeys(self.arguments_of(chain.from_iterable(leaves))))
 
     def measure_leaves(self) -> tuple[Leaf, ...]:
-        """Return what the measures take of a match, each once."""
+        """Return the distinct values that measures take from a match."""
         return tuple(dict.fromkeys(leaf for e in self.measures.values() for leaf in e.leaves))
 
     def measure_arguments(self) -> list[str]:
@@ -85,18 +85,18 @@ class StandardClause:
         leaves: Sequence[Leaf] | None = None,
     ) -> StandardPlan:
         """
-        Return what workers need.
+        Return the plan for workers.
 
         Parameters
         ----------
         kinds : mapping of str to Kind
-            What :meth:`condition_arguments` give.
+            The types of :meth:`condition_arguments`.
         ansi : bool
             Whether overflow and division by zero are errors.
         within : int, milliseconds
             The window, 0 for none.
         leaves : sequence of Leaf, optional
-            What to take of a match; what the measures say if not given.
+            What to take from a match; by default what the measures need.
         """
         return StandardPlan(
             self.program,
@@ -121,7 +121,7 @@ class Compiled:
     conditions : dict of str to Condition
         DEFINE, by variable.
     tables : SearchTables or None
-        The same for the compiled search; None if it does not know them.
+        The same for the compiled search; None if it does not support them.
     """
 
     conditions: dict[str, Condition]
@@ -131,7 +131,7 @@ class Compiled:
 @attrs.frozen(eq=False)
 class StandardPlan:
     """
-    What matching a partition needs; travels to the workers.
+    The settings for matching a partition; travels to the workers.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class StandardPlan:
     conditions : dict of str to Expression
         DEFINE.
     kinds : dict of str to Kind
-        What the conditions' arguments give.
+        The types of the conditions' arguments.
     ansi : bool
         Whether overflow and division by zero are errors.
     subsets : dict of str to tuple of str
@@ -148,7 +148,7 @@ class StandardPlan:
     skip : Skip
         Where to look for the next match.
     rows : Rows
-        What comes out of a match.
+        The output rows of a match.
     leaves : tuple of Leaf
         What the measures take of a match.
     within : int, milliseconds
@@ -172,7 +172,7 @@ class StandardPlan:
         Raises
         ------
         InputError
-            If a condition gives no boolean, or types do not go together.
+            If a condition is not boolean, or types are incompatible.
         """
         conditions = {variable: self.condition(variable) for variable in self.conditions}
         tables = search_tables(
@@ -192,7 +192,7 @@ class StandardPlan:
         )  # fmt: skip
 
     def with_casts(self) -> StandardPlan:
-        """Return the plan whose kinds have the conditions' arguments as these take them too."""
+        """Return the plan with the types of the arguments in the form that conditions read."""
         kinds = dict(self.kinds)
         for program in map(self._program, self.conditions):
             for leaf, kind in zip(program.leaves, program.kinds, strict=True):
@@ -208,7 +208,7 @@ class StandardPlan:
         return condition_program(expression, kinds, self.ansi)
 
     def _is_row(self, expression: Expression) -> bool:
-        """Whether Spark has answered all of a condition, for each row."""
+        """Whether Spark answers all of a condition, for each row."""
         if expression.sql.strip() != f"{LEAF}0":
             return False
         (leaf,) = expression.leaves
@@ -229,18 +229,18 @@ class StandardPlan:
 
     @property
     def looks_back(self) -> int:
-        """How many rows before the first of a match are looked at."""
+        """How many rows before the first of a match may be read."""
         return max((-leaf.shift for leaf in self._all_leaves()), default=0)
 
     @property
     def looks_ahead(self) -> bool:
-        """Whether rows after the last of a match may be looked at."""
+        """Whether rows after the last of a match may be read."""
         anchors = any(op is Op.END for op, _, _ in self.program.code)
         return anchors or any(leaf.shift > 0 for leaf in self._all_leaves())
 
     @property
     def counts_rows(self) -> bool:
-        """Whether it matters how many rows or matches a partition has had."""
+        """Whether the numbers of earlier rows or matches of a partition matter."""
         anchors = any(op is Op.START for op, _, _ in self.program.code)
         return anchors or any(leaf.function == "match_number" for leaf in self._all_leaves())
 
@@ -252,12 +252,12 @@ class StandardPlan:
 
 def read_clause(clause: Clause, names: Names) -> StandardClause:
     """
-    Read the expressions of a clause and check that it makes sense.
+    Read and check the expressions of a clause.
 
     Raises
     ------
     CepError
-        If it does not; names line and column.
+        If the clause is meaningless; the message names line and column.
     """
     if len(names.variables) > _MOST_VARIABLES:
         raise names.source.error(

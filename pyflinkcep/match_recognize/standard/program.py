@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-PATTERN as a program for a machine that tries ways in the order of preference.
+PATTERN as a program for a machine that tries alternatives in order of preference.
 
-The machine has a place in the program and a row; it goes on at the next instruction unless one
-says otherwise, and back to the last SPLIT with a way left if an instruction fails.
+The machine has a position in the program and a row. It continues with the next instruction unless
+told otherwise; if an instruction fails, it goes back to the last SPLIT with an untried alternative.
 
 ========================  =====================================================================
 TAKE variable, hidden     map the row to the variable if its condition holds, and go to the next
@@ -16,9 +16,9 @@ CHECK loop, target        if no row was taken since MARK, go on at `target`, or 
 ACCEPT                    a match
 ========================  =====================================================================
 
-A quantifier is written out: ``A{2,4}`` is *A A (A (A)?)?*. MARK and CHECK stand only around what
-may match no row, for such a round is the last one: within the least number of rounds it counts
-for all of them, after it the round fails.
+A quantifier is expanded: ``A{2,4}`` is *A A (A (A)?)?*. MARK and CHECK are only around parts that
+may match no row, since such a round is the last one: within the least number of rounds it counts
+for all of them, beyond it the round fails.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MOST_INSTRUCTIONS = 100_000
 
 
 class Op(IntEnum):
-    """What an instruction does."""
+    """The operation of an instruction."""
 
     TAKE = 0
     SPLIT = 1
@@ -62,7 +62,7 @@ class Op(IntEnum):
 
 
 Instruction = tuple[Op, int, int]
-"""An opcode and its two operands, 0 where it has none."""
+"""An opcode and its two operands; 0 for unused ones."""
 
 
 @attrs.frozen(eq=False)
@@ -75,9 +75,9 @@ class Program:
     code : tuple of Instruction
         The instructions; variables are numbers.
     variables : tuple of str
-        The variables by their number.
+        The variables by number.
     loops : int
-        How many loops with MARK and CHECK are inside of each other at most.
+        The greatest nesting of loops with MARK and CHECK.
     """
 
     code: tuple[Instruction, ...]
@@ -100,7 +100,7 @@ def compile_pattern(
     source : Source
         The statement, for errors.
     span : (int, int)
-        Where PATTERN stands in it.
+        The range of PATTERN in it.
 
     Raises
     ------
@@ -110,7 +110,7 @@ def compile_pattern(
     size = _size(pattern)
     if size > _MOST_INSTRUCTIONS:
         raise source.error(
-            f"PATTERN has {size} steps when quantifiers and PERMUTE are written out, "
+            f"PATTERN has {size} steps when quantifiers and PERMUTE are expanded, "
             f"more than {_MOST_INSTRUCTIONS}",
             "use smaller numbers, or * with a condition on COUNT",
             *span,
@@ -123,7 +123,7 @@ def compile_pattern(
 
 
 def _size(part: Part) -> int:
-    """Return about how many instructions a part becomes."""
+    """Return the approximate number of instructions of a part."""
     if isinstance(part, Variable | Anchor):
         return 1
     if isinstance(part, Exclusion):
@@ -157,7 +157,7 @@ class _Compiler:
         self._hidden = 0
 
     def add(self, op: Op, first: int = 0, second: int = 0) -> int:
-        """Add an instruction; return its place."""
+        """Add an instruction; return its index."""
         self.code.append((op, first, second))
         return len(self.code) - 1
 
@@ -215,7 +215,7 @@ class _Compiler:
             self.code[check] = (Op.CHECK, self.code[check][1], end)
 
     def _round(self, inner: Part) -> list[int]:
-        """Add a round of a loop; return where it is checked that it has taken a row."""
+        """Add a round of a loop; return the index of the CHECK that it has taken a row."""
         if not _may_be_empty(inner):
             self.part(inner)
             return []

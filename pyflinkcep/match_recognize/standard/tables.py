@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What DEFINE says, as the compiled search takes it: fields of rows, slots of the match, programs.
+DEFINE in the form of the compiled search: fields of rows, slots of the match, programs.
 
-They are those of :mod:`pyflinkcep.expressions.program`, with two differences: slots are known with
-the row at hand taken, and a slot may see the rows of several variables (a union, or all), in the
-rows of each another field (an argument with CLASSIFIER).
+They are those of :mod:`pyflinkcep.expressions.program`, with two differences: slots include the
+current row, and a slot may see the rows of several variables (a union, or all), with a different
+field for each (an argument with CLASSIFIER).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _JUMPS = (Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, Op.JUMP_IF_NOT_NULL, Op.JUMP_UNLESS
 _FUNCTIONS = {"sum": Function.SUM, "min": Function.MIN, "max": Function.MAX}
 
 Slot = tuple[Function, tuple[int, ...], int, int, bool]
-"""Function; by variable the field, ALL or _NOTHING; source; offset; whether it is a float."""
+"""Function; the field by variable, ALL or _NOTHING; source; offset; whether it is a float."""
 
 _Field = tuple[str, int, bool]
-"""Argument, how far from the row at hand, and whether it is a text that every row has."""
+"""Argument, distance from the current row, and whether it is a text constant."""
 
 
 @attrs.frozen(eq=False)
@@ -43,15 +43,16 @@ class SearchTables:
     ----------
     slots : tuple
         What is known of a match: for each slot its function, for each variable the field that it
-        takes of its rows (-1 for the rows themselves, -2 if it does not see them), and its source,
-        offset and whether it is a float, as a :class:`~pyflinkcep.expressions.program.Slot` has.
+        takes from its rows (-1 for the rows themselves, -2 if it does not see them), and its
+        source, offset and whether it is a float, as in
+        :class:`~pyflinkcep.expressions.program.Slot`.
     programs : tuple of Code or None
-        By variable; None if every row will do.
+        By variable; None if every row is accepted.
     fields : tuple of (str, int, bool)
-        Argument and distance from the row at hand; or a text, 0 and True.
+        Argument and distance from the current row; or a text, 0 and True.
     answers : tuple of str or None
-        By variable: the argument that is its answer, empty if its answer depends on the row's
-        place alone, None if on more.
+        By variable: the argument that is its answer, empty if the answer depends on the row's
+        position alone, None if on more.
     has_number : bool
         Whether the first slot is the number of the match.
     """
@@ -82,12 +83,12 @@ def search_tables(
     is_float: Callable[[str], bool],
 ) -> SearchTables | None:
     """
-    Put conditions into tables; None if they need what the compiled search does not know.
+    Put conditions into tables; None if the compiled search does not support them.
 
     Parameters
     ----------
     variables : sequence of str
-        The variables by their number.
+        The variables by number.
     conditions : mapping of str to Condition
         The conditions; a variable without one accepts every row.
     members : mapping of str to tuple of str
@@ -97,9 +98,9 @@ def search_tables(
     """
     leaves = [leaf for condition in conditions.values() for leaf in condition.leaves]
     if any(leaf.has_label and leaf.shift for leaf in leaves):
-        return None  # a variable that the way has mapped a row to, and no slot
+        return None  # depends on which variables have rows, which no slot has
     if any(leaf.function == "last" and leaf.offset > _MOST_SLOTS for leaf in leaves):
-        return None  # a slot for each offset, all copied with every row
+        return None  # one slot per offset, all copied with every row
     has_number = any(leaf.function == "match_number" for leaf in leaves)
     builder = _Builder(variables, members, is_float, has_number)
     programs: list[Code | None] = []
@@ -139,16 +140,16 @@ class _Builder:
 
     @property
     def fields(self) -> list[_Field]:
-        """The fields by their number."""
+        """The fields by number."""
         return list(self._fields)
 
     @property
     def slots(self) -> list[Slot]:
-        """The slots by their number."""
+        """The slots by number."""
         return list(self._slots)
 
     def code(self, condition: Condition, variable: str) -> Code:
-        """Return a condition's program with its leaves put in."""
+        """Return a condition's program with its leaves inserted."""
         values = [self._value(leaf, variable) for leaf in condition.leaves]
         for place, is_cast in enumerate(condition.casts):
             if is_cast:
@@ -169,7 +170,7 @@ class _Builder:
     # --- leaves
 
     def _value(self, leaf: Leaf, variable: str) -> Code:
-        """Return what pushes the value of a leaf."""
+        """Return the instructions that push the value of a leaf."""
         if leaf.function == "match_number":
             return ((Op.SLOT, 0),)
         if at_hand(leaf, variable, self._members):
@@ -201,7 +202,7 @@ class _Builder:
         return slot
 
     def _seen(self, leaf: Leaf) -> tuple[int, ...]:
-        """Return for each variable the field that a leaf takes of its rows."""
+        """Return for each variable the field that a leaf takes from its rows."""
         names = self._variables
         if leaf.variable is not None:
             names = self._members.get(leaf.variable, (leaf.variable,))

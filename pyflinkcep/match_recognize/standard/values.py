@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What DEFINE says about the rows of partitions, in Python: leaves, slots, conditions."""
+"""The conditions of DEFINE on the rows of partitions, in Python: leaves, slots, functions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Known = tuple[Any, ...]
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 UNKNOWN = 2
-"""In place of an answer: the condition was not asked."""
+"""Stands for an answer: the condition was not evaluated."""
 
 _OVERFLOWED = object()
-"""In place of a sum: an error in every condition that is asked then."""
+"""Stands for a sum: an error in every condition that reads it."""
 
 
 @attrs.frozen(eq=False)
@@ -38,15 +38,15 @@ class Condition:
     text : str
         The condition as it was written.
     leaves : tuple of Leaf
-        What it takes of the match, in the order in which `function` wants it.
+        What it takes from the match, in the order of the arguments of `function`.
     casts : tuple of bool
-        Which of the leaves' values are made doubles.
+        Which of the leaves' values are converted to doubles.
     code : Code
-        It as a program whose fields are the leaves.
+        The condition as a program whose fields are the leaves.
     function : callable
         Whether it holds, given the leaves' values.
     is_leaf : bool
-        Whether it is a column of the row at hand, which holds the answer.
+        Whether it is a column of the current row, which holds the answer.
     """
 
     variable: str
@@ -67,7 +67,7 @@ class Condition:
 
 
 def at_hand(leaf: Leaf, variable: str, members: Mapping[str, tuple[str, ...]]) -> bool:
-    """Whether a leaf is a value of the row at hand, or of one at a fixed distance from it."""
+    """Whether a leaf is a value of the current row, or of a row at a fixed distance from it."""
     if leaf.function != "last" or leaf.offset:
         return False
     return leaf.variable is None or variable in members.get(leaf.variable, (leaf.variable,))
@@ -75,12 +75,12 @@ def at_hand(leaf: Leaf, variable: str, members: Mapping[str, tuple[str, ...]]) -
 
 class RowConditions:
     """
-    The conditions, ready to be asked of the rows of partitions laid one after another.
+    The conditions, ready to be evaluated on the rows of concatenated partitions.
 
     Parameters
     ----------
     variables : sequence of str
-        The variables by their number.
+        The variables by number.
     conditions : mapping of str to Condition
         The conditions; a variable without one accepts every row.
     members : mapping of str to tuple of str
@@ -88,8 +88,8 @@ class RowConditions:
     size : int
         The number of rows.
     columns : RowColumns
-        What the conditions look at. For an argument with :data:`LABEL` there is one for each
-        variable, the name put in as a string.
+        The columns that the conditions read. For an argument with :data:`LABEL` there is one for
+        each variable, with its name inserted as a string.
     ansi : bool
         Whether overflow is an error.
 
@@ -98,12 +98,12 @@ class RowConditions:
     initial : tuple
         What is known of a match without rows.
     updates : list of callable or None
-        By variable: makes of what is known of a match and a row what is known once the row is
-        taken; None if that changes nothing.
+        By variable: returns what is known of a match once a row is taken; None if that changes
+        nothing.
     remembers : bool
-        Whether what is known of a match is all of it that conditions look at.
+        Whether conditions read nothing of a match but what is known.
     is_numbered : bool
-        Whether a condition asks for the number of the match.
+        Whether a condition reads the number of the match.
     """
 
     def __init__(
@@ -137,9 +137,10 @@ class RowConditions:
 
     def answers(self, variable: int) -> bytearray | None:
         """
-        Return whether the condition of a variable holds for each row; :data:`UNKNOWN` if not asked.
+        Return whether the condition of a variable holds for each row; :data:`UNKNOWN` if not
+        evaluated.
 
-        None if it looks at more than the row's place in its partition.
+        None if it depends on more than the row's position in its partition.
         """
         condition = self._asked[variable]
         if condition is None:
@@ -152,15 +153,15 @@ class RowConditions:
         return bytearray(map(bool, self._columns.plain(leaf.argument or "")))
 
     def turn_to(self, part: range) -> None:
-        """Turn to another partition."""
+        """Select another partition."""
         self._part = part
 
     def begin(self, start: int, number: int, labels: bytearray) -> None:
-        """Turn to another match; `labels` has the variables of its rows as they are taken."""
+        """Begin another match; `labels` will have the variables of its rows as they are taken."""
         self._start, self._number, self._labels = start, number, labels
 
     def holds(self, variable: int, row: int, known: Known) -> bool:
-        """Whether a condition holds for a row, given what is known with the row taken."""
+        """Whether a condition holds for a row, given what is known including that row."""
         condition, getters = self._asked[variable], self._getters[variable]
         if condition is None or getters is None:
             return True
@@ -174,7 +175,7 @@ class RowConditions:
     # --- leaves
 
     def _getter(self, leaf: Leaf, variable: int) -> Callable[[int, Known], Any]:
-        """Return what gives a leaf's value for the row at hand and what is known."""
+        """Return the function of a leaf's value, given the current row and what is known."""
         if leaf.function == "match_number":
             self._positional[variable] = False
             self.is_numbered = True
@@ -204,7 +205,7 @@ class RowConditions:
         return navigated
 
     def _value(self, leaf: Leaf) -> Callable[[int, int], Any]:
-        """Return what gives a leaf's argument at a row, when the match has come to another."""
+        """Return the function of a leaf's argument at a row, when the match is at another."""
         argument = leaf.argument
         assert argument is not None
         if not leaf.has_label:
@@ -237,7 +238,7 @@ class RowConditions:
         return self._slots.setdefault(what, len(self._slots))
 
     def _update(self, variable: str) -> Callable[[Known, int], Known] | None:
-        """Return what makes new slots when a variable takes a row, None if none changes."""
+        """Return the function that updates slots when a variable takes a row; None if none."""
         changed = [
             (number, self._step(slot, variable))
             for slot, number in self._slots.items()

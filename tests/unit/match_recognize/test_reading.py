@@ -153,7 +153,7 @@ def test_other_intervals_are_refused(interval: str) -> None:
         ("MEASURES A.x PATTERN (A)", "a measure needs AS name (at line 2, column 11", "AS price"),
         ("PARTITION BY upper(k) PATTERN (A)", "PARTITION BY takes columns", "subquery"),
         ("ORDER BY ts, p + 1 PATTERN (A)", "ORDER BY takes columns", "subquery"),
-        ("PATTERN (A{})", "expected a number in { }, got '}'", "a pattern is of"),
+        ("PATTERN (A{})", "expected a number in { }, got '}'", "write variables"),
         ("PATTERN (A{3,2})", "The to should be a number greater than or equal to from: 3.", "2,3"),
         ("PATTERN (A++)", "expected a variable in PATTERN, got '+'", "quantifiers"),
         ("PATTERN ({- A)", "expected '-}' in PATTERN, got the end of PATTERN", "line 2, column 11"),

@@ -42,13 +42,13 @@ def test_capitals_make_no_difference_to_variables() -> None:
     [
         ("PATTERN (a A)", "the variables a and A differ in capitals only"),
         ("PATTERN (A B) SUBSET u = (A), U = (B)", "the variables u and U differ in capitals only"),
-        ("PATTERN (A) SUBSET U = (A, C)", "SUBSET U: C is no variable"),
+        ("PATTERN (A) SUBSET U = (A, C)", "SUBSET U: C is not a variable"),
         ("AFTER MATCH SKIP TO C PATTERN (A)", "AFTER MATCH SKIP TO C: no such variable"),
-        ("PATTERN (A) DEFINE A AS C.v > 1", "'C.v': C is no variable of PATTERN"),
+        ("PATTERN (A) DEFINE A AS C.v > 1", "'C.v': C is not a variable of PATTERN"),
         ("MEASURES v AS ID ALL ROWS PER MATCH PATTERN (A)", "measure ID is a column of the input"),
         (f"PATTERN ({' '.join(f'V{n}' for n in range(257))})", "257 variables, more than 256"),
         ("PATTERN (A) DEFINE A AS LAST(A.v, 10001) > 1", "an offset of more than 10000 in DEFINE"),
-        ("PATTERN (A{70000})", "steps when quantifiers and PERMUTE are written out"),
+        ("PATTERN (A{70000})", "steps when quantifiers and PERMUTE are expanded"),
     ],
 )
 def test_what_means_nothing_is_refused_with_its_place(clause: str, message: str) -> None:
@@ -99,7 +99,7 @@ def test_functions_of_two_rows_are_refused(condition: str) -> None:
     """What Spark would have to compute of two rows, or of an aggregate, is refused by name."""
     clause = f"ORDER BY id MEASURES A.id AS a PATTERN (A B) DEFINE B AS {condition}"
 
-    with pytest.raises(CepError, match=r"beside values of the match|around an aggregate"):
+    with pytest.raises(CepError, match=r"next to values of the match|around an aggregate"):
         answer(None, _case(clause))
 
 
