@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The automaton: compiled from a pattern, run over the events of a key."""
+"""The automaton, compiled from a pattern and run over the events of a key."""
 
 from pyflinkcep.nfa.compiler.nfa_compiler import NFACompiler
 from pyflinkcep.nfa.emission import EventMatch

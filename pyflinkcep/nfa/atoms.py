@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users' conditions, each with a bit of its own if it looks at one event only."""
+"""Users' conditions; those that read a single event have a bit each."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from pyflinkcep.expressions.tree import MatchExpression
 __all__ = ["WORD", "Atom", "Atoms", "atom_of", "in_word", "known_bits", "words"]
 
 WORD = 63
-"""How many bits are in a word, where integers have a bound."""
+"""The number of bits in a word of bounded integers."""
 
 
 @attrs.frozen(eq=False)
 class Atom:
     """
-    A condition as a user wrote it, without the and, or and not around it.
+    A condition as the user wrote it, without the surrounding and, or and not.
 
     Attributes
     ----------
     condition : IterativeCondition
         The condition.
     stage : str
-        The stage it was written for; named in errors.
+        The stage it was written for, for errors.
     bit : int
-        A power of two of its own when the condition looks at one event only, so that results
-        are kept for the event; 0 when it looks at the partial match.
+        A unique power of two if the condition reads one event only, so that results can be kept per
+        event; 0 if it reads the partial match.
     function : callable
-        What to call with the event, and with the context too if there is no bit.
+        Called with the event, and also with the context if there is no bit.
     expression : str or None
-        What the program of a match expression is known by; None for every other condition.
+        The key of a match expression's program; None for all other conditions.
     """
 
     condition: IterativeCondition
@@ -58,7 +58,7 @@ class Atom:
 
     @function.default
     def _the_users_own(self) -> Callable[..., Any]:
-        # The call through the condition costs as much again.
+        # Calling through the condition would double the cost.
         condition = self.condition
         if isinstance(condition, FUNCTION_CONDITIONS):
             return condition.function
@@ -67,9 +67,9 @@ class Atom:
 
 class Atoms:
     """
-    The users' conditions of one pattern, each with its bit.
+    The user's conditions of one pattern, each with its bit.
 
-    Two stages that were given the same object share one atom, and so one evaluation per event.
+    Two stages with the same condition object share one atom, and so one evaluation per event.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class Atoms:
                 self._by_identity[key] = Atom(condition, stage, bit)
 
     def inside(self, condition: IterativeCondition) -> Iterator[Atom]:
-        """Yield the atoms of the conditions inside one registered before."""
+        """Yield the atoms inside a registered condition."""
         if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
             for part in condition.nestedConditions:
                 yield from self.inside(part)
@@ -98,7 +98,7 @@ class Atoms:
             yield self.of(condition)
 
     def of(self, condition: IterativeCondition) -> Atom:
-        """Return the atom of a condition registered before."""
+        """Return the atom of a registered condition."""
         return self._by_identity[_identity(condition)]
 
 
@@ -113,13 +113,13 @@ def atom_of(atoms: Iterable[Atom], condition: IterativeCondition) -> Atom:
 
 
 def known_bits(atoms: Iterable[Atom]) -> int:
-    """Return the bits of the conditions that an engine answers before matching: SQL, Columns."""
+    """Return the bits of the conditions that an engine answers before matching: SQL and Columns."""
     return sum(atom.bit for atom in atoms if isinstance(atom.condition, ExpressionCondition))
 
 
 def in_word(bit: int) -> tuple[int, int]:
     """
-    Return the number of the word that a bit is in, and the bit in that word.
+    Return the index of a bit's word, and the bit within it.
 
     Examples
     --------

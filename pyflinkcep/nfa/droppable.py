@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which events change nothing, whatever a key has seen: decided from the compiled pattern."""
+"""Decides from the compiled pattern which events change nothing, whatever a key has seen."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ _MOST_PARTS = 64
 
 Answers = dict[Atom, bool]
 NormalForms = Mapping[StateTable, tuple[StateTable, ...]]
-"""What each state has become after any number of events that are dropped."""
+"""What each state has become after any number of dropped events."""
 
 
 @attrs.frozen
 class Relevance:
     """
-    What may be dropped before matching, and else why nothing may.
+    What may be dropped before matching, or why nothing may.
 
     Attributes
     ----------
     droppable : frozenset of int
-        Events that may be dropped, by the bits of the conditions known beforehand.
+        Events that may be dropped, as bits of the conditions known beforehand.
     reason : str
-        Why there are none; empty if there are some.
+        Why there are none; empty if there are any.
 
     Notes
     -----
-    An event that no stage takes still changes a key: it moves a loop or an optional stage into
-    its ignore twin and, beside it, into the stage that follows. So states are compared by their
-    *normal form*, the states that the event leads to when it comes again and again. Events are
-    droppable when every state, and what it becomes, do the same with every event that may
-    come: the same matches and the same takes in the same order, and afterwards states of the
-    same normal form. Then a key with such events and one without them stay alike for ever.
-    What can be seen besides is time: an event ends windows that are over. That matters where
-    the time of a result, or a skip strategy's choice, depends on when a window was seen to end.
+    An event that no stage takes still changes a key: it moves a loop or an optional stage into its
+    ignore twin and also into the stage that follows. So states are compared by their *normal form*,
+    the states that repeated occurrences of the event lead to. Events are droppable if every state,
+    and what it becomes, do the same with every possible event: the same matches and takes in the
+    same order, and afterwards states of the same normal form. Then a key with such events and one
+    without them stay equivalent forever. Time is observable too: an event ends windows that are
+    over. That matters if the time of a result, or a skip strategy's choice, depends on when a
+    window is found to have ended.
 
     Examples
     --------
@@ -73,9 +73,9 @@ class Relevance:
         nfa : NFA
             The compiled pattern.
         known : int
-            The bits of the conditions that are evaluated before events could be dropped.
+            The bits of the conditions evaluated before events are dropped.
         shows_time : bool
-            Whether the time at which a match is given can be seen.
+            Whether users can see the time at which a match is emitted.
         """
         reason = _no_condition(known) or _time_matters(nfa, shows_time)
         if reason:
@@ -99,10 +99,10 @@ def _no_condition(known: int) -> str:
 
 
 def _time_matters(nfa: NFA, shows_time: bool) -> str:
-    """Return why it matters when time is seen to have passed; empty if it does not."""
+    """Return why it matters when the passing of time is noticed; empty if it does not."""
     if nfa.window_times:
         stage = nfa.tables[next(iter(nfa.window_times))].state.stage
-        return f"stage {stage!r} has a window since the event before, which any event may end"
+        return f"stage {stage!r} has a window since the previous event, which any event may end"
     pending = _pending_stage(nfa)
     if pending and shows_time:
         return (
@@ -137,7 +137,7 @@ class _Analysis:
         self._states = self._reachable()
 
     def droppable(self) -> frozenset[int]:
-        """Return the largest set of events that go together; raise :class:`_Needed` for none."""
+        """Return the largest droppable set of events; raise :class:`_Needed` if there is none."""
         best: frozenset[int] = frozenset()
         tried: list[NormalForms] = []
         reason: _Needed | None = None
@@ -158,7 +158,7 @@ class _Analysis:
         return best
 
     def _vectors(self) -> Iterator[int]:
-        """Return the events to decide about, first those that fulfil no condition."""
+        """Return the events to decide, beginning with those that satisfy no condition."""
         yield 0
         if len(self._atoms) <= _MOST_ENUMERATED:
             for chosen in range(1, 1 << len(self._atoms)):
@@ -194,7 +194,7 @@ class _Analysis:
         return reached
 
     def _passed(self, table: StateTable, vector: int) -> Iterator[tuple[StateTable, ...]]:
-        """Return the states after an event, one result for each of the answers not known yet."""
+        """Return the states after an event, one result for each combination of unknown answers."""
         answers = {atom: vector & atom.bit != 0 for atom in self._atoms}
         for (step,), asked in self._steps([table], answers):
             if not step.moves or any(move.takes or move.completes for move in step.moves):
@@ -221,10 +221,10 @@ class _Analysis:
             if len(following) > _MOST_PARTS:
                 break
             form = following
-        raise _Needed(f"events passed by keep changing partial matches at {_at(table)}")
+        raise _Needed(f"ignored events keep changing partial matches at {_at(table)}")
 
     def _fits(self, vector: int, forms: NormalForms) -> bool:
-        """Whether an event leaves every state's normal form as it is."""
+        """Whether an event leaves every state's normal form unchanged."""
         try:
             return all(
                 _each(forms, following) == forms[table]
@@ -249,7 +249,7 @@ class _Analysis:
                     raise _Needed(_why_different(table))
 
     def _expiry(self, tables: Sequence[StateTable]) -> list[bool]:
-        """Return the results of a window that ends: for each a match (True) or a timeout."""
+        """Return the results of a window's end: a match (True) or a timeout for each."""
         if self._nfa.window_time <= 0:
             return []
         return [t.is_pending for t in tables if t.is_pending or self._nfa.handle_timeout]
@@ -257,12 +257,12 @@ class _Analysis:
     # --- reasons
 
     def _why(self, table: StateTable, step: Step, answers: Answers) -> str:
-        """Return what an event does that changes a partial match."""
+        """Return how an event changes a partial match."""
         if any(holds for atom, holds in answers.items() if not atom.bit & self._known):
             return self._unsure(table)
         stage = next((move.stage for move in step.moves if move.takes), "")
         if stage:
-            return f"stage {stage!r} may take an event that fulfils no condition"
+            return f"stage {stage!r} may take an event that satisfies no condition"
         if _is_not_next(table):
             return f"the event right before {_at(table)} decides, whatever it is (notNext)"
         return f"{_at(table)} must follow directly: any event in between ends the partial match"
@@ -274,15 +274,15 @@ class _Analysis:
                     how = "in Python" if atom.expression is None else "evaluated while matching"
                     return (
                         f"the condition {atom.condition!r} of stage {atom.stage!r} "
-                        f"is {how}, any event may fulfil it"
+                        f"is {how}, any event may satisfy it"
                     )
         return f"{_at(table)} depends on conditions that only Python can evaluate"
 
     def _why_at_expiry(self, table: StateTable, form: Sequence[StateTable]) -> str:
         if any(part.is_pending for part in form):
-            return f"an event passed by at {_at(table)} begins the wait for an absent event"
+            return f"an event ignored at {_at(table)} begins the wait for an absent event"
         return (
-            "timeouts are wanted, and an event passed by splits the partial matches at "
+            "timeouts are requested, and an ignored event splits the partial matches at "
             f"{_at(table)}, each of which times out"
         )
 
@@ -294,7 +294,7 @@ def _each(
 
 
 def _outcome(steps: Sequence[Step], forms: NormalForms) -> tuple[list[object], list[object]]:
-    """Return the matches and the partial matches after an event, as results can tell them apart."""
+    """Return the matches and partial matches after an event, as far as results distinguish them."""
     completed: list[object] = []
     continued: list[object] = []
     for move in (move for step in steps for move in step.moves):
@@ -315,7 +315,7 @@ def _is_not_next(table: StateTable) -> bool:
 def _why_different(table: StateTable) -> str:
     if _is_not_next(table):
         return f"the event right after the one before {_at(table)} decides (notNext)"
-    return f"an event passed by changes what {_at(table)} does with those that follow"
+    return f"an ignored event changes what {_at(table)} does with later events"
 
 
 def _at(table: StateTable) -> str:

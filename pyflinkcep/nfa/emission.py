@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-From completed matches to emitted ones: their order, and what a skip strategy makes of them.
+From completed matches to emitted ones: their order, and after-match skipping.
 
-The specification of ``kernel/src``'s emission.c and results.c:
-a change of the one is a change of both.
+Specifies ``kernel/src/emission.c`` and ``results.c``; they must be changed together.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from pyflinkcep.sharedbuffer import EventId, SharedBufferAccessor
 __all__ = ["EventMatch", "FoundMatch", "emit", "emit_at_once"]
 
 EventMatch = dict[str, list[Any]]
-"""A match as the buffer holds it: stage name to events, or to handles of events."""
+"""A match in the buffer: stage name to events, or to handles of events."""
 
 
 @attrs.define(eq=False)
 class FoundMatch:
     """
-    A match that nothing holds back.
+    A match that need not wait.
 
     Attributes
     ----------
@@ -60,19 +59,19 @@ def emit(
     completed: list[ComputationState],
 ) -> list[EventMatch]:
     """
-    Emit the matches that the skip strategy lets go, earliest start first.
+    Emit the matches that the skip strategy releases, earliest start first.
 
-    A match waits while a partial match with an earlier start lives, and each emitted match
-    prunes what it makes superfluous.
+    A match waits while a partial match with an earlier start is live, and each emitted match prunes
+    what it makes superfluous.
 
     Parameters
     ----------
     strategy : AfterMatchSkipStrategy
-        What a match makes superfluous.
+        Decides what a match makes superfluous.
     accessor : SharedBufferAccessor
         The key's buffer.
     state : NFAState
-        The key's state; changed in place, but for its deadline.
+        The key's state; changed in place, except for its deadline.
     completed : list of ComputationState
         The new matches, in the order of the partial matches they come from.
 
@@ -125,10 +124,10 @@ def _prune(
 
 def _in_heap_order(matches: list[FoundMatch]) -> list[FoundMatch]:
     """
-    Order matches that began in this order as Java's priority queue gives them back.
+    Order matches, sorted by start, as Java's priority queue returns them.
 
-    As they are sorted, the queue's array is the list itself. Its ties are settled by moving
-    the last element to the root: with one start for all, that turns all but the first round.
+    Since they are sorted, the queue's array is the list itself. Each removal moves the last element
+    to the root, so with one start for all, all but the first come out reversed.
     """
     starts: list[Any] = [match.start_event_id for match in matches]
     if len(matches) < 2 or all(map(operator.lt, starts, starts[1:])):

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Ask users' conditions about one event, each at most once if that is enough.
+Evaluates users' conditions on one event, each at most once if possible.
 
-The specification of ``kernel/src``'s evaluation.c, context.c and paths.c:
-a change of the one is a change of both.
+Specifies ``kernel/src/evaluation.c``, ``context.c`` and ``paths.c``; they must be changed together.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ __all__ = [
 ]
 
 Path = dict[str, list[Any]]
-"""Stage name to events as the user knows them, oldest first."""
+"""Stage name to events as the user sees them, oldest first."""
 
 _MOST_KEPT_EVENTS = 1_000_000
 _UNSEEN = object()
@@ -39,14 +38,14 @@ _UNSEEN = object()
 @attrs.frozen(eq=False)
 class Expressions:
     """
-    A pattern's match expressions, and where the values are that they need.
+    A pattern's match expressions, and the source of their values.
 
     Attributes
     ----------
     functions : MatchFunctions
         The expressions.
     fields : callable
-        Gives the fields of an event, by what the buffer holds for it.
+        Returns the fields of an event, given what the buffer holds for it.
     """
 
     functions: MatchFunctions
@@ -55,23 +54,23 @@ class Expressions:
 
 class EventEvaluation:
     """
-    The conditions' answers, one event after another; also the context of iterative conditions.
+    The conditions' answers, event by event; also the context of iterative conditions.
 
     Parameters
     ----------
     view : callable or None
-        Turns what the buffer holds into the event as the user knows it; None if it is that.
+        Turns what the buffer holds into the event as the user sees it; None if they are the same.
     known : int
-        The bits of conditions that are answered before for every event.
+        The bits of conditions answered beforehand for every event.
     processing_time : int or None, epoch milliseconds
-        The clock that conditions see; the wall clock when None.
+        The clock that conditions see; None for the wall clock.
     expressions : Expressions or None
         The match expressions, for engines that can evaluate them.
 
     Attributes
     ----------
     always_known : int
-        As `known` was given.
+        The argument `known`.
     known, values : int
         The bits of the conditions answered for the event, and which of them hold.
     """
@@ -119,7 +118,7 @@ class EventEvaluation:
 
     def begin(self, event: Any, timestamp: int, values: int = 0) -> None:
         """
-        Turn to the next event.
+        Begin the next event.
 
         Parameters
         ----------
@@ -138,7 +137,7 @@ class EventEvaluation:
         self.values = values
 
     def holds(self, atom: Atom) -> bool:
-        """Whether a condition of one event holds; ask it if that is not known yet."""
+        """Whether a condition on one event holds; evaluate it if unknown."""
         bit = atom.bit
         if self.known & bit:
             return self.values & bit != 0
@@ -150,16 +149,16 @@ class EventEvaluation:
 
     def decide(self, node: SharedBufferNode | None, version: DeweyNumber, ask: Ask) -> Step:
         """
-        Return the step of a partial match, from where it depends on that partial match.
+        Return the step of a partial match, from the first condition that depends on it.
 
         Parameters
         ----------
         node : SharedBufferNode or None
             The last event that the partial match has taken; None for the start state.
         version : DeweyNumber
-            Its version, which tells its way through the buffer.
+            Its version, which determines its path through the buffer.
         ask : Ask
-            Where to go on asking.
+            The condition to continue with.
         """
         if self._version is not version or self._node is not node:
             self._node = node
@@ -188,7 +187,7 @@ class EventEvaluation:
             raise
         except (Exception, SystemExit) as cause:
             raise condition_failed(atom, cause, self._timestamp) from cause
-        except KeyboardInterrupt as stop:  # goes on to whom it is for, and says where it was
+        except KeyboardInterrupt as stop:  # passed on to the caller, with its location
             raise stop from condition_failed(atom, stop, self._timestamp)
         if answer is True or answer is False:
             return answer
@@ -197,7 +196,7 @@ class EventEvaluation:
     # --- match expressions
 
     def _compute(self, atom: Atom, expressions: Expressions) -> bool:
-        """Whether a match expression holds for the event and the partial match at hand."""
+        """Whether a match expression holds for the current event and partial match."""
         node, version = self._node, self._version
         functions, fields = expressions.functions, self._fields
         if fields is None:
@@ -219,9 +218,9 @@ class EventEvaluation:
         self, node: SharedBufferNode, edge: SharedBufferEdge, expressions: Expressions
     ) -> tuple[Any, ...]:
         """
-        Return the slots after a step, from those after the last step before it that has some.
+        Return the slots after a step, computed from the last earlier step that has slots.
 
-        An edge is the way of one run, so what it leads to never changes.
+        An edge belongs to one run, so what it leads to never changes.
         """
         functions, fields = expressions.functions, expressions.fields
         updates, other = functions.updates, functions.other
@@ -260,10 +259,10 @@ class EventEvaluation:
 
     def _walk(self, node: SharedBufferNode, edge: SharedBufferEdge) -> Path:
         """
-        Return the way to a node, as far as possible from the way to one before it.
+        Return the path to a node, built from that of an earlier node if possible.
 
-        Partial matches ask again with every event, and most of them have moved by one event
-        at most since they last asked. The ways are kept until they hold too many events.
+        Partial matches need it again with every event, and most have moved by at most one event
+        since. Paths are kept until they hold too many events.
         """
         paths, view = self._paths, self._view
         if self._paths_size > _MOST_KEPT_EVENTS:
@@ -307,9 +306,9 @@ class EventEvaluation:
 
 
 def as_bool(atom: Atom, answer: Any, timestamp: int) -> bool:
-    """Take a boolean of numpy for one; raise ConditionError for anything else."""
+    """Accept a NumPy boolean; raise ConditionError for anything else."""
     plain = answer
-    if getattr(answer, "shape", None) == ():  # a number of numpy's, not an array of one
+    if getattr(answer, "shape", None) == ():  # a NumPy scalar, not an array
         plain = answer.item()
     if isinstance(plain, bool):
         return plain
@@ -322,17 +321,17 @@ def as_bool(atom: Atom, answer: Any, timestamp: int) -> bool:
 
 
 def condition_failed(atom: Atom, cause: BaseException, timestamp: int) -> ConditionError:
-    """Make the error of a condition that raised `cause`."""
+    """Make the error for a condition that raised `cause`."""
     return ConditionError(
         f"Failure happened in filter function. {type(cause).__name__}: {cause}",
-        f"the condition {atom.condition!r} must return True or False for every event",
+        f"make the condition {atom.condition!r} return True or False for every event",
         stage=atom.stage,
         timestamp_ms=timestamp,
     )
 
 
 def expression_failed(atom: Atom, cause: ArithmeticError, timestamp: int) -> ConditionError:
-    """Make the error of a match expression that has no value."""
+    """Make the error for a match expression without a value."""
     return ConditionError(
         f"the condition {repr(atom.condition)!r} failed. {cause}",
         "test for it in the condition, or set spark.sql.ansi.enabled to false",
@@ -342,8 +341,8 @@ def expression_failed(atom: Atom, cause: ArithmeticError, timestamp: int) -> Con
 
 
 def ambiguous(ways: int, node: NodeId, timestamp: int) -> ConditionError:
-    """Make the error of a partial match whose versions do not tell the way to its events."""
-    return ConditionError(f"a partial match has {ways} ways to {node}", timestamp_ms=timestamp)
+    """Make the error for a partial match whose versions do not determine its path."""
+    return ConditionError(f"a partial match has {ways} paths to {node}", timestamp_ms=timestamp)
 
 
 def _short(value: Any) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Java's priority queue on a list, because the order of its ties is Flink's order of matches."""
+"""Java's priority queue on a list: its order of ties is Flink's order of matches."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def heap_poll(heap: list[T], key: Key[T]) -> T:
 
 
 def heap_remove_if(heap: list[T], predicate: Callable[[T], bool], key: Key[T]) -> None:
-    """Drop items and order the rest again; ports ``java.util.PriorityQueue.removeIf``."""
+    """Drop items and restore the heap; ports ``java.util.PriorityQueue.removeIf``."""
     kept = [item for item in heap if not predicate(item)]
     if len(kept) == len(heap):
         return

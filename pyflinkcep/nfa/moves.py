@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What a step does to the buffer and to the partial matches of a key.
+The effect of a step on the buffer and the partial matches of a key.
 
-The specification of ``kernel/src``'s partials.c: a change of the one is a change of both.
+Specifies ``kernel/src/partials.c``; they must be changed together.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pyflinkcep.sharedbuffer import DeweyNumber, EventId, LockableEvent, SharedB
 __all__ = ["Successors", "begin", "branch", "move_on", "release"]
 
 _NEWEST = EventId(NEVER, 0)
-"""Stands for the id of an event that no partial match goes on with."""
+"""Stands for the id of an event that no partial match continues with."""
 
 
 @attrs.define(eq=False)
 class Successors:
     """
-    What the partial matches of a key become with one event.
+    What the partial matches of a key become after one event.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ def begin(
     timestamp: int,
 ) -> None:
     """
-    Begin partial matches with an event; the others stay as they are.
+    Begin partial matches with an event; the others are unchanged.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ def begin(
     state : NFAState
         The key's state; changed in place.
     windows : Windows
-        When the new partial matches time out.
+        Decides when the new partial matches time out.
     event : object
-        What the buffer is to hold for the event.
+        What the buffer will hold for the event.
     timestamp : int, epoch milliseconds
         The event's time.
     """
@@ -97,11 +97,11 @@ def move_on(
     move: Move,
     entry: LockableEvent | None,
 ) -> None:
-    """Let a partial match go on to one other state; it changes in place."""
+    """Move a partial match to one other state, in place."""
     node, old = partial.previous_node, partial.version
     assert node is not None
     version: DeweyNumber = old.increase(move.increase).add_stage()
-    if move.takes:  # the only take, so that the version did not grow before it
+    if move.takes:  # the only take, so the version did not grow before it
         assert entry is not None
         node = accessor.extend(move.stage, entry, node, old, version)
         partial.previous_node = node
@@ -134,13 +134,13 @@ def branch(
     step : Step
         What the event does to it.
     entry : LockableEvent or None
-        The event in the buffer, if it was registered there.
+        The event in the buffer, if registered there.
     event : object
         What the buffer holds for the event.
     final : StateTable or None
         The state of matches that a skip strategy may hold back; None without one.
     successors : Successors
-        Receives what becomes of the partial match.
+        Receives what the partial match becomes.
 
     Notes
     -----

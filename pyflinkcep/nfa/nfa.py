@@ -28,7 +28,7 @@ TimedOut = tuple[EventMatch, int]
 @attrs.frozen(eq=False)
 class NFA:
     """
-    A compiled pattern. It never changes while it runs; see :class:`NFAState` for what does.
+    A compiled pattern. It is constant while it runs; the run state is :class:`NFAState`.
 
     Attributes
     ----------
@@ -39,44 +39,42 @@ class NFA:
     final : StateTable
         The final state.
     atoms : tuple of Atom
-        The users' conditions.
+        The user's conditions.
     window_time : int, milliseconds
-        The longest time from first to last event, 0 for any.
+        The longest time from first to last event; 0 for any.
     window_times : dict of str to int
         The longest gap before a state's event, in milliseconds, by internal name.
     handle_timeout : bool
-        Whether timed-out partial matches are wanted.
+        Whether timed-out partial matches are needed.
     skip_strategy : AfterMatchSkipStrategy
-        What a match makes superfluous.
+        Decides what a match makes superfluous.
     description : str
-        The pattern in one line.
+        The pattern on one line.
     skips : bool
         Whether the skip strategy ever discards anything.
     stages : tuple of str
-        The names that matches use for stages, in the order of the pattern's states.
+        The names of stages in matches, in the order of the pattern's states.
     windows : Windows
-        When partial matches time out.
+        Decides when partial matches time out.
 
     Notes
     -----
     Ports ``org.apache.flink.cep.nfa.NFA`` (Flink 2.3.0), an NFA with a shared versioned match
-    buffer. Three sentences tell what ``doProcess`` does with an event:
+    buffer. ``doProcess`` handles an event in three steps:
 
-    1. The event is shown to every partial match: its state and the answers of the conditions
-       select edges (``createDecisionGraph``: :meth:`StateTable.resolve`), the edges become
+    1. For every partial match, its state and the answers of the conditions select edges
+    (``createDecisionGraph``: :meth:`StateTable.resolve`), the edges become
        successors (``computeNextStates``: :mod:`pyflinkcep.nfa.moves`), and a successor that takes
-       the event gets a node in the buffer that points back at what was taken before.
-    2. Each successor locks its node, and then the old partial match releases its own, so that
-       a step that ends, or a window that is over (:meth:`advance_time`), drops what
-       nothing else holds: an event leaves the buffer with the last partial match, or match that
-       waits, on whose way it lies.
-    3. Matches are taken out in the order of their first event
-       (``processMatchesAccordingToSkipStrategy``: :mod:`pyflinkcep.nfa.emission`), and each of
-       them prunes what the skip strategy makes superfluous.
+       the event gets a node in the buffer that points back at the previous one.
+    2. Each successor locks its node, and then the old partial match releases its own, so that a
+    step that ends, or a window that is over (:meth:`advance_time`), drops what nothing else holds:
+    an event leaves the buffer with the last partial match, or waiting match, on whose path it lies.
+    3. Matches are extracted in the order of their first event
+       (``processMatchesAccordingToSkipStrategy``: :mod:`pyflinkcep.nfa.emission`), and each prunes
+       what the skip strategy makes superfluous.
 
     This path is the specification; ``kernel/src/nfa.c`` mirrors it and must change with it.
-    Differs from Flink: without the quadratic clean-up after each event, whose result Flink
-    ignores.
+    Differs from Flink: there is no quadratic clean-up after each event, whose result Flink ignores.
 
     References
     ----------
@@ -111,11 +109,11 @@ class NFA:
         return Windows(self.window_time, bool(self.window_times))
 
     def create_initial_state(self) -> NFAState:
-        """Make the state of a key that has seen nothing."""
+        """Return the state of a new key."""
         return NFAState([ComputationState(self.start, DeweyNumber.of([1]))], deadline=NEVER)
 
     def state_sets(self, known: int) -> StateSets:
-        """Return the sets of states for runs in which the conditions of these bits are known."""
+        """Return the sets of states for runs in which these conditions are known beforehand."""
         sets = self._state_sets.get(known)
         if sets is None:
             sets = self._state_sets[known] = StateSets(self.start, known)
@@ -153,13 +151,13 @@ class NFA:
         state : NFAState
             The key's state; changed in place.
         timestamp : int, epoch milliseconds
-            The time that is reached. A window is over when it has exactly passed.
+            The time reached. A window is over when exactly its length has passed.
 
         Returns
         -------
         tuple of list
-            Matches that were waiting for time to pass, and the timed-out partial matches
-            with the end of their window (none of these without `handle_timeout`).
+            Matches that waited for time to pass, and the timed-out partial matches with the end of
+            their window (only with `handle_timeout`).
 
         Notes
         -----
@@ -229,7 +227,7 @@ class NFA:
         event: Any,
     ) -> list[EventMatch]:
         """
-        Show an event to every partial match; call :meth:`advance_time` first.
+        Process an event for every partial match; call :meth:`advance_time` first.
 
         Parameters
         ----------
@@ -242,7 +240,7 @@ class NFA:
         evaluation : EventEvaluation
             The conditions' answers for this event.
         event : object
-            What the buffer is to hold for the event.
+            What the buffer will hold for the event.
 
         Returns
         -------
@@ -269,7 +267,7 @@ class NFA:
         event: Any,
     ) -> list[EventMatch]:
         """
-        Do what an event does; see :meth:`process`.
+        Apply an event; see :meth:`process`.
 
         Notes
         -----
@@ -321,7 +319,7 @@ class NFA:
     def _emit(
         self, accessor: SharedBufferAccessor, state: NFAState, successors: Successors | None
     ) -> list[EventMatch]:
-        """Emit the matches that an event completed, and those that it lets go."""
+        """Emit the matches that an event completed, and those that it releases."""
         completed = [] if successors is None else successors.completed
         if completed or state.completed_matches:
             return emit(self.skip_strategy, accessor, state, completed)

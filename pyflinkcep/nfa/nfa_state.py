@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run state of one key: its partial matches, and matches that wait to be emitted."""
+"""The run state of one key: its partial matches, and matches waiting to be emitted."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ ALWAYS = -NEVER - 1
 @attrs.define(eq=False)
 class ComputationState:
     """
-    One partial match: where it stands in the pattern and in the buffer.
+    One partial match: its position in the pattern and in the buffer.
 
     Attributes
     ----------
     table : StateTable
         The state it is in.
     version : DeweyNumber
-        The version that marks its way through the buffer.
+        The version that marks its path through the buffer.
     start_event_id : EventId or None
-        Its first event, None for the start state.
+        Its first event; None for the start state.
     previous_node : SharedBufferNode or None
-        Its last event in the buffer, None for the start state.
+        Its last event in the buffer; None for the start state.
 
     Notes
     -----
     Ports ``org.apache.flink.cep.nfa.ComputationState`` (Flink 2.3.0). Differs from Flink: it
-    changes in place when an event leads to one state only. Its start and previous timestamps
-    are those of its first and last event.
+    changes in place if an event leads to one state only. Its start and previous timestamps are
+    those of its first and last event.
     """
 
     table: StateTable
@@ -50,19 +50,19 @@ class ComputationState:
 
 
 def by_start(state: ComputationState) -> Any:
-    """Return what partial matches and matches are ordered by."""
+    """Return the sort key of partial matches and matches."""
     return state.start_event_id
 
 
 @attrs.define(eq=False)
 class NFAState:
     """
-    What is kept for a key besides the buffer.
+    The state of a key besides the buffer.
 
     Attributes
     ----------
     partial_matches : list of ComputationState
-        Ordered by start event; the start state, which is always there, comes last.
+        Ordered by start event; the start state is always present and comes last.
     completed_matches : list of ComputationState
         A heap by start event: matches that a skip strategy holds back.
     state_changed : bool
@@ -72,7 +72,7 @@ class NFAState:
     state_set : StateSet or None
         The states that the partial matches are in; None until first looked up.
     deadline : int, epoch milliseconds
-        No window ends before that; the default makes the next advance of time look.
+        No window ends earlier; the default makes the next advance of time check.
 
     Notes
     -----
@@ -92,7 +92,7 @@ class NFAState:
         return len(self.partial_matches) == 1 and not self.completed_matches
 
     def reset_flags(self) -> None:
-        """Forget what changed."""
+        """Reset the flags of changes."""
         self.state_changed = False
         self.is_new_start_partial_match = False
 

@@ -14,7 +14,7 @@ __all__ = ["State", "StateTransition", "StateTransitionAction", "StateType", "en
 
 
 class StateType(Enum):
-    """What a state is for."""
+    """The kind of a state."""
 
     START = "Start"
     NORMAL = "Normal"
@@ -24,7 +24,7 @@ class StateType(Enum):
 
 
 class StateTransitionAction(Enum):
-    """What a transition does with the event: take it, pass it by, or look on with it."""
+    """What a transition does with the event: take it, ignore it, or try it on the next state."""
 
     TAKE = "TAKE"
     IGNORE = "IGNORE"
@@ -39,13 +39,13 @@ class StateTransition:
     Attributes
     ----------
     source : State
-        Where it starts; a TAKE records the event under the source's stage.
+        The state it leaves; a TAKE records the event under the source's stage.
     action : StateTransitionAction
         What it does with the event.
     target : State
-        Where it leads.
+        The state it enters.
     condition : IterativeCondition or None
-        What the event must fulfil; None for no condition.
+        The condition on the event; None for none.
     """
 
     source: State = attrs.field(repr=lambda state: state.name)
@@ -64,11 +64,11 @@ class State:
     name : str
         The internal name, unique in the automaton: the stage's name and a suffix ``:n``.
     kind : StateType
-        What the state is for.
+        The kind of the state.
     stage : str
         The user's name of the stage.
     transitions : list of StateTransition
-        The edges in the order in which they are tried; the order decides about versions.
+        The edges in the order in which they are tried, which determines versions.
 
     Notes
     -----
@@ -85,7 +85,7 @@ class State:
         self._add(StateTransitionAction.TAKE, target, condition)
 
     def add_ignore(self, target: State, condition: IterativeCondition | None) -> None:
-        """Add an edge that passes the event by."""
+        """Add an edge that ignores the event."""
         self._add(StateTransitionAction.IGNORE, target, condition)
 
     def add_proceed(self, target: State, condition: IterativeCondition | None) -> None:
@@ -107,7 +107,7 @@ class State:
 
 
 def endless_loop(stage: str) -> MalformedPatternException:
-    """Make the error for a pattern that would try one event for ever (Flink hangs on it)."""
+    """Make the error for a pattern that would try one event forever (Flink hangs on it)."""
     return MalformedPatternException(
         f"stage {stage!r} is in a looping group whose stages are all optional: "
         "Flink never ends on such a pattern",

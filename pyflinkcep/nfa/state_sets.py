@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The automaton made deterministic as far as events need it: sets of states, and reactions."""
+"""Lazy determinization of the automaton: sets of states, and reactions to events."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _MOST_STEPS = 1_000_000
 @attrs.frozen(eq=False)
 class Reaction:
     """
-    What an event does to the partial matches of a key.
+    The effect of an event on the partial matches of a key.
 
     Attributes
     ----------
     steps : dict of StateTable to Step or Ask
-        For each state the step of all partial matches in it; or where to begin asking, if
-        that depends on the events that each of them took.
+        For each state the step of all partial matches in it, or the first condition that depends on
+        the events that each of them took.
     passes : bool
         Whether nothing changes.
     asks : bool
-        Whether partial matches must be asked one by one.
+        Whether partial matches must be evaluated one by one.
     begins : Step or None
-        The start state's step, if nothing changes but that partial matches begin.
+        The start state's step, if the only change is that partial matches begin.
     following : StateSet or None
         The set of states afterwards; None if it must be looked up.
     """
 
-    steps: dict[StateTable, Any]  # Step or Ask; the loop over partial matches tells them apart
+    steps: dict[StateTable, Any]  # Step or Ask; the loop over partial matches distinguishes them
     passes: bool
     asks: bool
     begins: Step | None
@@ -49,7 +49,7 @@ class Reaction:
 @attrs.define(eq=False)
 class StateSet:
     """
-    A set of states that the partial matches of a key are in at the same time.
+    A set of states that the partial matches of a key occupy at the same time.
 
     Attributes
     ----------
@@ -58,11 +58,11 @@ class StateSet:
     family : StateSets
         The other sets.
     passed : set of int
-        Events that change nothing, by the bits of their conditions.
+        Events that change nothing, as bits of their conditions.
     reactions : dict of int to Reaction
-        What other events do, by the bits of their conditions.
+        The effects of other events, by the bits of their conditions.
     root : Ask or Reaction or None
-        Where to begin asking; None until first needed.
+        The first condition to evaluate; None until first needed.
     """
 
     tables: tuple[StateTable, ...]
@@ -72,7 +72,7 @@ class StateSet:
     root: Ask | Reaction | None = None
 
     def react(self, evaluation: EventEvaluation) -> Reaction:
-        """Return what an event does, asking the conditions that look at one event."""
+        """Return the effect of an event, evaluating the conditions on single events."""
         if self.root is None:
             self.root = self._resolve({})
         bits = evaluation.values
@@ -93,7 +93,7 @@ class StateSet:
             self.reactions[bits] = reaction
 
     def _resolve(self, answers: dict[Atom, bool]) -> Ask | Reaction:
-        """Work out the reaction for these answers, or the next question."""
+        """Compute the reaction for these answers, or the next condition to evaluate."""
         steps: dict[StateTable, Any] = {}
         for table in self.tables:
             node: Any = table.first()
@@ -116,7 +116,7 @@ class StateSet:
 
     @staticmethod
     def _beginning(step: Step | Ask) -> Step | None:
-        """Return the start state's step if it completes no match at once."""
+        """Return the start state's step unless it completes a match immediately."""
         if isinstance(step, Ask) or any(move.completes for move in step.moves):
             return None
         return step
@@ -132,7 +132,7 @@ class StateSet:
 
 class StateSets:
     """
-    The sets of states met so far, for runs in which the same conditions are known beforehand.
+    The sets of states met so far, for runs with the same conditions known beforehand.
 
     Parameters
     ----------
@@ -143,9 +143,8 @@ class StateSets:
 
     Notes
     -----
-    Regular expression engines determinise lazily in the same way: a pattern of `n` states
-    could be in 2ⁿ sets, few of which are met. Beyond a bound the rest is worked out anew for
-    each event.
+    Regular expression engines determinize lazily in the same way: a pattern of `n` states could be
+    in 2ⁿ sets, few of which occur. Beyond a bound, the rest is recomputed for each event.
     """
 
     def __init__(self, start: StateTable, known: int) -> None:
@@ -160,7 +159,7 @@ class StateSets:
         states = frozenset(tables)
         found = self._met.get(states)
         if found is None:
-            # Always in the same order, so that conditions are asked in the same order.
+            # Always in the same order, so that conditions are evaluated in the same order.
             ordered = tuple(table for table in self.start.tables.values() if table in states)
             found = StateSet(ordered, self)
             if len(self._met) < _MOST_SETS:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What an event does to a partial match: decided once per combination of condition results.
+The effect of an event on a partial match, computed once per combination of condition results.
 
-The specification of ``kernel/src``'s tables.c: a change of the one is a change of both.
+Specifies ``kernel/src/tables.c``; they must be changed together.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ __all__ = ["Ask", "Move", "StateTable", "Step"]
 @attrs.frozen(eq=False)
 class Move:
     """
-    One way on for a partial match.
+    One continuation of a partial match.
 
     Attributes
     ----------
     target : StateTable
         The state after the move.
     takes : bool
-        Whether the event is taken, else it is passed by.
+        Whether the event is taken rather than ignored.
     stage : str
         The stage that a taken event is recorded under.
     stays : bool
-        Whether state and events stay as they are; the version still grows by `increase`.
+        Whether state and events are unchanged; the version still grows by `increase`.
     continues : bool
-        Whether there is a partial match after it.
+        Whether a partial match follows.
     completes : bool
-        Whether there is a match after it, either because the target is the final state or
-        because what is left of the pattern may stay empty.
+        Whether a match follows, either because the target is the final state or because the rest of
+        the pattern may stay empty.
     increase : int
-        What the last digit of the version grows by.
+        The increase of the version's last digit.
     adds_stage : bool
-        Whether the version then gets a digit more.
+        Whether the version then gets one more digit.
     """
 
     target: StateTable
@@ -75,16 +75,16 @@ class Step:
     Attributes
     ----------
     moves : tuple of Move
-        The ways on, in Flink's order; none when the partial match ends. The start state's
-        last move is to stay.
+        The continuations, in Flink's order; none if the partial match ends. The start state's last
+        move is to stay.
     keeps : bool
-        Whether the partial match merely stays as it is.
+        Whether the partial match is unchanged.
     takes : bool
         Whether some move takes the event.
     keeps_event : bool
-        Whether some partial match goes on with the event taken.
+        Whether some partial match continues with the event taken.
     single : Move or None
-        The move, if it is the only one, changes something and does not end the pattern.
+        The only move, if there is just one, it changes something and does not complete the pattern.
     """
 
     moves: tuple[Move, ...]
@@ -116,18 +116,18 @@ class Step:
 @attrs.define(eq=False)
 class Ask:
     """
-    A point at which what to do depends on a condition not asked yet.
+    A point at which the effect depends on a condition not yet evaluated.
 
     Attributes
     ----------
     atom : Atom
-        The condition to ask.
+        The condition to evaluate.
     resolve : callable
-        Works out what follows on answers.
+        Computes what follows from answers.
     answers : dict of Atom to bool
-        What was answered on the way here.
+        The answers so far.
     yes, no : object
-        What follows, another Ask or what is to be done; None until it is first needed.
+        What follows, another Ask or the result; None until first needed.
     """
 
     atom: Atom
@@ -156,7 +156,7 @@ class _Unanswered(Exception):
 @attrs.define(eq=False)
 class StateTable:
     """
-    A state as the running automaton sees it: its window, and its steps as far as needed yet.
+    A state of the running automaton: its window, and its steps as far as computed.
 
     Attributes
     ----------
@@ -167,16 +167,16 @@ class StateTable:
     tables : dict of State to StateTable
         The tables of all states.
     gap_ms : int, milliseconds
-        The longest time since the previous event, 0 for any.
+        The longest time since the previous event; 0 for any.
     root : Ask or Step or None
-        Where to begin; use :meth:`first`.
+        The first decision; use :meth:`first`.
 
     Notes
     -----
     The steps port ``NFA.createDecisionGraph``, ``computeNextStates`` and
-    ``findFinalStateAfterProceed`` (Flink 2.3.0). They depend on nothing but the state and the
-    truth of the conditions asked, so each combination is worked out once, and conditions are
-    asked in Flink's order and no more of them than Flink asks.
+    ``findFinalStateAfterProceed`` (Flink 2.3.0). They depend only on the state and the conditions'
+    results, so each combination is computed once. Conditions are evaluated in Flink's order, and
+    never more of them than in Flink.
     """
 
     state: State
@@ -198,19 +198,19 @@ class StateTable:
         self.is_pending = self.kind is StateType.PENDING
 
     def first(self) -> Ask | Step:
-        """Return the point where the decision for an event begins."""
+        """Return the first decision for an event."""
         if self.root is None:
             self.root = self.resolve({})
         return self.root
 
     def resolve(self, answers: dict[Atom, bool]) -> Ask | Step:
         """
-        Work out the step for these answers, or the next question.
+        Compute the step for these answers, or the next condition to evaluate.
 
         Raises
         ------
         MalformedPatternException
-            When PROCEED edges lead in a circle, so that Flink would never end.
+            If PROCEED edges form a cycle, on which Flink would never end.
         """
 
         def holds(condition: IterativeCondition | None) -> bool:
@@ -280,7 +280,7 @@ class StateTable:
     def _outgoing_edges(
         self, holds: Callable[[IterativeCondition | None], bool]
     ) -> list[StateTransition]:
-        """Return the edges the event may use, those behind PROCEED edges after the state's own."""
+        """Return the edges for the event: the state's own, then those behind PROCEED edges."""
         edges = []
         stack: list[tuple[State, tuple[State, ...]]] = [(self.state, ())]
         while stack:
@@ -310,7 +310,7 @@ class StateTable:
 
 
 def _unless_endless(target: State, path: tuple[State, ...]) -> State:
-    """Return the target; raise if PROCEED edges lead in a circle, in which Flink hangs."""
+    """Return the target; raise if PROCEED edges form a cycle, on which Flink hangs."""
     if target in path:
         raise endless_loop(next((s.stage for s in path if s.stage != "GroupPattern"), ""))
     return target

@@ -2,7 +2,7 @@
 """
 When the windows of partial matches end.
 
-The specification of ``kernel/src``'s deadlines.c: a change of the one is a change of both.
+Specifies ``kernel/src/deadlines.c``; they must be changed together.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Windows:
     Attributes
     ----------
     length_ms : int, milliseconds
-        The longest time from first to last event, 0 for any.
+        The longest time from first to last event; 0 for any.
     has_gaps : bool
-        Whether some state limits the time since the event before.
+        Whether some state limits the time since the previous event.
 
     Notes
     -----
@@ -36,7 +36,7 @@ class Windows:
     has_gaps: bool
 
     def deadline(self, partial: ComputationState) -> int:
-        """Return when the first of the windows of a partial match ends."""
+        """Return when the first window of a partial match ends."""
         start, node = partial.start_event_id, partial.previous_node
         if start is None or node is None:
             return NEVER

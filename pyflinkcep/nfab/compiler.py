@@ -26,10 +26,10 @@ from pyflinkcep.sase.placement import Clause, joined, placed
 __all__ = ["Asked", "Fields", "Negative", "SaseAutomaton", "Slots", "compile_query"]
 
 Fields = Sequence[Any]
-"""The values of an event that conditions look at."""
+"""The values of an event that conditions read."""
 
 Slots = tuple[Any, ...]
-"""What conditions still need to know of a run: V in the paper."""
+"""What conditions still read from a run: V in the paper."""
 
 
 @attrs.frozen(eq=False)
@@ -40,13 +40,13 @@ class Asked:
     Attributes
     ----------
     alone : callable or None
-        What is asked of the event alone; None if nothing is.
+        The condition on the event alone; None if there is none.
     joint : callable or None
-        What is asked of the event and the run; None if nothing is.
+        The condition on the event and the run; None if there is none.
     reads : frozenset of int
         The slots that `joint` reads.
     codes : (Code, Code)
-        The programs of both; empty if nothing is asked.
+        The programs of both; empty without conditions.
     """
 
     alone: Callable[[Fields, Slots], bool] | None = None
@@ -65,12 +65,12 @@ class Negative:
     type : str
         The type of its events.
     asked : Asked
-        What such an event must fulfil to forbid a match.
+        The conditions under which such an event forbids a match.
     gap : int
         How many components come before it: 0 at the beginning.
     needs : int
-        The component whose beginning makes all known that `asked` reads; the number of
-        components if only the match does.
+        The component whose beginning makes `asked` decidable; the number of components if only the
+        whole match does.
     """
 
     type: str
@@ -97,7 +97,7 @@ class SaseAutomaton:
     begin, take, leave : tuple of Asked
         The conditions on their edges.
     partition : Asked
-        What keeps an event in a run's partition.
+        The condition that an event is in a run's partition.
     negatives : tuple of Negative
         The negated components.
     fields : tuple of str
@@ -105,9 +105,9 @@ class SaseAutomaton:
     expressions : CompiledExpressions
         The programs, fields and slots.
     functions : MatchFunctions
-        The slots' first values and changes.
+        The slots' initial values and updates.
     updates : tuple of callable or None
-        For each component how the slots change with an event of it; None if they do not.
+        How the slots change with an event of each component; None if they do not.
     """
 
     query: Query
@@ -152,7 +152,7 @@ def compile_query(query: Query, kinds: Mapping[str, Kind], ansi: bool = False) -
 
 
 class _Compiler:
-    """Collects the conditions, compiles them together, and hands them out."""
+    """Collects the conditions, compiles them together, and returns them."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
@@ -209,7 +209,7 @@ class _Compiler:
     def _edge(
         self, what: str, own: Iterable[Clause], *, constants: bool, same: bool
     ) -> tuple[str | None, str | None]:
-        """Register the conditions of an edge; return the texts of those alone and joint."""
+        """Register the conditions of an edge; return their texts, on the event alone and joint."""
         query = self._query
         trees = [clause.tree for clause in own]
         if constants:
@@ -260,7 +260,7 @@ def _has_aggregate(tree: Part) -> bool:
 
 @attrs.frozen(eq=False)
 class _Handout:
-    """Hands out compiled conditions by their texts."""
+    """Returns compiled conditions by text."""
 
     expressions: CompiledExpressions
     functions: MatchFunctions

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which slots of a run a condition may still read: the paper's table M, and V[t…]."""
+"""The slots of a run that a condition may still read: the paper's table M, and V[t…]."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pyflinkcep.nfab.compiler import SaseAutomaton
 __all__ = ["LOOPING", "WAITING", "Liveness"]
 
 LOOPING, WAITING = 1, 2
-"""A run may take more events of its last component, or waits for the next one, or does both."""
+"""A run may take more events for its last component, wait for the next one, or both."""
 
 
 @attrs.frozen(eq=False)
 class Liveness:
     """
-    The slots that tell runs apart.
+    The slots that distinguish runs.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ def _entering(automaton: SaseAutomaton, component: int) -> frozenset[int]:
 
 
 def _negated(automaton: SaseAutomaton, component: int) -> frozenset[int]:
-    """Return what is read of runs at a component to decide about negated ones."""
+    """Return what deciding negated components reads from runs at a component."""
     return _union(part.asked.reads for part in automaton.negatives if component < part.needs)
 
 

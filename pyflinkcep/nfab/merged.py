@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of a SEQ query, of which those that no condition can tell apart are one."""
+"""Runs of a SEQ query; those that no condition can tell apart are merged."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ __all__ = ["MergedRuns"]
 
 _RESTLESS = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
 _TRIED_RUNS = 1000
-"""After so many runs of which none met another, runs are no longer compared."""
+"""After this many runs without a merge, runs are no longer compared."""
 
 
 class MergedRuns:
     """
     The runs over the events of one partition.
 
-    Two runs are one if they are in the same state and agree in V[t…]: the slots that a condition
-    on an edge still ahead reads, and their start where a window or a negation looks at it.
+    Runs are merged if they are in the same state and agree in V[t…]: the slots that a later
+    condition reads, and their start if a window or a negation depends on it.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class MergedRuns:
     merges : bool
         Whether runs are merged at all; the matches are the same.
     gives_up : bool
-        Whether to stop comparing runs when none of the first 1,000 met another.
+        Whether to stop comparing runs if none of the first 1,000 were merged.
 
     Notes
     -----
@@ -56,13 +56,13 @@ class MergedRuns:
         self._puts = self._hits = 0
 
     def matches(self) -> Iterator[tuple[int, Any]]:
-        """Yield for each event that completes matches its position and what their runs carry."""
+        """Yield the position of each event that completes matches, and what their runs carry."""
         for at in range(len(self._track.times)):
             for payload in self._event(at):
                 yield at, payload
 
     def earliest_start(self) -> int | None:
-        """Return the position of the first event that a run still alive begins with."""
+        """Return the position at which the first live run began."""
         starts = (run.start for alive in self._alive for run in alive.values())
         return min(starts, default=None)
 
@@ -98,7 +98,7 @@ class MergedRuns:
                 yield component
 
     def _advance(self, component: int, at: int, taking: list[Run], staying: list[Run]) -> None:
-        """Show an event to the runs whose last event is of a component."""
+        """Process an event for the runs whose last event is of a component."""
         track, alive, runs = self._track, self._alive[component], self._runs
         window = self._automaton.query.window
         closes = component in self._closing.get(at, ())
@@ -121,7 +121,7 @@ class MergedRuns:
                     staying.append(stays)
 
     def _put(self, run: Run) -> None:
-        """Add a run to those alive, or to the one that it is equal to."""
+        """Add a run to the live ones, or merge it into its equal."""
         alive = self._alive[run.component]
         key = self._runs.key(run) if self._merges else next(self._number)
         other = alive.get(key)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of a SEQ query: how they begin, go on and end."""
+"""Runs of a SEQ query: how they begin, continue and end."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from pyflinkcep.nfab.track import Track
 __all__ = ["CLOSED", "Payloads", "Run", "Runs"]
 
 CLOSED = -1
-"""In place of a candidate's number: a negated event has closed the gap."""
+"""Stands for a candidate's number: a negated event has closed the gap."""
 
 Pending = tuple[tuple[int, int, int], ...]
 """Negated components that cannot be decided yet: number, first and last candidate."""
 
 
 class Payloads(Protocol):
-    """What runs carry: the way they came, or how many they are."""
+    """What runs carry: their path, or their number."""
 
     def begun(self, component: int, at: int) -> Any:
-        """Return what a run carries that begins with an event."""
+        """Return the payload of a run that begins with an event."""
 
     def taken(self, payload: Any, component: int, at: int) -> Any:
-        """Return what is carried after one more event."""
+        """Return the payload after one more event."""
 
     def merged(self, one: Any, other: Any) -> Any:
-        """Return what the runs of both carry together."""
+        """Return the payload of both runs merged."""
 
 
 class Run:
     """
-    Runs in one state that differ in nothing that matters.
+    Runs in one state that nothing can tell apart later.
 
     Attributes
     ----------
@@ -42,14 +42,14 @@ class Run:
     mode : int
         LOOPING, WAITING or both.
     slots : tuple
-        What conditions need to know.
+        What conditions read.
     start : int
         The position of the first event.
     gaps : tuple of int
-        For each negated component that comes next, how many candidates were there up to the
-        last event, or CLOSED.
+        For each negated component that comes next, the number of candidates up to the last event,
+        or CLOSED.
     pending : tuple
-        Negated components passed that cannot be decided yet.
+        Passed negated components that cannot be decided yet.
     payload : object
         What it carries.
     """
@@ -103,7 +103,7 @@ class Runs:
                 self._gaps[part.gap - 1].append(number)
 
     def closing_positions(self) -> dict[int, set[int]]:
-        """Return where negated components that look at the event alone close a gap."""
+        """Return where negated components that read only their event close a gap."""
         closing: dict[int, set[int]] = {}
         for component, numbers in enumerate(self._gaps):
             for number in filter(self._decides_alone, numbers):
@@ -116,7 +116,7 @@ class Runs:
         return part.asked.joint is None and part.needs == part.gap
 
     def key(self, run: Run) -> Any:
-        """Return what tells a run from others at its component that go on differently."""
+        """Return what distinguishes a run from those at its component that continue otherwise."""
         slots = run.slots
         values = tuple([slots[n] for n in self._live[4 * run.component + run.mode]])
         start: int | None = None
@@ -189,7 +189,7 @@ class Runs:
         return self.moved(run, mode & LOOPING, gaps)
 
     def moved(self, run: Run, mode: int, gaps: tuple[int, ...] | None = None) -> Run | None:
-        """Return a run that passed an event by, in another mode; None if it ends."""
+        """Return a run that skipped an event, in another mode; None if it ends."""
         if not mode:
             return None
         gaps = run.gaps if gaps is None else gaps

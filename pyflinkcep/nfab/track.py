@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The events of one partition, with what can be asked of each alone asked beforehand."""
+"""The events of one partition, with the conditions on single events evaluated beforehand."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Track:
     times : sequence of int, milliseconds
         The events' times.
     fields : sequence of Fields
-        What conditions look at.
+        What conditions read.
     begins, takes : list of int
-        For each event a bit for each component whose begin or take edge it passes alone.
+        For each event a bit for each component whose begin or take edge it passes by itself.
     mine : list of bool
-        For each event whether it passes the tests of the partition alone.
+        For each event whether it passes the tests of the partition by itself.
     absent : tuple of list of int
-        For each negated component the positions of events that pass its conditions alone.
+        For each negated component the positions of events that pass its conditions by themselves.
     """
 
     automaton: SaseAutomaton
@@ -104,12 +104,12 @@ class Track:
         return joint is None or joint(self.fields[at], slots)
 
     def may_leave(self, component: int, slots: Slots) -> bool:
-        """Whether a run may leave a component as it is."""
+        """Whether a run may leave a component unchanged."""
         joint = self.automaton.leave[component].joint
         return joint is None or joint((), slots)
 
     def ignores(self, component: int, slots: Slots, at: int, consumed: bool) -> bool:
-        """Whether a run passes an event by."""
+        """Whether a run skips an event."""
         strategy = self.automaton.strategies[component]
         if strategy is _ANY:
             return True
@@ -126,9 +126,9 @@ class Track:
 
     def step(self, component: int, mode: int, slots: Slots, at: int) -> Step:
         """
-        Return what an event does to a run whose last event is of a component.
+        Return the effect of an event on a run whose last event is of a component.
 
-        A run that both loops and waits is one run: it comes to each match once.
+        A run that both loops and waits is one run, so it reaches each match once.
         """
         begins = takes = False
         after = 0

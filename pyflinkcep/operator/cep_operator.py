@@ -2,8 +2,7 @@
 """
 The operator's rules for one key: lateness, order, timers and the emission of results.
 
-The specification of ``kernel/src``'s operator.c and runs.c:
-a change of the one is a change of both.
+Specifies ``kernel/src/operator.c`` and ``runs.c``; they must be changed together.
 """
 
 from __future__ import annotations
@@ -37,13 +36,14 @@ def is_late(timestamp: Any, watermark: Any) -> Any:
 
     Notes
     -----
-    Ports ``CepOperator.processElement`` (Flink 2.3.0): equal is late, whatever the docs say.
+    Ports ``CepOperator.processElement`` (Flink 2.3.0): equal is late, contrary to its
+    documentation.
     """
     return timestamp <= watermark
 
 
 class Output(Protocol):
-    """Where an operator's results go; times are epoch milliseconds."""
+    """Receives an operator's results; times are epoch milliseconds."""
 
     def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
         """Receive a match."""
@@ -52,22 +52,22 @@ class Output(Protocol):
         """Receive a timed-out partial match; `timestamp` is the end of its window."""
 
     def dropped(self, key: Any, count: int) -> None:
-        """Receive how many partial matches were dropped because there were too many."""
+        """Receive the number of partial matches dropped because there were too many."""
 
 
 @attrs.define(eq=False)
 class KeyState:
     """
-    What the operator keeps for one key between calls.
+    The state of one key between calls.
 
     Attributes
     ----------
     nfa_state : NFAState
-        Partial matches and matches that wait.
+        Partial matches and waiting matches.
     buffer : SharedBuffer
         Their events.
     timers : set of int, epoch milliseconds
-        When the key wants to be looked at though no event may come: ends of windows.
+        When the key must be processed even without events: ends of windows.
     """
 
     nfa_state: NFAState
@@ -78,16 +78,16 @@ class KeyState:
 @attrs.frozen(eq=False)
 class CepOperator:
     """
-    The rules of Flink's operator, apart from the state they work on.
+    The rules of Flink's operator, separate from the state they work on.
 
     Attributes
     ----------
     nfa : NFA
         The compiled pattern.
     view : callable or None
-        Turns what is kept of an event into the event as the user's conditions know it.
+        Turns a stored event into the event as the user's conditions see it.
     processing_time : bool
-        Whether the clock counts instead of the events' own times.
+        Whether time is the clock's instead of the events'.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
     expressions : Expressions or None
@@ -97,17 +97,17 @@ class CepOperator:
     -----
     An engine calls for each key, in this order:
 
-    1. :meth:`new_key`, once; :meth:`may_begin` tells of an event whether it can wait for a state.
-    2. :meth:`process_events`, with events that are in their final order: time never falls.
-       Before the first event of each time, windows that are over end.
+    1. :meth:`new_key`, once; :meth:`may_begin` tells whether an event needs a state at all.
+    2. :meth:`process_events`, with events in their final order, by ascending time. Before the first
+    event of each time, windows that are over end.
     3. :meth:`advance_time`, when the watermark or clock has passed these events.
-    4. :meth:`is_idle`: then the key's state may be forgotten.
+    4. :meth:`is_idle`: if true, the key's state may be discarded.
 
     Steps 2 and 3 repeat; results go to the output while they run, in Flink's order.
 
     Ports ``org.apache.flink.cep.operator.CepOperator`` (Flink 2.3.0). Every engine (the test
-    harness, Spark batch, Spark streaming) keeps its queue of early events in a form of its own
-    and hands them over in order; everything after that is here.
+    harness, Spark batch, Spark streaming) keeps its own queue of early events and hands them over
+    in order; everything after that is here.
     """
 
     nfa: NFA
@@ -117,7 +117,7 @@ class CepOperator:
     expressions: Expressions | None = None
 
     def new_key(self) -> KeyState:
-        """Make the state of a key that has seen nothing."""
+        """Return the state of a new key."""
         return KeyState(self.nfa.create_initial_state())
 
     def may_begin(self, bits: int, known: int) -> bool:
@@ -150,7 +150,7 @@ class CepOperator:
         processing_time: int | None = None,
     ) -> None:
         """
-        Match events of a key that are in their final order.
+        Match events of a key in their final order.
 
         Parameters
         ----------
@@ -159,22 +159,22 @@ class CepOperator:
         state : KeyState
             The key's state; changed in place.
         timestamps : sequence of int, epoch milliseconds
-            The events' times, never falling, and not before those of an earlier call.
+            The events' times, ascending, and not before those of an earlier call.
         events : sequence
             The events or their handles, as many as `timestamps`.
         output : Output
             Receives the results.
         known : int
-            The bits of the conditions whose answers `values` brings.
+            The bits of the conditions answered in `values`.
         values : sequence of int, optional
             For each event the bits of those conditions that hold.
         processing_time : int, optional, epoch milliseconds
-            The clock that conditions see; the wall clock when not given.
+            The clock that conditions see; by default the wall clock.
 
         Raises
         ------
         CepRuntimeError
-            When a condition or a throwing skip strategy fails; names stage, key and time.
+            If a condition or a throwing skip strategy fails; the message names stage, key and time.
         """
         nfa, nfa_state, accessor = self.nfa, state.nfa_state, state.buffer.get_accessor()
         limit = self.limit
@@ -186,8 +186,8 @@ class CepOperator:
         begun = timestamps[0] if nfa_state.is_new_start_partial_match and len(timestamps) else None
         try:
             for timestamp, event, bits in zip(timestamps, events, answers, strict=False):
-                # Once for a time: its first event may move a partial match to a state with a
-                # gap that is over already, and Flink lets the second event still have it.
+                # Once per time: its first event may move a partial match to a state whose gap is
+                # already over, and in Flink the second event can still use it.
                 if timestamp >= nfa_state.deadline and timestamp != now:
                     self._advance(key, accessor, nfa_state, timestamp, output)
                     states = nfa_state.set_among(sets)
@@ -223,7 +223,7 @@ class CepOperator:
         timestamp: int,
         output: Output,
     ) -> None:
-        """Do what the limit says about a key that has too many partial matches."""
+        """Apply the limit to a key with too many partial matches."""
         surplus = len(nfa_state.partial_matches) - 1 - limit.most
         if limit.policy == "fail":
             raise too_many(limit, limit.most + surplus, timestamp)
@@ -232,13 +232,13 @@ class CepOperator:
 
     def _set_timers(self, state: KeyState, timestamps: Sequence[int], begun: int) -> None:
         """
-        Set the timers that end windows, after events of which one at `begun` began a match.
+        Set the timers that end windows, after events that include the start of a match at `begun`.
 
         Notes
         -----
-        Flink sets one for each event from then on, whether it begins a match or not. They
-        matter if a partial match has no timer of its own: because a gap ends it earlier,
-        or because it began at or before the epoch. Elsewhere one for each partial match does.
+        Flink sets one for each event from then on, whether it begins a match or not. They matter if
+        a partial match has no timer of its own, because a gap ends it earlier or because it began
+        at or before the epoch. Otherwise one for each partial match will do.
         """
         window, timers = self.nfa.window_time, state.timers
         partials = state.nfa_state.partial_matches
@@ -253,7 +253,7 @@ class CepOperator:
             if start is not None:
                 timer = self.timer_after(start.timestamp + window)
                 if timer > MAX_WATERMARK:
-                    continue  # no watermark gets there
+                    continue  # beyond any watermark
                 if timer in timers:
                     break  # those of earlier starts were set before
                 new.add(timer)
@@ -261,7 +261,7 @@ class CepOperator:
 
     def advance_time(self, key: Any, state: KeyState, timestamp: int, output: Output) -> None:
         """
-        Let time pass for a key after its events up to then were processed.
+        Advance time for a key whose events up to then were processed.
 
         Parameters
         ----------
@@ -283,15 +283,15 @@ class CepOperator:
         state.nfa_state.reset_flags()
 
     def timer_after(self, timestamp: int) -> int:
-        """Return when a timer fires: a clock must pass its time, a watermark reach it."""
+        """Return when a timer fires: the clock must pass its time, a watermark reach it."""
         return timestamp + 1 if self.processing_time else timestamp
 
     def is_idle(self, state: KeyState) -> bool:
         """
         Whether nothing is pending, so that the key needs no state.
 
-        With gap windows a timer that is left still decides when a later partial match times
-        out, so the key waits for it.
+        With gap windows a remaining timer still decides when a later partial match times out, so
+        the key waits for it.
         """
         return state.nfa_state.is_initial() and not (self.nfa.window_times and state.timers)
 

@@ -23,13 +23,13 @@ def comparator_key(comparator: Comparator | None) -> Callable[[Any], Any] | None
     Parameters
     ----------
     comparator : callable or None
-        A function of one event that gives something sortable, or of two events that compares
-        them as Java's ``Comparator`` does; or an object with a method ``compare`` of two.
+        A function of one event that returns a sort key, or of two events that compares them like
+        Java's ``Comparator``; or an object with a method ``compare`` of two events.
 
     Raises
     ------
     InvalidArgumentError
-        When it is neither.
+        If it is neither.
 
     Examples
     --------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many keys' operators under one watermark or clock, with their queues of early events."""
+"""The operators of many keys under one watermark or clock, with their queues of early events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["KeyContext", "KeyedCepOperator", "KeyedOutput"]
 
 
 class KeyedOutput(Output, Protocol):
-    """Where the results of a keyed operator go."""
+    """Receives the results of a keyed operator."""
 
     def late(self, key: Any, event: Any) -> None:
         """Receive an event that came too late."""
@@ -31,7 +31,7 @@ class KeyContext:
     state : KeyState
         Partial matches, their events, and timers.
     queue : dict of int to list
-        Events that wait for the watermark, by their time in epoch milliseconds.
+        Events that wait for the watermark, by time in epoch milliseconds.
     """
 
     state: KeyState
@@ -50,13 +50,13 @@ class KeyedCepOperator:
     output : KeyedOutput
         Receives matches, timeouts and late events.
     order : callable, optional
-        A sort key for events of equal time, which otherwise keep the order of arrival.
+        A sort key for events of equal time; by default they keep the order of arrival.
     keys : dict
-        The keys that have anything pending.
+        The keys with anything pending.
     watermark : int, epoch milliseconds
         The last watermark; in processing time the clock.
     late_dropped : int
-        How many late events came; Flink's ``numLateRecordsDropped`` if no output takes them.
+        The number of late events; Flink's ``numLateRecordsDropped`` if no output takes them.
     """
 
     operator: CepOperator
@@ -68,7 +68,7 @@ class KeyedCepOperator:
 
     def process_element(self, key: Any, event: Any, timestamp: int) -> None:
         """
-        Take in an event.
+        Process an event.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class KeyedCepOperator:
         event : object
             The event or its handle.
         timestamp : int, epoch milliseconds
-            Its time; in processing time the clock counts instead.
+            Its time; in processing time the clock is used instead.
         """
         if self.operator.processing_time:
             self._process_now(key, event)
@@ -89,12 +89,12 @@ class KeyedCepOperator:
 
     def advance_watermark(self, watermark: int) -> None:
         """
-        Advance the watermark, or the clock, and everything that was waiting for it.
+        Advance the watermark, or the clock, and process everything that waited for it.
 
         Parameters
         ----------
         watermark : int, epoch milliseconds
-            One that is not after the last changes nothing.
+            The new watermark; has no effect unless it is after the last.
         """
         if watermark <= self.watermark:
             return
@@ -115,7 +115,7 @@ class KeyedCepOperator:
         return context
 
     def _on_timer(self, key: Any) -> None:
-        """Process what waited for the watermark, in order of time, then let time pass."""
+        """Process what waited for the watermark, in order of time, then advance time."""
         context = self.keys[key]
         limit = self.watermark
         for timestamp in sorted(time for time in context.queue if time <= limit):
@@ -130,7 +130,7 @@ class KeyedCepOperator:
     def _process_now(self, key: Any, event: Any) -> None:
         now, context = self.watermark, self._context(key)
         if self.order is not None:
-            # Wait for the clock to move on: events of the same instant are still to be ordered.
+            # Wait for the clock to move on, since events of the same instant must still be ordered.
             context.queue.setdefault(now, []).append(event)
             return
         self.operator.process_events(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bound on the partial matches of a key, against patterns that run away."""
+"""A bound on the partial matches of a key, as a guard against runaway patterns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POLICIES = ("fail", "dropOldest")
 @attrs.frozen
 class PartialMatchLimit:
     """
-    How many partial matches a key may have, and what happens when it has more.
+    The most partial matches of a key, and the policy for more.
 
     Attributes
     ----------
@@ -36,22 +36,22 @@ class PartialMatchLimit:
     def _check_most(self, _: object, most: int) -> None:
         if not isinstance(most, int) or most < 1:
             raise InvalidArgumentError(
-                f"maxPartialMatches={most!r}", "give a number from 1, or None for no bound"
+                f"maxPartialMatches={most!r}", "pass a number from 1, or None for no bound"
             )
 
     @policy.validator
     def _check_policy(self, _: object, policy: str) -> None:
         if policy not in _POLICIES:
             raise InvalidArgumentError(
-                f"onTooManyPartialMatches={policy!r}", 'give "fail" or "dropOldest"'
+                f"onTooManyPartialMatches={policy!r}", 'use "fail" or "dropOldest"'
             )
 
 
 def too_many(limit: PartialMatchLimit, count: int, timestamp: int) -> StateLimitError:
-    """Make the error of a key that has `count` partial matches, which are too many."""
+    """Make the error for a key with too many partial matches."""
     return StateLimitError(
         f"{count} partial matches, maxPartialMatches is {limit.most}",
         "give the pattern a window or a stricter condition, "
-        'or say onTooManyPartialMatches="dropOldest"',
+        'or use onTooManyPartialMatches="dropOldest"',
         timestamp_ms=timestamp,
     )

@@ -61,16 +61,16 @@ def restore(operator: KeyedCepOperator, data: bytes, events: Serializer, keys: S
     operator : KeyedCepOperator
         An operator for the same pattern.
     data : bytes
-        What :func:`snapshot` gave.
+        The result of :func:`snapshot`.
     events, keys : Serializer
         How events and keys were written.
 
     Raises
     ------
     StateFormatError
-        When the bytes are damaged or of an unknown format version.
+        If the bytes are damaged or of an unknown format version.
     PatternChangedError
-        When the pattern lacks a state that the snapshot names.
+        If the pattern lacks a state that the snapshot names.
     """
     nfa: NFA = operator.operator.nfa
     contexts: dict[Any, KeyContext] = {}
@@ -91,6 +91,6 @@ def restore(operator: KeyedCepOperator, data: bytes, events: Serializer, keys: S
             context.state = reader.read()
         reader.end()
         if len(contexts) != header["keys"] or not isinstance(header["watermark"], int):
-            raise damaged_state("its header does not fit")
+            raise damaged_state("its header does not match")
         operator.watermark, operator.late_dropped = header["watermark"], header["lateDropped"]
     operator.keys.update(contexts)

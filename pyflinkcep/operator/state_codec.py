@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-One key's state as integers, with its events beside them.
+One key's state as integers, with a separate list of its events.
 
-The specification of ``kernel/src``'s state_writer.c and state_reader.c:
-a change of the one is a change of both.
+Specifies ``kernel/src/state_writer.c`` and ``state_reader.c``; they must be changed together.
 """
 
 from __future__ import annotations
@@ -31,24 +30,24 @@ __all__ = ["StateReader", "StateWriter"]
 
 _NONE, _GONE = -1, -2
 _MOST = 1 << 62
-"""Above all counts, ids and digits, so that the kernel can count on without an overflow."""
+"""Above all counts, ids and digits, so that the kernel can keep counting without overflow."""
 
 
 @attrs.define(eq=False)
 class StateWriter:
     """
-    Writes key states as a flat list of integers, with the events beside it.
+    Writes key states as a flat list of integers, and a list of their events.
 
     Attributes
     ----------
     nfa : NFA
-        The pattern; states and stages are written as their numbers in it.
+        The pattern; states and stages are written as indexes into it.
     numbers : list of int
         What was written.
     events : list
         The events, or handles of events, that the numbers refer to by position.
     first_event : int
-        Where the events of the state at work begin: positions are written relative to it.
+        Where the events of the current state begin; positions are written relative to it.
     """
 
     nfa: NFA
@@ -63,7 +62,7 @@ class StateWriter:
         self._stages = {name: number for number, name in enumerate(self.nfa.stages)}
 
     def add_event(self, event: Any) -> int:
-        """Add an event; give its number."""
+        """Add an event; return its index."""
         self.events.append(event)
         return len(self.events) - 1 - self.first_event
 
@@ -114,7 +113,7 @@ class StateWriter:
         self.numbers.extend((0, _NONE) if start is None else start)
 
     def _write_versions(self, state: KeyState) -> dict[DeweyNumber, int]:
-        """Write all versions, each as one digit after another version; give their numbers."""
+        """Write all versions, each as a prefix version and a digit; return their indexes."""
         numbers: dict[DeweyNumber | None, int] = {None: _NONE}
         written: list[int] = []
         for version in _versions(state):
@@ -148,7 +147,7 @@ def _number(nodes: dict[SharedBufferNode, int], node: SharedBufferNode | None) -
 @attrs.define(eq=False)
 class StateReader:
     """
-    Reads what :class:`StateWriter` wrote, and refuses numbers that no key could have.
+    Reads the output of :class:`StateWriter`, and refuses numbers that no key could have.
 
     Attributes
     ----------
@@ -157,18 +156,18 @@ class StateReader:
     numbers : sequence of int
         What was written.
     events : sequence
-        The events beside it.
+        Their events.
     states, stages : sequence of str
-        The names behind the numbers, as they were when the state was written.
+        The names behind the indexes, from when the state was written.
     first_event, last_event : int
-        Where the events of the state at work begin and end; see ``StateWriter``.
+        Where the events of the current state begin and end; see ``StateWriter``.
 
     Raises
     ------
     PatternChangedError
-        When the pattern lacks one of the states.
+        If the pattern lacks one of the states.
     StateFormatError
-        From every method, when the numbers are damaged.
+        From every method, if the numbers are damaged.
 
     Notes
     -----
@@ -210,7 +209,7 @@ class StateReader:
         """Read one integer."""
         at = self._at
         if at >= len(self.numbers):
-            raise damaged_state("it is cut short")
+            raise damaged_state("it is truncated")
         self._at = at + 1
         return self.numbers[at]
 
@@ -222,11 +221,11 @@ class StateReader:
         return number
 
     def count(self, least: int) -> range:
-        """Read how many items follow, which take `least` integers each; return their numbers."""
+        """Read a count of items of at least `least` integers each; return their range."""
         return range(self.within(0, (len(self.numbers) - self._at - 1) // least + 1))
 
     def event(self) -> Any:
-        """Read the number of an event; return the event."""
+        """Read the index of an event; return the event."""
         return self.events[self.first_event + self.within(0, self.last_event - self.first_event)]
 
     def end(self) -> None:
@@ -238,7 +237,7 @@ class StateReader:
         """Read one key's state."""
         timers = [self.number() for _ in self.count(1)]
         if any(timer >= after for timer, after in pairwise(timers)):
-            raise damaged_state("timers do not rise")
+            raise damaged_state("timers are not in ascending order")
         count, timestamp = self.within(_NONE, _MOST), self.number()
         buffer = SharedBuffer()
         if count != _NONE:
@@ -247,7 +246,7 @@ class StateReader:
         nodes = self._read_events(buffer)
         for number, node in enumerate(nodes):
             for _ in self.count(3):
-                target = self._node(nodes, number)  # an earlier one: paths have no circles
+                target = self._node(nodes, number)  # an earlier one: paths have no cycles
                 locks = self.within(0, _MOST)
                 version = versions[self.within(0, len(versions))]
                 node.add_edge(SharedBufferEdge(locks, target, version))
@@ -304,7 +303,7 @@ class StateReader:
         return versions
 
     def _node(self, nodes: list[SharedBufferNode], end: int) -> SharedBufferNode | None:
-        """Read the number of a node, which must be below `end`."""
+        """Read the index of a node, which must be below `end`."""
         number = self.within(_GONE, end)
         if number == _NONE:
             return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The container of stored state: a JSON header and sections of bytes, versioned; no pickle."""
+"""The versioned container of stored state: a JSON header and sections of bytes; no pickle."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _DAMAGED = "restore from another checkpoint, or start from empty state"
 
 
 class Serializer(Protocol):
-    """Turns events or keys into bytes and back; the engine brings one that fits its events."""
+    """Converts events or keys to bytes and back; the engine provides one for its events."""
 
     def dumps(self, objects: Sequence[Any]) -> bytes:
         """Return the bytes of a sequence of objects."""
 
     def loads(self, data: bytes) -> Sequence[Any]:
-        """Return what :meth:`dumps` was given."""
+        """Return the argument of :meth:`dumps`."""
 
 
 def pack(header: dict[str, Any], sections: Sequence[bytes]) -> bytes:
@@ -57,7 +57,7 @@ def pack(header: dict[str, Any], sections: Sequence[bytes]) -> bytes:
 
 def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
     """
-    Take apart what :func:`pack` joined.
+    Split the result of :func:`pack`.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
     if len(data) < _HEAD.size or data[:4] != _MAGIC:
         raise StateFormatError(
             f"expected a pyflinkcep snapshot, got {len(data)} other bytes",
-            "pass what snapshot() returned",
+            "pass the result of snapshot()",
         )
     _, version, _, length = _HEAD.unpack_from(data)
     if version != STATE_FORMAT:
@@ -83,7 +83,8 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
         raise StateFormatError("the state's header is damaged", _DAMAGED) from cause
     if min(sizes, default=0) < 0 or len(data) != at + sum(sizes):
         raise StateFormatError(
-            f"state of {len(data)} bytes, its header says {at + sum(sizes)}", _DAMAGED
+            f"expected {at + sum(sizes)} bytes of state, got {len(data)}",
+            _DAMAGED,
         )
     sections = []
     for size in sizes:
@@ -93,13 +94,13 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
 
 
 def damaged_state(what: str) -> StateFormatError:
-    """Make the error of state that cannot be read."""
+    """Make the error for state that cannot be read."""
     return StateFormatError(f"the state is damaged: {what}", _DAMAGED)
 
 
 @contextmanager
 def refuse_damage() -> Iterator[None]:
-    """Turn whatever goes wrong while state is read into a StateFormatError."""
+    """Turn any error while reading state into a StateFormatError."""
     try:
         yield
     except CepError:

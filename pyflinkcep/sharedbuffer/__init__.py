@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The versioned shared buffer that all partial matches of a key live in."""
+"""The versioned shared buffer, which stores all partial matches of a key."""
 
 from pyflinkcep.sharedbuffer.buffer import SharedBuffer, SharedBufferAccessor
 from pyflinkcep.sharedbuffer.dewey import DeweyNumber

@@ -2,7 +2,7 @@
 """
 The versioned shared buffer: the taken events of all partial matches of one key.
 
-The specification of ``kernel/src``'s buffer.c: a change of the one is a change of both.
+Specifies ``kernel/src/buffer.c``; they must be changed together.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ class SharedBuffer:
     Attributes
     ----------
     events : dict of EventId to LockableEvent
-        Every event that a partial match, or a match not yet emitted, holds on to.
+        All events held by a partial match, or by a match not yet emitted.
     timestamp : int or None, epoch milliseconds
         The time of the newest id.
     event_count : int
-        How many ids were given for that time.
+        How many ids were assigned for that time.
 
     Notes
     -----
     Ports ``org.apache.flink.cep.nfa.sharedbuffer.SharedBuffer`` (Flink 2.3.0).
-    Differs from Flink: nodes hang on their event and point at each other, so that a step costs
-    no look-up by id, and only the newest time's counter is kept, for no other can be used.
+    Differs from Flink: nodes are attached to their event and point at each other, so a step needs
+    no look-up by id, and only the newest time's counter is kept, since no other can be used.
 
     References
     ----------
@@ -80,7 +80,7 @@ class SharedBuffer:
 @attrs.define(eq=False)
 class SharedBufferAccessor:
     """
-    A unit of work on a :class:`SharedBuffer`: what some events, or an advance of time, do to it.
+    A unit of work on a :class:`SharedBuffer`: the effect of some events, or of an advance of time.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class SharedBufferAccessor:
             buffer.event_count = 0
         number = buffer.event_count
         event_id: EventId = _new(EventId, (timestamp, number))
-        while event_id in buffer.events:  # a clock that stepped back
+        while event_id in buffer.events:  # the clock stepped back
             number += 1
             event_id = EventId(timestamp, number)
         buffer.event_count = number + 1
@@ -137,7 +137,7 @@ class SharedBufferAccessor:
         entry : LockableEvent
             The event, registered before.
         previous : SharedBufferNode or None
-            What the run had taken before.
+            The event that the run took before.
         version : DeweyNumber
             The run's version for this step.
 
@@ -168,11 +168,11 @@ class SharedBufferAccessor:
         following: DeweyNumber,
     ) -> SharedBufferNode:
         """
-        Record that a run took an event and goes on alone, or that it begins.
+        Record that a run took an event and continues alone, or that it begins.
 
-        The same as :meth:`put` with the run's version, :meth:`lock_node` with its `following`
-        version, and :meth:`release_node` of what it had before with the old one: locking and
-        releasing the node before cancel out.
+        Like :meth:`put` with the run's version, :meth:`lock_node` with its `following` version, and
+        :meth:`release_node` of its previous node with the old one: locking and releasing the
+        previous node cancel out.
         """
         if entry.node(stage) is None:
             entry.ref_counter += 1
@@ -188,10 +188,10 @@ class SharedBufferAccessor:
 
     def relabel(self, node: SharedBufferNode, old: DeweyNumber, new: DeweyNumber) -> None:
         """
-        Record that a run goes on under another version without taking an event.
+        Record that a run continues under another version without taking an event.
 
-        The same as :meth:`lock_node` with the new version and :meth:`release_node` with the
-        old one, which cancel out if there is one way only.
+        Like :meth:`lock_node` with the new version and :meth:`release_node` with the old one, which
+        cancel out if there is only one path.
         """
         if len(node.edges) > 1:
             self.lock_node(node, new)
@@ -209,11 +209,11 @@ class SharedBufferAccessor:
 
     def release_node(self, node: SharedBufferNode, version: DeweyNumber) -> None:
         """
-        Undo a :meth:`lock_node`; drop every edge, node and event that nothing refers to now.
+        Undo a :meth:`lock_node`; drop every edge, node and event that is no longer referenced.
 
         Notes
         -----
-        As in Flink, the walk ends at the first node that is gone already.
+        As in Flink, the walk ends at the first node that is already gone.
         """
         current: SharedBufferNode | None = node
         while current is not None and current.alive:
@@ -235,7 +235,7 @@ class SharedBufferAccessor:
             current = target
 
     def _release_branches(self, node: SharedBufferNode, version: DeweyNumber) -> None:
-        """Release a node that several runs came to, and what only this one went through."""
+        """Release a node that several runs reached, and what only this one passed through."""
         work = [(node, version)]
         while work:
             node, version = work.pop()
@@ -267,10 +267,10 @@ class SharedBufferAccessor:
             self.release_event(entry)
 
     def release_event(self, entry: LockableEvent) -> None:
-        """Count one reference to an event less; forget the event with the last."""
+        """Remove one reference to an event; drop the event with the last."""
         if entry.release():
             self.buffer.events.pop(entry.event_id, None)
-            entry.nodes = []  # ends the circle of references, so that nothing waits for the GC
+            entry.nodes = []  # breaks the reference cycle, so that nothing waits for the GC
 
     def extract_patterns(self, node: SharedBufferNode | None, version: DeweyNumber) -> list[Path]:
         """
@@ -285,7 +285,7 @@ class SharedBufferAccessor:
         paths: list[Path] = []
         if node is None:
             return paths
-        # A path is a linked list (node, next), built from the end of the match to its beginning.
+        # A path is a linked list (node, next), built backwards from the end of the match.
         work: list[tuple[SharedBufferNode | None, DeweyNumber, Any]] = [(node, version, None)]
         while work:
             current, version, path = work.pop()
@@ -307,12 +307,12 @@ class SharedBufferAccessor:
         Returns
         -------
         dict of str to list
-            As the first of :meth:`extract_patterns`.
+            The first path of :meth:`extract_patterns`.
 
         Raises
         ------
         StateFormatError
-            When there is none.
+            If there is none.
         """
         walked = []
         current = node
@@ -338,7 +338,7 @@ class SharedBufferAccessor:
 
 
 def lost_path() -> StateFormatError:
-    """Make the error for a partial match whose version fits no path, which damage alone brings."""
+    """Make the error for a partial match whose version fits no path, caused by damage."""
     return StateFormatError(
         "the state is damaged: a partial match has lost its events",
         "restore from another checkpoint, or start from empty state",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Dewey numbers: the versions that tell apart the runs sharing one buffer.
+Dewey numbers: the versions that distinguish the runs sharing one buffer.
 
-The specification of ``kernel/src``'s version.c: a change of the one is a change of both.
+Specifies ``kernel/src/version.c``; they must be changed together.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class DeweyNumber:
     """
     A version such as ``1.0.2``: one digit for each step that a run took.
 
-    It never changes. Make one with :meth:`of` or :meth:`from_string`, and others from it.
+    Immutable. Make one with :meth:`of` or :meth:`from_string`, and derive others from it.
 
     Attributes
     ----------
     parent : DeweyNumber or None
-        The number without its last digit, None for a number of one digit.
+        The number without its last digit; None for a number of one digit.
     digit : int
         The last digit.
     length : int, at least 1
@@ -35,13 +35,13 @@ class DeweyNumber:
     code : int
         A hash of all digits.
     root : int
-        The first digit, which is another for each beginning of a match.
+        The first digit, different for each start of a match.
 
     Notes
     -----
     Ports ``org.apache.flink.cep.nfa.DeweyNumber`` (Flink 2.3.0).
-    Differs from Flink: numbers share their beginnings instead of copying them, so that a loop
-    over `n` events holds `n` digits and not `n²`.
+    Differs from Flink: numbers share their prefixes instead of copying them, so a loop over `n`
+    events holds `n` digits instead of `n²`.
 
     References
     ----------
@@ -62,12 +62,12 @@ class DeweyNumber:
 
     @classmethod
     def of(cls, digits: Iterable[int]) -> DeweyNumber:
-        """Make a number of its digits, at least one."""
+        """Make a number from its digits, at least one."""
         number: DeweyNumber | None = None
         for digit in digits:
             number = cls.following(number, digit)
         if number is None:
-            raise InvalidArgumentError("a Dewey number without digits", "give at least one digit")
+            raise InvalidArgumentError("a Dewey number without digits", "pass at least one digit")
         return number
 
     @classmethod
@@ -78,12 +78,12 @@ class DeweyNumber:
         except ValueError:
             raise InvalidArgumentError(
                 f"expected a Dewey number, got {text!r}",
-                "write digits with dots between, as in '1.0.2'",
+                "write digits separated by dots, as in '1.0.2'",
             ) from None
 
     @classmethod
     def following(cls, parent: DeweyNumber | None, digit: int) -> DeweyNumber:
-        """Make the number that has a digit more than `parent`."""
+        """Make the number with one more digit than `parent`."""
         if parent is None:
             return cls(None, digit, 1, hash((0, digit)), digit)
         return cls(parent, digit, parent.length + 1, hash((parent.code, digit)), parent.root)
@@ -115,8 +115,8 @@ class DeweyNumber:
         """
         Whether a run of this version may walk an edge of version `other`.
 
-        True when `other` is a proper prefix of this number, or has the same length, the same
-        digits before the last, and a last digit that is not larger.
+        True if `other` is a proper prefix of this number, or has the same length, the same digits
+        before the last, and a last digit that is not larger.
         """
         number: Any = self.parent
         if number is other:  # by far the most frequent case

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the shared buffer is made of: ids, reference counts, events, nodes and edges."""
+"""The parts of the shared buffer: ids, reference counts, events, nodes and edges."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_IN_A_LIST = 8
 
 class EventId(NamedTuple):
     """
-    The identity of an event of one key; ids are ordered as the events are.
+    The identity of an event of one key; ids have the order of the events.
 
     Attributes
     ----------
@@ -66,17 +66,17 @@ class Lockable:
     Attributes
     ----------
     ref_counter : int, at least 0
-        How many references there are.
+        The number of references.
     """
 
     ref_counter: int
 
     def lock(self) -> None:
-        """Count one reference more."""
+        """Add a reference."""
         self.ref_counter += 1
 
     def release(self) -> bool:
-        """Count one reference less; say whether none is left."""
+        """Remove a reference; return whether none is left."""
         if self.ref_counter <= 0:
             return True
         self.ref_counter -= 1
@@ -93,7 +93,7 @@ class LockableEvent(Lockable):
     event_id : EventId
         Its identity.
     event : object
-        The event itself, or a handle by which the caller finds it.
+        The event itself, or the caller's handle for it.
     nodes : list of SharedBufferNode
         The nodes of this event, one for each stage that it was taken for.
     """
@@ -103,7 +103,7 @@ class LockableEvent(Lockable):
     nodes: list[SharedBufferNode] = attrs.field(factory=list)
 
     def node(self, stage: str) -> SharedBufferNode | None:
-        """Return the node for a stage, None when the event was not taken for it."""
+        """Return the node for a stage; None if the event was not taken for it."""
         for node in self.nodes:
             if node.stage == stage:
                 return node
@@ -113,7 +113,7 @@ class LockableEvent(Lockable):
 @attrs.define(eq=False)
 class SharedBufferNode(Lockable):
     """
-    An event taken for a stage, shared by all runs that took it so.
+    An event taken for a stage, shared by all runs that took it for that stage.
 
     Attributes
     ----------
@@ -122,10 +122,10 @@ class SharedBufferNode(Lockable):
     stage : str
         The user's name of the stage.
     edges : list of SharedBufferEdge or ManyEdges
-        Versioned pointers to what each run had taken before, in insertion order.
+        Versioned pointers to what each run took before, in insertion order.
     alive : bool
-        Whether the buffer still holds the node. A node that is gone can come back while its
-        event is processed; it is the same object then, as in Flink it is the same id.
+        Whether the buffer still holds the node. A dropped node can come back while its event is
+        processed; it is then the same object, as in Flink it is the same id.
     """
 
     entry: LockableEvent
@@ -141,7 +141,7 @@ class SharedBufferNode(Lockable):
             self.edges = ManyEdges(edges)
 
     def edges_of(self, version: DeweyNumber) -> list[SharedBufferEdge]:
-        """Return the pointers that a run of a version may walk, and perhaps others."""
+        """Return the pointers that a run of a version may walk, and possibly others."""
         edges = self.edges
         return edges if isinstance(edges, list) else edges.of(version)
 
@@ -154,17 +154,17 @@ class SharedBufferNode(Lockable):
 @attrs.define(eq=False)
 class SharedBufferEdge(Lockable):
     """
-    A pointer from a node to the node before it.
+    A pointer from a node to the previous one.
 
     Attributes
     ----------
     target : SharedBufferNode or None
-        The node before; None at the beginning of a match.
+        The previous node; None at the beginning of a match.
     version : DeweyNumber
         The version of the run that took this step.
     values : tuple or None
-        What match expressions accumulate on the way up to and with this step; None until it is
-        asked for. It follows from the events on the way, so it is not stored.
+        What match expressions accumulate on the path up to and including this step; None until
+        first needed. It follows from the events on the path, so it is not stored.
     """
 
     target: SharedBufferNode | None
@@ -174,10 +174,10 @@ class SharedBufferEdge(Lockable):
 
 class ManyEdges:
     """
-    The edges of a node that many runs came to, found by the first digit of their version.
+    The edges of a node that many runs reached, indexed by the first digit of their version.
 
-    A run walks edges of its own first digit only. So what a run does at a node costs as much as
-    there are edges of matches that began as it did, and not as much as there are edges.
+    A run walks only edges of its own first digit. So its cost at a node grows with the edges of
+    matches that began like it, not with all edges.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ class ManyEdges:
             del self._by_root[root]
 
     def of(self, version: DeweyNumber) -> list[SharedBufferEdge]:
-        """Return the edges whose version begins as this one, in insertion order."""
+        """Return the edges whose version has the same first digit, in insertion order."""
         return list(self._by_root.get(version.root, ()))
 
     def __len__(self) -> int:

@@ -146,7 +146,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "column of a stage": (
         lambda df: on(df, a_then_b(b="price > a.price")),
         "stage 'b': the condition 'price > a.price' cannot be evaluated: [UNRESOLVED_COLUMN",
-        "'a' is a stage: say which of its events is meant, for example last(a.column)",
+        "'a' is a stage: name one of its events, for example last(a.column)",
     ),
     "unknown column of a stage": (
         lambda df: on(df, a_then_b(b="price > last(a.prize)")),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is refused: patterns that Flink refuses, and those that would hang or crash it."""
+"""Refuses patterns that Flink refuses, and those that would hang or crash it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 def all_stages(pattern: Pattern) -> Iterator[Pattern]:
-    """Return every stage, groups opened, from the last to the first."""
+    """Return all stages, including those inside groups, from the last to the first."""
     stage: Pattern | None = pattern
     while stage is not None:
         if isinstance(stage, GroupPattern):
@@ -63,13 +63,13 @@ def check_names(pattern: Pattern) -> None:
         if name and not name.strip(DELIMITER):
             raise MalformedPatternException(
                 f"stage name {name!r} crashes Flink at run time",
-                f"what comes after the first {DELIMITER!r} is cut in matches: choose another name",
+                f"choose another name: matches cut it at the first {DELIMITER!r}",
             )
         names.check_name_uniqueness(name)
 
 
 def check_skip_strategy(pattern: Pattern) -> None:
-    """Refuse a skip strategy that names no stage of the top level."""
+    """Refuse a skip strategy that does not name a top-level stage."""
     wanted = pattern.getAfterMatchSkipStrategy().getPatternName()
     names = [stage.getName() for stage in pattern.stages()]
     if wanted is not None and wanted not in names:
@@ -105,8 +105,8 @@ def check_runs(graph: GraphBuilder) -> None:
     """
     Refuse what hangs or crashes Flink on the first event that no stage takes.
 
-    A loop of PROCEED edges further on, or one that an iterative condition may close, ends the
-    job only when a partial match gets there; see :meth:`StateTable.resolve`.
+    A cycle of PROCEED edges further on, or one that an iterative condition may close, fails the job
+    only when a partial match gets there; see :meth:`StateTable.resolve`.
     """
     for state in proceed_closure(graph.start, passes=_lets_an_unwanted_event_pass):
         if _has_proceed_cycle(state):
@@ -120,7 +120,7 @@ def check_runs(graph: GraphBuilder) -> None:
 
 
 def check_expressions(atoms: Iterable[Atom], pattern: Pattern) -> None:
-    """Refuse SQL that names a stage that cannot have taken anything, or not as it is done."""
+    """Refuse SQL that names a stage that cannot have taken anything, or names it wrongly."""
     stages = {
         original_name(stage.getName()): stage.getQuantifier().consumingStrategy
         for stage in all_stages(pattern)
@@ -146,7 +146,7 @@ def check_expressions(atoms: Iterable[Atom], pattern: Pattern) -> None:
                     f"{where} looks at stage {name!r}: expected one of {list(stages)[::-1]}",
                     f"did you mean {near[0]!r}?"
                     if near
-                    else "an aggregate is over the events taken for a stage, as in avg(up.price)",
+                    else "name the stage whose events are aggregated, as in avg(up.price)",
                 )
             if stages[name] in absent:
                 raise MalformedPatternException(
@@ -155,8 +155,8 @@ def check_expressions(atoms: Iterable[Atom], pattern: Pattern) -> None:
                 )
         for name in sorted(expression.owners & set(stages)):
             raise MalformedPatternException(
-                f"{where} has a column of stage {name!r} outside of an aggregate",
-                f"say which of its events is meant, for example last({name}.column)",
+                f"{where} has a column of stage {name!r} outside an aggregate",
+                f"name one of its events, for example last({name}.column)",
             )
 
 
@@ -170,12 +170,12 @@ def _has_proceed_cycle(state: State) -> bool:
 
 
 def _lets_an_unwanted_event_pass(edge: StateTransition) -> bool:
-    """Whether the edge surely holds for an event that fulfils no condition of one event."""
+    """Whether the edge holds for any event that satisfies no condition on single events."""
     return _truth(edge.condition) is True
 
 
 def _truth(condition: IterativeCondition | None) -> bool | None:
-    """Return what a condition says of such an event; None if the partial match decides."""
+    """Return a condition's answer for such an event; None if the partial match decides."""
     if condition is None:
         return True
     if isinstance(condition, BooleanConditions):
@@ -195,7 +195,7 @@ def _truth(condition: IterativeCondition | None) -> bool | None:
 def proceed_closure(
     start: State, passes: Callable[[StateTransition], bool] = lambda _: True
 ) -> list[State]:
-    """Return what can be reached from a state without an event, the state itself first."""
+    """Return the states reachable from a state without an event, the state itself first."""
     reached = [start]
     for state in reached:
         for t in state.transitions:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which condition an edge carries: contiguity, until conditions and greediness."""
+"""The conditions of edges: contiguity, until conditions and greediness."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def ignore_condition(
     stage: Pattern, group: GroupPattern | None, first_of_loop: bool
 ) -> IterativeCondition | None:
     """
-    Return the condition to pass an event by before the stage; None if that is not allowed.
+    Return the condition to ignore an event before the stage; None if that is not allowed.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def ignore_condition(
 
 
 def inner_ignore_condition(stage: Pattern, group: GroupPattern | None) -> IterativeCondition | None:
-    """Return the condition to pass an event by between repetitions; None if that is forbidden."""
+    """Return the condition to ignore an event between repetitions; None if that is not allowed."""
     source = group if group is not None and stage.getPrevious() is None else stage
     return _ignore_by_strategy(stage, group, source.getQuantifier().innerConsumingStrategy)
 
@@ -76,7 +76,7 @@ def extend_with_until(
 
 
 def make_greedy(state: State, take: IterativeCondition) -> None:
-    """Let the loop before `state` have every event that it could take."""
+    """Give the loop before `state` every event that it could take."""
     for t in state.transitions:
         old = t.condition or BooleanConditions.trueFunction()
         t.condition = RichAndCondition(old, RichNotCondition(take))

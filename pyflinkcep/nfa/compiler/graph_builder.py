@@ -46,14 +46,14 @@ class GraphBuilder:
     states : list of State
         The states in creation order: the final one first, the start state last.
     window_time : int or None, milliseconds
-        The smallest FIRST_AND_LAST window, None without one.
+        The smallest FIRST_AND_LAST window; None without one.
     window_times : dict of str to int
         The longest gap before a state's next event, in milliseconds, by internal name.
 
     Notes
     -----
     Ports ``NFACompiler.NFAFactoryCompiler`` (Flink 2.3.0). ``_stage``, ``_following`` and
-    ``_group`` are the stage at work, the one after it and the group around it.
+    ``_group`` are the current stage, the one after it and the group around it.
     """
 
     def __init__(self, pattern: Pattern) -> None:
@@ -74,7 +74,7 @@ class GraphBuilder:
     # --- the chain
 
     def _create_middle_states(self, sink: State) -> State:
-        """Build every stage of the chain but the first, back to front."""
+        """Build all stages of the chain except the first, back to front."""
         last = sink
         while (previous := self._stage.getPrevious()) is not None:
             match self._strategy(self._stage):
@@ -91,7 +91,7 @@ class GraphBuilder:
         return last
 
     def _create_pending_state(self, last: State) -> State | None:
-        """Build the wait at the end of a pattern for the window to pass without the NOT event."""
+        """Build the final wait for the window to pass without the NOT event."""
         gap = self._stage.getWindowSize(WithinType.PREVIOUS_AND_CURRENT)
         if last.kind is not StateType.FINAL or (gap is None and (self.window_time or 0) <= 0):
             return None
@@ -114,7 +114,7 @@ class GraphBuilder:
         return state
 
     def _convert_stage(self, sink: State) -> State:
-        """Build the states of the stage at work in front of `sink`; give its entry state."""
+        """Build the states of the current stage in front of `sink`; return its entry state."""
         stage, times = self._stage, self._stage.getTimes()
         if self._has(QuantifierProperty.LOOPING):
             assert times is not None
@@ -159,7 +159,7 @@ class GraphBuilder:
         if ignore is not None:
             twin = state
             if is_optional or self._is_head_of_optional_group(stage):
-                # Without a way on, so that skipping the optional part branches only once.
+                # Without a continuation, so that skipping the optional part branches only once.
                 twin = self._create_state(stage.getName(), StateType.NORMAL)
                 twin.add_take(target, take)
                 twin.add_ignore(twin, ignore)
@@ -264,7 +264,7 @@ class GraphBuilder:
     # --- NOT stages
 
     def _current_not_conditions(self) -> list[tuple[IterativeCondition, str]]:
-        """Return the notFollowedBy stages still in force at the beginning of the stage at work."""
+        """Return the notFollowedBy stages still in force at the beginning of the current stage."""
         found = []
         stage = self._stage
         while (previous := stage.getPrevious()) is not None:
@@ -295,7 +295,7 @@ class GraphBuilder:
 
     def _copy_without_transitive_nots(self, sink: State) -> State:
         """
-        Copy `sink` without the way to NOT stages that no longer apply.
+        Copy `sink` without the paths to NOT stages that no longer apply.
 
         Once an optional stage has taken an event, a notFollowedBy before it is over.
         """
@@ -331,7 +331,7 @@ class GraphBuilder:
         return state
 
     def _create_stage_state(self, kind: StateType) -> State:
-        """Create a state of the stage at work that its gap window, if any, applies to."""
+        """Create a state of the current stage, with its gap window if any."""
         state = self._create_state(self._stage.getName(), kind)
         times = self._stage.getTimes()
         gap = self._stage.getWindowSize(WithinType.PREVIOUS_AND_CURRENT)
@@ -348,7 +348,7 @@ class GraphBuilder:
             copy._add(t.action, copy if t.target is state else t.target, t.condition)
         return copy
 
-    # --- questions about the stage at work
+    # --- properties of the current stage
 
     @staticmethod
     def _strategy(stage: Pattern) -> ConsumingStrategy:

@@ -24,7 +24,7 @@ __all__ = ["NFACompiler"]
 
 class NFACompiler:
     """
-    Makes automata of patterns.
+    Compiles patterns to automata.
 
     Notes
     -----
@@ -42,7 +42,7 @@ class NFACompiler:
         pattern : Pattern
             The last stage, as the fluent calls return it.
         timeoutHandling : bool
-            Whether timed-out partial matches are wanted.
+            Whether timed-out partial matches are needed.
 
         Returns
         -------
@@ -52,10 +52,9 @@ class NFACompiler:
         Raises
         ------
         MalformedPatternException
-            When names repeat, the skip strategy names no stage of the top level, windows
-            contradict each other, the last stage is a ``notFollowedBy`` without a window, a
-            condition in SQL refers to an unknown stage, or the pattern would never end
-            or crash in Flink.
+            If names repeat, the skip strategy does not name a top-level stage, windows contradict
+            each other, the last stage is a ``notFollowedBy`` without a window, an SQL condition
+            refers to an unknown stage, or the pattern would hang or crash Flink.
 
         Examples
         --------

@@ -16,7 +16,7 @@ def original_name(internal_name: str) -> str:
 
     Notes
     -----
-    Ports ``NFAStateNameHandler.getOriginalNameFromInternal`` (Flink 2.3.0), cut included: the
+    Ports ``NFAStateNameHandler.getOriginalNameFromInternal`` (Flink 2.3.0), including the cut: the
     stages ``x:y`` and ``x:z`` share the key ``x`` in a match.
     """
     return internal_name.split(DELIMITER, 1)[0]
@@ -39,14 +39,14 @@ class NFAStateNameHandler:
 
     def __init__(self) -> None:
         self._used: set[str] = set()
-        self._counters: dict[str, int] = {}  # by base: all counters before are taken
+        self._counters: dict[str, int] = {}  # by base: all smaller counters are taken
 
     def check_name_uniqueness(self, name: str) -> None:
-        """Reserve a user's name; raise MalformedPatternException when it is taken."""
+        """Reserve a user's name; raise MalformedPatternException if it is taken."""
         if name in self._used:
             raise MalformedPatternException(
                 f"Duplicate pattern name: {name}. Names must be unique.",
-                "give every stage, inside groups too, a name of its own",
+                "give every stage a unique name, also inside groups",
             )
         self._used.add(name)
 

@@ -120,6 +120,6 @@ def _hint(nfa: NFA, atom: Atom, dataframe: DataFrame) -> str:
         return f"the columns are {dataframe.columns}"
     stage = min(stages)
     return (
-        f"{stage!r} is a stage: say which of its events is meant, for example last({stage}.column) "
+        f"{stage!r} is a stage: name one of its events, for example last({stage}.column) "
         f"or avg({stage}.column)"
     )

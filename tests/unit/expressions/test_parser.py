@@ -157,7 +157,7 @@ def test_what_cannot_be_is_refused(text: str, said: str) -> None:
     [
         ("max(upp.x) > 1", "looks at stage 'upp': expected one of ['a', 'up', 'b']", "'up'?"),
         ("max(n.x) > 1", "looks at stage 'n', which takes no events", "other than a NOT stage"),
-        ("max(a.x) > up.x", "has a column of stage 'up' outside of an aggregate", "last(up."),
+        ("max(a.x) > up.x", "has a column of stage 'up' outside an aggregate", "last(up."),
     ],
 )
 def test_stages_are_checked_when_the_pattern_is_compiled(text: str, said: str, hint: str) -> None:

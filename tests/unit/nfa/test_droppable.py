@@ -66,12 +66,12 @@ def test_conditions_that_count_only_together() -> None:
     [
         ("a >> b", "stage 'b' must follow directly: any event in between ends the partial match"),
         ("a{2}:cons", "stage 'a' must follow directly"),
-        ("a -> b+:cons -> c", "an event passed by changes what stage 'b' does"),
+        ("a -> b+:cons -> c", "an ignored event changes what stage 'b' does"),
         ("a !>> b", "the event right before stage 'b' decides, whatever it is (notNext)"),
         ("a !>> b -> c", "the event right after the one before stage 'b' decides (notNext)"),
-        ("a -> x[*]", "stage 'x' may take an event that fulfils no condition"),
-        ("a -> b gap[4]", "stage 'b' has a window since the event before"),
-        ("a -> (b -> c)+ -> d", "events passed by keep changing partial matches at stage 'b'"),
+        ("a -> x[*]", "stage 'x' may take an event that satisfies no condition"),
+        ("a -> b gap[4]", "stage 'b' has a window since the previous event"),
+        ("a -> (b -> c)+ -> d", "ignored events keep changing partial matches at stage 'b'"),
         ("a -> b+ !-> c within[9]", "a match that ends with notFollowedBy('c') carries the time"),
     ],
 )
@@ -122,7 +122,7 @@ def test_a_loop_before_a_trailing_absence() -> None:
     """Only an ignored event begins the wait after a loop, so that it is needed."""
     reason = decide("a -> b+ !-> c within[9]", shows_time=False).reason
 
-    assert reason == "an event passed by at stage 'b' begins the wait for an absent event"
+    assert reason == "an event ignored at stage 'b' begins the wait for an absent event"
 
 
 def test_skip_strategies_and_windows() -> None:
