@@ -156,7 +156,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "array of a stage": (
         lambda df: on(columns(df, xs="array(price)"), a_then_b(b="last(a.xs) is null")),
         "stage 'b': the condition 'last(a.xs) is null': 'xs' is array<double>",
-        "take a number",
+        "use a number",
     ),
     "collated string of a stage": (
         lambda df: on(columns(df, c="name collate UTF8_LCASE"), a_then_b(b="last(a.c) = 'A'")),

@@ -109,7 +109,7 @@ def test_timeouts_of_a_loop() -> None:
     """An ignored event makes two partial matches of a satisfied loop, and so two timeouts."""
     assert decide("a -> b+ -> c within[9]").droppable
     assert decide("a -> b within[9]", timeouts=True).droppable
-    assert "timeouts are wanted" in decide("a -> b+ -> c within[9]", timeouts=True).reason
+    assert "timeouts are requested" in decide("a -> b+ -> c within[9]", timeouts=True).reason
 
 
 def test_the_time_of_a_match_that_waited() -> None:
