@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
@@ -23,7 +22,13 @@ from pyflinkcep import (
     keyBy,
 )
 from pyflinkcep.testing import OperatorTestHarness
-from pyflinkcep.time import MIN_WATERMARK
+from tests.conformance.bounded_cases import (
+    at_the_end_of_input,
+    has_windows,
+    in_time,
+    runs_on_spark,
+    timeless_cases,
+)
 from tests.conformance.cases import (
     Case,
     Spec,
@@ -32,10 +37,10 @@ from tests.conformance.cases import (
     expected_rows,
     is_iterative,
     load,
-    make_event,
     match_ids,
     python_condition,
 )
+from tests.conformance.covering import covering, features
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
 
@@ -117,11 +122,6 @@ def _sql(spec: Spec) -> str:
     return str(operator)
 
 
-def runs_on_spark(case: Case) -> bool:
-    """Whether a case ends without an error and does without Java's subclasses."""
-    return "error" not in case["expect"] and '"subtype"' not in json.dumps(case["pattern"])
-
-
 def job_of(case: Case, rows: list[Case]) -> Job:
     """Return the job of a recorded case."""
     keyed = case.get("keyed", False)
@@ -137,70 +137,34 @@ def job_of(case: Case, rows: list[Case]) -> Job:
     )  # fmt: skip
 
 
-def nfa_cases() -> Iterator[Case]:
-    """Return recorded cases of one key whose answer does not depend on how time passes."""
-    for case in (*load("flink_itcases")[::8], *load("nfa_cases")[::20]):
-        only_events = all("id" in row for row in case["events"])
-        in_order = [row["ts"] for row in case["events"]] == sorted(
-            row["ts"] for row in case["events"]
-        )
-        if runs_on_spark(case) and only_events and in_order and "within" not in str(case):
-            yield case
-
-
 def test_recorded_cases_of_one_key(spark: SparkSession) -> None:
     """The matches and their order are the recorded ones of Flink's automaton."""
-    cases = list(nfa_cases())
+    cases = covering([case for case in timeless_cases() if case["expect"]["matches"]], 24)
     answers = run_as_one_job(spark, [job_of(case, case["events"]) for case in cases])
     actual = {
         case["id"]: [match for _, match in answers[case["id"]]["main"].get(None, [])]
         for case in cases
     }
 
-    assert len(cases) >= 60
+    assert len(set().union(*map(features, cases))) >= 120
     assert actual == {case["id"]: [m["match"] for m in case["expect"]["matches"]] for case in cases}
 
 
 def test_recorded_cases_of_many_keys(spark: SparkSession) -> None:
     """Without late events: what the operator gives at the end of input; without windows, Flink's."""
     cases = [case for case in load("operator_cases") if runs_on_spark(case) and case["keyed"]]
-    plain = [case for case in cases if not _has_windows(case) and expected_rows(case, "match")]
-    cases = [*plain[::2], *filter(_has_windows, cases[::8])]
-    inputs = {case["id"]: _in_time(case) for case in cases}
+    plain = [case for case in cases if not has_windows(case) and expected_rows(case, "match")]
+    plain = covering(plain, 8)
+    cases = [*plain, *covering([*filter(has_windows, cases)], 16)]
+    inputs = {case["id"]: in_time(case) for case in cases}
     answers = run_as_one_job(spark, [job_of(case, inputs[case["id"]]) for case in cases])
-    expected = {case["id"]: _at_the_end_of_input(case, inputs[case["id"]]) for case in cases}
-    recorded = {case["id"]: expected_rows(case, "match") for case in plain[::2]}
+    expected = {case["id"]: at_the_end_of_input(case, inputs[case["id"]]) for case in cases}
+    recorded = {case["id"]: expected_rows(case, "match") for case in plain}
 
-    assert len(cases) >= 40
+    assert len(set().union(*map(features, cases))) >= 110
     assert answers == expected
-    assert len(recorded) >= 20
+    assert all(recorded.values())
     assert {name: answers[name]["main"] for name in recorded} == recorded
-
-
-def _at_the_end_of_input(case: Case, rows: list[Case]) -> dict[str, Any]:
-    harness = OperatorTestHarness(build_pattern(case), timeoutHandling=True)
-    for row in rows:
-        harness.processElement(make_event(row), row["ts"], row["key"] if case["keyed"] else None)
-    harness.close()
-    return {
-        "main": by_key((key, ts, match_ids(m)) for key, ts, m in harness.matches),
-        "timeouts": by_key((key, ts, match_ids(m)) for key, ts, m in harness.timeouts),
-    }
-
-
-def _in_time(case: Case) -> list[Case]:
-    """Return the events of a case that are not late, in order of arrival."""
-    watermark, rows = MIN_WATERMARK, []
-    for row in case["items"]:
-        watermark = max(watermark, row.get("wm", watermark))
-        if row.get("ts", watermark) > watermark:
-            rows.append(row)
-    return rows
-
-
-def _has_windows(case: Case) -> bool:
-    """Whether time itself changes the answer, and so the recorded watermarks do."""
-    return "within" in str(case["pattern"])
 
 
 # --- random ones

@@ -41,7 +41,7 @@ class Recording:
     """A consumer that keeps what it is given as (key, time, match), and makes no rows."""
 
     def __init__(self) -> None:
-        self.schemas = {"main": _schema("x int")}
+        self.schemas = {"main": schema_of("x int")}
         self.wants_timeouts = True
         self.matches: list[Any] = []
         self.timeouts: list[Any] = []
@@ -63,7 +63,7 @@ class Recording:
         return {"main": pa.table({"x": pa.array([], pa.int32())})}
 
 
-def _schema(ddl: str) -> StructType:
+def schema_of(ddl: str) -> StructType:
     names = {"bigint": "long", "int": "integer"}
     schema = StructType()
     for field in ddl.split(", "):
@@ -75,7 +75,7 @@ def _schema(ddl: str) -> StructType:
 def layout(pattern: str = "p", keyed: bool = True) -> Layout:
     """Describe the input of these tests."""
     key = ("key",) if keyed else ()
-    return Layout(pattern, _schema(FIELDS), tuple(ARROW.names), key, key, key, "ts", None, ())
+    return Layout(pattern, schema_of(FIELDS), tuple(ARROW.names), key, key, key, "ts", None, ())
 
 
 def table(rows: list[tuple[Any, ...]]) -> pa.Table:
@@ -218,7 +218,7 @@ def test_timers_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_row_is_made_once_however_many_matches_hold_it() -> None:
     """An event in several matches is one object, as in Flink."""
-    store = EventStore(RowReader(_schema(FIELDS)), ARROW)
+    store = EventStore(RowReader(schema_of(FIELDS)), ARROW)
     base = store.add(table(many_rows(3)))
     first, second, again = store.rows([base, base + 1, base])
 
@@ -228,7 +228,7 @@ def test_a_row_is_made_once_however_many_matches_hold_it() -> None:
 
 def test_an_event_that_was_not_kept_is_never_taken_for_another() -> None:
     """A handle whose event is gone is an error of ours, not some other event."""
-    store = EventStore(RowReader(_schema(FIELDS)), ARROW)
+    store = EventStore(RowReader(schema_of(FIELDS)), ARROW)
     base = store.add(table(many_rows(3)))
     store.keep([base + 1])
 
@@ -275,7 +275,7 @@ def test_a_comparator_sees_all_ties_however_many(at: int, monkeypatch: pytest.Mo
 
 def test_old_and_new_events_are_taken_in_any_order() -> None:
     """Whether an event was kept or is of the newest batch makes no difference to who asks."""
-    store = EventStore(RowReader(_schema(FIELDS)), ARROW)
+    store = EventStore(RowReader(schema_of(FIELDS)), ARROW)
     base = store.add(table(many_rows(6)))
     store.keep([base + 4, base + 1])
     later = store.add(table(many_rows(3)))
@@ -288,7 +288,7 @@ def test_old_and_new_events_are_taken_in_any_order() -> None:
 
 def test_rows_of_a_large_batch_are_not_all_held() -> None:
     """A row that was not asked for in a long time is made again."""
-    store = EventStore(RowReader(_schema(FIELDS)), ARROW)
+    store = EventStore(RowReader(schema_of(FIELDS)), ARROW)
     base = store.add(table(many_rows(70_000)))
     row = store.row(base)
 
@@ -314,7 +314,9 @@ def test_the_life_of_functions() -> None:
             calls.append("select")
             return 1 // pattern["x"][0].price
 
-    consumer = FunctionConsumer(select_adapter(Select()), {MAIN: _schema("x int")}, {"key": "key"})
+    consumer = FunctionConsumer(
+        select_adapter(Select()), {MAIN: schema_of("x int")}, {"key": "key"}
+    )
     task = BatchTask(Pattern.begin("x"), layout(), None, consumer)
     found = pa.Table.from_batches(task.run(batches([(1, 1, "a", 1, 1)], 1)))
     with pytest.raises(Exception, match="ZeroDivisionError") as caught:

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sample of recorded cases that has as much of the pattern language as it can."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tests.conformance.cases import Case
+
+__all__ = ["covering", "features"]
+
+
+def covering(cases: Sequence[Case], count: int) -> list[Case]:
+    """
+    Return `count` cases, each the one that adds the most features to those before it.
+
+    Once all features are there, it begins again with the cases that are left.
+    """
+    left = {case["id"]: (case, features(case)) for case in cases}
+    chosen: list[Case] = []
+    missing: set[Any] = set()
+    while left and len(chosen) < count:
+        if not any(missing & own for _, own in left.values()):
+            missing = set().union(*(own for _, own in left.values()))
+        name = max(left, key=lambda name: len(missing & left[name][1]))
+        case, own = left.pop(name)
+        chosen.append(case)
+        missing -= own
+    return chosen
+
+
+def features(case: Case) -> frozenset[Any]:
+    """Return what a case uses: operators and their modifiers, conditions, skips, outputs, a key."""
+    found: set[Any] = {("skip", (case["skip"] or {}).get("type")), ("keyed", case.get("keyed"))}
+    found.update(_of_stages(case["pattern"]))
+    expected = case["expect"]
+    found.update(row["kind"] for row in expected.get("out", ()))
+    found.update(kind for kind in ("matches", "timeouts") if expected.get(kind))
+    return frozenset(found)
+
+
+def _of_stages(stages: Sequence[Any]) -> Iterator[Any]:
+    for stage in stages:
+        kind = (stage["op"], "group" in stage)
+        yield kind
+        for name, *arguments in stage.get("mods", ()):
+            yield (*kind, name)
+            if name == "within":
+                yield name, *arguments[1:]
+            for argument in arguments:
+                if isinstance(argument, list):
+                    yield from ((name, word) for word in _words(argument))
+        yield from _of_stages(stage.get("group", ()))
+
+
+def _words(condition: Sequence[Any]) -> Iterator[str]:
+    yield condition[0]
+    for part in condition[1:]:
+        if isinstance(part, list):
+            yield from _words(part)
