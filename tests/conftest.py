@@ -87,6 +87,7 @@ def spark(spark_home: None) -> Iterator[Any]:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.extraJavaOptions", JVM_OPTIONS)
         .config("spark.python.daemon.module", "tests.spark.daemon")
+        .config("spark.python.sql.dataFrameDebugging.enabled", "false")  # a stack for each Column
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")

@@ -68,6 +68,7 @@ def session(master: str) -> SparkSession:
         .config("spark.executorEnv.PYTHONPATH", python_path)
         .config("spark.driver.memory", "768m")
         .config("spark.executor.memory", "512m")
+        .config("spark.python.sql.dataFrameDebugging.enabled", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
