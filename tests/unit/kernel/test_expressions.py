@@ -116,7 +116,7 @@ def test_random_expressions(given_: Any, drawn: Taken, event: dict[str, Any]) ->
     assert outcome(kernel) == outcome(anew)
 
 
-@settings(max_examples=settings.default.max_examples * 10)
+@settings(max_examples=settings.default.max_examples * 5)
 @given(
     random_expressions(),
     st.lists(st.tuples(st.sampled_from("acz"), ROWS), max_size=5),

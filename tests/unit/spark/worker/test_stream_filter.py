@@ -26,7 +26,6 @@ from tests.unit.spark.worker.buckets import Bucket, name_is
 from tests.unit.spark.worker.test_bucket_conformance import check_bucket
 
 Rows = list[dict[str, Any]]
-MANY = settings.default.max_examples * 3
 A_TO_B = Pattern.begin("a").where(name_is("a")).followedBy("b").where(name_is("b"))
 
 
@@ -86,7 +85,7 @@ def check(
     assert whole.dropped_count == 0
 
 
-@settings(max_examples=MANY)
+@settings(max_examples=settings.default.max_examples * 3)
 @given(relaxed_patterns(), micro_batches(), st.booleans(), st.booleans())
 def test_the_filter_changes_nothing_of_relaxed_patterns(
     spec: PatternSpec, batches: Any, timeouts: bool, shows_time: bool
@@ -95,7 +94,6 @@ def test_the_filter_changes_nothing_of_relaxed_patterns(
     check(spec, batches, timeouts, shows_time)
 
 
-@settings(max_examples=MANY)
 @given(patterns(), micro_batches(), st.booleans(), st.booleans())
 def test_the_filter_changes_nothing(
     spec: PatternSpec, batches: Any, timeouts: bool, shows_time: bool
