@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Flink CEP's patterns, with Flink's answers, on PySpark.
+Flink CEP's pattern API on PySpark, with Flink's matches.
 
-Importing this package does not import pyspark: ``CEP``, ``keyBy`` and what else needs it are
-loaded when they are first used.
+Importing this package does not import pyspark: ``CEP``, ``keyBy`` and everything else that needs it
+are loaded on first use.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns select, flatSelect and timeout functions into one kind: the process function."""
+"""Adapts select, flatSelect and timeout functions to process functions."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class FunctionAdapter(PatternProcessFunction):
         self._on_match = on_match
 
     def setRuntimeContext(self, context: RuntimeContext) -> None:
-        """Hand the context to the user's functions."""
+        """Pass the context to the user's functions."""
         super().setRuntimeContext(context)
         for function in self._functions:
             if isinstance(function, RichFunction):
@@ -127,11 +127,11 @@ def select_adapter(
     Parameters
     ----------
     function : PatternSelectFunction or callable
-        Gives a row for a match.
+        Returns a row for a match.
     tag : OutputTag, optional
-        Where the timeout function's rows go.
+        The side output for the timeout function's rows.
     timeout_function : PatternTimeoutFunction or callable, optional
-        Gives a row for (partial match, timeout in epoch milliseconds).
+        Returns a row for (partial match, timeout in epoch milliseconds).
     """
     select = _method(function, PatternSelectFunction, "select", "(match)")
 
@@ -162,7 +162,7 @@ def flat_select_adapter(
 
 
 def as_process_function(function: Any) -> PatternProcessFunction:
-    """Return a process function as it is, a callable of (match, ctx, out) wrapped."""
+    """Return a process function unchanged, and wrap a callable of (match, ctx, out)."""
     if isinstance(function, PatternProcessFunction):
         return function
     if callable(function) and not isinstance(function, type):
@@ -170,7 +170,7 @@ def as_process_function(function: Any) -> PatternProcessFunction:
         return _CallableProcessFunction(function)
     raise InvalidArgumentError(
         f"expected a process function, got {function!r}",
-        "give a PatternProcessFunction object or a function of (match, ctx, out)",
+        "pass a PatternProcessFunction object or a function of (match, ctx, out)",
     )
 
 
@@ -187,7 +187,7 @@ class _CallableProcessFunction(PatternProcessFunction):
 
 def _method(function: Any, kind: type, name: str, arguments: str) -> Callable[..., Any]:
     if function is None:
-        raise MissingConditionError(f"{name}(None)", f"give a {kind.__name__} or a function")
+        raise MissingConditionError(f"{name}(None)", f"pass a {kind.__name__} or a function")
     if isinstance(function, kind):
         method: Callable[..., Any] = getattr(function, name)
         return method
@@ -201,7 +201,7 @@ def _method(function: Any, kind: type, name: str, arguments: str) -> Callable[..
 
 
 def _check_arguments(function: Callable[..., Any], arguments: str) -> None:
-    """Refuse a function that cannot be called so; a builtin that tells nothing is believed."""
+    """Refuse a function with other arguments; builtins without a signature are accepted."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

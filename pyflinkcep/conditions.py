@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions: what an event must fulfil to be taken by a stage."""
+"""Conditions that an event must satisfy to be taken by a stage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 class ConditionContext(Protocol):
     """
-    What an iterative condition may ask about the partial match it is evaluated for.
+    What an iterative condition can read about the partial match it is evaluated for.
 
     Notes
     -----
@@ -41,7 +41,7 @@ class ConditionContext(Protocol):
         """
         Return the events that this partial match has accepted for a stage, oldest first.
 
-        The event under test is not among them. An unknown stage has none.
+        The event under test is not included. An unknown stage has none.
 
         Notes
         -----
@@ -57,9 +57,9 @@ class ConditionContext(Protocol):
 
 class IterativeCondition(ABC):
     """
-    A condition that may look at the events the partial match accepted so far.
+    A condition that may read the events that the partial match has accepted so far.
 
-    It must be pure: it is evaluated as often, or as seldom, as matching needs it.
+    It must be pure: it may be evaluated any number of times.
 
     Notes
     -----
@@ -96,7 +96,7 @@ class IterativeCondition(ABC):
 
 class SimpleCondition(IterativeCondition):
     """
-    A condition on one event alone; evaluated at most once for an event.
+    A condition on one event alone; evaluated at most once per event.
 
     Subclass it and override ``filter(self, value)``, or wrap a function with :meth:`of`.
 
@@ -112,11 +112,11 @@ class SimpleCondition(IterativeCondition):
 
     @abstractmethod
     def filter(self, value: Any, ctx: ConditionContext | None = None) -> bool:
-        """Whether the event fulfils the condition; see the class."""
+        """Whether the event satisfies the condition; see the class."""
 
     @staticmethod
     def of(function: Callable[[Any], bool]) -> SimpleCondition:
-        """Make a condition of a function of one event."""
+        """Make a condition from a function of one event."""
         return FunctionCondition(function)
 
 
@@ -149,7 +149,7 @@ class ContextFunctionCondition(IterativeCondition):
 
 
 FUNCTION_CONDITIONS = (FunctionCondition, ContextFunctionCondition)
-"""The conditions that are only a plain function, and so the same wherever it is used."""
+"""The conditions that are just a plain function, and so equal wherever it is used."""
 
 
 class RichIterativeCondition(RichFunction, IterativeCondition):
@@ -158,14 +158,14 @@ class RichIterativeCondition(RichFunction, IterativeCondition):
 
     Notes
     -----
-    Ports ``RichIterativeCondition`` (Flink 2.3.0). As in Flink, ``open`` is called once for
-    every transition of the compiled pattern that carries the condition.
+    Ports ``RichIterativeCondition`` (Flink 2.3.0). As in Flink, ``open`` is called once for every
+    transition of the compiled pattern with the condition.
     """
 
 
 class RichCompositeIterativeCondition(RichIterativeCondition):
     """
-    A condition made of others, whose life cycle it forwards.
+    A condition composed of others, whose life cycle it forwards.
 
     Parameters
     ----------
@@ -176,7 +176,7 @@ class RichCompositeIterativeCondition(RichIterativeCondition):
     def __init__(self, *nestedConditions: IterativeCondition) -> None:
         for condition in nestedConditions:
             if condition is None:
-                raise MissingConditionError("The condition cannot be null.", "give every part")
+                raise MissingConditionError("The condition cannot be null.", "pass every part")
         self.nestedConditions = nestedConditions
 
     def getNestedConditions(self) -> tuple[IterativeCondition, ...]:
@@ -184,7 +184,7 @@ class RichCompositeIterativeCondition(RichIterativeCondition):
         return self.nestedConditions
 
     def setRuntimeContext(self, context: RuntimeContext) -> None:
-        """Hand the context to every part that wants one."""
+        """Pass the context to every part that needs one."""
         super().setRuntimeContext(context)
         for condition in self.nestedConditions:
             if isinstance(condition, RichFunction):
@@ -204,7 +204,7 @@ class RichCompositeIterativeCondition(RichIterativeCondition):
 
 
 class RichAndCondition(RichCompositeIterativeCondition):
-    """Both parts hold; the right one is not asked when the left one does not."""
+    """Both parts hold; the right one is not evaluated if the left one fails."""
 
     def __init__(self, left: IterativeCondition, right: IterativeCondition) -> None:
         super().__init__(left, right)
@@ -219,7 +219,7 @@ class RichAndCondition(RichCompositeIterativeCondition):
 
 
 class RichOrCondition(RichCompositeIterativeCondition):
-    """One part holds; the right one is not asked when the left one does."""
+    """One part holds; the right one is not evaluated if the left one holds."""
 
     def __init__(self, left: IterativeCondition, right: IterativeCondition) -> None:
         super().__init__(left, right)
@@ -295,7 +295,7 @@ class ExpressionCondition(SimpleCondition):
     Attributes
     ----------
     expression : str or pyspark.sql.Column
-        The expression as it was given.
+        The expression as the user wrote it.
     """
 
     def __init__(self, expression: Any) -> None:
@@ -311,7 +311,7 @@ class ExpressionCondition(SimpleCondition):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"text": self.text}  # a Column holds on to the driver's JVM
+        return {"text": self.text}  # a Column keeps a reference to the driver's JVM
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.text = self.expression = state["text"]

@@ -30,9 +30,9 @@ class CepError(Exception):
     Parameters
     ----------
     message : str
-        What was asked and what is wrong. If Flink raises too, Flink's own text.
+        What was requested and what is wrong. If Flink raises too, Flink's own text.
     hint : str, optional
-        What to write instead; shown under the message after a blank line.
+        What to write instead; shown below the message after a blank line.
 
     Examples
     --------
@@ -60,11 +60,11 @@ class InvalidArgumentError(CepError, ValueError):
 
 
 class MissingConditionError(CepError, TypeError):
-    """An argument that must be given is None or of no usable kind; Flink's null check."""
+    """A required argument is None or unusable; Flink's null check."""
 
 
 class NotSupportedError(CepError, NotImplementedError):
-    """What Flink refuses with ``UnsupportedOperationException``, or what is not built yet."""
+    """Refused by Flink with ``UnsupportedOperationException``, or not supported here."""
 
 
 class InputError(CepError, ValueError):
@@ -81,7 +81,7 @@ class PatternChangedError(CepError, ValueError):
 
 class CepRuntimeError(CepError, RuntimeError):
     """
-    A failure while events are matched; the message alone tells where.
+    A failure while events are matched; the message itself tells where.
 
     Parameters
     ----------
@@ -92,11 +92,11 @@ class CepRuntimeError(CepError, RuntimeError):
     stage : str, optional
         The stage of the pattern at fault.
     key : str, optional
-        The key whose event was at hand, as text; not known below the keyed operator.
+        The key of the current event, as text; unknown below the keyed operator.
     timestamp_ms : int, optional
         The event's time, epoch milliseconds.
     pattern : str, optional
-        The pattern in one line; not known below the engine.
+        The pattern on one line; unknown below the engine.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class CepRuntimeError(CepError, RuntimeError):
         return text if self.hint is None else f"{text}\n\nHint: {self.hint}"
 
     def at_key(self, key: Any) -> CepRuntimeError:
-        """Return the same error with the key filled in; None, the key of all, says nothing."""
+        """Return the same error with the key filled in; None, for unkeyed events, is left out."""
         return self if key is None or self.key is not None else self._with(key=repr(key))
 
     def at_time(self, timestamp_ms: int) -> CepRuntimeError:
@@ -161,7 +161,7 @@ class ConditionError(CepRuntimeError):
 
 
 class SkipError(CepRuntimeError):
-    """A throwing after-match skip strategy found nowhere to skip to."""
+    """A throwing after-match skip strategy found no event to skip to."""
 
 
 class FunctionError(CepRuntimeError):
@@ -169,7 +169,7 @@ class FunctionError(CepRuntimeError):
 
 
 class OutOfMemoryError(CepRuntimeError, MemoryError):
-    """Memory that ran out while the compiled kernel matched the events of a key."""
+    """The compiled kernel ran out of memory while it matched the events of a key."""
 
 
 class StateLimitError(CepRuntimeError):

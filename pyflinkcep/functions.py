@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users write to consume matches: select and process functions, and side outputs."""
+"""The interfaces for consuming matches: select and process functions, and side outputs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Match = Mapping[str, Sequence[Any]]
 
 
 class Collector(Protocol):
-    """Where a function puts its results."""
+    """Collects the results of a function."""
 
     def collect(self, record: Any) -> None:
         """Emit one record."""
@@ -51,7 +51,7 @@ class EventComparator(ABC):
     """
     Orders events of equal time.
 
-    A sort key of one event, or a plain function of two, does as well.
+    A sort key of one event, or a plain function of two events, will do too.
 
     Notes
     -----
@@ -66,7 +66,7 @@ class EventComparator(ABC):
 
     @abstractmethod
     def compare(self, first: Any, second: Any) -> int:
-        """Return a negative number, zero, or a positive number, as `first` is before `second`."""
+        """Return a negative number if `first` comes before `second`, a positive one if after."""
 
 
 def _check_name(_tag: OutputTag, _attribute: object, name: Any) -> None:
@@ -77,7 +77,7 @@ def _check_name(_tag: OutputTag, _attribute: object, name: Any) -> None:
 
 
 def _check_schema(tag: OutputTag, _attribute: object, schema: Any) -> None:
-    """Refuse text that cannot be DDL; what only Spark can tell, it tells when the tag is used."""
+    """Refuse text that cannot be DDL; Spark checks the rest when the tag is used."""
     if schema is None or hasattr(schema, "fieldNames"):
         return
     if not isinstance(schema, str):
@@ -99,14 +99,14 @@ def _check_schema(tag: OutputTag, _attribute: object, schema: Any) -> None:
 
 
 _NESTED = re.compile(r"'[^']*'|`[^`]*`|\([^()<>]*\)|<[^()<>]*>")
-"""What may have commas inside: text, names, arguments of types; innermost first."""
+"""Parts that may contain commas: text, names, type arguments; innermost first."""
 _COLUMN = re.compile(
     r"[\w-]+(?P<type>\s*:?\s*[a-z]\w*"
     r"(\s+(not|null|comment|collate|default|generated|with|without|day|hour|minute|second|year"
     r"|month|precision)\b.*)?)?",
     re.IGNORECASE | re.DOTALL,
 )
-"""A name with a type and more, or a type alone, nested parts taken out."""
+"""A name with a type and options, or a type alone, after removing nested parts."""
 
 
 @attrs.frozen
@@ -119,7 +119,7 @@ class OutputTag:
     name : str
         Unique among the outputs of one query.
     schema : str or StructType or None
-        The rows' schema, as PySpark's ``applyInPandas`` takes it. None for late data, whose
+        The rows' schema, as for PySpark's ``applyInPandas``. None for late data, whose
         rows are the events themselves.
 
     Raises
@@ -129,7 +129,7 @@ class OutputTag:
 
     Notes
     -----
-    Ports ``org.apache.flink.util.OutputTag``; the schema stands for Flink's type.
+    Ports ``org.apache.flink.util.OutputTag``; the schema replaces Flink's type.
 
     Examples
     --------
@@ -182,7 +182,7 @@ class RichPatternFlatSelectFunction(RichFunction, PatternFlatSelectFunction):
 
 
 class ProcessContext(Protocol):
-    """What a process function may ask, and its way to the side outputs."""
+    """What a process function can read, and its access to side outputs."""
 
     def timestamp(self) -> int:
         """Return the time of the match or timeout, epoch milliseconds."""
@@ -203,7 +203,7 @@ class PatternProcessFunction(RichFunction, ABC):
     Attributes
     ----------
     outputTags : sequence of OutputTag
-        The side outputs the function writes to, besides those it is given. Spark must know
+        The side outputs that the function writes to, besides those passed to it. Spark must know
         their schemas before the job starts.
 
     Notes

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""User code: what errors say of it, its life cycle, and the context it runs in."""
+"""User code: its name in errors, its life cycle, and its runtime context."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["RichFunction", "RuntimeContext", "function_name", "no_such_column", 
 
 def function_name(function: Any) -> str:
     """
-    Return what errors call a function, or an object with a method: name, file and line.
+    Return the name, file and line of a function, or object with a method, for errors.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def _place(function: Any) -> str:
 
 def no_such_column(name: str, columns: Sequence[str]) -> str:
     """
-    Return what to say of a name that is not a column's.
+    Return the message for a name that is not a column.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def no_such_column(name: str, columns: Sequence[str]) -> str:
 
 class RuntimeContext:
     """
-    What a rich function may know of the task it runs in.
+    What a rich function can know about its task.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ class RuntimeContext:
 
     Notes
     -----
-    Ports ``CepRuntimeContext`` (Flink 2.3.0): as there, a pattern's functions may keep no
-    state and no accumulators.
+    Ports ``CepRuntimeContext`` (Flink 2.3.0): as there, a pattern's functions cannot have state or
+    accumulators.
     """
 
     def __init__(self, taskName: str = "CEP", indexOfThisSubtask: int = 0) -> None:
@@ -90,7 +90,7 @@ class RuntimeContext:
 
     def getState(self, *_: Any) -> Any:
         """Raise: state is not supported."""
-        raise NotSupportedError("State is not supported.", "keep what you need in the match")
+        raise NotSupportedError("State is not supported.", "use the events of the match instead")
 
     getListState = getMapState = getReducingState = getAggregatingState = getState
 
@@ -128,7 +128,7 @@ class RichFunction:
         """Prepare for work; nothing by default."""
 
     def close(self) -> None:
-        """Release what ``open`` took; nothing by default."""
+        """Release what ``open`` acquired; nothing by default."""
 
 
 class _Openable(Protocol):
@@ -140,26 +140,26 @@ class _Openable(Protocol):
 @contextmanager
 def opened(user_code: _Openable, context: RuntimeContext, what: str) -> Iterator[None]:
     """
-    Open users' code for the length of a ``with``, and close it whatever happens.
+    Open user code for the duration of a ``with``, and close it in any case.
 
     Parameters
     ----------
     user_code : object
         Has ``open(context)`` and ``close()``.
     context : RuntimeContext
-        What it may know of its task.
+        The context of its task.
     what : str
-        What errors call it.
+        Its name in errors.
 
     Raises
     ------
     CepRuntimeError
-        When opening or closing it fails.
+        If opening or closing it fails.
     """
     try:
         user_code.open(context)
     except Exception as cause:
-        with suppress(Exception):  # what was opened of it; the first error is the one to tell
+        with suppress(Exception):  # close what was opened; the first error is the one to report
             user_code.close()
         raise _failure(cause, f"{what} could not be opened") from cause
     try:

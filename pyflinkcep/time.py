@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Durations: ``Time.seconds(10)`` for code that comes from Flink 1.x, and their milliseconds."""
+"""Durations: ``Time.seconds(10)`` for code from Flink 1.x, and conversion to milliseconds."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MIN_WATERMARK = -(2**63)
 
 class Time:
     """
-    Make durations in the words of Flink 1.x.
+    Make durations with the names of Flink 1.x.
 
-    Every method gives a :class:`datetime.timedelta`, which is what the rest of the API takes.
+    Every method returns a :class:`datetime.timedelta`, which the rest of the API takes.
 
     Notes
     -----
     Ports ``org.apache.flink.streaming.api.windowing.time.Time`` of Flink 1.x.
-    Differs from Flink: an ordinary ``timedelta`` comes back, not an object of its own.
+    Differs from Flink: the result is an ordinary ``timedelta``, not an object of its own.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def to_milliseconds(duration: timedelta, what: str) -> int:
     duration : timedelta
         Any length; negative ones are allowed, as in Flink.
     what : str
-        What the duration is for; named in the error.
+        The purpose of the duration, for errors.
 
     Returns
     -------
@@ -82,12 +82,12 @@ def to_milliseconds(duration: timedelta, what: str) -> int:
     """
     if not isinstance(duration, timedelta):
         raise InvalidArgumentError(
-            f"{what} takes a timedelta, not {duration!r}",
+            f"{what}: expected a timedelta, got {duration!r}",
             "write timedelta(seconds=10) or Time.seconds(10)",
         )
     if timedelta(0) < duration < timedelta(milliseconds=1):
         raise InvalidArgumentError(
             f"{what}: expected at least a millisecond, got {duration!r}",
-            "times have no finer unit: write timedelta(milliseconds=1), or leave the window out",
+            "write timedelta(milliseconds=1), the finest unit, or leave the window out",
         )
     return duration // timedelta(milliseconds=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the user writes: patterns, quantifiers, conditions and skip strategies, as pure data."""
+"""The pattern API: patterns, quantifiers, conditions and skip strategies, as pure data."""
 
 from pyflinkcep.conditions import (
     IterativeCondition,

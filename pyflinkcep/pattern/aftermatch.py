@@ -29,12 +29,12 @@ class AfterMatchSkipStrategy(ABC):
     """
     What happens to the other partial matches once a match is emitted.
 
-    Make it with a static method and give it to :meth:`pyflinkcep.Pattern.begin`.
+    Make one with a static method and pass it to :meth:`pyflinkcep.Pattern.begin`.
 
     Notes
     -----
     Ports ``org.apache.flink.cep.nfa.aftermatch.AfterMatchSkipStrategy`` (Flink 2.3.0). Every
-    strategy but ``noSkip`` holds a match back while a partial match that began earlier lives.
+    strategy except ``noSkip`` holds a match back while a partial match that began earlier is live.
     """
 
     @staticmethod
@@ -67,16 +67,16 @@ class AfterMatchSkipStrategy(ABC):
         return True
 
     def getPatternName(self) -> str | None:
-        """Return the stage that the strategy names, None if it names none."""
+        """Return the stage that the strategy names; None if it names none."""
         return None
 
     @abstractmethod
     def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
-        """Return the event id that decides for an emitted match; None discards nothing."""
+        """Return the deciding event id of an emitted match; None discards nothing."""
 
     @abstractmethod
     def should_prune(self, start: IdT, pruning_id: IdT) -> bool:
-        """Whether what began with event `start` is discarded."""
+        """Whether a partial match that began with event `start` is discarded."""
 
 
 def _named(name: str) -> str:
@@ -106,7 +106,7 @@ class NoSkipStrategy(AfterMatchSkipStrategy):
 
 @attrs.frozen
 class SkipToNextStrategy(AfterMatchSkipStrategy):
-    """Discard what began with the match's first event, or earlier."""
+    """Discard partial matches that began with the match's first event, or earlier."""
 
     def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
         """Return the match's first event."""
@@ -119,7 +119,7 @@ class SkipToNextStrategy(AfterMatchSkipStrategy):
 
 @attrs.frozen
 class SkipPastLastStrategy(AfterMatchSkipStrategy):
-    """Discard what began before the match ended."""
+    """Discard partial matches that began before the match ended."""
 
     def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
         """Return the match's last event."""
@@ -159,7 +159,7 @@ class SkipToElementStrategy(AfterMatchSkipStrategy):
         return start < pruning_id
 
     def pruning_id(self, paths: Sequence[Mapping[str, Sequence[IdT]]]) -> IdT | None:
-        """Return the event to skip to; raise SkipError on a miss, if asked to."""
+        """Return the event to skip to; raise SkipError on a miss if requested."""
         target: IdT | None = None
         for path in paths:
             events = path.get(self.patternName)
@@ -188,7 +188,7 @@ class SkipToElementStrategy(AfterMatchSkipStrategy):
 
 @attrs.frozen
 class SkipToFirstStrategy(SkipToElementStrategy):
-    """Discard what began before the first event of a stage."""
+    """Discard partial matches that began before the first event of a stage."""
 
     def _element(self, events: Sequence[IdT]) -> IdT:
         return events[0]
@@ -196,7 +196,7 @@ class SkipToFirstStrategy(SkipToElementStrategy):
 
 @attrs.frozen
 class SkipToLastStrategy(SkipToElementStrategy):
-    """Discard what began before the last event of a stage."""
+    """Discard partial matches that began before the last event of a stage."""
 
     def _element(self, events: Sequence[IdT]) -> IdT:
         return events[-1]

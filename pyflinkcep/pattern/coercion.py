@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns what users write as arguments (conditions, numbers) into what stages hold."""
+"""Converts arguments (conditions, numbers) to the form that stages hold."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["Condition", "SparkColumn", "as_condition", "as_count"]
 
 
 class SparkColumn(Protocol):
-    """A ``pyspark.sql.Column``, classic or Connect, told by what it can do."""
+    """A ``pyspark.sql.Column``, classic or Connect, recognized by its methods."""
 
     def isNotNull(self) -> Any:
-        """Return the column that tells where this one is not null."""
+        """Return the column that is true where this one is not null."""
 
     def eqNullSafe(self, other: Any, /) -> Any:
-        """Return the column that tells where two are equal or both null."""
+        """Return the column that is true where two are equal or both null."""
 
 
 Condition = (
@@ -39,12 +39,12 @@ Condition = (
     | Callable[[Any], bool]
     | Callable[[Any, ConditionContext], bool]
 )
-"""What :meth:`pyflinkcep.Pattern.where` takes."""
+"""The argument of :meth:`pyflinkcep.Pattern.where`."""
 
 
 def as_condition(condition: Condition, null_message: str, stage: str = "") -> IterativeCondition:
     """
-    Turn whatever a user may write as a condition into an :class:`IterativeCondition`.
+    Turn any form of condition into an :class:`IterativeCondition`.
 
     Parameters
     ----------
@@ -60,10 +60,10 @@ def as_condition(condition: Condition, null_message: str, stage: str = "") -> It
     MissingConditionError
         If `condition` is None.
     InvalidArgumentError
-        If it is none of the above, or SQL over stages that is wrong in itself.
+        If it is none of the above, or invalid SQL over stages.
     """
     if condition is None:
-        raise MissingConditionError(null_message, "give a function, an expression or a condition")
+        raise MissingConditionError(null_message, "pass a function, an expression or a condition")
     if isinstance(condition, IterativeCondition):
         return condition
     if isinstance(condition, str):
@@ -73,7 +73,7 @@ def as_condition(condition: Condition, null_message: str, stage: str = "") -> It
     if not callable(condition) or isinstance(condition, type):
         raise InvalidArgumentError(
             f"{_at(stage)}expected a condition, got {condition!r}",
-            "give a function of the event, a SQL string, a Column or an IterativeCondition object",
+            "pass a function of the event, a SQL string, a Column or an IterativeCondition object",
         )
     function: Callable[..., bool] = condition
     match _positional_parameters(function):
@@ -85,13 +85,13 @@ def as_condition(condition: Condition, null_message: str, stage: str = "") -> It
             raise InvalidArgumentError(
                 f"{_at(stage)}expected a function of one or two arguments, "
                 f"got {function_name(function)} with {count}",
-                "a condition is a function of (event) or of (event, ctx)",
+                "write a function of (event) or of (event, ctx)",
             )
 
 
 def as_count(value: SupportsIndex, method: str) -> int:
     """
-    Return a whole number as int, NumPy's too.
+    Return a whole number, including NumPy's, as int.
 
     Raises
     ------
@@ -119,7 +119,7 @@ def _is_column(value: object) -> bool:
 
 
 def _positional_parameters(function: Callable[..., Any]) -> int:
-    """Return how many arguments a call must give; builtins without a signature take one."""
+    """Return the number of required arguments; one for builtins without a signature."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pattern as people read it: one line for logs, a table for notebooks."""
+"""A pattern for human readers: one line for logs, a table for notebooks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COLUMNS = ("stage", "follows", "how often", "condition")
 
 def one_line(stages: Sequence[Stage]) -> str:
     """
-    Return a pattern in one line.
+    Return a pattern on one line.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def one_line(stages: Sequence[Stage]) -> str:
     Returns
     -------
     str
-        Such as ``a → b+ ⇒ (c ⇢ d){2}?``.
+        For example ``a → b+ ⇒ (c ⇢ d){2}?``.
     """
     text = ""
     for stage in stages:

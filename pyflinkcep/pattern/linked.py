@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pattern as the compiler reads it: linked stages, last to first."""
+"""A pattern in the compiler's form: linked stages, last to first."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class LinkedStages(Generic[PatternT]):
     stage : Stage
         The last stage.
     previous : LinkedStages or None
-        The pattern without it, None for the first stage.
+        The pattern without it; None for the first stage.
     skip : AfterMatchSkipStrategy
-        The strategy that ``begin`` was given.
+        The strategy passed to ``begin``.
     """
 
     _stage: Stage
@@ -40,7 +40,7 @@ class LinkedStages(Generic[PatternT]):
     _usage: Usage = attrs.field(factory=Usage, init=False)
 
     def getPrevious(self) -> PatternT | None:
-        """Return the pattern without its last stage, None for the first stage."""
+        """Return the pattern without its last stage; None for the first stage."""
         return self._previous
 
     def getName(self) -> str:
@@ -52,11 +52,11 @@ class LinkedStages(Generic[PatternT]):
         return self._read().quantifier
 
     def getTimes(self) -> Times | None:
-        """Return the range of repetitions, None without a quantifier."""
+        """Return the range of repetitions; None without a quantifier."""
         return self._read().times
 
     def getCondition(self) -> IterativeCondition:
-        """Return the last stage's condition; the one that always holds if none was set."""
+        """Return the last stage's condition; by default the one that always holds."""
         condition = self._read().condition
         return BooleanConditions.trueFunction() if condition is None else condition
 
@@ -65,11 +65,11 @@ class LinkedStages(Generic[PatternT]):
         return self._read().until
 
     def getWindowSize(self, withinType: WithinType = WithinType.FIRST_AND_LAST) -> int | None:
-        """Return the window in milliseconds, None if none was set."""
+        """Return the window in milliseconds; None if none was set."""
         return self._read().windows.get(withinType)
 
     def getAfterMatchSkipStrategy(self) -> AfterMatchSkipStrategy:
-        """Return the skip strategy that ``begin`` was given."""
+        """Return the skip strategy passed to ``begin``."""
         return self._skip
 
     def stages(self) -> list[PatternT]:
@@ -83,14 +83,14 @@ class LinkedStages(Generic[PatternT]):
         return chain[::-1]
 
     def with_conditions(self, change: Change) -> PatternT:
-        """Return the pattern with each condition of its stages, groups opened, replaced."""
+        """Return the pattern with each condition replaced, including those inside groups."""
         made: PatternT | None = None
         for part in self.stages():
             made = part._replaced(part._stage.with_conditions(change), made, change)
         return cast("PatternT", made)
 
     def describe(self) -> str:
-        """Return the pattern in one line, such as ``a → b+ ⇒ c``; for logs and job names."""
+        """Return the pattern on one line, such as ``a → b+ ⇒ c``; for logs and job names."""
         self._usage.used()
         return one_line(self._chain())
 

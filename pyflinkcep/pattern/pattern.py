@@ -28,23 +28,23 @@ class Pattern(LinkedStages["Pattern"]):
     """
     A sequence of stages, each with a condition, a quantifier and a contiguity.
 
-    Start with :meth:`begin`. A pattern never changes: methods that describe the last stage
+    Start with :meth:`begin`. A pattern is immutable: methods that describe the last stage
     (``where``, ``oneOrMore``, ``within`` …) return a changed copy, and methods that name a new
-    stage (``next``, ``followedBy`` …) return a longer pattern. So two patterns may share a
-    beginning, a refused call changes nothing, and a notebook cell can run twice.
+    stage (``next``, ``followedBy`` …) return a longer pattern. So two patterns may share a prefix,
+    a refused call changes nothing, and a notebook cell can run twice.
 
     Warns
     -----
     UnusedResultWarning
-        If the result of a method was dropped and the pattern is used without it.
+        If the result of a method is discarded and the pattern is used without it.
 
     Notes
     -----
     Ports ``org.apache.flink.cep.pattern.Pattern`` (Flink 2.3.0).
-    Differs from Flink: ``start.where(condition)`` on a line of its own changes nothing, as with a
+    Differs from Flink: ``start.where(condition)`` on a line of its own has no effect, as with a
     DataFrame; write ``start = start.where(condition)``.
 
-    Cost: a loop or ``followedByAny`` without a window keeps its partial matches for ever.
+    Cost: a loop or ``followedByAny`` without a window keeps its partial matches forever.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class Pattern(LinkedStages["Pattern"]):
         name : str or Pattern
             The stage's name, or the pattern to use as a group. Names are unique in a pattern.
         afterMatchSkipStrategy : AfterMatchSkipStrategy, optional
-            What a match makes superfluous; ``noSkip()`` by default.
+            Which partial matches a match makes superfluous; ``noSkip()`` by default.
 
         Raises
         ------
@@ -102,15 +102,14 @@ class Pattern(LinkedStages["Pattern"]):
 
     def where(self, condition: Condition) -> Self:
         """
-        Add a condition that the stage's events must fulfil, besides those already there.
+        Add a condition on the stage's events, in addition to the existing ones.
 
         Parameters
         ----------
         condition : callable, str, Column or IterativeCondition
             A function of (event) or (event, ctx) that returns a bool; a Spark SQL expression
             over the event's columns and, in ``first``, ``last``, ``count``, ``sum``, ``min``,
-            ``max`` and ``avg``, over those of the events taken for a stage; or a condition
-            object.
+            ``max`` and ``avg``, over the events taken for a stage; or a condition object.
 
         Returns
         -------
@@ -129,7 +128,7 @@ class Pattern(LinkedStages["Pattern"]):
 
     def or_(self, condition: Condition) -> Self:
         """
-        Add an alternative: what is there already, or `condition`; see :meth:`where`.
+        Add an alternative to the existing conditions; see :meth:`where`.
 
         ``where(A).or_(B).where(C)`` means (A or B) and C.
         """
@@ -137,9 +136,9 @@ class Pattern(LinkedStages["Pattern"]):
         return self._with("or_", self._stage.alternatively(new))
 
     def subtype(self, subtypeClass: type) -> Self:
-        """Require the events to be instances of a class, after the conditions already there."""
+        """Require the events to be instances of a class, in addition to the existing conditions."""
         if subtypeClass is None:
-            raise MissingConditionError("The class cannot be null.", "give a class")
+            raise MissingConditionError("The class cannot be null.", "pass a class")
         if not isinstance(subtypeClass, type):
             raise InvalidArgumentError(
                 f"subtype: expected a class, got {subtypeClass!r}", "write subtype(MyEvent)"
@@ -148,7 +147,7 @@ class Pattern(LinkedStages["Pattern"]):
 
     def until(self, untilCondition: Condition) -> Self:
         """
-        Stop a loop at the first event that fulfils a condition; see :meth:`where`.
+        Stop a loop at the first event that satisfies a condition; see :meth:`where`.
 
         Raises
         ------
@@ -167,8 +166,8 @@ class Pattern(LinkedStages["Pattern"]):
         Parameters
         ----------
         windowTime : timedelta or None
-            An event exactly this much later is outside. None changes nothing; zero or less
-            means no window, as in Flink.
+            An event exactly this much later is outside. None has no effect; zero or less means no
+            window, as in Flink.
         withinType : WithinType
             What the window measures.
 
@@ -222,7 +221,7 @@ class Pattern(LinkedStages["Pattern"]):
     # --- how often the last stage matches
 
     def optional(self) -> Self:
-        """Let the stage match nothing. Put it after the other quantifier: before, it is lost."""
+        """Let the stage match nothing. Call it after the other quantifier; before, it is lost."""
         before = None if self._previous is None else self._previous._stage
         return self._with("optional", self._stage.optional(before))
 
@@ -305,8 +304,8 @@ class Pattern(LinkedStages["Pattern"]):
         self._stage.check_absence_may_follow(name)
         if isinstance(name, Pattern):
             raise InvalidArgumentError(
-                "a group cannot be absent: NOT stages take a name",
-                "give the NOT stage a condition that covers the unwanted events",
+                "a group cannot be absent: expected the name of a NOT stage",
+                "write a NOT stage with a condition that covers the unwanted events",
             )
         return self._append(name, strategy)
 
@@ -362,7 +361,7 @@ def _pattern(
     previous: Pattern | None,
     skip: AfterMatchSkipStrategy,
 ) -> Pattern:
-    """Return a pattern that is one stage, or group, longer."""
+    """Return the pattern with one more stage or group."""
     if isinstance(what, Pattern):
         what._usage.used()
         stage = Stage("GroupPattern", Quantifier.one(strategy), inside=what._chain())

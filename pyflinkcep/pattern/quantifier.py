@@ -13,7 +13,7 @@ __all__ = ["ConsumingStrategy", "Quantifier", "QuantifierProperty", "Times", "Wi
 
 
 class QuantifierProperty(Enum):
-    """What a quantifier can be; several may hold at once."""
+    """The properties of a quantifier; several may hold at once."""
 
     SINGLE = "SINGLE"
     LOOPING = "LOOPING"
@@ -23,7 +23,7 @@ class QuantifierProperty(Enum):
 
 
 class ConsumingStrategy(Enum):
-    """How an event of a stage must follow the event before it (its contiguity)."""
+    """How an event of a stage must follow the previous one (its contiguity)."""
 
     STRICT = "STRICT"
     SKIP_TILL_NEXT = "SKIP_TILL_NEXT"
@@ -56,7 +56,7 @@ class Times:
     to : int, at least `from_`
         The most repetitions; a looping stage has no upper bound and keeps ``to == from_``.
     window_ms : int or None, milliseconds
-        The longest gap between repetitions, None if unbounded.
+        The longest gap between repetitions; None if unbounded.
     """
 
     from_: int
@@ -97,16 +97,16 @@ class Quantifier:
     Attributes
     ----------
     properties : frozenset of QuantifierProperty
-        What holds of the stage.
+        The properties that hold.
     consumingStrategy : ConsumingStrategy
-        Contiguity between the stage before and the first event of this one.
+        Contiguity between the previous stage and the first event of this one.
     innerConsumingStrategy : ConsumingStrategy
         Contiguity between the repetitions of this stage.
 
     Notes
     -----
     Ports ``org.apache.flink.cep.pattern.Quantifier`` (Flink 2.3.0).
-    Differs from Flink: a quantifier never changes; :class:`~pyflinkcep.Pattern` swaps it.
+    Differs from Flink: a quantifier is immutable; :class:`~pyflinkcep.Pattern` replaces it.
     """
 
     properties: frozenset[QuantifierProperty]
@@ -136,7 +136,7 @@ class Quantifier:
         """Return the quantifier with OPTIONAL added."""
         if self.hasProperty(QuantifierProperty.OPTIONAL):
             raise MalformedPatternException(
-                "Optional already applied!", "call optional() once for a stage"
+                "Optional already applied!", "call optional() once per stage"
             )
         if self.consumingStrategy in (ConsumingStrategy.NOT_NEXT, ConsumingStrategy.NOT_FOLLOW):
             raise MalformedPatternException(
@@ -150,7 +150,7 @@ class Quantifier:
         if self.innerConsumingStrategy is ConsumingStrategy.SKIP_TILL_ANY:
             raise MalformedPatternException(
                 "Option not applicable to FollowedByAny pattern",
-                "a loop takes as much as it can, or tries all combinations: drop one of the two",
+                "drop one: a loop takes as much as it can, or tries all combinations",
             )
         if self.hasProperty(QuantifierProperty.SINGLE):
             raise MalformedPatternException(
@@ -190,10 +190,10 @@ class Quantifier:
         if self.innerConsumingStrategy is excluded:
             raise MalformedPatternException(
                 "You can apply either combinations or consecutive, not both!",
-                "keep the one you mean",
+                "keep one of the two",
             )
         if self.innerConsumingStrategy is wanted:
-            raise MalformedPatternException(f"{name} already applied!", "call it once for a stage")
+            raise MalformedPatternException(f"{name} already applied!", "call it once per stage")
         return attrs.evolve(self, innerConsumingStrategy=wanted)
 
     def __str__(self) -> str:

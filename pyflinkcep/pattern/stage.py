@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one stage of a pattern holds, and the rules of changing it."""
+"""The settings of one stage of a pattern, and the rules for changing them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pyflinkcep.time import to_milliseconds
 __all__ = ["Change", "Stage"]
 
 Change = Callable[[IterativeCondition], IterativeCondition]
-"""Returns the condition to have in place of another."""
+"""Returns the replacement of a condition."""
 
 
 @attrs.frozen
@@ -31,7 +31,7 @@ class Stage:
     """
     The settings of one stage.
 
-    A stage never changes: each method checks its rule and returns a changed copy.
+    A stage is immutable: each method checks its rule and returns a changed copy.
 
     Attributes
     ----------
@@ -40,15 +40,15 @@ class Stage:
     quantifier : Quantifier
         How often it matches, and how its events follow each other.
     condition : IterativeCondition or None
-        The condition of its events, None if every event fits.
+        The condition on its events; None if every event fits.
     until : IterativeCondition or None
         The condition that ends a loop.
     times : Times or None
-        The range of repetitions, None without a quantifier.
+        The range of repetitions; None without a quantifier.
     windows : mapping of WithinType to int, milliseconds
-        The windows that were set on this stage.
+        The windows set on this stage.
     inside : tuple of Stage
-        The stages of a group, none for a single stage.
+        The stages of a group; empty for a single stage.
     """
 
     name: str
@@ -60,14 +60,14 @@ class Stage:
     inside: tuple[Stage, ...] = ()
 
     def filtered(self, condition: IterativeCondition) -> Self:
-        """Return the stage with a condition that must hold besides those already there."""
+        """Return the stage with one more condition, joined by AND."""
         joined = (
             condition if self.condition is None else RichAndCondition(self.condition, condition)
         )
         return attrs.evolve(self, condition=joined)
 
     def alternatively(self, condition: IterativeCondition) -> Self:
-        """Return the stage with an alternative to the conditions already there."""
+        """Return the stage with an alternative to its conditions."""
         joined = condition if self.condition is None else RichOrCondition(self.condition, condition)
         return attrs.evolve(self, condition=joined)
 
@@ -85,7 +85,7 @@ class Stage:
         return attrs.evolve(self, until=until)
 
     def within(self, window: timedelta, kind: WithinType) -> Self:
-        """Return the stage with a window in place of the one of the same kind."""
+        """Return the stage with a window, which replaces one of the same kind."""
         if not isinstance(kind, WithinType):
             raise InvalidArgumentError(
                 f"within: expected a WithinType, got {kind!r}",
@@ -94,7 +94,7 @@ class Stage:
         return attrs.evolve(self, windows={**self.windows, kind: to_milliseconds(window, "within")})
 
     def optional(self, before: Stage | None) -> Self:
-        """Return the stage, after the one before it, as one that may match nothing."""
+        """Return the stage as optional, given the stage before it."""
         if before is not None and before.quantifier.hasProperty(QuantifierProperty.GREEDY):
             raise MalformedPatternException(
                 "Optional pattern cannot be preceded by greedy pattern",
@@ -112,7 +112,7 @@ class Stage:
         )
 
     def repeated(self, from_: int, to: int | None, gap: timedelta | None) -> Self:
-        """Return the stage with ``times``: an exact number without `to`, else a range."""
+        """Return the stage with ``times``: an exact number, or a range if `to` is set."""
         self._check_unquantified()
         window_ms = _milliseconds(gap, "times")
         quantifier = Quantifier.times(self.quantifier.consumingStrategy)
@@ -123,7 +123,7 @@ class Stage:
         return attrs.evolve(self, quantifier=quantifier, times=Times.of_range(from_, to, window_ms))
 
     def greedy(self) -> Self:
-        """Return the loop or range as one that takes what the next stage could take too."""
+        """Return the loop or range as greedy: it also takes what the next stage could take."""
         self._check_present()
         if self.inside:
             raise MalformedPatternException(
@@ -163,7 +163,7 @@ class Stage:
         if strategy in (ConsumingStrategy.NOT_FOLLOW, ConsumingStrategy.NOT_NEXT):
             raise MalformedPatternException(
                 "Option not applicable to NOT pattern",
-                f"stage {self.name!r} is about an absent event: put the option on another stage",
+                f"put the option on another stage: {self.name!r} takes no events",
             )
 
     def _check_unquantified(self) -> None:

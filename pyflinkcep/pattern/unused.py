@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Warns of ``start.where(...)`` on a line of its own, which changes nothing."""
+"""Warns of ``start.where(...)`` on a line of its own, which has no effect."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["UnusedResultWarning", "Usage"]
 
 class UnusedResultWarning(UserWarning):
     """
-    The result of a pattern's method was dropped, and the pattern used without it.
+    The result of a pattern's method was discarded, and the pattern used without it.
 
     In Flink ``start.where(condition)`` changes `start`, so it can stand on a line of its own. Here
-    a pattern never changes: write ``start = start.where(condition)``.
+    patterns are immutable: write ``start = start.where(condition)``.
     """
 
 
 @attrs.define(eq=False)
 class _Result:
-    """What one call returned: who called, and what became of it."""
+    """The result of one call, its caller, and its later use."""
 
     call: str
     place: str
@@ -37,17 +37,17 @@ class _Result:
     changed: list[_Result] = attrs.field(factory=list)
 
     def is_lost(self) -> bool:
-        """Whether nobody can use it, or a changed copy of it; a notebook keeps what it shows."""
+        """Whether neither it nor a copy can still be used; notebooks keep what they show."""
         is_away = self.shown or self.pattern() is None
         return not self.used and is_away and all(copy.is_lost() for copy in self.changed)
 
 
 class Usage:
     """
-    What became of one pattern, and of the changed copies that were made of it.
+    The use of one pattern and of its changed copies.
 
-    A copy is lost if it is gone, or was only shown at a prompt, and was never used but for copies
-    that are lost too. Using the original after that is what a forgotten assignment looks like.
+    A copy is lost if it is gone, or was only shown at a prompt, and was used at most for copies
+    that are lost too. Using the original after that suggests a forgotten assignment.
     """
 
     __slots__ = ("_origin", "_results")
@@ -57,7 +57,7 @@ class Usage:
         self._results: list[_Result] = []
 
     def returned(self, call: str, copy: Any, usage: Usage) -> None:
-        """Note that a call returned a changed copy, with the usage of the copy."""
+        """Record that a call returned a changed copy, and the usage of the copy."""
         self._tell_lost()
         frame = _caller()
         place = f"{PurePath(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else "?"
@@ -68,13 +68,13 @@ class Usage:
             self._origin.changed.append(usage._origin)
 
     def used(self) -> None:
-        """Note that the pattern is used, and warn of copies of it that are lost."""
+        """Record that the pattern is used, and warn of lost copies."""
         if self._origin is not None:
             self._origin.used = True
         self._tell_lost()
 
     def shown(self) -> None:
-        """Note that the pattern is shown at a prompt."""
+        """Record that the pattern is shown at a prompt."""
         if self._origin is not None:
             self._origin.shown = True
 
@@ -90,8 +90,8 @@ class Usage:
 
 def _warn(result: _Result) -> None:
     text = (
-        f"the result of {result.call}(...) at {result.place} was dropped, and the pattern is used "
-        f"without it: patterns never change. Write pattern = pattern.{result.call}(...)."
+        f"the result of {result.call}(...) at {result.place} was dropped, and the pattern is "
+        f"used without it: patterns are immutable. Write pattern = pattern.{result.call}(...)."
     )
     frame = _caller()
     if frame is None:
@@ -103,7 +103,7 @@ def _warn(result: _Result) -> None:
 
 
 def _caller() -> FrameType | None:
-    """Return the nearest frame outside of this package."""
+    """Return the nearest frame outside this package."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_ours(frame):
         frame = frame.f_back

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Try a pattern without Spark: :func:`match` for events in memory, and harnesses to feed by hand.
+Test patterns without Spark: :func:`match` for events in memory, and harnesses to feed by hand.
 
-The fixtures for pytest are in :mod:`pyflinkcep.testing.pytest_plugin`.
+The pytest fixtures are in :mod:`pyflinkcep.testing.pytest_plugin`.
 """
 
 from pyflinkcep.testing.assertions import assertMatches

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares matches with what a test expects, and shows the difference line by line."""
+"""Compares matches with expected ones, and shows the difference line by line."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ def assertMatches(
     ignoreOrder: bool = False,
 ) -> None:
     """
-    Assert that matches are those expected.
+    Assert that matches are as expected.
 
     Parameters
     ----------
     actual : iterable of mapping of str to sequence
-        The matches, as :func:`pyflinkcep.testing.match` or a harness has them.
+        The matches, as returned by :func:`pyflinkcep.testing.match` or a harness.
     expected : iterable of mapping of str to sequence
-        The matches expected. Stages that took nothing are absent.
+        The expected matches. Stages that took nothing are absent.
     by : str or callable, optional
         Compare this field, or what this function returns, instead of whole events; `expected`
         then has those values.
     ignoreOrder : bool
-        Whether matches may come in another order.
+        Whether the order of matches is ignored.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matches of a chain of stages on events in memory, by ordered lists."""
+"""The matches of a chain of stages on events in memory, by event lists."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def chain_matches(
     pattern: Pattern, given: Sequence[Any], times: Sequence[int], keys: Sequence[Any]
 ) -> Iterator[dict[str, list[Any]]]:
     """
-    Yield the matches of a pattern, in no order.
+    Yield the matches of a pattern, in no particular order.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def chain_matches(
     Raises
     ------
     NotSupportedError
-        If lists could answer otherwise than the automaton.
+        If the answer of lists could differ from the automaton's.
     """
     here = evaluated_here(pattern, given)
     nfa = NFACompiler.compile(here)
@@ -67,7 +67,7 @@ def chain_matches(
 
 @attrs.frozen(eq=False)
 class _Seen:
-    """What is asked of events."""
+    """The conditions and fields of events."""
 
     events: Sequence[Any]
     fields: Callable[[Any], Sequence[Any]]

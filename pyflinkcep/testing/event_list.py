@@ -33,14 +33,14 @@ _KINDS: tuple[tuple[type, Kind], ...] = (
 @attrs.frozen(eq=False)
 class EventObjects:
     """
-    Events as the user has them, and as a table.
+    The user's events, and their table.
 
     Attributes
     ----------
     events : list
         The events in order of time.
     table : EventTable
-        What the query asks of them.
+        The columns that the query reads.
     """
 
     events: list[Any]
@@ -61,7 +61,7 @@ class EventObjects:
         ------
         InputError
             If an attribute is unknown or holds values of several kinds, a type is not a string,
-            or a time is no time.
+            or a time is invalid.
         """
         rows = list(events_of(events))
         times = list(range(len(rows)))
@@ -88,7 +88,7 @@ def attribute_of(event: Any, name: str) -> Any:
 
 
 def _values(rows: Sequence[Any], attribute: str) -> list[Any]:
-    """Return an attribute of all events, one that SQL computes too."""
+    """Return an attribute of all events, including ones that SQL computes."""
     if not is_computed(attribute):
         return _column(rows, attribute)
     computed = event_function(attribute)
@@ -112,7 +112,7 @@ def _attributes(event: Any) -> Iterable[str]:
 
 
 def _kind(name: str, values: Iterable[Any]) -> Kind:
-    """Return what a column holds; whole numbers where nothing is known."""
+    """Return the kind of a column; whole numbers if unknown."""
     by_type = {type(value): value for value in values if value is not None}
     kinds = {_kind_of(name, value) for value in by_type.values()}
     if kinds == {Kind.BIGINT, Kind.DOUBLE}:
@@ -120,7 +120,7 @@ def _kind(name: str, values: Iterable[Any]) -> Kind:
     if len(kinds) > 1:
         found = " and ".join(sorted(kind.value for kind in kinds))
         raise InputError(
-            f"the attribute {name!r} holds {found}", "an attribute holds values of one kind"
+            f"the attribute {name!r} holds {found}", "use values of one kind in an attribute"
         )
     return kinds.pop() if kinds else Kind.BIGINT
 
@@ -131,7 +131,7 @@ def _kind_of(name: str, value: Any) -> Kind:
             return kind
     raise InputError(
         f"the attribute {name!r} holds {type(value).__name__}",
-        "conditions compare numbers, texts, booleans, dates and times",
+        "use numbers, texts, booleans, dates or times",
     )
 
 

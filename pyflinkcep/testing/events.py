@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events in whatever form a test has them: objects, dicts, columns, frames of other libraries."""
+"""Events in any form: objects, dicts, columns, frames of other libraries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 class Record(dict[str, Any]):
     """
-    An event with its fields as attributes, as keys and by position, as a ``Row`` of Spark has them.
+    An event with its fields as attributes, as keys and by position, like Spark's ``Row``.
 
     It is a dict, and equal to every dict of the same fields.
 
@@ -69,13 +69,13 @@ def events_of(source: Any) -> Iterator[Any]:
     Parameters
     ----------
     source : iterable, mapping or table
-        Objects, which are used as they are; dicts, which become :class:`Record`; columns by name;
+        Objects, which are used unchanged; dicts, which become :class:`Record`; columns by name;
         a pandas or polars DataFrame; an Arrow table or record batch.
 
     Raises
     ------
     InvalidArgumentError
-        If it is none of these; a DataFrame of Spark is not.
+        If it is none of these; Spark DataFrames are refused.
     """
     kind = type(source).__module__.split(".", 1)[0]
     if kind == "pyspark":
@@ -96,13 +96,13 @@ def events_of(source: Any) -> Iterator[Any]:
     if not isinstance(source, Iterable):
         raise InvalidArgumentError(
             f"expected events, got {source!r}",
-            "give a list, columns by name, a pandas or polars DataFrame, or an Arrow table",
+            "pass a list, columns by name, a pandas or polars DataFrame, or an Arrow table",
         )
     return map(as_event, source)
 
 
 def as_event(event: Any) -> Any:
-    """Return an event as conditions see it: a dict as :class:`Record`, anything else as it is."""
+    """Return an event as conditions see it: a dict as :class:`Record`, anything else unchanged."""
     return Record(event) if type(event) is dict else event
 
 
@@ -111,13 +111,14 @@ def _rows(columns: Mapping[str, Any]) -> Iterator[Record]:
     if len({len(values) for values in lists.values()}) > 1:
         lengths = {name: len(values) for name, values in lists.items()}
         raise InvalidArgumentError(
-            f"expected columns of one length, got {lengths}", "give each column a value per event"
+            f"expected columns of one length, got {lengths}",
+            "pass one value per event",
         )
     return (Record(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True))
 
 
 def _without_nan(value: Any) -> Any:
-    """Return None for the missing values of pandas; a NaN of a float column stays what it is."""
+    """Return None for the missing values of pandas; a NaN of a float column is unchanged."""
     return None if type(value).__name__ in ("NaTType", "NAType") else value
 
 
@@ -137,5 +138,5 @@ def epoch_milliseconds(time: Any, event: Any) -> int:
         return operator.index(time)
     raise InputError(
         f"the time of event {event!r}: expected epoch milliseconds or a datetime, got {time!r}",
-        "give epoch milliseconds as int, or a datetime",
+        "pass epoch milliseconds as int, or a datetime",
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Harnesses that feed a pattern by hand, in memory: no Spark, no JVM."""
+"""Harnesses for feeding a pattern by hand, in memory, without Spark or a JVM."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class NFATestHarness:
 
     def advanceTime(self, timestamp: int) -> tuple[list[EventMatch], list[TimedOut]]:
         """
-        Let time pass.
+        Advance time.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class NFATestHarness:
 
     def process(self, event: Any, timestamp: int) -> list[EventMatch]:
         """
-        Show an event to the pattern; call :meth:`advanceTime` first if windows matter.
+        Process an event; call :meth:`advanceTime` first if windows matter.
 
         Parameters
         ----------
@@ -104,12 +104,12 @@ class NFATestHarness:
 
     @property
     def partialMatches(self) -> int:
-        """The number of partial matches, the start state among them."""
+        """The number of partial matches, including the start state's."""
         return len(self._state.partial_matches)
 
     @property
     def stateChanged(self) -> bool:
-        """Whether anything changed since this was last asked; Flink's ``isStateChanged``."""
+        """Whether anything changed since this was last called; Flink's ``isStateChanged``."""
         changed = self._state.state_changed
         self._state.reset_flags()
         return changed
@@ -136,22 +136,22 @@ class OperatorTestHarness:
     timeoutHandling : bool
         Whether timed-out partial matches are collected in :attr:`timeouts`.
     lateDataOutput : bool
-        Whether late events are collected in :attr:`lateData`; else they are only counted.
+        Whether late events are collected in :attr:`lateData`; otherwise they are only counted.
     comparator : callable, optional
         Orders events of equal time: a sort key, or a function of two events.
     processingTime : bool
-        Whether the clock counts instead of the events' times; :meth:`setProcessingTime` moves it.
+        Whether to use the clock instead of the events' times; :meth:`setProcessingTime` sets it.
     maxPartialMatches : int, at least 1, optional
-        How many partial matches a key may have.
+        The most partial matches of a key.
     onTooManyPartialMatches : {"fail", "dropOldest"}
-        What happens when it has more.
+        The policy for a key with more.
     examples : sequence, optional
         Some events, from which the types in SQL over stages are seen.
 
     Attributes
     ----------
     numPartialMatchesDropped : int
-        How many partial matches were dropped because there were too many.
+        The number of partial matches dropped because there were too many.
     matches, timeouts : list of (key, timestamp, match)
         The results so far; timestamps in epoch milliseconds.
     lateData : list of (key, event)
@@ -202,11 +202,11 @@ class OperatorTestHarness:
         self._operator = KeyedCepOperator(rules, _Collect(self), order)
 
     def processElement(self, event: Any, timestamp: int, key: Any = None) -> None:
-        """Take in an event of a key at a time in epoch milliseconds."""
+        """Process an event of a key at a time in epoch milliseconds."""
         self._operator.process_element(key, as_event(event), timestamp)
 
     def processWatermark(self, timestamp: int) -> None:
-        """Advance the watermark, epoch milliseconds; an earlier one than the last is ignored."""
+        """Advance the watermark, epoch milliseconds; one before the last is ignored."""
         self._operator.advance_watermark(timestamp)
 
     def setProcessingTime(self, timestamp: int) -> None:
@@ -219,7 +219,7 @@ class OperatorTestHarness:
             self.processWatermark(MAX_WATERMARK)
 
     def snapshotAndRestore(self) -> OperatorTestHarness:
-        """Return a new harness, built from this one's state as bytes, with the results so far."""
+        """Return a harness restored from this one's state as bytes, with the results so far."""
         old, serializer = self._operator, _PickleSerializer()
         copy = object.__new__(OperatorTestHarness)
         copy.matches, copy.timeouts = list(self.matches), list(self.timeouts)
@@ -232,17 +232,17 @@ class OperatorTestHarness:
 
     @property
     def numLateRecordsDropped(self) -> int:
-        """How many late events were dropped, none while `lateDataOutput` takes them."""
+        """The number of late events dropped; 0 while `lateDataOutput` takes them."""
         return 0 if self._lateDataOutput else self._operator.late_dropped
 
     @property
     def keysWithState(self) -> int:
-        """How many keys hold any state."""
+        """The number of keys with any state."""
         return len(self._operator.keys)
 
 
 class _Collect:
-    """Puts an operator's results into the harness's lists."""
+    """Collects an operator's results in the harness's lists."""
 
     def __init__(self, harness: OperatorTestHarness) -> None:
         self._harness = harness
@@ -262,7 +262,7 @@ class _Collect:
 
 
 class _PickleSerializer:
-    """Events and keys by pickle: good enough for a test, never for a checkpoint."""
+    """Pickles events and keys: good enough for a test, never for a checkpoint."""
 
     def dumps(self, objects: Sequence[Any]) -> bytes:
         return pickle.dumps(list(objects))

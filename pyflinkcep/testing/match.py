@@ -39,7 +39,7 @@ class Timeout(NamedTuple, Generic[EventT]):
 
 class Matches(list[dict[str, list[EventT]]]):
     """
-    The list of matches, each a dict of stage name to events; timeouts and late events beside it.
+    The list of matches, each a dict of stage name to events, with timeouts and late events.
 
     Attributes
     ----------
@@ -95,40 +95,40 @@ def match(
     Parameters
     ----------
     pattern : Pattern
-        The pattern. SQL conditions are evaluated in Python by Spark's rules; those for which that
-        cannot be, and Columns, are asked of Spark if a session is running.
+        The pattern. SQL conditions are evaluated in Python by Spark's rules; Columns, and what
+        Python cannot evaluate, by Spark if a session is running.
     events : iterable or table
         Objects, dicts, columns by name, a pandas or polars DataFrame, or an Arrow table. Rows and
         dicts have their fields as attributes too, as on Spark. Without `timestamp` they are in
         order, a millisecond apart.
     timestamp : str or callable, optional
-        The field or function that gives an event's time: epoch milliseconds, or a datetime
+        The field or function of an event's time: epoch milliseconds, or a datetime
         (UTC if it has no zone).
     key : str or callable, optional
-        The field or function that gives an event's key; by default one key for all.
+        The field or function of an event's key; by default one key for all.
     delayThreshold : timedelta, optional
         Let the events arrive in the order given, with a watermark this far behind the latest
-        time, as on a stream: what comes later than that is late. By default they are put in order
-        of time first, as on a bounded DataFrame, and nothing is late.
+        time, as on a stream: events behind it are late. By default events are first sorted by time,
+        as on a bounded DataFrame, and nothing is late.
     evaluation : {"auto", "nfa", "eventLists"}
-        How to find the matches. Event lists give the same ones in no particular order, without
-        timeouts; ``auto`` keeps Flink's order, and so takes the automaton here.
+        How to find the matches. Event lists return the same ones in no particular order, without
+        timeouts; ``auto`` keeps Flink's order, and so uses the automaton here.
 
     Returns
     -------
     Matches
         A list of dicts, stage name to events, stages in pattern order; matches key by key if the
-        events were put in order. ``timeouts`` and ``late`` are attributes of it.
+        events were sorted. ``timeouts`` and ``late`` are attributes of it.
 
     Raises
     ------
     InvalidArgumentError
-        If an argument is of another kind.
+        If an argument is of the wrong kind.
     InputError
         If an event has no usable time.
     NotSupportedError
-        If a condition needs Spark, and no session is running; if event lists cannot answer the
-        pattern, or are to deliver timeouts or late events.
+        If a condition needs Spark and no session is running, or if event lists cannot evaluate the
+        pattern or would have to return timeouts or late events.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def match(
         harness.processElement(event, time, None if key_of is None else key_of(event))
         latest = time if latest is None else max(latest, time)
         if delay is not None:
-            harness.processWatermark(latest - delay - 1)  # Flink's: this time may still come
+            harness.processWatermark(latest - delay - 1)  # as in Flink: this time may still come
     harness.close()
     found = Matches(match for _, _, match in harness.matches)
     found._timeouts = [Timeout(match, time) for _, time, match in harness.timeouts]
@@ -198,7 +198,7 @@ def _getter(field: str | Callable[[Any], Any], what: str) -> Callable[[Any], Any
         except (LookupError, AttributeError) as cause:
             raise InputError(
                 f"{what}={field!r}: the event {event!r} has no {field!r}",
-                "give the name of a field that every event has, or a function of the event",
+                "pass the name of a field that every event has, or a function of the event",
             ) from cause
 
     return get

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Fixtures for pytest: a pattern fed by hand, event by event and watermark by watermark.
+Fixtures for pytest: feed a pattern by hand, event by event and watermark by watermark.
 
-Write ``pytest_plugins = ["pyflinkcep.testing.pytest_plugin"]`` into ``conftest.py`` to have them.
+Enable them with ``pytest_plugins = ["pyflinkcep.testing.pytest_plugin"]`` in ``conftest.py``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["cepHarness"]
 @pytest.fixture
 def cepHarness() -> Callable[..., OperatorTestHarness]:
     """
-    Return a function that makes a harness for a pattern, timeouts and late events collected.
+    Return a function that makes a harness for a pattern, which collects timeouts and late events.
 
     It takes a pattern and the further arguments of
     :class:`~pyflinkcep.testing.OperatorTestHarness`::

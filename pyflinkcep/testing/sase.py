@@ -68,14 +68,14 @@ def matchSase(
         The events: dicts, objects with attributes, columns by name, a pandas or polars DataFrame
         or an Arrow table. Without `timestamp` they are in order, a millisecond apart.
     timestamp : str or callable, optional
-        The attribute or function that returns an event's time: epoch milliseconds, or a datetime
-        (UTC if it has no zone). Events are put in order of time first.
+        The attribute or function of an event's time: epoch milliseconds, or a datetime
+        (UTC if it has no zone). Events are first sorted by time.
     type : str or callable
-        The attribute or function that returns an event's type.
+        The attribute or function of an event's type.
     evaluation : {"auto", "nfa", "backtracking", "eventLists"}
         How to find the matches; they are the same.
     output : {"all", "onePerStart", "nonOverlapping"}
-        All matches; the first of those that begin with one event; or matches one after another,
+        All matches; the first of those that begin with the same event; or non-overlapping matches,
         in each partition.
     compressed : bool
         Whether to return the matches without listing them; for ``output="all"``.
@@ -88,9 +88,9 @@ def matchSase(
     Raises
     ------
     InvalidArgumentError
-        If the text is not a query, or arguments do not go together.
+        If the text is not a query, or arguments are incompatible.
     InputError
-        If the events do not have what the query names.
+        If the events lack what the query names.
     NotSupportedError
         If the evaluation cannot answer the query.
 
@@ -106,7 +106,7 @@ def matchSase(
     asked = parse(query) if isinstance(query, str) else query
     if not isinstance(asked, Query):
         raise InvalidArgumentError(
-            f"expected a query or its text, got {query!r}", "give what parse(...) returns"
+            f"expected a query or its text, got {query!r}", "pass the result of parse(...)"
         )
     how = chosen(asked, evaluation, output)
     objects = EventObjects.of(events, timestamp, type, asked)
@@ -120,9 +120,7 @@ def matchSase(
 
 def _refuse_compressed(query: Query, output: str) -> None:
     if output != "all":
-        raise InvalidArgumentError(
-            f'compressed matches with output="{output}"', 'they are for output="all"'
-        )
+        raise InvalidArgumentError(f'compressed matches with output="{output}"', 'use output="all"')
     if query.having is not None:
         raise InvalidArgumentError(
             "compressed matches with HAVING", "leave it out and filter what unpack() returns"
@@ -131,7 +129,7 @@ def _refuse_compressed(query: Query, output: str) -> None:
 
 @attrs.frozen(eq=False)
 class _Pieces:
-    """What compressed matches ask, in terms of the user's events."""
+    """The compressed matches in terms of the user's events."""
 
     query: Query
     objects: EventObjects

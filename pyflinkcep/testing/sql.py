@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL conditions on events in memory: in Python if that can be, else by a Spark that is running."""
+"""SQL conditions on events in memory: in Python if possible, otherwise by a running Spark."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Evaluated(SimpleCondition):
         self.function = function
 
     def filter(self, value: Any, ctx: ConditionContext | None = None) -> bool:
-        """Whether the event fulfils the condition."""
+        """Whether the event satisfies the condition."""
         return self.function(value)
 
     def __repr__(self) -> str:
@@ -51,7 +51,7 @@ def evaluated_here(pattern: Pattern, examples: Sequence[Any] = ()) -> Pattern:
     pattern : Pattern
         The pattern.
     examples : sequence
-        The events that are going to come, if known: Spark is asked about them all at once.
+        The events to come, if known: Spark evaluates them all at once.
 
     Raises
     ------
@@ -90,21 +90,21 @@ def _changed(
     if session is None:
         raise NotSupportedError(
             reason,
-            "start a SparkSession before, or write the condition as a function of the event",
+            "start a SparkSession first, or write the condition as a function of the event",
         )
     return _Evaluated(condition.text, _asked_of(session, condition.expression, examples))
 
 
 def expressions_over_stages(nfa: NFA, examples: Sequence[Any]) -> Expressions | None:
     """
-    Return the pattern's SQL over stages ready to run, None if it has none.
+    Return the pattern's SQL over stages ready to run; None if it has none.
 
     Parameters
     ----------
     nfa : NFA
         The compiled pattern.
     examples : sequence
-        Events from which the types of the expressions' parts are seen.
+        Events from which the types of the expressions' parts are inferred.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def expressions_over_stages(nfa: NFA, examples: Sequence[Any]) -> Expressions | 
     if not examples:
         raise NotSupportedError(
             f"{named[0][0]}: the condition {named[0][1]!r} needs the types of its columns",
-            "give the harness some events: examples=[...]",
+            "pass some events to the harness: examples=[...]",
         )
     expressions, fields = local_expressions(named, examples)
     return Expressions(generated(expressions), fields)
@@ -131,13 +131,13 @@ def expressions_over_stages(nfa: NFA, examples: Sequence[Any]) -> Expressions | 
 
 
 def _running_session() -> Any:
-    """Return the active session, None without one; pyspark is not imported for it."""
+    """Return the active session; None without one. Does not import pyspark."""
     sql = sys.modules.get("pyspark.sql")
     return None if sql is None else sql.SparkSession.getActiveSession()
 
 
 def _asked_of(session: Any, condition: Any, examples: Sequence[Any]) -> Callable[[Any], bool]:
-    """Return a function that knows Spark's answers for examples, and asks for other events."""
+    """Return a function that has Spark's answers for examples, and queries it for other events."""
     functions = sys.modules["pyspark.sql.functions"]
     column = functions.expr(condition) if isinstance(condition, str) else condition
 

@@ -34,7 +34,7 @@ def test_milliseconds(duration: timedelta, milliseconds: int) -> None:
 @pytest.mark.parametrize("duration", [10, 1.5, "10 s", None])
 def test_other_types_are_refused(duration: Any) -> None:
     """A number has no unit, so only a timedelta will do."""
-    with pytest.raises(InvalidArgumentError, match="within takes a timedelta") as caught:
+    with pytest.raises(InvalidArgumentError, match="within: expected a timedelta") as caught:
         to_milliseconds(duration, "within")
 
     assert caught.value.hint

@@ -149,17 +149,17 @@ OTHERS: list[tuple[Callable[[], Any], type[CepError], str]] = [
     (
         lambda: _stage().notNext(Pattern.begin("b")),  # type: ignore[arg-type]
         InvalidArgumentError,
-        "a group cannot be absent: NOT stages take a name",
+        "a group cannot be absent: expected the name of a NOT stage",
     ),
     (
         lambda: _stage().within(10),  # type: ignore[arg-type]
         InvalidArgumentError,
-        "within takes a timedelta, not 10",
+        "within: expected a timedelta, got 10",
     ),
     (
         lambda: _stage().oneOrMore(5),  # type: ignore[arg-type]
         InvalidArgumentError,
-        "oneOrMore takes a timedelta, not 5",
+        "oneOrMore: expected a timedelta, got 5",
     ),
     (
         lambda: _stage().times("2"),  # type: ignore[call-overload]
@@ -169,7 +169,7 @@ OTHERS: list[tuple[Callable[[], Any], type[CepError], str]] = [
     (
         lambda: _stage().times(1, 2, 3),  # type: ignore[call-overload]
         InvalidArgumentError,
-        "times takes a timedelta, not 3",
+        "times: expected a timedelta, got 3",
     ),
 ]
 
