@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL over stages: parsed, compiled to programs, and run."""
+"""SQL over stages: parsing, compiling to programs, and evaluation."""

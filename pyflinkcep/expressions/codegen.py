@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Match expressions as Python functions, generated from their programs; no user's text in them."""
+"""Match expressions as Python functions, generated from programs and free of user text."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class MatchFunctions:
     initial : tuple
         The slots of a partial match that has taken nothing.
     updates : dict of str to callable
-        By stage, what makes new slots of the slots and the fields of an event that is taken;
-        stages that no expression names are absent.
+        By stage, computes the new slots from the slots and the fields of a taken event; stages that
+        no expression names are absent.
     other : callable or None
-        The same for the stages that are absent; None when nothing changes.
+        The same for the absent stages; None if nothing changes.
     conditions : dict of str to callable
-        By text, what says of the fields of the event at hand and the slots whether the
-        expression holds. Raises ArithmeticError on overflow and division by zero, if they
-        are errors, as an update does.
+        By text, tells from the fields of the current event and the slots whether the expression
+        holds. Like updates, raises ArithmeticError on overflow and division by zero if they are
+        errors.
     """
 
     initial: Slots
@@ -46,7 +46,7 @@ class MatchFunctions:
 
 
 def generated(expressions: CompiledExpressions) -> MatchFunctions:
-    """Make the functions of a pattern's match expressions."""
+    """Generate the functions of a pattern's match expressions."""
     stages = dict.fromkeys(slot.stage for slot in expressions.slots)
     has_whole = WHOLE in stages
     stages.pop(WHOLE, None)
@@ -62,7 +62,7 @@ def generated(expressions: CompiledExpressions) -> MatchFunctions:
 
 
 class _Value(NamedTuple):
-    """A value on the machine's stack: a name in the function, and what is known of it."""
+    """A value on the machine's stack: its name in the function, and what is known about it."""
 
     name: str
     nullable: bool
@@ -104,13 +104,13 @@ class _Source:
         return name
 
     def constant(self, value: Any) -> str:
-        """Return a name for a constant, whose text never becomes part of the source."""
+        """Return a name for a constant, so that its text never becomes part of the source."""
         name = f"c{len(self._names)}"
         self._names[name] = value
         return name
 
     def in_range(self, name: str, nullable: bool) -> None:
-        """Let an integer that has too many bits overflow."""
+        """Check an integer for overflow."""
         guard = f"{name} is not None and " if nullable else ""
         self.line(f"if {guard}not {LEAST} <= {name} <= {MOST}: {name} = overflow({name})")
 
@@ -123,7 +123,7 @@ class _Source:
 
 
 def _update(expressions: CompiledExpressions, stage: str) -> Any:
-    """Make the function that shows an event to the slots of a stage."""
+    """Generate the function that updates the slots of a stage with an event."""
     source = _Source("slots, fields", helpers(expressions.ansi))
     names = [f"s{number}" for number in range(len(expressions.slots))]
     source.line(f"{', '.join(names)}, = slots")
@@ -136,7 +136,7 @@ def _update(expressions: CompiledExpressions, stage: str) -> Any:
 
 
 def _slot(source: _Source, expressions: CompiledExpressions, slot: Slot, old: str) -> str:
-    """Write what a slot becomes; give its name."""
+    """Write the new value of a slot; return its name."""
     if slot.field == ALL:
         return source.new(f"{old} + 1")
     if slot.function is Function.LAST and slot.offset:
@@ -165,7 +165,7 @@ def _slot(source: _Source, expressions: CompiledExpressions, slot: Slot, old: st
 
 
 def _condition(expressions: CompiledExpressions, code: Code) -> Any:
-    """Make the function of a program."""
+    """Generate the function of a program."""
     source = _Source("fields, slots", helpers(expressions.ansi))
     writer = _Program(source, expressions)
     for op, operand in code:
@@ -204,7 +204,7 @@ class _Program:
             self._stack.append(self._value(op, operand))
 
     def result(self) -> str:
-        """Return the name of the value that is left."""
+        """Return the name of the remaining value."""
         self._end_blocks()
         return self._stack.pop().name
 
@@ -260,7 +260,7 @@ class _Program:
         return _Value(name, nullable or op in (Op.DIV, Op.INT_DIV, Op.MOD), compares)
 
     def _passing(self, op: Op, left: _Value, right: _Value, type_: Any) -> _Value:
-        """Write what gives the other value if one is NULL."""
+        """Write an operator that returns the other value if one is NULL."""
         a, b = left.name, right.name
         value = f"{a} + {b}"
         if op is not Op.ADD_PASSING:
@@ -309,7 +309,7 @@ class _Program:
         self._blocks.append((self._at + count, _Value(result.name, value.nullable)))
 
     def _end_blocks(self) -> None:
-        """End every ``if`` whose instructions are written; both ways leave their value."""
+        """End every ``if`` whose instructions are written; both branches leave their value."""
         while self._blocks and self._blocks[-1][0] == self._at:
             _, kept = self._blocks.pop()
             value = self._stack.pop()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From match expressions to programs; :mod:`pyflinkcep.expressions.program` says what those are."""
+"""From match expressions to programs; see :mod:`pyflinkcep.expressions.program`."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def compiled(
     Parameters
     ----------
     expressions : iterable of (str, MatchExpression)
-        For each where it is, for errors, and the expression.
+        The expressions, each with its location for errors.
     kinds : mapping of str to Kind
-        What the expressions' parts about one event give.
+        The types of the expressions' parts about one event.
     ansi : bool
         Whether overflow and division by zero are errors.
 
     Raises
     ------
     InputError
-        When kinds do not go together, or an expression gives no boolean.
+        If types are incompatible, or an expression is not boolean.
     """
     layout = Layout(kinds)
     programs: dict[str, Code] = {}
@@ -187,7 +187,7 @@ class _Compiler:
         return Typed(code, Kind.BIGINT, scale)
 
     def _time_arithmetic(self, part: Operation, left: Typed, right: Typed) -> Typed:
-        """Compile differences of times, and what is done with intervals."""
+        """Compile differences of times, and operations on intervals."""
         operator, both = part.operator, (left.kind, right.kind)
         code: list[Instruction] = [*left.code, *right.code, (_ARITHMETIC[operator], Type.INT)]
         if operator == "-" and left.kind in _TIMES and right.kind in _TIMES:
@@ -223,7 +223,7 @@ class _Compiler:
         return Typed([*code, (Op.INT, unit), (Op.INT_DIV, Type.INT)], Kind.BIGINT)
 
     def _between(self, end: Part, start: Part) -> Typed:
-        """Compile the time between two times, by the clock of Spark's session as Spark does."""
+        """Compile the time between two times, in the session's time zone as in Spark."""
         return Typed([*self._local(end), *self._local(start), (Op.SUB, Type.INT)], Kind.INTERVAL)
 
     def _local(self, part: Part) -> list[Instruction]:
@@ -233,7 +233,7 @@ class _Compiler:
             local = self.part(_cast(part, "timestamp_ntz", self._layout))
             if local.kind is not Kind.TIMESTAMP_NTZ:
                 raise self._refused(
-                    part, "is not one event's time", "take first or last, or a timestamp_ntz"
+                    part, "is not one event's time", "use first or last, or a timestamp_ntz"
                 )
             return local.code
         if value.kind is Kind.DATE:
@@ -278,7 +278,7 @@ class _Compiler:
     # --- kinds
 
     def _alike(self, part: Part, operands: Iterable[Part]) -> tuple[list[Typed], Typed]:
-        """Return values of one kind and scale, and a value without instructions that has it."""
+        """Convert values to one kind and scale; also return a value of it without instructions."""
         values = list(map(self.part, operands))
         kinds = {value.kind for value in values if value.kind is not None}
         scale = max(value.scale for value in values)
@@ -309,7 +309,7 @@ def _scaled(left: Typed, right: Typed) -> bool:
 
 
 def _is_short(part: Part) -> bool:
-    """Whether a part is an interval that the clock of no time zone makes longer or shorter."""
+    """Whether a part is an interval whose length is the same in all time zones."""
     value = part.value if isinstance(part, Constant) else None
     return isinstance(value, Interval) and abs(value.microseconds) < _DAY_US
 
@@ -324,7 +324,7 @@ def _any_equal(text: str, value: Part, others: tuple[Part, ...]) -> Operation:
 
 
 def _cast(part: Part, type_: str, layout: Layout) -> Part:
-    """Return a time as a timestamp_ntz or date, cast at the place of each event."""
+    """Return a time as a timestamp_ntz or date, cast on each event."""
     kind = Kind(type_)
     if isinstance(part, EventPart):
         return EventPart(layout.cast(part.text, kind))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A place in the tokens of a text."""
+"""A position in the tokens of a text."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ class Cursor:
         return token
 
     def _end(self) -> int:
-        """Return where the last token that was read ends."""
+        """Return the end of the last token read."""
         return self._tokens[self._at - 1].end
 
     def _sign(self, *signs: str) -> bool:
-        """Whether the next token is one of these signs; read it then."""
+        """Whether the next token is one of these symbols; if so, read it."""
         if self._now.is_sign(*signs):
             self._at += 1
             return True
         return False
 
     def _word(self, *words: str) -> bool:
-        """Whether the next token is one of these keywords; read it then."""
+        """Whether the next token is one of these keywords; if so, read it."""
         if self._now.is_word(*words):
             self._at += 1
             return True
@@ -68,7 +68,7 @@ class Cursor:
             raise self._unexpected(repr(sign))
 
     def expect_end(self) -> None:
-        """Raise when there is more."""
+        """Raise if there are more tokens."""
         if self._now.kind is not TokenKind.END:
             raise self._unexpected("the end or an operator")
 
@@ -81,7 +81,7 @@ class Cursor:
         )
 
     def _skip_brackets(self) -> None:
-        """Read from an opening bracket to the one that closes it."""
+        """Read from an opening bracket to its closing one."""
         closing = [_CLOSING[self._next().text]]
         while closing:
             token = self._now
@@ -95,12 +95,12 @@ class Cursor:
 
     @contextmanager
     def _deeper(self) -> Iterator[None]:
-        """Count how deep the text is nested; raise when it is too deep."""
+        """Count the nesting depth of the text; raise if it is too deep."""
         self._depth += 1
         if self._depth > _MOST_DEPTH:
             raise SqlSyntaxError(
                 f"{self._text[:60]!r}… is nested more than {_MOST_DEPTH} deep",
-                "write it as several conditions",
+                "split it into several conditions",
             )
         yield
         self._depth -= 1

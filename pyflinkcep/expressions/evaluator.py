@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL about one event as a Python function: for tests and lists, without Spark."""
+"""SQL on one event as a Python function, for tests and lists without Spark."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _ARITHMETIC = ("+", "-", "*", "/", "%", "div", "||")
 
 def event_condition(text: str) -> Callable[[Any], bool]:
     """
-    Make a function that tells whether an event fulfils a SQL condition; NULL counts as false.
+    Return a function that tells whether an event satisfies a SQL condition; NULL counts as false.
 
     Parameters
     ----------
@@ -56,9 +56,9 @@ def event_condition(text: str) -> Callable[[Any], bool]:
     Raises
     ------
     SqlSyntaxError
-        When the text is not SQL.
+        If the text is not SQL.
     NotSupportedError
-        When only Spark can evaluate it; the message says which part.
+        If only Spark can evaluate it; the message says which part.
 
     Examples
     --------
@@ -79,10 +79,10 @@ def event_condition(text: str) -> Callable[[Any], bool]:
 
 def event_function(text: str) -> Function:
     """
-    Make a function that gives the value of a SQL expression for an event.
+    Return a function that computes a SQL expression for an event.
 
-    Its rules are those of Spark in its default (ANSI) mode. Events are mappings, or objects with
-    attributes; whole numbers are bigint; times are datetime, date and timedelta.
+    The rules are those of Spark's default (ANSI) mode. Events are mappings, or objects with
+    attributes; integers are bigint; times are datetime, date and timedelta.
 
     Parameters
     ----------
@@ -92,14 +92,14 @@ def event_function(text: str) -> Function:
     Raises
     ------
     SqlSyntaxError
-        When the text is not SQL.
+        If the text is not SQL.
     NotSupportedError
-        When only Spark can evaluate it; the message says which part.
+        If only Spark can evaluate it; the message says which part.
 
     Notes
     -----
-    The function raises InputError for a column that an event does not have and for types that do
-    not go together, and ArithmeticError for overflow and division by zero.
+    The function raises InputError for a column that an event does not have and for incompatible
+    types, and ArithmeticError for overflow and division by zero.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def event_function(text: str) -> Function:
 
 
 class _Evaluator:
-    """Makes functions of the parts of one expression."""
+    """Makes functions from the parts of one expression."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -294,7 +294,7 @@ class _Evaluator:
 
 
 def _special(name: str, functions: tuple[Function, ...]) -> Function | None:
-    """Return functions that see NULL; None for every other function."""
+    """Return functions that handle NULL; None for all others."""
     count = len(functions)
     if name in ("coalesce", "ifnull", "nvl") and count:
         return lambda e: coalesced(tuple(f(e) for f in functions))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The columns of events that are Python objects: mappings, Rows, objects with attributes."""
+"""Access to the columns of Python objects: mappings, Rows, objects with attributes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Function = Callable[[Any], Any]
 
 
 def column(names: tuple[str, ...]) -> Function:
-    """Return the function that gives a column, or a field inside it, of an event."""
+    """Return a function that reads a column of an event, or a field inside it."""
     first, *rest = names
 
     def value(event: Any) -> Any:
@@ -28,7 +28,7 @@ def column(names: tuple[str, ...]) -> Function:
 
 
 def member(owner: Any, name: str) -> Any:
-    """Return a column of an event, or a field of a struct, names compared as Spark does."""
+    """Return a column of an event, or a field of a struct; names are compared as in Spark."""
     found = _exact_member(owner, name)
     if found is _MISSING:
         names = _names_of(owner)
@@ -40,7 +40,7 @@ def member(owner: Any, name: str) -> Any:
                 f"did you mean {near[0]!r}?" if near else f"its columns are {names}",
             )
         found = _exact_member(owner, same[0])
-    item = getattr(found, "item", None)  # a scalar of numpy
+    item = getattr(found, "item", None)  # a NumPy scalar
     return item() if callable(item) and not isinstance(found, Mapping) else found
 
 
@@ -68,7 +68,7 @@ def _short(event: Any) -> str:
 
 
 def element(whole: Any, key: Any) -> Any:
-    """Return what is in an array at an index, or in a map under a key."""
+    """Return the element of an array at an index, or of a map under a key."""
     if isinstance(whole, Mapping):
         return whole.get(key)
     try:

@@ -19,7 +19,7 @@ def parsed(text: str) -> Syntax:
     Raises
     ------
     SqlSyntaxError
-        When it is none; the message names the position.
+        If it is not one; the message names the position.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class _Parser(Cursor):
         return Syntax(Form.OPERATION, "not", (operand,), start, operand.end)
 
     def _predicate(self) -> Syntax:
-        """Read a value and BETWEEN, IN, LIKE or IS behind it."""
+        """Read a value and a following BETWEEN, IN, LIKE or IS."""
         part = self._value(0)
         start, at = part.start, self._at
         negated = self._word("NOT")
@@ -131,7 +131,7 @@ class _Parser(Cursor):
     # --- values
 
     def _value(self, level: int) -> Syntax:
-        """Read operators of a level of precedence, and all that bind closer."""
+        """Read operators of a precedence level, and all that bind more tightly."""
         if level == len(_LEVELS):
             return self._signed()
         signs = _LEVELS[level]
@@ -239,7 +239,7 @@ class _Parser(Cursor):
         return Syntax(Form.PAREN, None, (items[0],), start, self._end())
 
     def _named(self) -> Syntax:
-        """Read a column, a star behind names, or a function."""
+        """Read a column, a star after names, or a function."""
         start = self._now.start
         names, inner = [self._next().text], -1
         while self._now.is_sign("."):
@@ -347,7 +347,7 @@ class _Parser(Cursor):
         return tuple(items)
 
     def _windowed(self, operands: tuple[Syntax, ...], start: int) -> Syntax:
-        """Read what makes an aggregate one of Spark's own: OVER, FILTER, IGNORE NULLS."""
+        """Read the suffixes of Spark's own aggregates: OVER, FILTER, IGNORE NULLS."""
         is_window = False
         while self._now.is_word(*_WINDOWS):
             is_window = is_window or self._now.is_word("OVER")
@@ -357,7 +357,7 @@ class _Parser(Cursor):
                 self._skip_brackets()
             elif is_window:
                 self._next()
-        # With OVER it is computed by Spark, else it looks at a stage in a way that is not done.
+        # With OVER, Spark computes it; otherwise it is an unsupported aggregate over a stage.
         inside = () if is_window else operands
         return Syntax(Form.OPAQUE, None, inside, start, self._end(), "" if is_window else "other")
 

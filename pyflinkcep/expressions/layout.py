@@ -27,19 +27,19 @@ __all__ = ["Layout"]
 
 class Layout:
     """
-    Gives fields and slots their places, equal ones the same.
+    Assigns indexes to fields and slots, equal ones the same.
 
     Parameters
     ----------
     kinds : mapping of str to Kind
-        What parts about one event give, by their SQL.
+        The types of parts about one event, by their SQL.
 
     Attributes
     ----------
     fields : dict of Field to int
-        The fields and their places.
+        The fields and their indexes.
     slots : dict of Slot to int
-        The slots and their places.
+        The slots and their indexes.
     """
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
@@ -48,10 +48,10 @@ class Layout:
         self.slots: dict[Slot, int] = {}
 
     def compiled(self, programs: Mapping[str, Code], ansi: bool) -> CompiledExpressions:
-        """Return programs with the fields and slots that they need, numbered anew."""
+        """Return programs with only the fields and slots that they need, renumbered."""
         all_slots = list(self.slots)
         slots = _operands(programs, Op.SLOT)
-        for place in range(len(all_slots) - 1, -1, -1):  # a source stands before what reads it
+        for place in range(len(all_slots) - 1, -1, -1):  # a source comes before its reader
             if place in slots:
                 slots.add(all_slots[place].source)
         slots.discard(-1)
@@ -83,7 +83,7 @@ class Layout:
         return self._kinds[sql]
 
     def cast(self, sql: str, kind: Kind) -> str:
-        """Return the SQL of a part as another kind."""
+        """Return the SQL of a part cast to another kind."""
         if self._kinds[sql] is kind:
             return sql
         cast = f"cast({sql} as {kind.value})"
@@ -91,7 +91,7 @@ class Layout:
         return cast
 
     def field(self, sql: str) -> tuple[int, Kind]:
-        """Return the place of a field and its kind."""
+        """Return the index of a field and its kind."""
         kind = self._kinds[sql]
         return self.fields.setdefault(Field(sql, kind), len(self.fields)), kind
 
@@ -152,7 +152,7 @@ class Layout:
         slot = self._slot(Slot(Function.FIRST, part.stage, field, type_, count, part.offset))
         if not part.with_event:
             return [(Op.SLOT, slot)]
-        return [  # the event at hand if it is the one, else what was taken before
+        return [  # the current event if it is the one, otherwise an earlier event
             (Op.SLOT, count), (Op.INT, part.offset), (Op.EQ, Type.INT),
             (Op.JUMP_UNLESS, 2), (Op.FIELD, field), (Op.JUMP, 1), (Op.SLOT, slot),
         ]  # fmt: skip

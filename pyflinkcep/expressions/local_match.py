@@ -42,9 +42,9 @@ def local_expressions(
     Raises
     ------
     NotSupportedError
-        When only Spark can evaluate a part about one event.
+        If only Spark can evaluate a part about one event.
     InputError
-        When types do not go together, or a part has values of several types.
+        If types are incompatible, or a part has values of several types.
     """
     named = list(expressions)
     samples = list(events)

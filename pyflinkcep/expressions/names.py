@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What names in a condition mean: columns of the event at hand, or of events of a stage."""
+"""The names in a condition: columns of the current event, or of events of a stage."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ __all__ = ["Names", "Scope"]
 @attrs.frozen
 class Scope:
     """
-    What names mean when the stages are known while a condition is read, as in MATCH_RECOGNIZE.
+    The meaning of names if the stages are known while a condition is read, as in MATCH_RECOGNIZE.
 
-    Then ``A.price`` outside of an aggregate is ``last(A.price)``, and a column without a stage
-    is the event's own; inside an aggregate it is about all events of the match.
+    Then ``A.price`` outside an aggregate is ``last(A.price)``, and a column without a stage is the
+    current event's; inside an aggregate it covers all events of the match.
 
     Attributes
     ----------
     stages : frozenset of str
-        The stages; names are compared without regard to case.
+        The stages; names are case-insensitive.
     own : str
-        The stage whose condition is read: its events, and those of the match, count the event
-        at hand. Empty for none.
+        The stage whose condition is read: its events, and those of the match, include the current
+        event. Empty for none.
     has_event : bool
-        Whether there is an event at hand; without one a column without a stage is about the last
+        Whether there is a current event; without one, a column without a stage is that of the last
         event of the match.
     """
 
@@ -52,10 +52,10 @@ class Names:
     text : str
         The condition.
     stage : str
-        The stage that it is written for, for errors.
+        Its stage, for errors.
     scope : Scope or None
-        What its names mean; None for the fluent API, in which a name before a column
-        means a stage inside an aggregate and nothing outside.
+        The meaning of names; None for the fluent API, in which a name before a column is a stage
+        inside an aggregate and nothing outside.
     """
 
     def __init__(self, text: str, stage: str, scope: Scope | None) -> None:
@@ -64,14 +64,14 @@ class Names:
         self._scope = scope
 
     def refused(self, what: str, hint: str) -> InvalidArgumentError:
-        """Make the error of something that is not supported."""
+        """Make the error for something unsupported."""
         return InvalidArgumentError(f"{self._where}the condition {self._text!r}: {what}", hint)
 
     def written(self, part: Syntax) -> str:
         """Return the text of a part as it was written."""
         return self._text[part.start : part.end]
 
-    # --- what parts are about
+    # --- the events that parts read
 
     def aggregates(self, part: Syntax) -> Iterator[Syntax]:
         """Yield the outermost parts that are about the match, in the order of the text."""
@@ -82,13 +82,13 @@ class Names:
             yield from self.aggregates(operand)
 
     def is_about_event(self, part: Syntax) -> bool:
-        """Whether a part looks at nothing but the event at hand."""
+        """Whether a part reads only the current event."""
         if any(node.form is Form.OPAQUE and node.detail for node in part.walk()):
             return False  # such as first(a.x) IGNORE NULLS
         return all(self._is_the_event(found) for found in self.aggregates(part))
 
     def _is_the_event(self, part: Syntax) -> bool:
-        """Whether an aggregate is the value of the event at hand, as last(own.x) is."""
+        """Whether an aggregate is the value of the current event, like last(own.x)."""
         aggregate = self.aggregate(part)
         return (aggregate.function, aggregate.offset, aggregate.with_event) == ("last", 0, True)
 
@@ -106,7 +106,7 @@ class Names:
         return column.value[0] if self._scope is None else self._scope.stage(column.value[0])
 
     def owners(self, part: Syntax) -> Iterator[str]:
-        """Yield the first names of qualified columns outside of aggregates."""
+        """Yield the first names of qualified columns outside aggregates."""
         if self._is_aggregate(part):
             return
         if part.form is Form.COLUMN and len(part.value) > 1:
@@ -116,9 +116,9 @@ class Names:
 
     def event_sql(self, part: Syntax) -> str:
         """
-        Return a part about the event as Spark reads it.
+        Return a part about the event in Spark's form.
 
-        That is without the names of stages, and with last(own.x) as x: Spark's last is another.
+        That is without stage names, and with x for last(own.x), since Spark's last differs.
         """
         if self._scope is None:
             return self.written(part)
@@ -156,7 +156,7 @@ class Names:
     # --- aggregates
 
     def aggregate(self, part: Syntax) -> Aggregate:
-        """Return what an aggregate, or a column that means one, is about."""
+        """Return the operand of an aggregate, or of a column that means one."""
         text = self.written(part)
         if part.form is Form.COLUMN:
             return self._over("last", part, text, 0)
@@ -175,7 +175,7 @@ class Names:
         if any(self._is_nested(node) for node in argument.walk()):
             raise self.refused(
                 f"{text!r} has an aggregate or a query inside",
-                "an aggregate's argument is an expression over the columns of one stage",
+                "write an expression over the columns of one stage",
             )
         return self._over(function, argument, text, offset)
 
@@ -198,7 +198,7 @@ class Names:
         return int(written)
 
     def _counted(self, argument: Syntax) -> str | None:
-        """Return the stage whose events are counted themselves; None if values are."""
+        """Return the stage whose events are counted; None if values are counted."""
         if argument.form is Form.STAR and not argument.value:
             return WHOLE if self._scope is not None else None
         if argument.form is Form.STAR and len(argument.value) == 1:
@@ -222,7 +222,7 @@ class Names:
             said = [stage if stage is not None else "(any)" for stage in stages]
             raise self.refused(
                 f"{text!r} is over the stages {said}",
-                "an aggregate is over one stage: combine two, as in avg(a.x) + avg(b.x)",
+                "combine two aggregates, as in avg(a.x) + avg(b.x)",
             )
         stage = (stages[0] if stages else None) or WHOLE
         sql = self._without_stages(
@@ -242,7 +242,7 @@ class Names:
 
 
 def _columns(part: Syntax, bound: frozenset[str]) -> Iterator[Syntax]:
-    """Yield the columns of a part, but not the variables of its lambdas."""
+    """Yield the columns of a part, excluding variables of lambdas."""
     if part.form is Form.COLUMN and part.value[0] not in bound:
         yield part
     if part.form is Form.LAMBDA:

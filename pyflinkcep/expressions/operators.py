@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What may stand around aggregates: operators, CASE, functions."""
+"""The operators, CASE and functions allowed around aggregates."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _INSIDE = frozenset({
     "unix_micros", "unix_date", "date_add", "date_sub", "dateadd", "timestampadd", "add_months",
     "element_at", "get_json_object", "int", "bigint", "double", "string", "md5",
 })  # fmt: skip
-"""Functions that give NULL for NULL, so that f(last(a.x)) is last(f(a.x))."""
+"""Functions that return NULL for NULL, so that f(last(a.x)) is last(f(a.x))."""
 
 _LITERALS = (Form.LITERAL, Form.TYPED, Form.WORD, Form.INTERVAL)
 _OF_ONE_EVENT = ("first", "last", "min", "max")
@@ -61,19 +61,19 @@ _OF_ONE_EVENT = ("first", "last", "min", "max")
 
 class Operators:
     """
-    Takes an expression apart.
+    Converts an expression to parts.
 
     Parameters
     ----------
     names : Names
-        What its names mean.
+        Its names.
     """
 
     def __init__(self, names: Names) -> None:
         self._names = names
 
     def part(self, tree: Syntax) -> Part:
-        """Return what a part means; raise InvalidArgumentError for what is not supported."""
+        """Return a part's meaning; raise InvalidArgumentError if unsupported."""
         names, node = self._names, tree.bare()
         if names.is_about_event(node):
             constant = self._constant(node)
@@ -95,7 +95,7 @@ class Operators:
         return Operation(operator, operands, self._names.written(node))
 
     def _constant(self, node: Syntax) -> Constant | None:
-        """Return a literal as such, None for anything else."""
+        """Return a literal as a constant; None for anything else."""
         text = self._names.written(node)
         if node.form is Form.LITERAL:
             return Constant(literal_value(node.value), text)
@@ -138,7 +138,7 @@ class Operators:
         normal = like_pattern(string_value(pattern.value), escape)
         if normal is None:
             raise self._names.refused(
-                f"{self._names.written(node)!r}: the pattern escapes something else than % and _",
+                f"{self._names.written(node)!r}: expected only % and _ to be escaped",
                 f"write {escape}%, {escape}_ or {escape}{escape}",
             )
         constant = Constant(normal, self._names.written(pattern))
@@ -207,12 +207,12 @@ class Operators:
         if node.operands[0].form is not Form.WORD or unit not in UNITS_US:
             raise self._names.refused(
                 f"{self._names.written(node)!r}: expected one of {', '.join(UNITS_US)} as the unit",
-                "months and years have no fixed length: take days",
+                "use days: months and years have no fixed length",
             )
         return self._made(f"timestampdiff {unit}", node, *map(self.part, node.operands[1:]))
 
     def _inside_call(self, node: Syntax) -> Part:
-        """Return a function of one first() or last() and of literals, computed inside it."""
+        """Return a function of one first() or last() and literals, computed inside it."""
         inner = [o for o in node.operands if not self._names.is_about_event(o)]
         others = [o for o in node.operands if self._names.is_about_event(o)]
         literals = all(o.form in _LITERALS for o in others)
@@ -228,7 +228,7 @@ class Operators:
 
 
 def _inside(part: Part, made: Callable[[str], str], functions: tuple[str, ...]) -> Aggregate | None:
-    """Return an aggregate of a function of its argument; None if the part is not such."""
+    """Return an aggregate of a function of its argument; None for other parts."""
     if isinstance(part, Aggregate) and part.function in functions and part.argument is not None:
         return attrs.evolve(part, argument=made(part.argument))
     return None

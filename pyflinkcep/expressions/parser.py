@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads SQL conditions: which parts look at one event, and which at the partial match."""
+"""Splits SQL conditions into parts on one event and parts on the partial match."""
 
 from __future__ import annotations
 
@@ -22,30 +22,29 @@ _MAY_AGGREGATE = re.compile(rf"\b(?:{'|'.join(AGGREGATES)})\s*\(", re.IGNORECASE
 
 def sql_condition(text: str, stage: str = "", scope: Scope | None = None) -> IterativeCondition:
     """
-    Make a condition of a SQL string.
+    Make a condition from a SQL string.
 
     Parameters
     ----------
     text : str
         The string.
     stage : str, optional
-        The stage that it is written for, for errors.
+        Its stage, for errors.
     scope : Scope, optional
-        What its names mean; without one, as in the fluent API.
+        The meaning of its names; by default that of the fluent API.
 
     Returns
     -------
     IterativeCondition
-        An :class:`ExpressionCondition` if it has no aggregates over stages; else a
-        :class:`MatchExpression`, behind an ExpressionCondition of those parts of a top-level AND
-        that look at the event alone. What Spark is to evaluate is cut out of the text as it was
-        written.
+        An :class:`ExpressionCondition` if it has no aggregates over stages; otherwise a
+        :class:`MatchExpression`, preceded by an ExpressionCondition of those parts of a top-level
+        AND that read only the event. Spark evaluates its parts as they were written.
 
     Raises
     ------
     InvalidArgumentError
-        When an aggregate names no stage or more than one, or something is around or inside it
-        that is not supported; with a scope, also when the text is not an expression.
+        If an aggregate names no stage or more than one, or something around or inside it is not
+        supported; with a scope, also if the text is not an expression.
 
     Examples
     --------
@@ -81,19 +80,19 @@ def sql_condition(text: str, stage: str = "", scope: Scope | None = None) -> Ite
 
 
 def match_part(text: str, stage: str, scope: Scope) -> Part:
-    """Read an expression of any type over stages; raise InvalidArgumentError if it is none."""
+    """Read an expression of any type over stages; raise InvalidArgumentError if it is not one."""
     return Operators(Names(text, stage, scope)).part(parsed(text))
 
 
 def aggregates_in(text: str, stage: str, scope: Scope) -> list[tuple[int, int, Aggregate]]:
     """
-    Return what of an expression is about the match, for others to compute the rest.
+    Return the parts of an expression about the match; the caller computes the rest.
 
     Returns
     -------
     list of (int, int, Aggregate)
-        In the order of the text, the place ``text[start:end]`` of each outermost part that is an
-        aggregate, or a column that means one, and what it is.
+        In the order of the text, the range ``text[start:end]`` of each outermost part that is an
+        aggregate, or a column that means one, and the aggregate.
     """
     names = Names(text, stage, scope)
     return [
@@ -102,7 +101,7 @@ def aggregates_in(text: str, stage: str, scope: Scope) -> list[tuple[int, int, A
 
 
 def column_owners(text: str) -> set[str]:
-    """Return what stands before the first dot of the qualified columns of an SQL string."""
+    """Return the first names of the qualified columns of an SQL string."""
     try:
         tree = parsed(text)
     except InvalidArgumentError:

@@ -5,9 +5,9 @@ Match expressions as data: fields of events, accumulators of partial matches, an
 A pattern's match expressions (:class:`~pyflinkcep.expressions.tree.MatchExpression`) share one
 :class:`CompiledExpressions`. It has three parts.
 
-**Fields** are what is known of one event: field ``i`` is a SQL expression over the event's columns
-that the engine has computed. In the matching core a value is an INT (64 bits, signed), a FLOAT
-(64 bits) or a TEXT, or it is NULL; which of the three it is, is known beforehand:
+**Fields** are the values of one event: field ``i`` is a SQL expression over the event's columns,
+computed by the engine. In the matching core a value is an INT (64 bits, signed), a FLOAT (64 bits)
+or a TEXT, or NULL; the type is known beforehand:
 
 ===================================  =======  ==========================================
 kind of the field, as Spark has it   type     value
@@ -22,10 +22,10 @@ decimal                              FLOAT    the nearest double; never calculat
 string                               TEXT     a str; compared code point by code point
 ===================================  =======  ==========================================
 
-**Slots** are what is known of a partial match: accumulators over the events it took for a stage,
-all of one tuple. Before the first event a COUNT is 0 and every other slot is NULL. When the match
-takes an event for a stage, each slot of that stage or of the whole match, and no other, becomes
-what the table says; all that is read there are the slots as they were *before* the event.
+**Slots** are the values of a partial match: accumulators over the events it took for a stage, in
+one tuple. Before the first event a COUNT is 0 and every other slot is NULL. When the match takes an
+event for a stage, the slots of that stage and of the whole match, and no others, change as the
+table says, reading only slots as they were *before* the event.
 
 =============  ===============================================================================
 COUNT          one more, if `field` is ALL or not NULL
@@ -41,10 +41,10 @@ MIN, MAX       the field's value if it was NULL or the value is less (greater), 
 from 0. `source` of LAST at offset `n` is LAST at offset `n - 1` of the same field: together they
 are a shift register.
 
-**Programs** compute an expression from the fields of the event at hand and the slots of the
-partial match. A program is a tuple of (opcode, operand) for a machine with a stack; it leaves one
-INT, and holds if that is not 0 and not NULL. The operand `type` is a :class:`Type`: the type of
-all operands, which never differ. NULL has no type and stands where any type does.
+**Programs** compute an expression from the fields of the current event and the slots of the partial
+match. A program is a tuple of (opcode, operand) for a machine with a stack; it leaves one INT, and
+holds if that is not 0 and not NULL. The operand `type` is a :class:`Type`: the type of all
+operands, which never differ. NULL has no type and stands where any type does.
 
 ==========================  ===================================================================
 FIELD i, SLOT i             push field `i` of the event, slot `i` of the match
@@ -76,23 +76,22 @@ JUMP_UNLESS n               pop a, skip the next `n` if it is 0 or NULL
 JUMP n                      skip the next `n`
 ==========================  ===================================================================
 
-Arithmetic and comparisons (but those that say otherwise) with NULL give NULL, and nothing else
-happens then: ``NULL / 0`` is NULL. Else, with `ansi`, an INT result out of range is an error
-("overflow") and so is DIV, INT_DIV or MOD by zero ("division by zero"), of INT and of FLOAT;
-without it INT results wrap around in two's complement, and what is divided by zero is NULL. A SUM
-that overflowed is an error in every expression that the partial match is asked then. FLOAT
-arithmetic is IEEE's and gives infinities and NaN; NEG and ABS of -2⁶³ and -2⁶³ INT_DIV -1
-overflow, -2⁶³ MOD -1 is 0.
+Arithmetic and comparisons with NULL yield NULL (unless stated otherwise) without further effects:
+``NULL / 0`` is NULL. Otherwise, with `ansi`, an INT result out of range is an error ("overflow")
+and so is DIV, INT_DIV or MOD by zero ("division by zero"), of INT and of FLOAT; without it INT
+results wrap around in two's complement, and division by zero yields NULL. A SUM that overflowed is
+an error in every expression evaluated on the partial match from then on. FLOAT arithmetic is
+IEEE's, with infinities and NaN; NEG and ABS of -2⁶³ and -2⁶³ INT_DIV -1 overflow, -2⁶³ MOD -1 is 0.
 
-Jumps only go forward and are nested as the expression is: ``a AND b`` is *a*, JUMP_IF_FALSE, *b*,
+Jumps only go forward and are nested like the expression: ``a AND b`` is *a*, JUMP_IF_FALSE, *b*,
 AND; ``a OR b`` is *a*, JUMP_IF_TRUE, *b*, OR; ``coalesce(a, b)`` is *a*, JUMP_IF_NOT_NULL, *b*;
 ``CASE WHEN c THEN a ELSE b END`` is *c*, JUMP_UNLESS over *a* and JUMP, *a*, JUMP over *b*, *b*.
 ``avg(x)`` is a FLOAT SUM, a COUNT, INT_TO_FLOAT, DIV, and NULL if the count is 0, because the
-sum is NULL then. Decimals of literals are INTs that stand for tenths, hundredths and so on:
+sum is NULL then. Decimal literals are INTs that stand for tenths, hundredths and so on:
 ``0.25 * n`` is *n*, INT 25, MUL.
 
 This module is the specification. :mod:`pyflinkcep.expressions.codegen` runs programs in Python,
-``kernel/src/machine.c`` and ``values.c`` do in C; a change of the one is a change of both.
+``kernel/src/machine.c`` and ``values.c`` in C; they must be changed together.
 """
 
 from __future__ import annotations
@@ -115,11 +114,11 @@ __all__ = [
 ]
 
 ALL = -1
-"""In place of a field: count events, whatever they hold."""
+"""Instead of a field: count events, whatever they hold."""
 
 
 class Type(IntEnum):
-    """What a value is for the machine."""
+    """The type of a value in the machine."""
 
     INT = 0
     FLOAT = 1
@@ -127,7 +126,7 @@ class Type(IntEnum):
 
 
 class Kind(Enum):
-    """What a value is in SQL."""
+    """The type of a value in SQL."""
 
     BIGINT = "bigint"
     DOUBLE = "double"
@@ -143,7 +142,7 @@ class Kind(Enum):
 
     @property
     def type(self) -> Type:
-        """The type that stands for it."""
+        """The type that represents it."""
         if self in (Kind.DOUBLE, Kind.DECIMAL, Kind.WIDE_DECIMAL):
             return Type.FLOAT
         return Type.TEXT if self is Kind.STRING else Type.INT
@@ -215,7 +214,7 @@ class Field:
     sql : str
         The expression over the event's columns.
     kind : Kind
-        What it gives.
+        Its type.
     """
 
     sql: str
@@ -232,16 +231,16 @@ class Slot:
     function : Function
         What it accumulates.
     stage : str
-        The stage whose events it sees, by the name that matches use; ``match`` for all stages.
+        The stage whose events it sees, by its name in matches; ``match`` for all stages.
     field : int
         The field of those events, or :data:`ALL`.
     type : Type
-        What the slot holds.
+        The type of its value.
     source : int
-        For FIRST the slot that counts all events of the stage; for LAST at an offset from 1 the
-        slot of LAST at the offset before. Else -1.
+        For FIRST the slot that counts all events of the stage; for LAST at an offset from 1, the
+        slot of LAST at the previous offset. Otherwise -1.
     offset : int, at least 0
-        For FIRST how many events from the beginning, for LAST from the end.
+        For FIRST the number of events from the beginning, for LAST from the end.
     """
 
     function: Function
@@ -255,14 +254,14 @@ class Slot:
 @attrs.frozen
 class CompiledExpressions:
     """
-    All match expressions of a pattern, as the module says.
+    All match expressions of a pattern; see the module.
 
     Attributes
     ----------
     fields : tuple of Field
-        What is known of an event.
+        The values of an event.
     slots : tuple of Slot
-        What is known of a partial match.
+        The values of a partial match.
     programs : dict of str to Code
         The program of each match expression, by its text.
     ansi : bool

@@ -28,7 +28,7 @@ def coalesced(values: tuple[Any, ...]) -> Any:
 
 
 def extreme(values: tuple[Any, ...], sign: int) -> Any:
-    """Return the greatest value (`sign` 1) or the least (-1), NULL passed over."""
+    """Return the greatest value (`sign` 1) or the least (-1), ignoring NULL."""
     best = None
     for value in values:
         if value is not None and (best is None or compared(value, best) * sign > 0):
@@ -37,7 +37,7 @@ def extreme(values: tuple[Any, ...], sign: int) -> Any:
 
 
 def time_between(unit: str, start: Any, end: Any) -> int:
-    """Return how many whole units there are between two times."""
+    """Return the number of whole units between two times."""
     length = arithmetic("-", end, start)
     if not isinstance(length, timedelta):
         raise InputError(f"expected two times, got {kind_name(start)}", "cast them to timestamp")
@@ -45,7 +45,7 @@ def time_between(unit: str, start: Any, end: Any) -> int:
 
 
 def moved_by(unit: str, count: int, time: Any) -> Any:
-    """Return a time moved by a number of units."""
+    """Return a time shifted by a number of units."""
     return arithmetic("+", time, timedelta(microseconds=UNITS_US[unit] * count))
 
 
@@ -81,7 +81,7 @@ def _substring(text: Any, start: int, length: int | None = None) -> str:
 def _size(value: Any) -> int:
     if isinstance(value, list | tuple | dict | set):
         return len(value)
-    raise InputError(f"expected an array or map, got {kind_name(value)}", "take an array or map")
+    raise InputError(f"expected an array or map, got {kind_name(value)}", "use an array or map")
 
 
 FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
@@ -126,7 +126,7 @@ FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "datediff": (2, 2, lambda a, b: (_clock(_time(a)).date() - _clock(_time(b)).date()).days),
     "date_diff": (2, 2, lambda a, b: (_clock(_time(a)).date() - _clock(_time(b)).date()).days),
 }
-"""By name the least and the greatest number of arguments, and the function of those not NULL."""
+"""By name, the least and greatest number of arguments, and the function of non-NULL ones."""
 
 
 # --- casts
@@ -134,14 +134,14 @@ FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
 
 def cast_value(value: Any, type_: str) -> Any:
     """
-    Return a value that is not NULL as another type.
+    Cast a non-NULL value to another type.
 
     Raises
     ------
     InputError
-        When the value cannot be cast, an error in Spark's default mode too.
+        If the value cannot be cast, as in Spark's default mode.
     NotImplementedError
-        For a type that is not known here.
+        For an unknown type.
     """
     name = type_.lower()
     try:

@@ -13,11 +13,11 @@ from pyflinkcep.errors import InputError
 
 __all__ = ["arithmetic", "compared", "in_bigint", "kind_name", "negated", "truth", "truth_and"]
 
-_DIGITS = 38  # of Spark's widest decimal
+_DIGITS = 38  # Spark's widest decimal
 
 
 def kind_name(value: Any) -> str:
-    """Return how messages call a value's type."""
+    """Return the name of a value's type for messages."""
     names: dict[type, str] = {
         bool: "boolean", int: "bigint", float: "double", Decimal: "decimal", str: "string",
         datetime: "timestamp", date: "date", timedelta: "interval",
@@ -31,7 +31,7 @@ def _is_number(value: Any) -> bool:
 
 def _mismatch(what: str, a: Any, b: Any) -> InputError:
     return InputError(
-        f"expected values that go together, got {kind_name(a)} {what} {kind_name(b)}",
+        f"expected compatible values, got {kind_name(a)} {what} {kind_name(b)}",
         "cast one of them",
     )
 
@@ -65,12 +65,12 @@ def truth_and(a: bool | None, b: Callable[[], bool | None], decisive: bool) -> b
 
 def compared(a: Any, b: Any) -> int:
     """
-    Return a negative number, zero or a positive number, as `a` is before `b`.
+    Return a negative number if `a` comes before `b`, zero if they are equal, else a positive one.
 
     Raises
     ------
     InputError
-        When their types do not go together.
+        If their types are incompatible.
     """
     if _is_number(a) and _is_number(b):
         return _compared_numbers(a, b)
@@ -93,7 +93,7 @@ def _compared_numbers(a: Any, b: Any) -> int:
 
 
 def _as_times(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return a string beside a time as such a time, and a date beside a timestamp as midnight."""
+    """Convert a string next to a time to such a time, a date next to a timestamp to midnight."""
     if isinstance(a, str) and isinstance(b, date):
         a = _parsed_time(a, b)
     elif isinstance(b, str) and isinstance(a, date):
@@ -119,7 +119,7 @@ def _parsed_time(text: str, like: date) -> date:
 
 
 def negated(value: Any) -> Any:
-    """Return minus a number or interval."""
+    """Return the negative of a number or interval."""
     if isinstance(value, int) and not isinstance(value, bool):
         return in_bigint(-value)
     if isinstance(value, float | Decimal | timedelta):
@@ -129,14 +129,14 @@ def negated(value: Any) -> Any:
 
 def arithmetic(operator: str, a: Any, b: Any) -> Any:
     """
-    Return ``a + b`` and so on, of values that are not NULL.
+    Return ``a + b`` and so on, of non-NULL values.
 
     Raises
     ------
     ArithmeticError
         On overflow and division by zero, which are errors in Spark's default mode.
     InputError
-        When the types do not go together.
+        If the types are incompatible.
     """
     if operator == "||":
         if isinstance(a, str) and isinstance(b, str):
@@ -188,7 +188,7 @@ def _with_decimals(operator: str, a: Decimal, b: Decimal) -> Decimal:
 
 
 def _with_times(operator: str, a: Any, b: Any) -> Any:
-    """Return differences of times, times moved by intervals, and what intervals can do."""
+    """Return differences of times, times shifted by intervals, and arithmetic on intervals."""
     a, b = _as_times(a, b)
     try:
         if isinstance(a, date) and isinstance(b, date) and operator == "-":
@@ -207,7 +207,7 @@ def _with_times(operator: str, a: Any, b: Any) -> Any:
 
 
 def _moved(time: Any, by: timedelta) -> Any:
-    """Return a time moved by an interval; a date that moves by parts of a day is a timestamp."""
+    """Return a time shifted by an interval; a date shifted by parts of a day is a timestamp."""
     if isinstance(time, date) and not isinstance(time, datetime) and by % timedelta(days=1):
         return datetime(time.year, time.month, time.day) + by
     return time + by

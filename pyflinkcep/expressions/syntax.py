@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form of a SQL expression: what stands around what, each part with its place in the text."""
+"""The syntax tree of a SQL expression; each part knows its position in the text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Form", "Syntax"]
 
 
 class Form(Enum):
-    """What a part of an expression is."""
+    """The form of a part of an expression."""
 
     LITERAL = "literal"
     """A number, string, true, false or null; `value` is how it is written."""
@@ -26,7 +26,7 @@ class Form(Enum):
     STAR = "star"
     """``*`` or ``a.*``; `value` is the tuple of names before the star."""
     WORD = "word"
-    """A keyword in place of an argument, such as a unit; `value` is the word."""
+    """A keyword used as an argument, such as a unit; `value` is the word."""
     CALL = "call"
     """A function; `value` is its name in lower case, or a postfix: ``cast [] . :``."""
     OPERATION = "operation"
@@ -49,17 +49,17 @@ class Syntax:
     Attributes
     ----------
     form : Form
-        What it is.
+        Its form.
     value : object
         See :class:`Form`.
     operands : tuple of Syntax
         The parts inside.
     start, end : int
-        Where it is in the text.
+        Its position in the text.
     detail : str
         For a cast the type; for a call ``distinct``; for LIKE the escape literal.
     inner : int
-        The place of the second name of a column or star; -1 if it has one name.
+        The position of the second name of a column or star; -1 if it has one name.
     """
 
     form: Form

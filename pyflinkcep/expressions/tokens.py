@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark SQL's words and signs, each with its place in the text."""
+"""Spark SQL's words and symbols, each with its position in the text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["SqlSyntaxError", "Token", "TokenKind", "string_value", "tokenized"]
 
 
 class SqlSyntaxError(InvalidArgumentError):
-    """SQL that cannot be read; the message says where."""
+    """SQL that cannot be parsed; the message says where."""
 
 
 class TokenKind(Enum):
-    """What a token is."""
+    """The kind of a token."""
 
     NAME = "name"
     STRING = "string"
@@ -28,18 +28,18 @@ class TokenKind(Enum):
 
 class Token(NamedTuple):
     """
-    A word or sign.
+    A word or symbol.
 
     Attributes
     ----------
     kind : TokenKind
-        What it is; names in backquotes are names.
+        Its kind; names in backquotes are names.
     text : str
-        As it is written, but names in backquotes without them.
+        Its text as written; names in backquotes without these.
     start, end : int
-        Where it is in the text: ``text[start:end]``.
+        Its position: ``text[start:end]``.
     quoted : bool
-        Whether it is a name in backquotes, and so no keyword.
+        Whether it is a name in backquotes, and so never a keyword.
     """
 
     kind: TokenKind
@@ -49,7 +49,7 @@ class Token(NamedTuple):
     quoted: bool = False
 
     def is_word(self, *words: str) -> bool:
-        """Whether the token is one of these keywords, given in capitals."""
+        """Whether the token is one of these keywords, in upper case."""
         return self.kind is TokenKind.NAME and not self.quoted and self.text.upper() in words
 
     def is_sign(self, *signs: str) -> bool:
@@ -81,12 +81,12 @@ _KINDS = {
 
 def tokenized(text: str) -> list[Token]:
     """
-    Return the tokens of a text without spaces and comments, the last of kind END.
+    Return the tokens of a text without spaces and comments; the last is of kind END.
 
     Raises
     ------
     SqlSyntaxError
-        When a character begins no token, or a string or quoted name does not end.
+        If a character begins no token, or a string or quoted name does not end.
 
     Examples
     --------
@@ -119,7 +119,7 @@ _CONTROLS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 def string_value(written: str) -> str:
     r"""
-    Return the value of a string literal, escapes resolved as Spark does.
+    Return the value of a string literal, with escapes resolved as in Spark.
 
     Examples
     --------
@@ -137,5 +137,5 @@ def _unescaped(found: re.Match[str]) -> str:
     if len(escape) > 1:
         return chr(int(escape[1:], 16)) if escape[0] in "uU" else chr(int(escape, 8))
     if escape in "%_":
-        return "\\" + escape  # for LIKE to resolve
+        return "\\" + escape  # resolved by LIKE
     return _CONTROLS.get(escape, escape)

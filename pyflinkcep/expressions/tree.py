@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 WHOLE = "match"
-"""In place of a stage: all events that the partial match has taken, in their order."""
+"""Instead of a stage: all events that the partial match has taken, in order."""
 
 AGGREGATES = ("first", "last", "count", "sum", "min", "max", "avg")
 """The functions over the events that a partial match has taken for a stage."""
@@ -34,7 +34,7 @@ AGGREGATES = ("first", "last", "count", "sum", "min", "max", "avg")
 @attrs.frozen
 class EventPart:
     """
-    What looks at the current event only: the engine computes it.
+    A part that reads only the current event; the engine computes it.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class EventPart:
 
 @attrs.frozen
 class Interval:
-    """A length of time of days, hours, minutes and seconds, in microseconds."""
+    """An interval of days, hours, minutes and seconds, in microseconds."""
 
     microseconds: int
 
@@ -70,15 +70,15 @@ class Aggregate:
     function : str
         One of :data:`AGGREGATES`.
     stage : str
-        The stage, as it was written, or :data:`WHOLE`.
+        The stage as written, or :data:`WHOLE`.
     argument : str or None
         SQL over the columns of those events; None to count the events themselves.
     text : str
         All of it as SQL.
     offset : int, at least 0
-        For first and last: how many events from the beginning, or from the end.
+        For first and last: the number of events from the beginning or the end.
     with_event : bool
-        Whether the event at hand counts as the last of those events.
+        Whether the current event counts as the last of those events.
     """
 
     function: str
@@ -92,7 +92,7 @@ class Aggregate:
 @attrs.frozen
 class Operation:
     r"""
-    An operator over parts at least one of which is about the partial match.
+    An operator over parts, at least one of which reads the partial match.
 
     Attributes
     ----------
@@ -100,10 +100,10 @@ class Operation:
         With two operands ``+ - * / % div ||``, ``= <> < <= > >= <=>``, ``and or``, ``like`` (the
         second is a Constant that has ``\`` as its escape), ``timestampdiff UNIT``, ``datediff``;
         with one ``neg``, ``abs``, ``not`` and ``is null``; with any number ``coalesce``,
-        ``greatest``, ``least``, ``in`` (a value, then what it may be) and ``case`` (conditions and
-        values in turn; an odd last one is for ELSE).
+        ``greatest``, ``least``, ``in`` (a value, then the alternatives) and ``case`` (conditions
+        and values in turn; an odd last one is for ELSE).
     operands : tuple of Part
-        What it works on.
+        Its operands.
     text : str
         All of it as SQL.
     """
@@ -121,22 +121,22 @@ class MatchExpression(IterativeCondition):
     A SQL expression over the event and what the partial match has taken before it.
 
     Written as ``where("price > avg(up.price)")``: inside ``first``, ``last``, ``count``, ``sum``,
-    ``min``, ``max`` and ``avg`` a stage's name before a column means the events that the partial
-    match has taken for that stage, and ``match`` all that it has taken; ``last(up.price, 1)`` is
-    the last but one. The engine computes what looks at one event only; the aggregates are kept
-    up to date with each event that is taken. NULL counts as false.
+    ``min``, ``max`` and ``avg`` a stage's name before a column refers to the events that the
+    partial match has taken for that stage, and ``match`` to all that it has taken; ``last(up.price,
+    1)`` is the last but one. The engine computes parts that read one event only; the aggregates are
+    updated with each event taken. NULL counts as false.
 
     Attributes
     ----------
     text : str
         The expression as SQL.
     tree : Part
-        The expression taken apart.
+        The expression as a tree.
     owners : frozenset of str
-        What stands before the dot of qualified columns outside of aggregates: no stages.
+        The qualifiers of columns outside aggregates, which are not stages.
     key : str
-        What the expression's program is known by in a pattern: its text, and the stage that it
-        is written for if its aggregates count the event at hand.
+        The key of the expression's program in a pattern: its text, and its stage if its aggregates
+        include the current event.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class MatchExpression(IterativeCondition):
         self.key = f"{own_stage}: {text}" if _counts_the_event(tree) else text
 
     def filter(self, value: Any, ctx: Any) -> bool:
-        """Raise: only an engine can evaluate the parts about one event."""
+        """Raise: only an engine can evaluate the parts on one event."""
         raise NotSupportedError(
             f"the condition {self.text!r} can only be evaluated on Spark",
             "run the pattern on a DataFrame with CEP.pattern(...), "
@@ -156,7 +156,7 @@ class MatchExpression(IterativeCondition):
         )
 
     def event_parts(self) -> Iterator[str]:
-        """Yield the SQL of everything that is computed of one event, in order."""
+        """Yield the SQL of everything that is computed from one event, in order."""
         yield from _event_parts(self.tree)
 
     def stages(self) -> Iterator[str]:

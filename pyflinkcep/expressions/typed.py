@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instructions together with the kind of value that they push."""
+"""Instructions, and the kind of value that they push."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Typed(NamedTuple):
     kind : Kind or None
         The value's kind; None for one that is always NULL.
     scale : int
-        For a BIGINT how many of its decimal digits stand behind the point: with any it is a
-        decimal, as from a literal like 0.25.
+        For a BIGINT the number of its decimal digits after the point; if not 0, it is a decimal, as
+        from a literal like 0.25.
     """
 
     code: list[Instruction]
@@ -41,7 +41,7 @@ class Typed(NamedTuple):
 
 
 def said(value: Typed) -> str:
-    """Return how messages call the kind of a value."""
+    """Return the name of a value's kind for messages."""
     if value.kind is None:
         return "null"
     return "decimal" if value.scale else value.kind.value
@@ -71,7 +71,7 @@ def constant(
 
 
 def rescaled(value: Typed, scale: int) -> list[Instruction]:
-    """Return a whole number or decimal with more digits behind the point."""
+    """Return a whole number or decimal with more digits after the point."""
     if value.scale == scale or value.kind is None:
         return value.code
     factor = 10 ** (scale - value.scale)
@@ -95,7 +95,7 @@ def as_double(value: Typed) -> list[Instruction]:
 
 
 def converted(value: Typed, like: Typed) -> list[Instruction]:
-    """Return a value as one of the kind and scale of another."""
+    """Convert a value to the kind and scale of another."""
     if like.kind in (Kind.DOUBLE, *DECIMALS):
         return as_double(value)
     return rescaled(value, like.scale) if like.scale else value.code

@@ -120,7 +120,7 @@ class PatternStream:
         Raises
         ------
         MalformedPatternException
-            When the pattern cannot run.
+            If the pattern cannot run.
 
         Notes
         -----
@@ -203,7 +203,7 @@ class PatternStream:
         InvalidArgumentError
             If the call has neither form, or the schema cannot be parsed.
         MalformedPatternException
-            When the pattern cannot run.
+            If the pattern cannot run.
         InputError
             If the DataFrame lacks a column, or a condition does not fit it.
 

@@ -135,7 +135,7 @@ def test_other_strings_stay_what_they_are(text: str) -> None:
         ("max(up.x) in (select 1)", "around an aggregate"),
         ("last(up.s) rlike 'x'", "around an aggregate"),
         ("last(up.s) like s", "expected a literal as the pattern"),
-        (r"last(up.s) like 'a\\x'", "escapes something else than % and _"),
+        (r"last(up.s) like 'a\\x'", "expected only % and _ to be escaped"),
         ("timestampdiff(MONTH, last(up.t), t) > 1", "expected one of MICROSECOND"),
         ("abs(last(up.x), 1) > 1", "has 2 arguments, expected 1"),
         ("last(up.x, -1) > 1", "expected a whole number as offset, got '-1'"),
