@@ -81,6 +81,8 @@ def types_of(
     CepError
         If Spark cannot evaluate an expression.
     """
+    if not expressions:
+        return []
     try:
         return _types(expressions, dataframe)
     except Exception:

@@ -191,7 +191,11 @@ def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dic
     """
     name = one_line(query)
     _check_type_column(dataframe, type_column, name)
-    return {a: _kind(dataframe, a, name) for a in attributes_asked(query)}
+    asked = attributes_asked(query)
+    computed = [attribute for attribute in asked if is_computed(attribute)]
+    types = _computed_types(dataframe, computed, name)
+    types |= {a: _column_type(dataframe, a, name) for a in asked if a not in types}
+    return {a: _kind_of(types[a], a, name) for a in asked}
 
 
 def one_line(query: Query) -> str:
@@ -221,28 +225,28 @@ def _check_type_column(dataframe: DataFrame, name: str, query: str) -> None:
         )
 
 
-def _kind(dataframe: DataFrame, attribute: str, query: str) -> Kind:
-    if is_computed(attribute):
-        return _kind_of(_computed_type(dataframe, attribute, query), attribute, query)
-    if attribute not in dataframe.columns:
-        near = get_close_matches(attribute, dataframe.columns, 1)
-        raise InputError(
-            f"query {query}: the attribute {attribute!r} is not a column",
-            f"did you mean {near[0]!r}?" if near else f"the columns are {dataframe.columns}",
-        )
-    return _kind_of(dataframe.schema[attribute].dataType, attribute, query)
+def _column_type(dataframe: DataFrame, attribute: str, query: str) -> DataType:
+    if attribute in dataframe.columns:
+        return dataframe.schema[attribute].dataType
+    near = get_close_matches(attribute, dataframe.columns, 1)
+    raise InputError(
+        f"query {query}: the attribute {attribute!r} is not a column",
+        f"did you mean {near[0]!r}?" if near else f"the columns are {dataframe.columns}",
+    )
 
 
-def _computed_type(dataframe: DataFrame, sql: str, query: str) -> DataType:
-    """Return the type of an expression; refuse what Spark cannot compute, and aggregates."""
+def _computed_types(
+    dataframe: DataFrame, attributes: Sequence[str], query: str
+) -> dict[str, DataType]:
+    """Return the types of expressions; refuse what Spark cannot compute, and aggregates."""
 
-    def refusal(_: int, cause: Exception) -> InputError:
+    def refusal(number: int, cause: Exception) -> InputError:
         return InputError(
-            f"query {query}: {sql} cannot be evaluated: {first_line(cause)}",
+            f"query {query}: {attributes[number]} cannot be evaluated: {first_line(cause)}",
             f"the columns are {dataframe.columns}",
         )
 
-    return types_of([sql], dataframe, refusal)[0]
+    return dict(zip(attributes, types_of(attributes, dataframe, refusal), strict=True))
 
 
 def _kind_of(found: DataType, attribute: str, query: str) -> Kind:
