@@ -13,6 +13,7 @@ from pyflinkcep.compact.counting import NOTHING, Total, combined
 from pyflinkcep.compact.nodes import Node
 from pyflinkcep.evaluation.choice import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.evaluation.sequences import MatchPositions, MeasuredValues, Sequences, added
+from pyflinkcep.eventlists.chain import ChainEvents, PatternChain
 from pyflinkcep.eventlists.frame import Frame
 from pyflinkcep.eventlists.matching import EventLists, list_matches
 from pyflinkcep.kernel.joining import joined_frames, kernel_split
@@ -22,6 +23,7 @@ from pyflinkcep.sase.table import EventTable
 __all__ = [
     "Compressed",
     "MatchPositions",
+    "chain_frames",
     "compressed_matches",
     "list_frames",
     "match_arrays",
@@ -95,6 +97,12 @@ def match_arrays(
 def list_frames(query: Query, table: EventTable) -> Iterator[Frame]:
     """Yield the matches that eventLists finds, many at a time, as columns of positions."""
     lists = EventLists.of(query, table, kernel_split())
+    return lists.frames(joined_frames(lists))
+
+
+def chain_frames(chain: PatternChain, events: ChainEvents) -> Iterator[Frame]:
+    """Yield the matches of a chain, many at a time, as columns of positions by stage."""
+    lists = chain.lists(events)
     return lists.frames(joined_frames(lists))
 
 

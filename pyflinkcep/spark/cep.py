@@ -10,7 +10,7 @@ import attrs
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from pyflinkcep.errors import InvalidArgumentError, MissingConditionError, NotSupportedError
-from pyflinkcep.evaluation.patterns import check_pattern_evaluation
+from pyflinkcep.evaluation.choice import check_pattern_evaluation
 from pyflinkcep.operator import Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase import parse

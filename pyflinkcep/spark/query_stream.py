@@ -9,7 +9,7 @@ from pyspark.sql.types import TimestampType
 
 from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
-from pyflinkcep.evaluation.choice import EVENT_LISTS, NFA, Evaluation, chosen
+from pyflinkcep.evaluation.choice import AUTOMATON, EVENT_LISTS, Evaluation, chosen
 from pyflinkcep.functions import OutputTag, PatternProcessFunction
 from pyflinkcep.sase.as_pattern import as_pattern, why_no_pattern
 from pyflinkcep.sase.model import Form, Query
@@ -159,7 +159,7 @@ class QueryStream:
                 "compressed matches with HAVING or an output other than all",
                 'leave HAVING out, use output="all", and filter what unpack() returns',
             )
-        name = NFA if self._query.form is Form.SEQ else EVENT_LISTS
+        name = AUTOMATON if self._query.form is Form.SEQ else EVENT_LISTS
         job = self._job(chosen(self._query, name))
         return CompressedStream(CompressedQuery(job, self._settings))
 
@@ -203,7 +203,7 @@ class QueryStream:
 
     def _as_pattern(self) -> PatternStream | None:
         """Return the job of the pattern with the same matches, if that is to run."""
-        is_chosen = self._evaluation == NFA or (
+        is_chosen = self._evaluation == AUTOMATON or (
             self._evaluation == "auto"
             and (self._dataframe.isStreaming or self._how().name != EVENT_LISTS)
         )
@@ -217,6 +217,6 @@ class QueryStream:
             pattern=pattern,
             time_column=self._time_column,
             late_tag=self._late_tag,
-            evaluation=NFA,
+            evaluation=AUTOMATON,
             settings=self._settings,
         )

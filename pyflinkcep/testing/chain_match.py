@@ -9,8 +9,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pyflinkcep.evaluation.choice import EVENT_LISTS
-from pyflinkcep.evaluation.patterns import chain_frames, chosen_for_pattern
+from pyflinkcep.evaluation.choice import EVENT_LISTS, chosen_for_pattern
+from pyflinkcep.evaluation.queries import chain_frames
 from pyflinkcep.eventlists.chain import ChainEvents, PatternChain
 from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.program import CompiledExpressions

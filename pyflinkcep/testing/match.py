@@ -8,8 +8,7 @@ from datetime import timedelta
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.evaluation.choice import EVENT_LISTS
-from pyflinkcep.evaluation.patterns import check_pattern_evaluation
+from pyflinkcep.evaluation.choice import EVENT_LISTS, check_pattern_evaluation
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.testing.chain_match import chain_matches
 from pyflinkcep.testing.events import Record, Table, epoch_milliseconds, events_of

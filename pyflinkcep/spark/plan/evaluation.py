@@ -9,8 +9,7 @@ import attrs
 from pyspark.sql import DataFrame
 
 from pyflinkcep.conditions import ExpressionCondition
-from pyflinkcep.evaluation.choice import EVENT_LISTS, Evaluation
-from pyflinkcep.evaluation.patterns import chosen_for_pattern
+from pyflinkcep.evaluation.choice import EVENT_LISTS, Evaluation, chosen_for_pattern
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.operator import PartialMatchLimit

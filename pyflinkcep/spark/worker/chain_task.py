@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.evaluation.patterns import chain_frames
+from pyflinkcep.evaluation.queries import chain_frames
 from pyflinkcep.eventlists.chain import ChainEvents, PatternChain
 from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.nfa.atoms import Atom, in_word
