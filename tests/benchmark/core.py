@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Events a second of the matching core alone: one process, no Spark.
+Events per second of the matching core alone: one process, no Spark.
 
 Six patterns run over a made-up stream, key after key, as an engine hands the events over:
 sorted by key and time, as integer handles. Variants:

@@ -33,7 +33,7 @@ def markdown(document: dict[str, Any], measurements: Sequence[Measurement]) -> s
     best = _fastest(measurements)
     sections = [
         ("", _setting(document)),
-        ("Events a second", _speed(best)),
+        ("Events per second", _speed(best)),
         ("Streams", _streams(best)),
         ("Latency", _latency(best)),
         ("Peak memory", _memory(best)),
