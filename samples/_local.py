@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A local Spark session for the samples; in a job of your own, use the cluster's."""
+"""A local Spark session for the samples; in your own job, use the cluster's."""
 
 import logging
 import os
@@ -19,7 +19,7 @@ INSTALL_JAVA = (
 
 
 def java_problem() -> str | None:
-    """Return in one line why Spark would not start, None if nothing is missing."""
+    """Return in one line why Spark would not start; None if nothing is missing."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=os.path.join(home, "bin") if home else None)
     if java is None:

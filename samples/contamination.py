@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Where a contamination spreads: an alert, then every chain of shipments that begins there.
+The spread of a contamination: an alert, then every chain of shipments that begins there.
 
 A contamination is found at a site. Each shipment that leaves the site carries it on, and so
 does each shipment that leaves the place where the last one arrived: b[i].origin =
-b[i-1].destination. All chains within 3 hours of the alert are wanted, not only the next
-shipment that fits, so the contiguity is "skip till any match": followedByAny, and
-allowCombinations inside the loop. Every beginning of a chain is a match, so there is one match
-for each way in which a place is reached. The condition of the loop looks at the events that
-the partial match has taken so far. The matches are used as a DataFrame, without a function.
+b[i-1].destination. We want all chains within 3 hours of the alert, not only the next shipment that
+fits, so the contiguity is "skip till any match": followedByAny, and allowCombinations inside the
+loop. Every prefix of a chain is a match, so there is one match for each route to a place. The
+condition of the loop reads the events that the partial match has taken so far. The matches are used
+as a DataFrame, without a function.
 
 Run it with::
 

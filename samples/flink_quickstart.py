@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The example of Flink's CEP documentation: three events, one directly after another, one later.
+The example of Flink's CEP documentation: an event, one directly after it, and a later one.
 
-An event with id 42; directly after it an event with a volume of 10 or more; some time after
-that an event named "end". The events have no key, so all of them are one sequence.
+An event with id 42; directly after it an event with a volume of 10 or more; some time later an
+event named "end". The events have no key, so they form one sequence.
 
 Run it with::
 

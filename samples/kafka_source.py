@@ -3,14 +3,14 @@
 Events from a Kafka topic: a price that rises and then falls below where it began.
 
 The values of the topic's records are JSON such as
-``{"symbol": "HILL", "price": 101.5, "time": "2024-05-06T09:00:00Z"}``. The stream runs until it
-is stopped, and goes on where it was when it is started again with the same checkpoint.
+``{"symbol": "HILL", "price": 101.5, "time": "2024-05-06T09:00:00Z"}``. The stream runs until it is
+stopped, and resumes where it was if started again with the same checkpoint.
 
-Tested are the pattern, the reading of records and the query, on a stream of files whose lines are
-such values. Not tested is Kafka itself: the connector and its options are used as Spark documents
-them, and have never met a broker here.
+The pattern, the reading of records and the query are tested on a stream of files whose lines are
+such values. Kafka itself is not: the connector and its options are used as Spark documents them,
+but have never been tried with a broker.
 
-Run it, with Spark's Kafka connector of your Spark's version, with::
+Run it with the Kafka connector of your Spark version::
 
     spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.3.0 \
         samples/kafka_source.py --bootstrap-servers localhost:9092 --topic trades \
@@ -18,7 +18,7 @@ Run it, with Spark's Kafka connector of your Spark's version, with::
 
 Without a broker it says so. Expected output::
 
-    no broker given: say --bootstrap-servers HOST:PORT
+    no broker given: pass --bootstrap-servers HOST:PORT
 """
 
 import argparse
@@ -83,7 +83,7 @@ def main(
 ) -> None:
     """Print the matches of a topic as they come, or say what is missing."""
     if servers is None:
-        print("no broker given: say --bootstrap-servers HOST:PORT")
+        print("no broker given: pass --bootstrap-servers HOST:PORT")
         return
     writer = falls(trades(spark, servers, topic)).writeStream.format("console")
     if checkpoint is not None:

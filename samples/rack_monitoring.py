@@ -2,11 +2,11 @@
 """
 Rack monitoring: a pattern over the matches of a pattern, the best-known demo of Flink CEP.
 
-The racks of a data centre send their temperature and their power, one reading after another. Two
-hot temperatures of a rack directly one after another, within 10 seconds, make a warning with their
-average. Two warnings of a rack directly one after another, within 20 seconds, make an alert if the
-average rises. The same functions find the same alerts in a DataFrame and on a stream, which brings
-the readings in files and ends with one that moves the watermark past them.
+The racks of a data centre report their temperature and power. Two consecutive hot temperatures of a
+rack within 10 seconds raise a warning with their average. Two consecutive warnings of a rack within
+20 seconds raise an alert if the average rises. The same functions find the same alerts in a
+DataFrame and on a stream, which reads the readings from files and ends with one that moves the
+watermark past them.
 
 Run it with::
 

@@ -4,7 +4,7 @@ The three queries of the SASE+ paper and the example of the OptiSeq paper, in th
 
 Query 1: goods that leave a shop unpaid. Query 2: shipments that a contaminated site has reached.
 Query 3: prices that rise above their average until the volume falls. The fourth: four kinds of
-stock in a row, the first dear and much dearer than the second.
+stock in a row, the first expensive and much more so than the second.
 
 Run it with ``python samples/sase_queries.py``; it needs neither Spark nor Java.
 

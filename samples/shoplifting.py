@@ -3,9 +3,9 @@
 Shoplifting: a tagged item leaves its shelf and then the shop, and never passes the register.
 
 For each tag: a reading at a shelf, then one at an exit within 12 hours, and no reading at the
-register between the two. Other readings are passed over ("skip till next match"). Each shelf
-reading begins a match of its own, so an item that is read at its shelf twice gives two; begin
-the pattern with AfterMatchSkipStrategy.skipPastLastEvent() to have one alert for each exit.
+register between the two. Other readings are skipped ("skip till next match"). Each shelf reading
+begins its own match, so an item that is read twice at its shelf yields two; begin the pattern with
+AfterMatchSkipStrategy.skipPastLastEvent() to get one alert per exit.
 
 Run it with::
 

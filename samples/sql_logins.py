@@ -2,8 +2,8 @@
 """
 MATCH_RECOGNIZE in SQL: two or more failed logins and then one that works, within a minute.
 
-The same statement runs on a table, and on a stream of small files as they come; a stream that has
-ended gives the rest with ``flush``. The standard's dialect shows each row of a match.
+The same statement runs on a table and on a stream of small files; ``flush`` returns the rest of a
+stream that has ended. The standard's dialect shows each row of a match.
 
 Run it with::
 

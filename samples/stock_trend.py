@@ -3,12 +3,12 @@
 A trend that ends: a large trade, prices above their running average, then a fall in volume.
 
 For each symbol: a trade with a volume above 1000; then, one or more times, the next trade
-whose price is above the average price of the match so far; then a trade with less than 80 % of
-the volume of the last one taken; all within an hour. Trades that do not fit are passed over.
+whose price is above the average price of the match so far; then a trade with less than 80 % of the
+volume of the last one taken; all within an hour. Other trades are skipped.
 
-The loop is greedy: without greedy() the first rising prices alone, without those after them,
-would be matches as well. Each trade above 1000 begins a match of its own, so the one series of
-HILL gives two. A process function turns each match into a row.
+The loop is greedy: without greedy(), the first rising prices without the later ones would also be
+matches. Each trade above 1000 begins its own match, so the single series of HILL yields two. A
+process function turns each match into a row.
 
 Run it with::
 

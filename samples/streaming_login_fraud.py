@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Login fraud on a stream: three failed logins and directly after them a successful one.
+Login fraud on a stream: three failed logins directly followed by a successful one.
 
-For each user: three failures, one directly after another, and then a success, all within 5
-minutes, make an alert. Three failures that nobody follows up are told when their 5 minutes are
-over. The stream is generated, a file for each micro-batch. Its events are out of order, and the
-watermark lets them be 2 minutes late; what comes even later goes to an output of its own.
-All three outputs come from one query, as they appear: tagged() puts them into one DataFrame.
-When the files are read, flush() gives what the query still held back.
+For each user: three consecutive failures and then a success, all within 5 minutes, raise an alert.
+Three failures without a success are reported when their 5 minutes are over. The stream is
+generated, one file per micro-batch. Its events are out of order, and the watermark allows a delay
+of 2 minutes; later events go to a side output. All three outputs come from one query, as they
+appear: tagged() puts them into one DataFrame. When the files are read, flush() returns what the
+query still held back.
 
 Run it with::
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic and the order of match expressions, as generated Python has them."""
+"""The arithmetic and the order of match expressions, in generated Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST, MOST = -(1 << 63), (1 << 63) - 1
 
 
 def helpers(ansi: bool) -> dict[str, Any]:
-    """Return what generated functions call; with `ansi`, overflow is an error."""
+    """Return the functions that generated code calls; with `ansi`, overflow is an error."""
 
     def overflow(number: int) -> int:
         if ansi:
@@ -63,7 +63,7 @@ COMPARISONS = {
     Op.GT: _LESS.replace("{a}", "{c}").replace("{b}", "{a}").replace("{c}", "{b}"),
     Op.GE: _NOT_MORE.replace("{a}", "{c}").replace("{b}", "{a}").replace("{c}", "{b}"),
 }
-"""The comparisons, as they are of floats."""
+"""The comparisons of floats."""
 
 _SIGNS = {
     Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">=",

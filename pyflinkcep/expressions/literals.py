@@ -49,8 +49,8 @@ def literal_value(written: str) -> int | float | str | bool | Decimal | None:
     """
     Return the value of a literal.
 
-    Integers without a suffix that do not fit bigint are decimals, as in Spark; so are numbers
-    with a point, but with an exponent or D or F behind it they are floats.
+    Integers without a suffix that do not fit bigint are decimals, as in Spark; so are numbers with
+    a point, but with an exponent or a suffix D or F they are floats.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def interval_us(written: str) -> int | None:
     Parameters
     ----------
     written : str
-        What stands behind the word INTERVAL.
+        The text after the word INTERVAL.
 
     Examples
     --------

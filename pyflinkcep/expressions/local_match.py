@@ -28,16 +28,16 @@ def local_expressions(
     Parameters
     ----------
     expressions : iterable of (str, MatchExpression)
-        For each where it is, for errors, and the expression.
+        The expressions, each with its location for errors.
     events : iterable
-        The events, from which the types of the expressions' parts are seen.
+        The events, from which the types of the expressions' parts are inferred.
     ansi : bool
         Whether overflow and division by zero are errors.
 
     Returns
     -------
     tuple of (CompiledExpressions, callable)
-        The programs, and what gives the fields of an event.
+        The programs, and a function that returns the fields of an event.
 
     Raises
     ------
@@ -89,12 +89,12 @@ def _kind_of(sql: str, value: Any) -> Kind:
             return _KINDS[type_]
     raise InputError(
         f"{sql!r}: expected a number, boolean, string or time, got {type(value).__name__}",
-        "take a value of such a type of it",
+        "use a value of such a type",
     )
 
 
 def machine_value(value: Any, kind: Kind) -> Any:
-    """Return a value as programs know it."""
+    """Return a value in the form that programs use."""
     if value is None:
         return None
     if isinstance(value, datetime):

@@ -283,7 +283,7 @@ def searches(events: int) -> None:
 
 
 def searched_table(query: str, size: int) -> EventTable:
-    """Events per second apart: stocks at random, or the stream of the other experiments."""
+    """Events a second apart: stocks at random, or the stream of the other experiments."""
     chance = np.random.default_rng(SEED)
     times = np.arange(size) * 1000
     if "SEQ(S+" not in query:
