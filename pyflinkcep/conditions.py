@@ -75,7 +75,7 @@ class IterativeCondition(ABC):
     @abstractmethod
     def filter(self, value: Any, ctx: ConditionContext) -> bool:
         """
-        Whether the event fulfils the condition.
+        Whether the event satisfies the condition.
 
         Parameters
         ----------

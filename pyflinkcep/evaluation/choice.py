@@ -50,7 +50,7 @@ def chosen(query: Query, evaluation: str = "auto", output: str = "all") -> Evalu
     evaluation : {"auto", "nfa", "backtracking", "eventLists"}
         What the user requested.
     output : {"all", "onePerStart", "nonOverlapping"}
-        Which matches are wanted.
+        Which matches are requested.
 
     Raises
     ------

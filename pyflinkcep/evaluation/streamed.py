@@ -106,7 +106,7 @@ class StreamedQuery:
     evaluation : {"nfa", "backtracking", "eventLists"}
         How matches are found.
     output : {"all", "onePerStart", "nonOverlapping"}
-        Which matches are wanted.
+        Which matches are requested.
 
     Notes
     -----

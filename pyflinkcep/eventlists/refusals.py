@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors of patterns that ordered lists of events do not answer."""
+"""The errors for patterns that event lists cannot evaluate."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _BEGIN = 'evaluation="eventLists": '
 
 
 def refused(why: str) -> NotSupportedError:
-    """Return the error of a pattern that lists do not answer."""
+    """Return the error for a pattern that lists cannot evaluate."""
     return NotSupportedError(f"{_BEGIN}{why}", 'leave evaluation out, or write evaluation="nfa"')
 
 
 def reason(refusal: NotSupportedError) -> str:
-    """Return what such an error was made of."""
+    """Return the reason in such an error."""
     return refusal.message.removeprefix(_BEGIN)

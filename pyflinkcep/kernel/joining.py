@@ -143,7 +143,7 @@ class _Programs:
 
     @staticmethod
     def _none(reference: Reference | Function) -> Values:
-        raise NotImplementedError  # asked of what names no element
+        raise NotImplementedError  # for conditions that name no element
 
 
 def _constant(values: Values) -> tuple[Code, bool]:

@@ -237,7 +237,7 @@ class _Analysis:
     # --- the comparison
 
     def _check(self, forms: NormalForms) -> None:
-        """Raise if a state and its normal form can be told apart."""
+        """Raise if a state and its normal form can be distinguished."""
         for table in self._states:
             form = forms[table]
             if form == (table,):

@@ -87,7 +87,7 @@ def _about_loops(query: Query, strategies: set[Strategy]) -> str | None:
         if not part.repeats:
             continue
         if edges[part.variable].leave:
-            return f"a condition is asked when {part.variable!r} is left"
+            return f"a condition is evaluated when {part.variable!r} is left"
         following = [later.type for later in parts[number + 1 : number + 2]]
         if strategies == {_NEXT} and part.type in following:
             return f"an event may be taken by {part.variable!r} and begin what follows it"

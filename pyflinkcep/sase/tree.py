@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 FIRST, CURRENT, PREVIOUS, BEFORE, LAST, ALL = "1", "i", "i-1", "..i-1", "LEN", ""
-"""The indexes of a variable that repeats; None where there are no brackets."""
+"""The indexes of a variable that repeats; None without brackets."""
 
 
 @attrs.frozen

@@ -196,7 +196,7 @@ class PatternStream:
         Returns
         -------
         CepDataFrame
-            The rows, with the side outputs beside them.
+            The rows, with access to the side outputs.
 
         Raises
         ------
@@ -253,7 +253,7 @@ class PatternStream:
         Returns
         -------
         CepDataFrame
-            The rows, with the side outputs beside them.
+            The rows, with access to the side outputs.
         """
         return self._process(as_process_function(function), schema)
 
@@ -290,7 +290,7 @@ class PatternStream:
 
     def compressed(self) -> CompressedStream:
         """
-        Return all matches without listing them: to count, aggregate and unpack.
+        Return all matches without listing them, to count, aggregate and unpack.
 
         For patterns without a skip strategy whose conditions read one event or are SQL over stages.
         Duplicates count as in ``toDF()``.

@@ -13,14 +13,14 @@ enum { STRICT, PARTITION, NEXT, ANY };
 typedef struct {
     bool loops;
     int32_t strategy;
-    Program begin_alone, begin_joint, take_alone, take_joint, leave; /* empty if nothing is asked */
+    Program begin_alone, begin_joint, take_alone, take_joint, leave; /* empty for no condition */
     Live live[4]; /* by mode */
 } Component;
 
 typedef struct {
     int32_t gap; /* how many components come before it */
     int32_t needs; /* the component that makes `joint` decidable when it begins */
-    Program alone, joint; /* empty if nothing is asked */
+    Program alone, joint; /* empty for no condition */
 } Negative;
 
 /* The events of a partition. */

@@ -46,7 +46,7 @@ typedef struct {
     Automaton automaton;
     Track track;
     Failed failed; /* configurations */
-    Value *known; /* room for what tells configurations apart */
+    Value *known; /* room for what distinguishes configurations */
     /* which matches are requested */
     int32_t output;
     Array bounds; /* where partitions begin, and where the last one ends */

@@ -73,8 +73,8 @@ static PyObject *backtracker_undecided(Backtracker *backtracker, PyObject *unuse
 }
 
 static PyMethodDef backtracker_methods[] = {
-    {"set_events", (PyCFunction)backtracker_set_events, METH_VARARGS, "set what handles mean"},
-    {"turn_to", (PyCFunction)backtracker_turn_to, METH_VARARGS, "turn to partitions"},
+    {"set_events", (PyCFunction)backtracker_set_events, METH_VARARGS, "set the events of handles"},
+    {"turn_to", (PyCFunction)backtracker_turn_to, METH_VARARGS, "open partitions"},
     {"find", (PyCFunction)backtracker_find, METH_O, "find more matches"},
     {"undecided", (PyCFunction)backtracker_undecided, METH_NOARGS, "what later events decide"},
     {NULL, NULL, 0, NULL},

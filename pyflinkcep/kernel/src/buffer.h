@@ -41,7 +41,7 @@ typedef struct {
     struct Node *target; /* NULL at the beginning of a match */
     Version *version;
     Tally *tally; /* the slots' values on the way up to here; NULL without slots */
-    uint64_t serial; /* tells edges apart */
+    uint64_t serial; /* distinguishes edges */
 } Edge;
 
 typedef struct Node {

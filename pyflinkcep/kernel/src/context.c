@@ -195,7 +195,7 @@ static void context_dealloc(Context *context) {
 static PyMethodDef context_methods[] = {
     {"getEventsForPattern", (PyCFunction)(void (*)(void))context_events,
         METH_FASTCALL | METH_KEYWORDS, "the events taken for a stage"},
-    {"timestamp", (PyCFunction)context_timestamp, METH_NOARGS, "the time of the event at work"},
+    {"timestamp", (PyCFunction)context_timestamp, METH_NOARGS, "the time of the current event"},
     {"currentProcessingTime", (PyCFunction)context_now, METH_NOARGS, "the clock"},
     {NULL, NULL, 0, NULL},
 };

@@ -101,7 +101,7 @@ static PyObject *counter_count(Counter *counter, PyObject *args) {
 }
 
 static PyMethodDef counter_methods[] = {
-    {"set_events", (PyCFunction)counter_set_events, METH_VARARGS, "set what handles mean"},
+    {"set_events", (PyCFunction)counter_set_events, METH_VARARGS, "set the events of handles"},
     {"set_rising", (PyCFunction)counter_set_rising, METH_VARARGS, "set by what a loop rises"},
     {"count", (PyCFunction)counter_count, METH_VARARGS, "count the matches of a partition"},
     {NULL, NULL, 0, NULL},

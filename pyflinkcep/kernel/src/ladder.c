@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs distinguished by one value, in its order. Mirror: the runs of nfab/merged.py, where
- * such a run is looked at for each event.
+ * each of them is visited for every event.
  */
 #include "ladder.h"
 

@@ -113,8 +113,8 @@ static PyObject *lister_size(Lister *lister, PyObject *unused) {
 }
 
 static PyMethodDef lister_methods[] = {
-    {"set_events", (PyCFunction)lister_set_events, METH_VARARGS, "set what handles mean"},
-    {"open", (PyCFunction)lister_open, METH_VARARGS, "turn to partitions"},
+    {"set_events", (PyCFunction)lister_set_events, METH_VARARGS, "set the events of handles"},
+    {"open", (PyCFunction)lister_open, METH_VARARGS, "open partitions"},
     {"next", (PyCFunction)lister_next_matches, METH_VARARGS, "list some more matches"},
     {"begun", (PyCFunction)lister_get_begun, METH_NOARGS, "what runs alive began with"},
     {"size", (PyCFunction)lister_size, METH_NOARGS, "how many nodes are held"},

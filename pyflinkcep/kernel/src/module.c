@@ -224,12 +224,12 @@ static PyGetSetDef kernel_properties[] = {
 };
 
 static PyMethodDef kernel_methods[] = {
-    {"set_events", (PyCFunction)kernel_set_events, METH_VARARGS, "set what handles mean"},
+    {"set_events", (PyCFunction)kernel_set_events, METH_VARARGS, "set the events of handles"},
     {"new_key", (PyCFunction)kernel_new_key, METH_NOARGS, "make a key that has seen nothing"},
     {"run", (PyCFunction)kernel_run, METH_VARARGS, "match stretches of events"},
     {"run_page", (PyCFunction)kernel_run_page, METH_VARARGS, "match the keys of a page"},
     {"count", (PyCFunction)kernel_count, METH_VARARGS, "count matches without listing them"},
-    {"advance", (PyCFunction)kernel_advance, METH_VARARGS, "let time pass for a key"},
+    {"advance", (PyCFunction)kernel_advance, METH_VARARGS, "advance time for a key"},
     {"write", (PyCFunction)kernel_write, METH_VARARGS, "return a key's state"},
     {"read", (PyCFunction)kernel_read, METH_VARARGS, "make a key of its state"},
     {"take_found", (PyCFunction)kernel_take_found, METH_NOARGS, "take the results so far"},
@@ -314,7 +314,7 @@ static PyMethodDef module_methods[] = {
     {"split", module_split, METH_VARARGS, "split the positions of events by their codes"},
     {"links", module_links, METH_VARARGS, "link the items of two lists"},
 #ifdef PYFLINKCEP_TEST_ALLOCATIONS
-    {"fail_after", memory_fail_after, METH_O, "let so many more allocations succeed"},
+    {"fail_after", memory_fail_after, METH_O, "let only this many more allocations succeed"},
     {"live", memory_live, METH_NOARGS, "how many blocks are allocated"},
 #endif
     {NULL, NULL, 0, NULL},

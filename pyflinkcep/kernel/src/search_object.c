@@ -141,7 +141,7 @@ static PyMemberDef search_members[] = {
 };
 
 static PyMethodDef search_methods[] = {
-    {"turn_to", (PyCFunction)search_turn_to, METH_VARARGS, "turn to a partition"},
+    {"turn_to", (PyCFunction)search_turn_to, METH_VARARGS, "select a partition"},
     {"find", (PyCFunction)search_find, METH_VARARGS, "find the next match"},
     {NULL, NULL, 0, NULL},
 };

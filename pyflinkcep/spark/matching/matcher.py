@@ -82,13 +82,13 @@ class PageMatcher(Protocol):
     """
 
     def set_events(self, store: EventStore) -> None:
-        """Use another store: what handles mean from now on."""
+        """Use another store: the events that handles refer to from now on."""
 
     def run_page(
         self, events: Events, items: Items, page: Page, first_held: int, watermark: int
     ) -> Written:
         """
-        Match events of keys of a page, and let time pass for them to the watermark.
+        Match events of a page's keys, and advance their time to the watermark.
 
         Parameters
         ----------

@@ -13,7 +13,7 @@ __all__ = ["shuffled"]
 
 
 def shuffled(events: DataFrame, layout: Layout) -> DataFrame:
-    """Return prepared events with those of a key in one partition; all in one without a key."""
+    """Return prepared events with each key in one partition; all in one without a key."""
     if not layout.key_signature:
         return events.coalesce(1)
     return events.repartition(F.col(quoted(layout.key_signature[0])))

@@ -267,7 +267,7 @@ def key_columns(found: Found, events: EventStore, names: Sequence[str]) -> list[
 
 
 def known_times(times: Ints, unit: int) -> pa.Array:
-    """Return times in units of a millisecond; MAX_WATERMARK, which is no timestamp, as null."""
+    """Return times in units of a millisecond; MAX_WATERMARK, which is not a timestamp, as null."""
     at_the_end = times == MAX_WATERMARK
     return pa.array(np.where(at_the_end, 0, times) * unit, mask=at_the_end)
 

@@ -67,7 +67,7 @@ class StreamPlan(BucketPlan):
     droppable : frozenset of int
         Events that matching does not need, as bits of the conditions that Spark evaluated.
     endings : Endings or None
-        What is wanted in place of listed matches; None if these are.
+        What to return instead of listed matches; None to list them.
     """
 
     pattern: Pattern

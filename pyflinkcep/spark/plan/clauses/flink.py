@@ -33,7 +33,7 @@ def flink_clause(
     clause : Clause
         The clause.
     names : Names
-        What its names mean.
+        Its names.
     settings : StreamSettings
         The user's settings for a stream.
     limit : PartialMatchLimit or None

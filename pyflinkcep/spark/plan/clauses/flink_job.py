@@ -60,7 +60,7 @@ class FlinkJob:
     arguments : Arguments
         The columns that measures take values from.
     values : dict of Leaf to Value
-        What workers take of matches.
+        What workers take from matches.
     """
 
     read: FlinkClause
@@ -123,7 +123,7 @@ class FlinkJob:
         return self.job.prepare(other, {}, always_hash=True).events
 
     def consumer(self) -> ValueConsumer:
-        """Return what takes the key and the values of matches."""
+        """Return the consumer that takes the key and the values from matches."""
         fields = [StructField(key, self.events.schema[key].dataType) for key in self.keys]
         fields += [StructField(name, type_) for name, type_ in self._columns.values()]
         leaves = [*(LeafColumn("first", None, key) for key in self.keys), *self._leaves]
@@ -137,7 +137,7 @@ class FlinkJob:
         return {leaf: (f"{LEAF}{number}", value.type) for number, (leaf, value) in values}
 
     def output(self, result: DataFrame) -> DataFrame:
-        """Return the clause's output of that of the workers."""
+        """Return the clause's output from that of the workers."""
         keys = [F.col(quoted(key)) for key in self.keys]
         read = self.read
         return measured(result, keys, read.measures, self._columns, read.names, self._finish)
@@ -181,7 +181,7 @@ def _placed(refused: CepError, read: FlinkClause) -> CepError:
 
 
 def _is_decimal(dataframe: DataFrame, sql: str) -> bool:
-    """Whether an expression over one event gives a decimal."""
+    """Whether an expression over one event is a decimal."""
     try:
         return isinstance(dataframe.select(F.expr(sql)).schema.fields[0].dataType, DecimalType)
     except Exception:

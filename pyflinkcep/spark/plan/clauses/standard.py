@@ -36,7 +36,7 @@ def standard_clause(
     clause : Clause
         The clause.
     names : Names
-        What its names mean.
+        Its names.
     settings : StreamSettings
         The user's settings for a stream.
 

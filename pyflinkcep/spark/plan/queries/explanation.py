@@ -17,18 +17,18 @@ __all__ = ["query_explanation"]
 
 
 def query_explanation(job: QueryJob, how: Evaluation, runs_as_pattern: bool) -> str:
-    """Return what ``explain`` prints."""
+    """Return the text of ``explain``."""
     query = job.query
     lines = [f"SASE+: {one_line(query)}", *_evaluation(query, how, runs_as_pattern)]
     lines += _shuffle(job, runs_as_pattern)
     if job.source.dataframe.isStreaming:
         lines += [
             f"  watermark: {watermark_of(job.source)}",
-            f"  a match is given out {_when(job)}",
+            f"  a match is emitted {_when(job)}",
         ]
     if query.form is Form.SEQ:
         lines += ["Conditions", *_conditions(query)]
-        lines += ["Runs kept apart by", *slots_explained(query)]
+        lines += ["Runs distinguished by", *slots_explained(query)]
     if query.window is None:
         lines += ["Warnings", "  without WITHIN nothing ends a run: memory grows with the input"]
     return "\n".join(lines)
@@ -53,13 +53,13 @@ def _shuffle(job: QueryJob, runs_as_pattern: bool) -> Iterator[str]:
     else:
         yield "  key: none; one task does the work"
     if not runs_as_pattern:
-        yield f"  shuffled: {job.needed() or 'every event, for each may end a run'}"
+        yield f"  shuffled: {job.needed() or 'every event, since each may end a run'}"
 
 
 def _when(job: QueryJob) -> str:
     if job.query.looks_ahead:
         last = job.query.components[-1].variable
-        return f"when its window has passed, for until then events of {last!r} decide"
+        return f"when its window has passed, since until then events of {last!r} decide"
     if job.output != "all":
         return "when no later event can make another one the first of its start"
     return "with its last event"
