@@ -15,7 +15,7 @@ from pyflinkcep.compact.counting import CountPayloads, Measure, Total
 from pyflinkcep.compact.nodes import Node, NodePayloads
 from pyflinkcep.compact.pattern_runs import PatternRuns, refuse_incompressible
 from pyflinkcep.evaluation.sequences import Ended, MeasuredValues, added
-from pyflinkcep.evaluation.sums import Asked, Weighed, exact_totals, weighed_totals
+from pyflinkcep.evaluation.sums import RequestedTotal, Weighed, exact_totals, weighed_totals
 from pyflinkcep.expressions.codegen import MatchFunctions, generated
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.kernel.pattern_counting import KernelPatternCounter, KeyedEvents
@@ -152,7 +152,7 @@ class PatternMatches:
         for at, ended in groupby(self._all_ended(self.pattern.nodes()), itemgetter(0)):
             yield at, [node for _, node in ended]
 
-    def _weighed(self, measures: Sequence[Asked]) -> Iterator[Ended] | None:
+    def _weighed(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended] | None:
         """Return the numbers and totals from the kernel; None if it cannot compute them."""
         loops = [True] * len(self.pattern.nfa.stages)
         weighed = Weighed.all_of(measures, loops, len(self.events.times))
@@ -172,7 +172,7 @@ class PatternMatches:
         if counting.last is not None:
             self.begun, self.deadline = counting.last.begun, counting.last.deadline
 
-    def _counted(self, measures: Sequence[Asked]) -> Iterator[Ended]:
+    def _counted(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended]:
         """Yield the numbers and totals from merged partial matches."""
         payloads = CountPayloads([Measure(stage, values) for stage, values, _ in measures])
         for at, ended in groupby(self._all_ended(payloads), itemgetter(0)):

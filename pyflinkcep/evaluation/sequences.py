@@ -15,7 +15,7 @@ from pyflinkcep.backtracking.search import Search
 from pyflinkcep.compact.arrays import MatchArrays
 from pyflinkcep.compact.counting import NOTHING, CountPayloads, Measure, Total, combined
 from pyflinkcep.compact.nodes import Node, NodePayloads, paths
-from pyflinkcep.evaluation.sums import Asked, Weighed, exact_totals, weighed_totals
+from pyflinkcep.evaluation.sums import RequestedTotal, Weighed, exact_totals, weighed_totals
 from pyflinkcep.kernel.backtracking import KernelSearch
 from pyflinkcep.kernel.counting import KernelCounter
 from pyflinkcep.kernel.listing import KernelLister
@@ -224,7 +224,7 @@ class Sequences:
         asked = [(self.variables.index(v), values, function) for v, values, function in measures]
         return exact_totals(asked, self._weighed, self._counted)
 
-    def _weighed(self, measures: Sequence[Asked]) -> Iterator[Ended] | None:
+    def _weighed(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended] | None:
         """Return the numbers and totals of each event from the kernel; None if it cannot."""
         counter = self._summing if measures else self._counter
         if counter is None:
@@ -238,7 +238,7 @@ class Sequences:
             ended = weighed_totals(counter.over(positions), measures)
             yield from (event for event in ended if self._may_end(event[0]))
 
-    def _counted(self, measures: Sequence[Asked]) -> Iterator[Ended]:
+    def _counted(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended]:
         """Yield the totals of each event, computed by merged runs."""
         for part in self._partitions():
             measured = [

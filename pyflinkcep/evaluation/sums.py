@@ -12,9 +12,17 @@ import numpy as np
 
 from pyflinkcep.compact.counting import NOTHING, Total
 
-__all__ = ["Asked", "Counting", "Exact", "Ranked", "Weighed", "exact_totals", "weighed_totals"]
+__all__ = [
+    "Counting",
+    "Exact",
+    "Ranked",
+    "RequestedTotal",
+    "Weighed",
+    "exact_totals",
+    "weighed_totals",
+]
 
-Asked = tuple[int, Sequence[Any] | None, str]
+RequestedTotal = tuple[int, Sequence[Any] | None, str]
 """A component, the values of events or None to count them, and "count", "sum", "avg", "min" or
 "max"."""
 
@@ -141,13 +149,13 @@ class Weighed:
     ranked: Ranked | None = None
 
     @classmethod
-    def of(cls, asked: Asked, loops: bool, size: int) -> Weighed | None:
+    def of(cls, requested: RequestedTotal, loops: bool, size: int) -> Weighed | None:
         """
         Return a measure over `size` events as weights.
 
         Parameters
         ----------
-        asked : tuple of (int, sequence or None, str)
+        requested : tuple of (int, sequence or None, str)
             The component, the values of events, and the requested aggregate.
         loops : bool
             Whether a match may have more or less than one event of the component.
@@ -159,7 +167,7 @@ class Weighed:
         Weighed or None
             None if the values cannot be weights.
         """
-        component, values, function = asked
+        component, values, function = requested
         if values is None:
             return cls(component, np.ones(size, np.uint64) if loops else None)
         if function in ("min", "max"):
@@ -182,10 +190,10 @@ class Weighed:
 
     @classmethod
     def all_of(
-        cls, asked: Sequence[Asked], loops: Sequence[bool], size: int
+        cls, requested: Sequence[RequestedTotal], loops: Sequence[bool], size: int
     ) -> list[Weighed] | None:
         """Return several measures as weights, `loops` by component; None if one cannot be."""
-        found = [cls.of(one, loops[one[0]], size) for one in asked]
+        found = [cls.of(one, loops[one[0]], size) for one in requested]
         known = [measure for measure in found if measure is not None]
         return known if len(known) == len(found) else None
 
@@ -221,26 +229,26 @@ def weighed_totals(
 
 
 def exact_totals(
-    asked: Sequence[Asked],
-    weighed: Callable[[Sequence[Asked]], Iterator[Ending[Place]] | None],
-    counted: Callable[[Sequence[Asked]], Iterator[Ending[Place]]],
+    requested: Sequence[RequestedTotal],
+    weighed: Callable[[Sequence[RequestedTotal]], Iterator[Ending[Place]] | None],
+    counted: Callable[[Sequence[RequestedTotal]], Iterator[Ending[Place]]],
 ) -> Iterator[Ending[Place]]:
     """
     Yield where matches end, their number, and the requested totals.
 
     Parameters
     ----------
-    asked : sequence of Asked
+    requested : sequence of RequestedTotal
         What is requested; floats are handed on as whole numbers.
     weighed : callable
         Returns the same from the kernel, None if it cannot compute it.
     counted : callable
         Returns the same from merged runs.
     """
-    exact = [Exact.of(values) for _, values, _ in asked]
+    exact = [Exact.of(values) for _, values, _ in requested]
     whole = [
         (component, own.values, function)
-        for (component, _, function), own in zip(asked, exact, strict=True)
+        for (component, _, function), own in zip(requested, exact, strict=True)
     ]
     found = weighed(whole)
     for at, count, totals in counted(whole) if found is None else found:

@@ -39,7 +39,7 @@ def start_cep(query: Query, table: EventTable) -> list[Chosen]:
             verifier = _Verifier.of(query, table, positions)
             for start in verifier.lists[verifier.start]:
                 candidates = verifier.verify_events({verifier.start: [start]})
-                found.extend(filter(verifier.fulfils, candidates))
+                found.extend(filter(verifier.satisfies, candidates))
     return found
 
 
@@ -121,7 +121,7 @@ class _Verifier:
         clauses = self.clauses.absent.get(part.variable, ())
         return all(self._everywhere(c, {**chosen, part.variable: [at]}) for c in clauses)
 
-    def fulfils(self, chosen: Chosen) -> bool:
+    def satisfies(self, chosen: Chosen) -> bool:
         """Whether the association constraints hold."""
         return all(self._everywhere(clause, chosen) for clause in self.clauses.associations)
 

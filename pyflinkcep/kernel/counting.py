@@ -14,7 +14,7 @@ from pyflinkcep.expressions.program import Code, Function, Op, Slot, Type
 from pyflinkcep.kernel.bridge import compiled_module
 from pyflinkcep.kernel.memory import naming_memory_errors
 from pyflinkcep.kernel.sequences import SequenceEvents, has_bits, query_spec
-from pyflinkcep.nfab.compiler import Asked, SaseAutomaton
+from pyflinkcep.nfab.compiler import EdgeConditions, SaseAutomaton
 from pyflinkcep.sase.model import Strategy
 from pyflinkcep.sase.table import EventTable
 
@@ -138,7 +138,7 @@ def _can_count(automaton: SaseAutomaton) -> bool:
     """Whether runs may be counted by start: no negated component at an end reads others."""
     between = range(1, automaton.size)
     return has_bits(automaton) and all(
-        part.gap in between or part.asked.joint is None for part in automaton.negatives
+        part.gap in between or part.conditions.joint is None for part in automaton.negatives
     )
 
 
@@ -183,7 +183,9 @@ def rise_of(automaton: SaseAutomaton, component: int) -> Rise | None:
     if automaton.leave[component].joint is not None:
         return None
     negatives = automaton.negatives
-    if any(part.asked.joint is not None or part.gap == component + 1 <= last for part in negatives):
+    if any(
+        part.conditions.joint is not None or part.gap == component + 1 <= last for part in negatives
+    ):
         return None
     rise = _inequality(automaton.take[component].codes[1])
     if rise is None:
@@ -193,13 +195,13 @@ def rise_of(automaton: SaseAutomaton, component: int) -> Rise | None:
     names = automaton.query.variables
     if own != Slot(Function.LAST, names[component], found.field, own.type):
         return None
-    later = [asked for edge in _edges(automaton) for asked in edge[component + 1 :]]
-    read = frozenset().union(*(asked.reads for asked in later), automaton.partition.reads)
+    later = [conditions for edge in _edges(automaton) for conditions in edge[component + 1 :]]
+    read = frozenset().union(*(conditions.reads for conditions in later), automaton.partition.reads)
     taken = {n for n in read if automaton.expressions.slots[n].stage in names[: component + 1]}
     return None if taken else found
 
 
-def _edges(automaton: SaseAutomaton) -> tuple[Sequence[Asked], ...]:
+def _edges(automaton: SaseAutomaton) -> tuple[Sequence[EdgeConditions], ...]:
     return automaton.begin, automaton.take, automaton.leave
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from pyflinkcep.eventlists.columns import column_of
 from pyflinkcep.expressions.program import Code, Type
 from pyflinkcep.kernel.bridge import instruction, slot_spec
-from pyflinkcep.nfab.compiler import Asked, SaseAutomaton
+from pyflinkcep.nfab.compiler import EdgeConditions, SaseAutomaton
 from pyflinkcep.nfab.liveness import Liveness
 from pyflinkcep.sase.model import Strategy
 from pyflinkcep.sase.table import Coded, EventTable
@@ -41,7 +41,7 @@ def query_spec(automaton: SaseAutomaton) -> tuple[Any, ...]:
     """Return a query as the arguments of the kernel's ``automaton_read``."""
     return (
         tuple(_components(automaton)),
-        tuple((part.gap, part.needs, *_codes(part.asked)) for part in automaton.negatives),
+        tuple((part.gap, part.needs, *_codes(part.conditions)) for part in automaton.negatives),
         _codes(automaton.partition),
         tuple(_slots(automaton)),
         _NO_WINDOW if automaton.query.window is None else automaton.query.window,
@@ -141,17 +141,17 @@ def _components(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
     live = Liveness.of(automaton).slots
     for number in range(automaton.size):
         edges = (automaton.begin, automaton.take)
-        asked = [code for edge in edges for code in _codes(edge[number])]
+        conditions = [code for edge in edges for code in _codes(edge[number])]
         yield (
             automaton.loops[number],
             _STRATEGIES.index(automaton.strategies[number]),
             live[4 * number : 4 * number + 4],
-            (*asked, _codes(automaton.leave[number])[1]),
+            (*conditions, _codes(automaton.leave[number])[1]),
         )
 
 
-def _codes(asked: Asked) -> tuple[Any, Any]:
-    alone, joint = asked.codes
+def _codes(conditions: EdgeConditions) -> tuple[Any, Any]:
+    alone, joint = conditions.codes
     return _code(alone), _code(joint)
 
 

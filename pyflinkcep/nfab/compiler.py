@@ -23,7 +23,7 @@ from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Query, Strategy
 from pyflinkcep.sase.placement import Clause, joined, placed
 
-__all__ = ["Asked", "Fields", "Negative", "SaseAutomaton", "Slots", "compile_query"]
+__all__ = ["EdgeConditions", "Fields", "Negative", "SaseAutomaton", "Slots", "compile_query"]
 
 Fields = Sequence[Any]
 """The values of an event that conditions read."""
@@ -33,7 +33,7 @@ Slots = tuple[Any, ...]
 
 
 @attrs.frozen(eq=False)
-class Asked:
+class EdgeConditions:
     """
     The conditions on an edge.
 
@@ -64,17 +64,17 @@ class Negative:
     ----------
     type : str
         The type of its events.
-    asked : Asked
+    conditions : EdgeConditions
         The conditions under which such an event forbids a match.
     gap : int
         How many components come before it: 0 at the beginning.
     needs : int
-        The component whose beginning makes `asked` decidable; the number of components if only the
-        whole match does.
+        The component whose beginning makes `conditions` decidable; the number of components if
+        only the whole match does.
     """
 
     type: str
-    asked: Asked
+    conditions: EdgeConditions
     gap: int
     needs: int
 
@@ -94,9 +94,9 @@ class SaseAutomaton:
         Which of them repeat.
     strategies : tuple of Strategy
         Their strategies.
-    begin, take, leave : tuple of Asked
+    begin, take, leave : tuple of EdgeConditions
         The conditions on their edges.
-    partition : Asked
+    partition : EdgeConditions
         The condition that an event is in a run's partition.
     negatives : tuple of Negative
         The negated components.
@@ -114,10 +114,10 @@ class SaseAutomaton:
     types: tuple[str, ...]
     loops: tuple[bool, ...]
     strategies: tuple[Strategy, ...]
-    begin: tuple[Asked, ...]
-    take: tuple[Asked, ...]
-    leave: tuple[Asked, ...]
-    partition: Asked
+    begin: tuple[EdgeConditions, ...]
+    take: tuple[EdgeConditions, ...]
+    leave: tuple[EdgeConditions, ...]
+    partition: EdgeConditions
     negatives: tuple[Negative, ...]
     fields: tuple[str, ...]
     expressions: CompiledExpressions
@@ -181,17 +181,17 @@ class _Compiler:
             ansi,
         )
         functions = generated(expressions)
-        asked = _Handout(expressions, functions)
+        edge = _Handout(expressions, functions)
         return SaseAutomaton(
             query,
             tuple(part.type for part in query.positive),
             tuple(part.repeats for part in query.positive),
             tuple(query.strategy_of(name) for name in self._names),
-            tuple(asked(texts[0]) for texts in own),
-            tuple(asked(texts[1]) for texts in own),
-            tuple(asked(texts[2]) for texts in own),
-            asked(partition),
-            tuple(self._negative(name, asked(texts)) for name, texts in absent.items()),
+            tuple(edge(texts[0]) for texts in own),
+            tuple(edge(texts[1]) for texts in own),
+            tuple(edge(texts[2]) for texts in own),
+            edge(partition),
+            tuple(self._negative(name, edge(texts)) for name, texts in absent.items()),
             tuple(field.sql.strip("`") for field in expressions.fields),
             expressions,
             functions,
@@ -233,7 +233,7 @@ class _Compiler:
         self._expressions[text] = MatchExpression(text, tree, ())
         return text
 
-    def _negative(self, name: str, asked: Asked) -> Negative:
+    def _negative(self, name: str, conditions: EdgeConditions) -> Negative:
         components = self._query.components
         place = self._query.place(name)
         gap = sum(not part.negated for part in components[:place])
@@ -244,7 +244,7 @@ class _Compiler:
             needs = max(needs, number + 1 if self._query.component(variable).repeats else number)
         at_end = gap in (0, len(self._names))
         return Negative(
-            self._query.component(name).type, asked, gap, len(self._names) if at_end else needs
+            self._query.component(name).type, conditions, gap, len(self._names) if at_end else needs
         )
 
 
@@ -265,12 +265,12 @@ class _Handout:
     expressions: CompiledExpressions
     functions: MatchFunctions
 
-    def __call__(self, texts: tuple[str | None, str | None]) -> Asked:
+    def __call__(self, texts: tuple[str | None, str | None]) -> EdgeConditions:
         alone, joint = (None if text is None else self.functions.conditions[text] for text in texts)
         reads = () if texts[1] is None else self._reads(texts[1])
         programs = self.expressions.programs
         codes: Any = tuple(() if text is None else programs[text] for text in texts)
-        return Asked(alone, joint, frozenset(reads), codes)
+        return EdgeConditions(alone, joint, frozenset(reads), codes)
 
     def _reads(self, text: str) -> Iterator[int]:
         for op, operand in self.expressions.programs[text]:

@@ -47,12 +47,12 @@ class Liveness:
 def _entering(automaton: SaseAutomaton, component: int) -> frozenset[int]:
     """Return what the edges of a component and later ones read."""
     edges = (automaton.begin, automaton.take, automaton.leave)
-    return _union(asked.reads for edge in edges for asked in edge[component:])
+    return _union(conditions.reads for edge in edges for conditions in edge[component:])
 
 
 def _negated(automaton: SaseAutomaton, component: int) -> frozenset[int]:
     """Return what deciding negated components reads from runs at a component."""
-    return _union(part.asked.reads for part in automaton.negatives if component < part.needs)
+    return _union(part.conditions.reads for part in automaton.negatives if component < part.needs)
 
 
 def _union(sets: Iterable[frozenset[int]]) -> frozenset[int]:

@@ -113,7 +113,7 @@ class Runs:
 
     def _decides_alone(self, number: int) -> bool:
         part = self._automaton.negatives[number]
-        return part.asked.joint is None and part.needs == part.gap
+        return part.conditions.joint is None and part.needs == part.gap
 
     def key(self, run: Run) -> Any:
         """Return what distinguishes a run from those at its component that continue otherwise."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from pyflinkcep.nfab.compiler import Asked, Fields, Negative, SaseAutomaton, Slots
+from pyflinkcep.nfab.compiler import EdgeConditions, Fields, Negative, SaseAutomaton, Slots
 from pyflinkcep.nfab.liveness import LOOPING, WAITING
 from pyflinkcep.sase.model import Strategy
 
@@ -62,8 +62,8 @@ class Track:
         """Return the track of events, column by column; `starts` says which may begin a match."""
         nothing = automaton.functions.initial
 
-        def passes(asked: Asked, at: int) -> bool:
-            return asked.alone is None or asked.alone(fields[at], nothing)
+        def passes(conditions: EdgeConditions, at: int) -> bool:
+            return conditions.alone is None or conditions.alone(fields[at], nothing)
 
         bits = [(type_, 1 << number) for number, type_ in enumerate(automaton.types)]
         begins, takes = [0] * len(times), [0] * len(times)
@@ -79,7 +79,7 @@ class Track:
             if starts is not None and not starts[at]:
                 begins[at] &= ~1
         absent = tuple(
-            [at for at, t in enumerate(types) if t == part.type and passes(part.asked, at)]
+            [at for at, t in enumerate(types) if t == part.type and passes(part.conditions, at)]
             for part in automaton.negatives
         )
         mine = [True] * len(times)
@@ -159,7 +159,7 @@ class Track:
     def forbidden(self, negative: int, low: int, high: int, slots: Slots) -> bool:
         """Whether one of the candidates low to high of a negated component forbids a match."""
         part: Negative = self.automaton.negatives[negative]
-        joint = part.asked.joint
+        joint = part.conditions.joint
         if joint is None:
             return low < high
         candidates = self.absent[negative][low:high]

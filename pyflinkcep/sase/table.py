@@ -13,7 +13,7 @@ from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import references
 
-__all__ = ["Coded", "EventTable", "Numbers", "attributes_asked", "constants_hold", "listed"]
+__all__ = ["Coded", "EventTable", "Numbers", "constants_hold", "listed", "queried_attributes"]
 
 
 @attrs.frozen(eq=False)
@@ -90,7 +90,7 @@ class EventTable:
         Their types; :class:`Coded` is the fastest.
     columns : mapping of str to sequence
         The values by attribute, None for NULL; the attributes are those of
-        :func:`attributes_asked`.
+        :func:`queried_attributes`.
     kinds : mapping of str to Kind
         The types of the attributes.
     keys : sequence of int or None
@@ -150,7 +150,7 @@ def listed(values: Any) -> Sequence[Any]:
     return own
 
 
-def attributes_asked(query: Query) -> list[str]:
+def queried_attributes(query: Query) -> list[str]:
     """Return the attributes that WHERE reads."""
     named = [r.attribute for c in query.conditions for r in references(c)]
     tested = [*query.equal, *(name for name, _ in query.constants)]

@@ -15,7 +15,7 @@ from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.table import EventTable, attributes_asked
+from pyflinkcep.sase.table import EventTable, queried_attributes
 from pyflinkcep.testing.events import Table, epoch_milliseconds, events_of
 
 __all__ = ["EventObjects", "attribute_of"]
@@ -69,7 +69,7 @@ class EventObjects:
             times = [epoch_milliseconds(_asked(timestamp, event), event) for event in rows]
             order = sorted(range(len(rows)), key=times.__getitem__)
             rows, times = [rows[at] for at in order], [times[at] for at in order]
-        columns = {name: _values(rows, name) for name in attributes_asked(query)}
+        columns = {name: _values(rows, name) for name in queried_attributes(query)}
         kinds = {name: _kind(name, values) for name, values in columns.items()}
         return cls(rows, EventTable(times, _types(rows, type_), columns, kinds))
 

@@ -22,7 +22,7 @@ from pyflinkcep.evaluation.sequences import Sequences
 from pyflinkcep.eventlists.verify import start_cep
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.model import Form
-from pyflinkcep.sase.table import attributes_asked
+from pyflinkcep.sase.table import queried_attributes
 from pyflinkcep.testing import matchSase
 from pyflinkcep.testing.event_list import EventObjects
 from tests.conformance.test_sase import DATA
@@ -84,7 +84,7 @@ def events(seed: int, size: int) -> list[dict[str, Any]]:
 def has_their_attributes(query: SaseQuery) -> bool:
     known = {"x", "y", "s", "k"}
     types = {part.type for part in query.components}
-    return types <= set("ABCD") and known.issuperset(attributes_asked(query))
+    return types <= set("ABCD") and known.issuperset(queried_attributes(query))
 
 
 def found(matches: Any) -> Counter[str]:

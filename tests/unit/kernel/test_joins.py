@@ -17,7 +17,7 @@ from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.bridge import compiled_module
 from pyflinkcep.kernel.joining import joined_frames, kernel_split
 from pyflinkcep.sase import SaseQuery, parse
-from pyflinkcep.sase.table import Coded, EventTable, attributes_asked
+from pyflinkcep.sase.table import Coded, EventTable, queried_attributes
 from tests.kernel_harness import needs_kernel
 
 pytestmark = needs_kernel
@@ -113,7 +113,7 @@ def test_the_kernel_joins_what_the_plain_path_joins(seed: int) -> None:
     except ValueError:
         return  # a closure beside another, a negation at an end without WITHIN, ...
     table = random_table(chance, chance.choice([0, 1, 12, 40]), chance.random() < 0.3)
-    assert set(attributes_asked(query)) <= set(_KINDS)
+    assert set(queried_attributes(query)) <= set(_KINDS)
     assert matches(query, table, True) == matches(query, table, False)
 
 

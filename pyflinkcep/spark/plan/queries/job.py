@@ -19,7 +19,7 @@ from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.computed import computed_for, is_computed
 from pyflinkcep.sase.model import Form, Query, Strategy
 from pyflinkcep.sase.sql import all_of, usable_sql
-from pyflinkcep.sase.table import attributes_asked
+from pyflinkcep.sase.table import queried_attributes
 from pyflinkcep.sase.text import query_text
 from pyflinkcep.spark.arrow.columns import POSITION, SLICE, VALUE, quoted
 from pyflinkcep.spark.arrow.layout import Layout
@@ -191,7 +191,7 @@ def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dic
     """
     name = one_line(query)
     _check_type_column(dataframe, type_column, name)
-    asked = attributes_asked(query)
+    asked = queried_attributes(query)
     computed = [attribute for attribute in asked if is_computed(attribute)]
     types = _computed_types(dataframe, computed, name)
     types |= {a: _column_type(dataframe, a, name) for a in asked if a not in types}

@@ -17,7 +17,7 @@ from pyflinkcep.evaluation.choice import chosen
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.table import attributes_asked
+from pyflinkcep.sase.table import queried_attributes
 from pyflinkcep.spark.arrow.columns import HASH
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.ipc import read_table
@@ -84,7 +84,7 @@ class QueryBucket:
             time_unit=None,
             bit_columns=(),
         )
-        kinds = {name: KINDS[name] for name in attributes_asked(self.query)}
+        kinds = {name: KINDS[name] for name in queried_attributes(self.query)}
         self.plan = QueryStreamPlan(
             query=self.query,
             columns=QueryColumns(layout, "kind", kinds),
