@@ -63,12 +63,13 @@ class NFA:
     buffer. ``doProcess`` handles an event in three steps:
 
     1. For every partial match, its state and the answers of the conditions select edges
-    (``createDecisionGraph``: :meth:`StateTable.resolve`), the edges become
+       (``createDecisionGraph``: :meth:`StateTable.resolve`), the edges become
        successors (``computeNextStates``: :mod:`pyflinkcep.nfa.moves`), and a successor that takes
        the event gets a node in the buffer that points back at the previous one.
     2. Each successor locks its node, and then the old partial match releases its own, so that a
-    step that ends, or a window that is over (:meth:`advance_time`), drops what nothing else holds:
-    an event leaves the buffer with the last partial match, or waiting match, on whose path it lies.
+       step that ends, or a window that is over (:meth:`advance_time`), drops what nothing else
+       holds: an event leaves the buffer with the last partial match, or waiting match, on whose
+       path it lies.
     3. Matches are extracted in the order of their first event
        (``processMatchesAccordingToSkipStrategy``: :mod:`pyflinkcep.nfa.emission`), and each prunes
        what the skip strategy makes superfluous.

@@ -99,7 +99,7 @@ class CepOperator:
 
     1. :meth:`new_key`, once; :meth:`may_begin` tells whether an event needs a state at all.
     2. :meth:`process_events`, with events in their final order, by ascending time. Before the first
-    event of each time, windows that are over end.
+       event of each time, windows that are over end.
     3. :meth:`advance_time`, when the watermark or clock has passed these events.
     4. :meth:`is_idle`: if true, the key's state may be discarded.
 

@@ -75,7 +75,7 @@ class PageMatcher(Protocol):
 
     1. :meth:`set_events`, once the store has the events of the bucket's pages and the due ones;
     2. :meth:`run_page` for each page with due events or with a deadline that has passed; nothing
-    stays open, the states of the keys that continue are returned;
+       stays open, the states of the keys that continue are returned;
     3. :meth:`take`, the results of all these pages.
 
     An error in user code leaves the matcher unusable and fails the task.
@@ -116,7 +116,7 @@ class Matcher(PageMatcher, Protocol):
 
     1. :meth:`set_events`, once the store has the chunk;
     2. :meth:`run`, whose results must be consumed before anything else is called. The last key of
-    the chunk stays open, since its events may continue in the next one;
+       the chunk stays open, since its events may continue in the next one;
     3. :meth:`live`; the store then drops all other events.
 
     After the last chunk, :meth:`finish` ends the open key.
