@@ -124,7 +124,7 @@ static Decision *following(Kernel *kernel, Decision *decision, bool holds) {
 
 /* Decide for all partial matches in a state: a Step, or the first condition that depends on the
    partial match. */
-Decision *evaluation_of_event(Kernel *kernel, int32_t state) {
+static inline Decision *decide(Kernel *kernel, int32_t state) {
     const Pattern *pattern = &kernel->pattern;
     Decision *decision = pattern->states[state].first;
     if (decision == NULL) decision = decision_first(&kernel->pattern, kernel->helper, state);
@@ -136,6 +136,12 @@ Decision *evaluation_of_event(Kernel *kernel, int32_t state) {
     }
     return decision;
 }
+
+/* Has a single caller, so that compilers inline it there: every event passes it. */
+Decision *evaluation_of_event(Kernel *kernel, int32_t state) { return decide(kernel, state); }
+
+/* The same for runs that are counted. */
+Decision *evaluation_of_runs(Kernel *kernel, int32_t state) { return decide(kernel, state); }
 
 static int holds_of_match(Kernel *kernel, int32_t atom) {
     switch (kernel->pattern.atoms[atom].kind) {

@@ -82,6 +82,7 @@ int evaluation_make(Evaluation *asked, PyObject *known);
 void evaluation_free(Evaluation *asked);
 void evaluation_begin_more(Evaluation *asked, const int64_t *bits, Py_ssize_t words);
 Decision *evaluation_of_event(Kernel *kernel, int32_t state);
+Decision *evaluation_of_runs(Kernel *kernel, int32_t state);
 Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decision);
 Decision *evaluation_with(Kernel *kernel, const Tally *tally, Decision *decision);
 

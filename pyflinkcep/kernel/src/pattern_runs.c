@@ -108,7 +108,7 @@ static int number_start(PatternRuns *runs, int64_t time, int64_t *start) {
 /* Begin runs with the current event. */
 static int begin(PatternRuns *runs) {
     Kernel *kernel = runs->kernel;
-    Decision *decision = evaluation_of_event(kernel, kernel->pattern.start);
+    Decision *decision = evaluation_of_runs(kernel, kernel->pattern.start);
     const Decision *step = decision == NULL ? NULL : evaluation_with(kernel, NULL, decision);
     if (step == NULL) return -1;
     if (step->keeps) return 0;
@@ -149,7 +149,7 @@ int pattern_runs_show(PatternRuns *runs) {
     for (int32_t state = 0; state < pattern->state_count; state++) {
         RunList *own = &runs->alive[state];
         if (own->size == 0) continue;
-        Decision *decision = evaluation_of_event(runs->kernel, state);
+        Decision *decision = evaluation_of_runs(runs->kernel, state);
         if (decision == NULL) return -1;
         if (decision->is_step && decision->keeps) continue;
         for (Py_ssize_t i = own->size - 1; i >= 0; i--)
