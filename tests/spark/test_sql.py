@@ -166,3 +166,18 @@ def test_explain_tells_how_the_pattern_runs(
     assert "CEP: F{2,} ⇒ O" in shown
     assert "result = 'fail'" in shown
     assert "Physical Plan" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("bound", [None, 5])
+def test_explain_tells_whether_a_bound_keeps_all_events(
+    bound: int | None, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With maxPartialMatches no event is dropped before the shuffle, in a clause as elsewhere."""
+    clause = """
+        PARTITION BY user ORDER BY ts MEASURES O.ts AS at PATTERN (F X*? O)
+        DEFINE F AS result = 'fail', X AS result = 'none', O AS result = 'ok'
+    """
+    matchRecognize(logins(tmp_path).bounded(spark), clause, maxPartialMatches=bound).explain()
+
+    kept = "no event: maxPartialMatches counts" in capsys.readouterr().out
+    assert kept == (bound is not None)
