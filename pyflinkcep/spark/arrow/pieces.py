@@ -9,7 +9,9 @@ __all__ = ["in_one_piece", "structs"]
 
 
 def in_one_piece(column: pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array."""
+    """Return a column as one array, copied only if it is in several pieces."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
     whole = column.combine_chunks()
     if not isinstance(whole, pa.ChunkedArray):
         return whole
