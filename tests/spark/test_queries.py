@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, AfterMatchSkipStrategy, Pattern, keyBy
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
@@ -57,6 +58,23 @@ def test_the_papers_query_3(spark: SparkSession, evaluation: str) -> None:
     assert rows.columns == ["symbol", "matchTimestamp", "a", "b"]
     got = {tuple(e.id for e in (*row.a, *row.b)) for row in rows.collect()}
     assert got == {(1, 2, 3, 4, 5, 6), (3, 4, 6), (1, 2, 3, 4, 5, 6, 7, 8)}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["shout", "symbol"])
+def test_a_computed_key_beside_an_attribute(spark: SparkSession, name: str) -> None:
+    """A key may be a Column, whatever its name; events of a match still share [symbol] too."""
+    frame = trades(spark).where("id < 200")
+    keys = keyBy(frame, F.upper("symbol").alias(name))
+    query = parse("PATTERN SEQ(Stock a, Stock b) WHERE [symbol] WITHIN 1 min")
+    if name == "symbol":
+        with pytest.raises(InputError, match="names a column twice"):
+            CEP.pattern(keys, query, type="kind").inEventTime("ts").toDF()
+        return
+    rows = CEP.pattern(keys, query, type="kind").inEventTime("ts").toDF()
+
+    assert rows.columns[:2] == [name, "symbol"]
+    assert Counter(row.symbol for row in rows.collect()) == {"GOOG": 7, "AAPL": 7}
 
 
 @pytest.mark.spark

@@ -206,8 +206,10 @@ def one_line(query: Query) -> str:
 
 def query_keys(query: Query, keys: Sequence[str | Column]) -> tuple[str | Column, ...]:
     """Return the key of events: the user's, and the equivalence tests of the query."""
-    own = () if query.is_global else tuple(name for name in query.equal if name not in keys)
-    return (*keys, *own)
+    if query.is_global:
+        return tuple(keys)
+    named = {key for key in keys if isinstance(key, str)}
+    return (*keys, *(name for name in query.equal if name not in named))
 
 
 def _check_type_column(dataframe: DataFrame, name: str, query: str) -> None:
