@@ -13,9 +13,9 @@ from pyflinkcep.nfab.track import Track
 __all__ = ["Search"]
 
 _MOST_SHARED = 1 << 18
-"""At most this many failed configurations, plus two for each event and component, are kept from one
-start to the next. Only runs that differ in what conditions read exceed that: up to starts times
-events."""
+"""This many failed configurations, or two for each event and component if that is more, are kept
+from one start to the next. Only runs that differ in what conditions read exceed that: up to starts
+times events."""
 
 Way = list[tuple[int, int]]
 """A match: (component, position) of each event."""
