@@ -15,6 +15,7 @@ JVM_OPTIONS = " ".join(
         "-XX:TieredStopAtLevel=1",  # else half the time is the second compiler's
         "-XX:ReservedCodeCacheSize=240m",  # 48 MB else: swept all the time, and compiled again
         "-XX:+UseSerialGC",
+        "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",  # of Spark's own classes
     ]
 )
 
