@@ -135,6 +135,16 @@ def test_the_core_imports_no_engine(module: str) -> None:
     assert outcome.stdout.split() == []
 
 
+def test_a_job_begins_without_pandas() -> None:
+    """Jobs do not wait for pandas to load: only a stream's tasks use it, which have it from Spark."""
+    code = "import sys, pyflinkcep; pyflinkcep.CEP; print('pandas' in sys.modules)"
+    outcome = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert outcome.stdout.split() == ["False"]
+
+
 def test_the_package_lists_its_names() -> None:
     """``dir`` gives the public names, those on Spark among them; another name is an error."""
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
@@ -22,6 +21,9 @@ from pyflinkcep.spark.worker.runtime import (
 )
 from pyflinkcep.spark.worker.unpack import pack_results
 from pyflinkcep.time import MIN_WATERMARK
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["RESULTS", "BucketWorker", "result_row"]
 
@@ -92,6 +94,8 @@ class BucketWorker:
         self._task.close()
 
     def _run(self, key: Any, arrivals: Arrivals, now: int, *, is_expired: bool) -> pd.DataFrame:
+        import pandas as pd  # Spark has loaded it; on the driver nobody waits for it
+
         self._storage.read = self._storage.written = 0
         work = BucketWork(self._task, self._storage, self._task.key_groups.of_bucket(int(key[0])))
         with errors_in(self._plan.layout.pattern), fewer_collections():
