@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of the build that setup.cfg cannot say: the compiled kernel."""
 
+import os
 import sysconfig
 import tempfile
 from glob import glob
@@ -27,7 +28,8 @@ class BuildKernel(build_ext):
     def build_extension(self, ext):
         """Build one extension."""
         kind = self.compiler.compiler_type
-        whole = [flag for flag in WHOLE_PROGRAM.get(kind, []) if self._takes(flag)][:1]
+        wanted = [] if "-fno-lto" in os.environ.get("CFLAGS", "") else WHOLE_PROGRAM.get(kind, [])
+        whole = [flag for flag in wanted if self._takes(flag)][:1]
         ext.extra_compile_args = [*FLAGS.get(kind, []), *whole, *ext.extra_compile_args]
         ext.extra_link_args = [*whole, *ext.extra_link_args]
         super().build_extension(ext)
