@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("spark") and config.pluginmanager.hasplugin("xdist"):
             name = "streams" if item.path.name.startswith("test_stream") else "batch"
             item.add_marker(pytest.mark.xdist_group(name))
+
+
+def pytest_collection_finish() -> None:
+    """Let garbage collections pass over what was imported and collected, which stays."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=["kernel", "plain"])

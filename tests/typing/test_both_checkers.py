@@ -19,6 +19,7 @@ def _output(*command: str) -> tuple[int, str]:
     return done.returncode, done.stdout[-3000:] + done.stderr[-3000:] if done.returncode else ""
 
 
+@pytest.mark.xdist_group("mypy")  # in one process with the other run: they share a cache
 def test_mypy() -> None:
     """mypy reports no unmarked line, and no mark on a line that it accepts."""
     pytest.importorskip("mypy")
