@@ -34,8 +34,8 @@ format: ## format Python and C
 	ruff format .
 	clang-format -i pyflinkcep/kernel/src/*.[ch]
 
-bench: ## measure throughput; results go to tests/benchmark/results
-	$(PYTHON) -m tests.benchmark
+bench: ## measure throughput; results go to benchmark.json
+	$(PYTHON) -m tests.benchmark all
 
 docs: docs/architecture.svg ## check that the manual's code runs and its links lead somewhere
 	pytest -q tests/test_docs.py

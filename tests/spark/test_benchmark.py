@@ -11,6 +11,7 @@ import pytest
 
 from pyflinkcep.testing import match
 from tests.benchmark import batch
+from tests.benchmark.__main__ import COMMANDS
 from tests.benchmark.events import PendingEvents, RandomEvents
 from tests.benchmark.latency import measure_latency
 from tests.benchmark.measurement import Measurement, disagreements, load, save
@@ -140,3 +141,11 @@ def test_reports_show_ratios() -> None:
     report = markdown({"machine": machine, "settings": {"events": 1_000, "repeat": 1}}, runs)
 
     assert "| any | 1 | 250 | 1,000 (4.00 ×) |" in report
+
+
+def test_make_bench_runs_a_command() -> None:
+    """The target of the Makefile names one of the benchmark's commands."""
+    makefile = (Path(__file__).parents[2] / "Makefile").read_text(encoding="utf-8")
+    (line,) = [line for line in makefile.splitlines() if "-m tests.benchmark" in line]
+
+    assert line.split()[-1] in COMMANDS
