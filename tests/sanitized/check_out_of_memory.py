@@ -38,7 +38,7 @@ _SEARCHED = "std-s7-140"
 """A case of the standard whose conditions look at the match, so that much is remembered."""
 
 _EACH = 20
-"""So many allocations fail one after another; after them, those that are `_APART`."""
+"""The number of first allocations that fail one by one; of the later ones each `_APART`-th fails."""
 _APART = int(os.environ.get("FAILURES_APART", "1"))
 
 _EVENTS = ["a1", "b1", "a2", "b2", "c1", "b3", "a3", "c2", "b4"]
