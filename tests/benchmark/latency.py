@@ -81,7 +81,7 @@ def measure_latency(
         seconds=sum(map(trigger_seconds, progress)),
         matches=rest["matches"] + sum(row["matches"] for row in answers),
         checksum=rest["checksum"] + sum(row["checksum"] for row in answers),
-        details={"micro_batch": micro_batch, **_latencies(alerts, progress)},
+        details={"micro_batch": micro_batch, **latencies_of(alerts, progress)},
     )
 
 
@@ -105,7 +105,7 @@ def measure_nothing(
         seconds=sum(map(trigger_seconds, progress)),
         matches=sum(row["n"] or 0 for _, row in received.values()),
         checksum=0,
-        details={"micro_batch": micro_batch, **_latencies(arrived, progress)},
+        details={"micro_batch": micro_batch, **latencies_of(arrived, progress)},
     )
 
 
@@ -124,11 +124,13 @@ def _run(
     return received, [dict(p) for p in query.recentProgress]
 
 
-def _latencies(arrived: dict[int, float], progress: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the latencies after the first fifth of the micro-batches, and their parts."""
+def latencies_of(arrived: dict[int, float], progress: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the latencies after the first fifth of the alerting micro-batches, and their parts."""
     began = {p["batchId"]: datetime.fromisoformat(p["timestamp"]).timestamp() for p in progress}
     latencies = [at - began[batch] for batch, at in sorted(arrived.items()) if batch in began]
     steady = sorted(latencies[len(latencies) // 5 :])
+    if not steady:
+        return {"micro_batches": 0}  # no alert before the input ends, as when nothing is absent
     return {
         "micro_batches": len(steady),
         "median_s": statistics.median(steady),

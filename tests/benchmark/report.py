@@ -116,6 +116,8 @@ def _latency(best: Sequence[Measurement]) -> str:
     rows = []
     for m in _of(best, "latency"):
         d = m.details
+        if not d["micro_batches"]:
+            continue
         rows.append(
             [
                 m.workload,

@@ -13,7 +13,7 @@ from pyflinkcep.testing import match
 from tests.benchmark import batch
 from tests.benchmark.__main__ import COMMANDS
 from tests.benchmark.events import PendingEvents, RandomEvents
-from tests.benchmark.latency import measure_latency
+from tests.benchmark.latency import latencies_of, measure_latency
 from tests.benchmark.measurement import Measurement, disagreements, load, save
 from tests.benchmark.naive import NAIVE
 from tests.benchmark.report import markdown
@@ -31,6 +31,9 @@ FLINK = {
     "absence": (194, 1_344_243),
 }
 """Matches and checksum that Flink CEP 2.3.0 gave for EVENTS."""
+
+MACHINE = ("date", "cores", "memory_gib", "system", "python", "pyspark", "pyarrow", "numpy")
+SOMEWHERE = {"machine": dict.fromkeys(MACHINE, "?"), "settings": {"events": 1_000, "repeat": 1}}
 
 
 @pytest.fixture
@@ -106,6 +109,15 @@ def test_latency_counts_every_alert(spark: Any, cache: Path) -> None:
     assert measured.details["median_s"] > 0
 
 
+def test_latency_without_alerts() -> None:
+    """If no alert comes before the input ends, there is no latency, and no row in the report."""
+    details = {"micro_batch": 10, **latencies_of({}, [])}
+    measured = Measurement("latency", "absence", "columns", "s", 10, 1, 1.0, 0, 0, details=details)
+
+    assert details["micro_batches"] == 0
+    assert "absence" not in markdown(SOMEWHERE, [measured])
+
+
 def test_pending_matches_end_together(spark: Any, cache: Path) -> None:
     """Each of the events that begin a partial match is matched with the last event."""
     source = PendingEvents(partials=50, others=10)
@@ -135,10 +147,7 @@ def test_reports_show_ratios() -> None:
         Measurement("flink", "any", "", "events", 1_000, 1, 4.0, 5, 6),
         Measurement("batch", "any", "columns", "events", 1_000, 1, 1.0, 5, 6),
     ]
-    machine = dict.fromkeys(
-        ("date", "cores", "memory_gib", "system", "python", "pyspark", "pyarrow", "numpy"), "?"
-    )
-    report = markdown({"machine": machine, "settings": {"events": 1_000, "repeat": 1}}, runs)
+    report = markdown(SOMEWHERE, runs)
 
     assert "| any | 1 | 250 | 1,000 (4.00 ×) |" in report
 
