@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
+from pyflinkcep.errors import FunctionError, InvalidArgumentError, MissingConditionError
 from pyflinkcep.functions import (
     Collector,
     Match,
@@ -26,12 +26,55 @@ __all__ = [
     "FunctionAdapter",
     "TimeoutFunctionAdapter",
     "as_process_function",
+    "collect_returned",
     "flat_select_adapter",
     "select_adapter",
 ]
 
-OnMatch = Callable[[Match, Collector], None]
-OnTimeout = Callable[[Match, int, Collector], None]
+OnMatch = Callable[[Match, Collector], Any]
+OnTimeout = Callable[[Match, int, Collector], Any]
+
+
+def collect_returned(returned: Any, out: Collector, function: str) -> None:
+    """
+    Collect the rows that a function returned or yielded, after those that it put into `out`.
+
+    Parameters
+    ----------
+    returned : object
+        None, or an iterable of rows; a None among them is not a row, as in
+        ``[out.collect(row) for row in rows]``.
+    out : Collector
+        What they are put into.
+    function : str
+        The function's name, for errors.
+
+    Raises
+    ------
+    FunctionError
+        If it is neither, or is one row: a tuple, dict or Row.
+    """
+    if returned is None or (isinstance(returned, tuple) and not any(map(_is_given, returned))):
+        return
+    one_row = isinstance(returned, tuple | Mapping)
+    if one_row or not isinstance(returned, Iterable) or _is_text_or_table(returned):
+        what = "one row" if one_row else type(returned).__name__
+        raise FunctionError(
+            f"{function}: expected None or an iterable of rows, got {what}: {returned!r:.300}",
+            "return a list of rows, yield each row, or write out.collect(row)",
+        )
+    for row in returned:
+        if row is not None:
+            out.collect(row)
+
+
+def _is_given(value: object) -> bool:
+    return value is not None
+
+
+def _is_text_or_table(value: object) -> bool:
+    """Whether iterating over a value would not give rows."""
+    return isinstance(value, str | bytes | bytearray) or hasattr(value, "columns")
 
 
 class FunctionAdapter(PatternProcessFunction):
@@ -73,9 +116,12 @@ class FunctionAdapter(PatternProcessFunction):
             if isinstance(function, RichFunction):
                 function.close()
 
-    def processMatch(self, match: Match, ctx: ProcessContext, out: Collector) -> None:
-        """Call the user's function."""
-        self._on_match(match, out)
+    def processMatch(
+        self, match: Match, ctx: ProcessContext, out: Collector
+    ) -> Iterable[Any] | None:
+        """Call the user's function; return what it returns besides the rows in `out`."""
+        rows: Iterable[Any] | None = self._on_match(match, out)
+        return rows
 
     def __repr__(self) -> str:
         return function_name(self._functions[0])
@@ -106,7 +152,9 @@ class TimeoutFunctionAdapter(FunctionAdapter, TimedOutPartialMatchHandler):
 
     def processTimedOutMatch(self, match: Match, ctx: ProcessContext) -> None:
         """Call the user's timeout function."""
-        self._on_timeout(match, ctx.timestamp(), _SideCollector(ctx, self._tag))
+        out = _SideCollector(ctx, self._tag)
+        returned = self._on_timeout(match, ctx.timestamp(), out)
+        collect_returned(returned, out, function_name(self._functions[-1]))
 
 
 class _SideCollector:
@@ -175,11 +223,15 @@ def as_process_function(function: Any) -> PatternProcessFunction:
 
 
 class _CallableProcessFunction(PatternProcessFunction):
-    def __init__(self, function: Callable[[Match, ProcessContext, Collector], None]) -> None:
+    def __init__(
+        self, function: Callable[[Match, ProcessContext, Collector], Iterable[Any] | None]
+    ) -> None:
         self._function = function
 
-    def processMatch(self, match: Match, ctx: ProcessContext, out: Collector) -> None:
-        self._function(match, ctx, out)
+    def processMatch(
+        self, match: Match, ctx: ProcessContext, out: Collector
+    ) -> Iterable[Any] | None:
+        return self._function(match, ctx, out)
 
     def __repr__(self) -> str:
         return function_name(self._function)

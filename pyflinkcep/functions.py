@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
@@ -153,8 +153,8 @@ class PatternFlatSelectFunction(ABC):
     """Turn each match into any number of rows."""
 
     @abstractmethod
-    def flatSelect(self, pattern: Match, out: Collector) -> None:
-        """Put the rows for a match into `out`."""
+    def flatSelect(self, pattern: Match, out: Collector) -> Iterable[Any] | None:
+        """Put the rows for a match into `out`, or return or yield them."""
 
 
 class PatternTimeoutFunction(ABC):
@@ -169,8 +169,10 @@ class PatternFlatTimeoutFunction(ABC):
     """Turn each timed-out partial match into any number of rows of a side output."""
 
     @abstractmethod
-    def timeout(self, pattern: Match, timeoutTimestamp: int, out: Collector) -> None:
-        """Put the rows into `out`; `timeoutTimestamp` is in epoch milliseconds."""
+    def timeout(
+        self, pattern: Match, timeoutTimestamp: int, out: Collector
+    ) -> Iterable[Any] | None:
+        """Put the rows into `out`, or return or yield them; the time is in epoch milliseconds."""
 
 
 class RichPatternSelectFunction(RichFunction, PatternSelectFunction):
@@ -215,8 +217,10 @@ class PatternProcessFunction(RichFunction, ABC):
     outputTags: Sequence[OutputTag] = ()
 
     @abstractmethod
-    def processMatch(self, match: Match, ctx: ProcessContext, out: Collector) -> None:
-        """Handle one match."""
+    def processMatch(
+        self, match: Match, ctx: ProcessContext, out: Collector
+    ) -> Iterable[Any] | None:
+        """Handle one match: put rows into `out`, or return or yield them."""
 
     def __repr__(self) -> str:
         return function_name(self)

@@ -42,7 +42,7 @@ from pyflinkcep.spark.plan.outputs import (
     add_output,
     check_tag,
     match_rows,
-    parsed_schema,
+    output_schemas,
     taking_stages,
 )
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
@@ -233,6 +233,7 @@ class PatternStream:
 
         The functions get a collector as their last argument: ``function(match, out)``,
         ``timeoutFunction(match, timestamp, out)``; each ``out.collect(row)`` adds a row.
+        Rows that a function yields, or returns in a list, are added too.
         """
         call = SelectCall.of("flatSelect", arguments, keywords)
         adapter = flat_select_adapter(call.function, call.tag, call.timeout)
@@ -245,8 +246,9 @@ class PatternStream:
         Parameters
         ----------
         function : PatternProcessFunction or callable
-            Receives (match, ctx, out). Mix in ``TimedOutPartialMatchHandler`` for timeouts; side
-            outputs of ``ctx.output`` are listed in the function's ``outputTags``.
+            Receives (match, ctx, out), and may yield rows too. Mix in
+            ``TimedOutPartialMatchHandler`` for timeouts; side outputs of ``ctx.output`` are listed
+            in the function's ``outputTags``.
         schema : str or StructType
             The schema of the rows it collects.
 
@@ -309,11 +311,7 @@ class PatternStream:
 
     def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
         job = self._job(timeout_handling=isinstance(function, TimedOutPartialMatchHandler))
-        schemas = {MAIN: parsed_schema(schema, "the output")}
-        for tag in function.outputTags:
-            check_tag(tag)
-            side = parsed_schema(tag.schema, f"side output {tag.name!r}")
-            add_output(schemas, tag.name, side)
+        schemas = output_schemas(function, schema)
         keys = {key.name: key.column for key in job.source.keys}
         sees_order = not isinstance(function, FunctionAdapter)
         return self._run(job, FunctionConsumer(function, schemas, keys), sees_order)

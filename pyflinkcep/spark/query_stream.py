@@ -10,14 +10,14 @@ from pyspark.sql.types import TimestampType
 from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.evaluation.choice import AUTOMATON, EVENT_LISTS, Evaluation, chosen
-from pyflinkcep.functions import OutputTag, PatternProcessFunction
+from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.sase.as_pattern import as_pattern, why_no_pattern
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.calls import FlatSelect, Process, Schema, Select
-from pyflinkcep.spark.plan.outputs import add_output, check_tag, match_rows, parsed_schema
+from pyflinkcep.spark.plan.outputs import add_output, check_tag, match_rows, output_schemas
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.queries.explanation import query_explanation
 from pyflinkcep.spark.plan.queries.job import QueryJob, attribute_kinds, query_keys
@@ -25,7 +25,7 @@ from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.spark.plan.queries.stream import query_stream_job
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.stream_result import stream_result
-from pyflinkcep.spark.worker.consumers import MAIN, Consumer, FunctionConsumer
+from pyflinkcep.spark.worker.consumers import Consumer, FunctionConsumer
 
 __all__ = ["QueryStream"]
 
@@ -125,7 +125,7 @@ class QueryStream:
         return self._process(select_adapter(function, None, None), schema)
 
     def flatSelect(self, function: FlatSelect, schema: Schema) -> CepDataFrame:
-        """Turn each match into any number of rows: ``function(match, out)`` collects them."""
+        """Turn each match into rows, which ``function(match, out)`` collects, yields or returns."""
         return self._process(flat_select_adapter(function, None, None), schema)
 
     def process(self, function: Process, schema: Schema) -> CepDataFrame:
@@ -137,12 +137,17 @@ class QueryStream:
             raise NotSupportedError(
                 "HAVING with a function of the match", "filter in the function, or use toDF()"
             )
+        if isinstance(function, TimedOutPartialMatchHandler):
+            raise NotSupportedError(
+                "a query with processTimedOutMatch: queries report no timed-out partial matches",
+                "write a Pattern with within(timedelta(...)), or leave the method out",
+            )
         pattern = self._as_pattern()
         if pattern is not None:
             return pattern.process(function, schema)
         job = self._job(self._how())
         keys = {key.name: key.column for key in job.source.keys}
-        schemas = {MAIN: parsed_schema(schema, "the output")}
+        schemas = output_schemas(function, schema)
         return self._run(job, FunctionConsumer(function, schemas, keys))
 
     def compressed(self) -> CompressedStream:

@@ -86,6 +86,12 @@ class Process(PatternProcessFunction):
         out.collect(Row(text=f"{ids(match)} at {ctx.timestamp()}"))
 
 
+def yielding(match: Any, out: Any) -> Any:
+    """Collect a row and yield another."""
+    out.collect("first")
+    yield (ids(match),)
+
+
 class Timeout(PatternTimeoutFunction):
     """Gives a row of a timeout."""
 
@@ -127,6 +133,8 @@ def test_functions_of_every_kind(spark: SparkSession, frame: DataFrame) -> None:
         stream.flatSelect(RichFlatSelect(), schema),
         stream.process(lambda match, ctx, out: out.collect(str(ctx.timestamp())), schema),
         stream.process(Process(), schema),
+        stream.flatSelect(lambda match, out: [(ids(match),), ("listed",)], schema),
+        stream.flatSelect(yielding, schema),
     ]
     union = results[0].union(results[1])
     for result in results[2:]:
@@ -141,6 +149,8 @@ def test_functions_of_every_kind(spark: SparkSession, frame: DataFrame) -> None:
         "a=4 b=6",
         *["2", "6"],
         *["a=1 b=2 at 2", "a=4 b=6 at 6"],
+        *["a=1 b=2", "listed", "a=4 b=6", "listed"],
+        *["first", "a=1 b=2", "first", "a=4 b=6"],
     ]
 
 

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import array
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from pyspark.sql import Row
@@ -146,6 +148,30 @@ def test_null_where_none_may_be() -> None:
 def test_kinds_of_rows(given: Any) -> None:
     """Tuples and lists go by position, Rows and dicts by name."""
     assert writer(StringType()).row(given) == (1, "a")
+
+
+def test_objects_are_rows() -> None:
+    """An object of a dataclass or attrs class goes by name, with one column too."""
+
+    @dataclass
+    class Found:
+        value: str
+        n: int
+
+    one = RowWriter(StructType([StructField("n", IntegerType())]), "f")
+
+    assert writer(StringType()).row(Found("a", 1)) == (1, "a")
+    assert writer(StringType()).row(attrs.make_class("A", ["n", "value"])(1, "a")) == (1, "a")
+    assert one.row(attrs.make_class("A", ["n"])(1)) == (1,)
+    with pytest.raises(FunctionError, match=r"with \['value'\], the schema is n int"):
+        one.row(Found("a", 1))
+
+
+@pytest.mark.parametrize("given", [[(1, "a"), (2, "b")], ({"n": 1} for _ in "ab"), [{"n": 1}]])
+def test_several_rows_for_one(given: Any) -> None:
+    """Several rows, where one is expected, are refused with the way to return them."""
+    with pytest.raises(FunctionError, match="use flatSelect"):
+        writer(StringType()).row(given)
 
 
 @pytest.mark.parametrize("given", [5, "ab", (1,), (1, "a", 2), [1], None, {"n": 1, "vale": "a"}])

@@ -6,11 +6,22 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from pyflinkcep import OutputTag
-from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
-from pyflinkcep.errors import CepRuntimeError, InvalidArgumentError, MissingConditionError
+from pyflinkcep.adapters import (
+    as_process_function,
+    collect_returned,
+    flat_select_adapter,
+    select_adapter,
+)
+from pyflinkcep.errors import (
+    CepRuntimeError,
+    FunctionError,
+    InvalidArgumentError,
+    MissingConditionError,
+)
 from pyflinkcep.functions import (
     PatternFlatSelectFunction,
     PatternProcessFunction,
@@ -130,6 +141,53 @@ def test_flat_timeouts() -> None:
     assert context.side == [("timeouts", (1, 77)), ("timeouts", (2, 77))]
 
 
+def _yielding(match: Any, *rest: Any) -> Any:
+    rest[-1].collect((0,))
+    for number in match["a"]:
+        yield (number,)
+
+
+FLAT: dict[str, tuple[Any, list[Any]]] = {
+    "list": (lambda match, out: [(n,) for n in match["a"]], [(1,), (2,)]),
+    "map": (lambda match, out: map(str, match["a"]), ["1", "2"]),
+    "generator": (_yielding, [(0,), (1,), (2,)]),
+    "both": (lambda match, out: [out.collect((1,)), (3,)], [(1,), (3,)]),
+    "collect in a list": (lambda match, out: [out.collect((n,)) for n in match["a"]], [(1,), (2,)]),
+    "two calls": (lambda match, out: (out.collect((1,)), out.collect((2,))), [(1,), (2,)]),
+    "nothing": (lambda match, out: [], []),
+}
+
+
+@pytest.mark.parametrize("case", FLAT)
+def test_rows_that_a_function_returns_or_yields(case: str) -> None:
+    """What flatSelect, timeout and process functions return or yield are rows, after collected."""
+    function, expected = FLAT[case]
+    found = []
+    for made in (
+        flat_select_adapter(function),
+        as_process_function(lambda match, ctx, out: function(match, out)),
+    ):
+        out = Rows()
+        collect_returned(made.processMatch(MATCH, Context(), out), out, "f")
+        found.append(list(out))
+    context = Context()
+    timed = flat_select_adapter(Each(), TAG, lambda match, end, out: function(match, out))
+    assert isinstance(timed, TimedOutPartialMatchHandler)
+    timed.processTimedOutMatch(MATCH, context)
+
+    assert found == [expected, expected]
+    assert context.side == [("timeouts", row) for row in expected]
+
+
+@pytest.mark.parametrize("returned", [("a", 1), {"n": 1}, "rows", 5, False, pa.table({"n": [1]})])
+def test_what_is_neither_nothing_nor_rows(returned: Any) -> None:
+    """A function that returns one row, a text, a number or a table is refused with a hint."""
+    with pytest.raises(FunctionError, match=r"f: expected None or an iterable of rows") as caught:
+        collect_returned(returned, Rows(), "f")
+
+    assert "return a list of rows" in str(caught.value.hint)
+
+
 def test_without_a_tag_there_is_no_timeout_handling() -> None:
     """Only a function that handles timeouts makes the automaton look for them."""
     assert not isinstance(select_adapter(Sum()), TimedOutPartialMatchHandler)
@@ -219,6 +277,6 @@ def test_a_failing_life_cycle_is_told(call: str, calls: int) -> None:
 
 def test_adapters_are_named_after_the_function() -> None:
     """In errors and logs a wrapped function has its own name."""
-    assert repr(select_adapter(Sum())) == "Sum at test_adapters.py:58"
+    assert repr(select_adapter(Sum())) == "Sum at test_adapters.py:69"
     assert re.fullmatch(r"_each at test_adapters\.py:\d+", repr(flat_select_adapter(_each)))
     assert re.fullmatch(r"lambda at test_adapters\.py:\d+", repr(select_adapter(lambda m: m)))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -99,8 +99,8 @@ class RowWriter:
 
     def row(self, given: Any) -> tuple[Any, ...]:
         """
-        Check a row returned by a user's function: a tuple, list, Row or dict, or a plain value for
-        a single column.
+        Check a row returned by a user's function: a tuple, list, Row or dict, a dataclass or attrs
+        object, or a plain value for a single column.
 
         Raises
         ------
@@ -146,11 +146,12 @@ class RowWriter:
             f"{self._source} returned {shortened(given)}: column {field.name!r} is "
             f"{field.dataType.simpleString()}{'' if field.nullable else ' NOT NULL'}, "
             f"got {shortened(value)} ({type(value).__name__})",
-            "return values of the output schema's types, or change the schema",
+            _hint(given, "return values of the output schema's types, or change the schema"),
         )
 
     def _as_tuple(self, row: Any) -> tuple[Any, ...]:
         fields = self._schema.fieldNames()
+        row = _as_dict(row) if _is_record(row) else row
         if isinstance(row, Row) and hasattr(row, "__fields__"):
             values: tuple[Any, ...] = tuple(row)
             if set(row.__fields__) == set(fields):
@@ -171,15 +172,40 @@ class RowWriter:
         else:
             values = (row,)
         if len(values) != len(fields):
+            got = "None" if row is None else _values(len(values))
             raise FunctionError(
-                f"{self._source} returned {shortened(row)}: {len(values)} values, "
-                f"the schema has {len(fields)}: {self._ddl()}",
-                "return a tuple with one value for each column",
+                f"{self._source} returned {shortened(row)}: expected {_values(len(fields))} "
+                f"({self._ddl()}), got {got}",
+                _hint(row, "return a tuple with one value for each column"),
             )
         return values
 
     def _ddl(self) -> str:
         return ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in self._schema.fields)
+
+
+def _is_record(row: Any) -> bool:
+    """Whether a row is an object of a dataclass or attrs class."""
+    kind = type(row)
+    return hasattr(kind, "__dataclass_fields__") or hasattr(kind, "__attrs_attrs__")
+
+
+def _as_dict(row: Any) -> dict[str, Any]:
+    names = getattr(type(row), "__dataclass_fields__", None)
+    if names is None:
+        names = [field.name for field in type(row).__attrs_attrs__]
+    return {name: getattr(row, name) for name in names}
+
+
+def _values(number: int) -> str:
+    return f"{number} value" if number == 1 else f"{number} values"
+
+
+def _hint(row: Any, hint: str) -> str:
+    """Return the hint, or another one if a function of one row returned several."""
+    is_list = isinstance(row, list) and row and isinstance(row[0], tuple | dict)
+    several = is_list or isinstance(row, Iterator)
+    return "use flatSelect(function, schema) to return several rows" if several else hint
 
 
 def shortened(value: Any, length: int = 300) -> str:

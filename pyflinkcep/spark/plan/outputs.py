@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType, TimestampType
 
 from pyflinkcep.errors import InputError, InvalidArgumentError
-from pyflinkcep.functions import OutputTag
+from pyflinkcep.functions import OutputTag, PatternProcessFunction
 from pyflinkcep.nfa import NFA, StateTransitionAction, StateType
 from pyflinkcep.nfa.compiler.state_names import original_name
 from pyflinkcep.pattern import GroupPattern, Pattern
@@ -21,6 +21,7 @@ __all__ = [
     "check_tag",
     "match_rows",
     "match_schema",
+    "output_schemas",
     "parsed_schema",
     "taking_stages",
 ]
@@ -63,6 +64,15 @@ def add_output(schemas: dict[str, StructType], name: str, schema: StructType) ->
             f"two outputs are named {name!r}", f"give each tag its own name, none of them {MAIN!r}"
         )
     schemas[name] = schema
+
+
+def output_schemas(function: PatternProcessFunction, schema: object) -> dict[str, StructType]:
+    """Return the schema of each output of a function, the main one first."""
+    schemas = {MAIN: parsed_schema(schema, "the output")}
+    for tag in function.outputTags:
+        check_tag(tag)
+        add_output(schemas, tag.name, parsed_schema(tag.schema, f"side output {tag.name!r}"))
+    return schemas
 
 
 def taking_stages(pattern: Pattern, nfa: NFA) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import StringType, StructField, StructType
 
-from pyflinkcep.adapters import FunctionAdapter
+from pyflinkcep.adapters import FunctionAdapter, collect_returned
 from pyflinkcep.errors import CepRuntimeError, FunctionError
 from pyflinkcep.functions import (
     Match,
@@ -129,14 +129,24 @@ class FunctionConsumer:
             context.now = timestamp
             try:
                 if is_match:
-                    self.function.processMatch(match, context, out)
+                    returned = self.function.processMatch(match, context, out)
+                    if returned is not None:
+                        collect_returned(returned, out, repr(self.function))
                 else:
-                    self.function.processTimedOutMatch(match, context)  # type: ignore[attr-defined]
+                    self._time_out(match, context)
             except (Exception, SystemExit, KeyboardInterrupt) as cause:
                 error = self._failure(cause, "match" if is_match else "timeout", match)
                 key = self._key(found, number, events)
                 raise error.at_time(timestamp).at_key(key) from error.__cause__
         return {name: self._writers[name].table(rows) for name, rows in context.rows.items()}
+
+    def _time_out(self, match: Match, context: _Context) -> None:
+        returned = self.function.processTimedOutMatch(match, context)  # type: ignore[attr-defined]
+        if returned is not None:
+            raise FunctionError(
+                f"{self.function!r}: processTimedOutMatch returned {type(returned).__name__}",
+                "put the rows of timeouts into a side output: ctx.output(tag, row)",
+            )
 
     def _failure(self, cause: BaseException, what: str, match: Match) -> CepRuntimeError:
         if isinstance(cause, CepRuntimeError):

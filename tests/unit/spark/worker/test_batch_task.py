@@ -14,7 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 
-from pyflinkcep import Pattern, RichPatternSelectFunction
+from pyflinkcep import (
+    FunctionError,
+    Pattern,
+    PatternProcessFunction,
+    RichPatternSelectFunction,
+    TimedOutPartialMatchHandler,
+)
 from pyflinkcep.adapters import select_adapter
 from pyflinkcep.operator import CepOperator
 from pyflinkcep.spark.arrow.columns import POSITION
@@ -325,3 +331,27 @@ def test_the_life_of_functions() -> None:
     assert found.column("x").to_pylist() == [1]
     assert calls == ["open CEP: p 0", "select", "close"] * 2
     assert str(caught.value).endswith("(pattern p, key {'key': 7}, event time 5 ms)")
+
+
+class _Returning(PatternProcessFunction, TimedOutPartialMatchHandler):
+    """Yields the rows of matches, and wrongly those of timeouts."""
+
+    def processMatch(self, match: Any, ctx: Any, out: Any) -> Any:
+        out.collect((0,))
+        yield (match["x"][0].price,)
+
+    def processTimedOutMatch(self, match: Any, ctx: Any) -> Any:
+        yield (1,)
+
+
+def test_rows_that_process_functions_return() -> None:
+    """Rows that processMatch yields are taken; for those of a timeout there is no output."""
+    consumer = FunctionConsumer(_Returning(), {MAIN: schema_of("x int")}, {"key": "key"})
+    one = BatchTask(Pattern.begin("x"), layout(), None, consumer)
+    found = pa.Table.from_batches(one.run(batches([(1, 1, "a", 1, 4)], 1)))
+    pattern = Pattern.begin("x").next("y").within(timedelta(milliseconds=5))
+    two = BatchTask(pattern, layout(), None, consumer)
+    with pytest.raises(FunctionError, match="processTimedOutMatch returned generator"):
+        list(two.run(batches([(7, 5, "a", 1, 0), (7, 50, "b", 1, 0)], 1)))
+
+    assert found.column("x").to_pylist() == [0, 4]
