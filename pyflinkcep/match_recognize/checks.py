@@ -124,8 +124,9 @@ def _check_variables(clause: Clause, names: Names, case_sensitive: bool) -> None
                 "define the variables themselves",
                 *definition.span,
             )
-        others = [v for v in names.variables if v.lower() == name.lower() and v != name]
-        if others and name not in names.variables:
+        others = [v for v in names.variables if v.lower() == name.lower()]
+        # Flink ignores a definition of another name.
+        if name not in names.variables and (others or names.standard):
             raise names.unknown(name, f"DEFINE {name}: PATTERN has no {name}", definition.span)
 
 

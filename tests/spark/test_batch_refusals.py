@@ -275,6 +275,9 @@ ARGUMENTS: dict[str, tuple[Any, type[Exception], str]] = {
         InvalidArgumentError,
         "schema of the output is 'x nonsense'",
     ),
+    "schema of nothing": (
+        lambda s: s.select(ids, ""), InvalidArgumentError, "schema of the output has no columns",
+    ),
     "schema of a type": (lambda s: s.select(ids, int), InvalidArgumentError, "schema of the output"),
     "tag named main": (lambda s: s.select(MAIN, lambda m, at: 1, ids, "x int"), InvalidArgumentError, "'main'"),
     "tag named Tag": (lambda s: s.toDF(OutputTag("Tag")), InvalidArgumentError, "named 'Tag'"),

@@ -16,6 +16,7 @@ from pyflinkcep.errors import CepError
 from tests.conformance.cases import Case
 from tests.conformance.sql_cases import flink_cases, problem, problem_with_error, standard_cases
 from tests.spark.logins import CLAUSE, logins
+from tests.spark.support import in_one_job
 
 pytestmark = pytest.mark.spark
 
@@ -121,6 +122,24 @@ def test_averages_of_wide_decimals_and_differences_of_times(
     (row,) = CEP.sql(spark, text, dialect=dialect).collect()
 
     assert tuple(row) == (Decimal("50000000000000000000.5"), timedelta(seconds=2))
+
+
+def test_matches_of_which_no_column_is_read(spark: SparkSession) -> None:
+    """A match is a row even if its measures read nothing, in both dialects and without columns."""
+    rows = "(VALUES (1L, 1), (2L, 5), (3L, 2), (4L, 7)) AS t(ts, v)"
+    clause = "ORDER BY ts MEASURES 1 AS one PATTERN (A B) DEFINE B AS B.v > A.v"
+    text = f"SELECT one FROM {rows} MATCH_RECOGNIZE ({clause}) AS m"
+    bare = spark.range(2).select()
+    every = "ALL ROWS PER MATCH PATTERN (A)"
+    found = in_one_job(
+        {
+            "flink": CEP.sql(spark, text).toDF(),
+            "standard": CEP.sql(spark, text, dialect="standard").toDF(),
+            "no columns": matchRecognize(bare, every, dialect="standard").selectExpr("1"),
+        }
+    )
+
+    assert found == {"flink": [1, 1], "standard": [1, 1], "no columns": [1, 1]}
 
 
 @pytest.mark.usefixtures("compiled_plans")  # lists of tables need them

@@ -60,6 +60,19 @@ def test_a_restarted_stream_and_its_flush_give_the_bounded_rows(
     assert sum(second.metrics("numLateRecordsDropped")) == 1
 
 
+def test_matches_of_which_no_column_is_read(
+    spark: SparkSession, source: FileSource, tmp_path: Path
+) -> None:
+    """A match is a row even if its measures read nothing, in both dialects."""
+    clause = "ORDER BY time MEASURES 1 AS one PATTERN (F O) DEFINE F AS result = 'fail'"
+    first, second = (
+        matchRecognize(source.stream(spark), f"{clause}, O AS result = 'ok'", dialect=dialect)
+        for dialect in ("flink", "standard")
+    )
+
+    assert len(run(first.union(second.toDF()), tmp_path / "checkpoint").rows) == 4
+
+
 STANDARD = """
     PARTITION BY user ORDER BY time, ts DESC
     MEASURES MATCH_NUMBER() AS no, CLASSIFIER() AS label, PREV(ts) AS before, FINAL COUNT(*) AS size

@@ -19,6 +19,8 @@ are a list.
 
 def field_rows(table: pa.Table) -> list[tuple[Any, ...]]:
     """Return the fields of each event of a table that has only their columns."""
+    if not table.num_columns:  # nothing is needed of an event but that it is there
+        return [()] * table.num_rows
     return list(zip(*map(_plain, table.columns), strict=True))
 
 

@@ -38,6 +38,16 @@ def check_tag(tag: object) -> None:
 
 def parsed_schema(schema: object, what: str) -> StructType:
     """Return the schema of `what`, parsed by Spark if it is DDL."""
+    parsed = _parsed(schema, what)
+    if not parsed.fields:
+        raise InvalidArgumentError(
+            f"the schema of {what} has no columns",
+            "write at least one, such as 'matched boolean': rows without columns are lost",
+        )
+    return parsed
+
+
+def _parsed(schema: object, what: str) -> StructType:
     if isinstance(schema, StructType):
         return schema
     if not isinstance(schema, str):

@@ -178,6 +178,11 @@ class EventSource:
 
 def _check_columns(dataframe: DataFrame, pattern: str) -> None:
     columns = dataframe.columns
+    if not columns:
+        raise InputError(
+            f"pattern {pattern}: a DataFrame without columns",
+            "select at least one: an event without columns is nothing to match or to show",
+        )
     spelled = columns if is_case_sensitive(dataframe) else [name.lower() for name in columns]
     repeated = [name for name, key in zip(columns, spelled, strict=True) if spelled.count(key) > 1]
     if repeated:

@@ -14,6 +14,7 @@ from pyflinkcep.expressions.program import Kind
 from pyflinkcep.match_recognize.standard.matcher import Place
 from pyflinkcep.match_recognize.standard.matching import Matching, Partitions
 from tests.unit.match_recognize.lists import ListColumns, answer, reading
+from tests.unit.match_recognize.planning import plans
 
 _COLUMNS = [["id", "INT"], ["k", "STRING"], ["name", "STRING"], ["v", "DOUBLE"]]
 _ROWS = [[1, "x", "a", 1.0], [2, "x", "b", 2.0], [3, "y", "a", None], [4, "x", "b", 4.0]]
@@ -44,6 +45,7 @@ def test_capitals_make_no_difference_to_variables() -> None:
         ("PATTERN (A B) SUBSET u = (A), U = (B)", "the variables u and U differ in capitals only"),
         ("PATTERN (A) SUBSET U = (A, C)", "SUBSET U: C is not a variable"),
         ("AFTER MATCH SKIP TO C PATTERN (A)", "AFTER MATCH SKIP TO C: no such variable"),
+        ("PATTERN (DOWN) DEFINE DWON AS v > 1", "DEFINE DWON: PATTERN has no DWON"),
         ("PATTERN (A) DEFINE A AS C.v > 1", "'C.v': C is not a variable of PATTERN"),
         ("MEASURES v AS ID ALL ROWS PER MATCH PATTERN (A)", "measure ID is a column of the input"),
         (f"PATTERN ({' '.join(f'V{n}' for n in range(257))})", "257 variables, more than 256"),
@@ -60,6 +62,16 @@ def test_what_means_nothing_is_refused_with_its_place(clause: str, message: str)
     assert message in raised.value.message
     assert "line 1, column " in raised.value.message
     assert raised.value.hint
+
+
+def test_a_definition_of_an_unknown_variable_names_the_nearest() -> None:
+    """A misspelt variable of DEFINE would accept every row; Flink ignores it, the standard not."""
+    case = _case("ORDER BY id MEASURES id AS i PATTERN (UP DOWN) DEFINE UP AS v < 1, DWON AS v > 1")
+    with pytest.raises(CepError) as raised:
+        reading(case)
+
+    assert raised.value.hint == "did you mean 'DOWN'?"
+    assert plans(case["sql"], [name for name, _ in _COLUMNS], "flink")
 
 
 def test_sums_of_decimals_are_exact() -> None:

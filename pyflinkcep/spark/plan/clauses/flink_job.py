@@ -32,7 +32,13 @@ from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 from pyflinkcep.spark.plan.analysis import is_ansi
 from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name, partition_keys
-from pyflinkcep.spark.plan.clauses.measures import Arguments, Value, measured, values_of
+from pyflinkcep.spark.plan.clauses.measures import (
+    ROW_COUNT,
+    Arguments,
+    Value,
+    measured,
+    values_of,
+)
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.measures import LeafColumn, ValueConsumer
@@ -89,6 +95,8 @@ class FlinkJob:
         keys = tuple(own_name(dataframe, key.text) for key in clause.partition)
         order = order_after_time(dataframe, clause)
         values = values_of(read.measures, names, dataframe, dataframe.schema[time].dataType)
+        if not keys and not values:
+            values = {ROW_COUNT.leaf: ROW_COUNT}
         arguments = Arguments(dataframe)
         leaves = tuple(
             LeafColumn(leaf.function, leaf.variable, _argument(arguments, leaf, value), leaf.offset)

@@ -29,7 +29,7 @@ from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.plan.analysis import first_line, types_of
 
-__all__ = ["Arguments", "Value", "argument_types", "measured", "values_of"]
+__all__ = ["ROW_COUNT", "Arguments", "Value", "argument_types", "measured", "values_of"]
 
 _LEAF = re.compile(rf"\b{LEAF}(\d+)\b")
 _NAME = re.compile(r"`(?:[^`]|``)+`|\w+")
@@ -50,6 +50,11 @@ class Value:
 
     leaf: Leaf
     type: DataType
+
+
+ROW_COUNT = Value(Leaf("count", None), LongType())
+"""What workers take from a match if nothing of it is shown: an Arrow table without columns has no
+rows either."""
 
 
 class Arguments:

@@ -32,6 +32,7 @@ from pyflinkcep.spark.arrow.columns import VALUE, quoted
 from pyflinkcep.spark.plan.analysis import is_ansi
 from pyflinkcep.spark.plan.clauses.input import own_name
 from pyflinkcep.spark.plan.clauses.measures import (
+    ROW_COUNT,
     Arguments,
     Value,
     argument_types,
@@ -96,7 +97,10 @@ class StandardJob:
         time, unit = _time(dataframe, clause, names) if within else (None, 1)
         kinds = _kinds(dataframe, read, names)
         ansi = is_ansi(dataframe)
+        shown, rest = _shown(dataframe, clause)
         values = values_of(read.measures, names, dataframe, NullType())
+        if not shown and not rest and not values:
+            values = {ROW_COUNT.leaf: ROW_COUNT}
         plan = read.plan(kinds, ansi, within, tuple(values))
         _check(read, plan)
         plan = plan.with_casts()
@@ -104,7 +108,6 @@ class StandardJob:
         arguments = Arguments(dataframe)
         measures = {sql: arguments.column(sql) for sql in read.measure_arguments()}
         conditions = {sql: f"{VALUE}{number}" for number, sql in enumerate(kinds)}
-        shown, rest = _shown(dataframe, clause)
         schema, columns = _schema(dataframe, clause, [*shown, *rest], plan, values)
         rows = StandardRows(plan, schema, [*shown, *rest], conditions, measures, time, unit)
         return cls(dataframe, read, plan, arguments, kinds, shown, rest, rows, columns)
