@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from pyflinkcep.errors import InvalidArgumentError
 
-__all__ = ["MAX_WATERMARK", "MIN_WATERMARK", "Time", "to_milliseconds"]
+__all__ = ["MAX_WATERMARK", "MIN_WATERMARK", "Time", "to_milliseconds", "window_milliseconds"]
 
 MAX_WATERMARK = 2**63 - 1
 """Flink's final watermark, ``Long.MAX_VALUE``: the end of a bounded input."""
@@ -66,7 +66,7 @@ def to_milliseconds(duration: timedelta, what: str) -> int:
     Parameters
     ----------
     duration : timedelta
-        Any length; negative ones are allowed, as in Flink.
+        Any length.
     what : str
         The purpose of the duration, for errors.
 
@@ -91,3 +91,25 @@ def to_milliseconds(duration: timedelta, what: str) -> int:
             "write timedelta(milliseconds=1), the finest unit, or leave the window out",
         )
     return duration // timedelta(milliseconds=1)
+
+
+def window_milliseconds(window: timedelta, what: str) -> int:
+    """
+    Turn the length of a window into whole milliseconds, rounding down.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `window` is not a ``timedelta`` of at least a millisecond.
+
+    Notes
+    -----
+    Differs from Flink: a window of zero or less is refused; Flink takes it as no window.
+    """
+    milliseconds = to_milliseconds(window, what)
+    if milliseconds < 1:
+        raise InvalidArgumentError(
+            f"{what}: expected a window longer than zero, got {window!r}",
+            "leave the window out if there is none, which is what this means in Flink",
+        )
+    return milliseconds

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.match_recognize.tokens import Source, tokenize
 from pyflinkcep.match_recognize.tree import Clause
 
-__all__ = ["window_ms"]
+__all__ = ["standard_window_ms", "window_ms"]
 
 _UNITS = {"DAY": 86_400_000, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1000}
 _SMALL = {"MILLISECOND": 1}
@@ -26,7 +27,7 @@ _HINT = "write INTERVAL '5' MINUTE, or INTERVAL '0 01:30:00' DAY TO SECOND"
 
 def window_ms(clause: Clause, source: Source) -> int:
     """
-    Return the milliseconds of WITHIN; 0 for none.
+    Return the milliseconds of WITHIN, rounded down; 0 for none.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def window_ms(clause: Clause, source: Source) -> int:
     Raises
     ------
     NotSupportedError
-        If it is not an interval, is negative, or has months or years.
+        If it is not an interval, is negative, is zero only when rounded, or has months or years.
     """
     if clause.within is None:
         return 0
@@ -62,6 +63,16 @@ def window_ms(clause: Clause, source: Source) -> int:
     return _milliseconds(_SPLIT.split(value), _ORDER[first : last + 1], refused)
 
 
+def standard_window_ms(clause: Clause, source: Source) -> int:
+    """Return the milliseconds of WITHIN under the standard's meaning, where zero is refused too."""
+    window = window_ms(clause, source)
+    if clause.within is not None and window == 0:
+        start, end = clause.within.span
+        message = f"WITHIN: expected an interval longer than zero, got {clause.within.text}"
+        raise source.error(message, "leave WITHIN out if there is no window", start, end)
+    return window
+
+
 def _field_names(words: Sequence[str]) -> list[str] | None:
     """Return the one or two units, without plural and precision; None if they are not units."""
     text = re.sub(r"\(\d+(,\d+)?\)", "", "".join(f" {word}" for word in words).replace(" (", "("))
@@ -78,5 +89,7 @@ def _milliseconds(values: Sequence[str], units: Sequence[str], refused: Exceptio
     if len(values) != len(units) or not all(map(_NUMBER.fullmatch, values)):
         raise refused
     sizes = {**_UNITS, **_SMALL}
-    total = sum(float(value) * sizes[unit] for value, unit in zip(values, units, strict=True))
-    return round(total)
+    total = sum(Fraction(value) * sizes[unit] for value, unit in zip(values, units, strict=True))
+    if 0 < total < 1:
+        raise refused
+    return int(total)

@@ -166,8 +166,7 @@ class Pattern(LinkedStages["Pattern"]):
         Parameters
         ----------
         windowTime : timedelta or None
-            An event exactly this much later is outside. None has no effect; zero or less means no
-            window, as in Flink.
+            At least a millisecond; an event exactly this much later is outside. None has no effect.
         withinType : WithinType
             What the window measures.
 
@@ -175,6 +174,15 @@ class Pattern(LinkedStages["Pattern"]):
         -------
         Pattern
             The pattern with the window.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the window is zero or less.
+
+        Notes
+        -----
+        Differs from Flink: there a window of zero or less is none.
         """
         if windowTime is None:
             return self

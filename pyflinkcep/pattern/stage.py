@@ -18,7 +18,7 @@ from pyflinkcep.pattern.quantifier import (
     Times,
     WithinType,
 )
-from pyflinkcep.time import to_milliseconds
+from pyflinkcep.time import window_milliseconds
 
 __all__ = ["Change", "Stage"]
 
@@ -91,7 +91,9 @@ class Stage:
                 f"within: expected a WithinType, got {kind!r}",
                 "write WithinType.FIRST_AND_LAST or WithinType.PREVIOUS_AND_CURRENT",
             )
-        return attrs.evolve(self, windows={**self.windows, kind: to_milliseconds(window, "within")})
+        return attrs.evolve(
+            self, windows={**self.windows, kind: window_milliseconds(window, "within")}
+        )
 
     def optional(self, before: Stage | None) -> Self:
         """Return the stage as optional, given the stage before it."""
@@ -177,4 +179,4 @@ class Stage:
 
 
 def _milliseconds(gap: timedelta | None, method: str) -> int | None:
-    return None if gap is None else to_milliseconds(gap, method)
+    return None if gap is None else window_milliseconds(gap, method)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pyflinkcep.match_recognize.checks import check_clause
 from pyflinkcep.match_recognize.flink import FlinkClause, read_flink_clause
-from pyflinkcep.match_recognize.interval import window_ms
+from pyflinkcep.match_recognize.interval import standard_window_ms, window_ms
 from pyflinkcep.match_recognize.names import Names, spelled_alike
 from pyflinkcep.match_recognize.standard.plan import StandardClause, read_clause
 from pyflinkcep.match_recognize.statement import Statement
@@ -20,7 +20,7 @@ def plans(sql: str, columns: Sequence[str], dialect: str) -> list[FlinkClause | 
         standard = dialect == "standard"
         clause = spelled_alike(use.clause) if standard else use.clause
         names = Names.of(clause, statement.source, columns, use.alias, standard)
-        within = window_ms(clause, statement.source)
+        within = (standard_window_ms if standard else window_ms)(clause, statement.source)
         check_clause(clause, names, case_sensitive=False)
         found.append(
             read_clause(clause, names) if standard else read_flink_clause(clause, names, within)

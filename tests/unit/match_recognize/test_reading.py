@@ -120,10 +120,12 @@ def test_all_parts_of_a_clause_are_read() -> None:
         ("INTERVAL '0 00:01:00.250' DAY TO SECOND", 60_250),
         ("INTERVAL '1 2' DAY TO HOUR", 93_600_000),
         ("INTERVAL '0' SECOND", 0),
+        ("INTERVAL '0.0019' SECOND", 1),
+        ("INTERVAL '1.001' SECOND", 1001),
     ],
 )
 def test_day_time_intervals_become_milliseconds(interval: str, milliseconds: int) -> None:
-    """Intervals of days to seconds are read in Spark's forms and the standard's."""
+    """Intervals of days to seconds, in Spark's forms and the standard's, are rounded down."""
     text = f"SELECT * FROM e MATCH_RECOGNIZE (PATTERN (A) WITHIN {interval} DEFINE A AS x)"
     statement = Statement(text)
     use = statement.next_use()
@@ -132,9 +134,24 @@ def test_day_time_intervals_become_milliseconds(interval: str, milliseconds: int
     assert window_ms(use.clause, statement.source) == milliseconds
 
 
-@pytest.mark.parametrize("interval", ["INTERVAL '1' YEAR", "INTERVAL '-1' SECOND", "'5'", "5"])
+@pytest.mark.parametrize("interval", ["INTERVAL '0' SECOND", "INTERVAL '0 00:00' DAY TO MINUTE"])
+def test_no_window_under_the_standards_meaning(interval: str) -> None:
+    """WITHIN zero, which Flink takes as no window, is refused under the standard's meaning."""
+    with pytest.raises(InvalidArgumentError, match="expected an interval longer than zero"):
+        plans(
+            "SELECT * FROM e MATCH_RECOGNIZE (ORDER BY x MEASURES A.x AS a PATTERN (A) WITHIN "
+            f"{interval} DEFINE A AS x > 1)",
+            ["x"],
+            "standard",
+        )
+
+
+@pytest.mark.parametrize(
+    "interval",
+    ["INTERVAL '1' YEAR", "INTERVAL '-1' SECOND", "INTERVAL '0.0004' SECOND", "'5'", "5"],
+)
 def test_other_intervals_are_refused(interval: str) -> None:
-    """Months, years, negative ones and what is no interval are refused with Flink's words."""
+    """Months, years, too short ones and what is no interval are refused with Flink's words."""
     with pytest.raises(NotSupportedError, match="Only constant intervals with millisecond"):
         plans(
             "SELECT * FROM e MATCH_RECOGNIZE (ORDER BY x MEASURES A.x AS a PATTERN (A) WITHIN "

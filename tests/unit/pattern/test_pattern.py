@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -164,10 +165,31 @@ def test_within() -> None:
 
 
 def test_no_window() -> None:
-    """A stage without a window has None, and a negative one is kept as it is."""
-    stages = [Pattern.begin("a"), Pattern.begin("a").within(timedelta(seconds=-1))]
+    """A stage without a window has None."""
+    assert Pattern.begin("a").getWindowSize() is None
 
-    assert [stage.getWindowSize() for stage in stages] == [None, -1000]
+
+WINDOWED: dict[str, Callable[[Any, timedelta], Pattern]] = {
+    "within": lambda p, window: p.within(window),
+    "within previous": lambda p, window: p.within(window, WithinType.PREVIOUS_AND_CURRENT),
+    "oneOrMore": lambda p, window: p.oneOrMore(window),
+    "times": lambda p, window: p.times(2, window),
+    "times from to": lambda p, window: p.times(1, 3, window),
+    "timesOrMore": lambda p, window: p.timesOrMore(2, window),
+}
+
+
+@pytest.mark.parametrize("method", WINDOWED)
+@pytest.mark.parametrize("window", [timedelta(0), timedelta(seconds=-5), timedelta(microseconds=9)])
+@pytest.mark.parametrize("group", [False, True])
+def test_windows_of_nothing_are_refused(method: str, window: timedelta, group: bool) -> None:
+    """A window of zero or less, which is no window in Flink, is refused wherever it is set."""
+    start: Pattern = Pattern.begin(Pattern.begin("a")) if group else Pattern.begin("a")
+    with pytest.raises(InvalidArgumentError, match="expected a") as caught:
+        WINDOWED[method](start, window)
+
+    assert caught.value.hint is not None
+    assert "leave the window out" in caught.value.hint
 
 
 def test_the_skip_strategy_of_begin_counts() -> None:

@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.match_recognize.expressions import Expression
-from pyflinkcep.match_recognize.interval import window_ms
+from pyflinkcep.match_recognize.interval import standard_window_ms
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.scalar import condition_leaves
@@ -93,7 +93,7 @@ class StandardJob:
             If the clause is meaningless, or Spark cannot compute something.
         """
         read = read_clause(clause, names)
-        within = window_ms(clause, names.source)
+        within = standard_window_ms(clause, names.source)
         time, unit = _time(dataframe, clause, names) if within else (None, 1)
         kinds = _kinds(dataframe, read, names)
         ansi = is_ansi(dataframe)
