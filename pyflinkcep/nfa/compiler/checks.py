@@ -92,8 +92,8 @@ def check_windows(pattern: Pattern, graph: GraphBuilder) -> None:
     last = pattern.getQuantifier().consumingStrategy
     if (
         last is ConsumingStrategy.NOT_FOLLOW
-        and graph.window_times.get(pattern.getName(), 0) <= 0
-        and (window or 0) <= 0
+        and pattern.getName() not in graph.window_times
+        and window is None
     ):
         raise MalformedPatternException(
             "NotFollowedBy is not supported without windowTime as a last part of a Pattern!",

@@ -93,7 +93,7 @@ class GraphBuilder:
     def _create_pending_state(self, last: State) -> State | None:
         """Build the final wait for the window to pass without the NOT event."""
         gap = self._stage.getWindowSize(WithinType.PREVIOUS_AND_CURRENT)
-        if last.kind is not StateType.FINAL or (gap is None and (self.window_time or 0) <= 0):
+        if last.kind is not StateType.FINAL or (gap is None and self.window_time is None):
             return None
         not_condition = take_condition(self._stage, self._group)
         pending = self._create_stage_state(StateType.PENDING)

@@ -84,7 +84,7 @@ class NFACompiler:
             final=tables[graph.states[0]],
             atoms=tuple(atoms),
             window_time=graph.window_time or 0,
-            window_times={name: ms for name, ms in graph.window_times.items() if ms > 0},
+            window_times=dict(graph.window_times),
             handle_timeout=timeoutHandling,
             skip_strategy=pattern.getAfterMatchSkipStrategy(),
             description=pattern.describe(),
