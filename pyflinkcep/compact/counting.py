@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Any
 
 import attrs
 
-__all__ = ["NOTHING", "CountPayloads", "Measure", "Total", "combined"]
+__all__ = ["NOTHING", "CountPayloads", "Measure", "Total", "combined", "summand"]
 
 Total = tuple[int, Any, Any, Any]
 """Number, sum, least and greatest of values; :data:`NOTHING` without values."""
@@ -77,8 +78,12 @@ def _with(total: Total, runs: int, value: Any) -> Total:
     """Return a total after each of some runs takes an event with a value."""
     if value is None:
         return total
-    times = 0 if isinstance(value, str) else runs * value
-    return combined(total, (runs, times, value, value))
+    return combined(total, (runs, summand(value, runs), value, value))
+
+
+def summand(value: Any, times: int = 1) -> Any:
+    """Return what a value adds to a sum; texts and times have an order only."""
+    return 0 if isinstance(value, str | date) else times * value
 
 
 def combined(one: Total, other: Total) -> Total:

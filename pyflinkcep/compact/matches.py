@@ -11,9 +11,10 @@ from typing import Any, Protocol
 import attrs
 
 from pyflinkcep.compact.counting import NOTHING, Total
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.expressions.program import Kind
 
-__all__ = ["CompressedMatches", "Measured", "Pieces", "read_measure"]
+__all__ = ["CompressedMatches", "Measured", "Pieces", "check_measure", "read_measure"]
 
 _FUNCTIONS = ("count", "sum", "avg", "min", "max")
 _MEASURE = re.compile(
@@ -54,7 +55,9 @@ class Measured:
             return number
         if not number:
             return None
-        return {"sum": sum_, "min": low, "max": high}.get(self.function, sum_ / number)
+        if self.function == "avg":
+            return sum_ / number
+        return {"sum": sum_, "min": low, "max": high}[self.function]
 
 
 def read_measure(text: str, variables: Sequence[str]) -> Measured:
@@ -81,6 +84,36 @@ def read_measure(text: str, variables: Sequence[str]) -> Measured:
             f"the variables are {', '.join(variables)}",
         )
     return Measured(function, variable, found["attribute"], found["name"] or text)
+
+
+def check_measure(measured: Measured, kind: Kind | None, found: str = "") -> None:
+    """
+    Refuse an aggregate of values that it cannot add or order.
+
+    Parameters
+    ----------
+    measured : Measured
+        The aggregate.
+    kind : Kind or None
+        The type of the attribute; None if it is another one.
+    found : str
+        The name of the type; by default that of `kind`.
+
+    Raises
+    ------
+    InputError
+        If ``sum`` or ``avg`` is not of numbers, or ``min`` or ``max`` of values without an order.
+    """
+    adds = measured.function in ("sum", "avg")
+    if measured.attribute is None or measured.function == "count":
+        return
+    if kind is None or (adds and kind not in (Kind.BIGINT, Kind.DOUBLE)):
+        wanted = "numbers" if adds else "numbers, texts, booleans or times"
+        raise InputError(
+            f"{measured.function}({measured.variable}.{measured.attribute}): expected {wanted}, "
+            f"got {found or str(kind and kind.value)}",
+            "use count, or cast the attribute before matching",
+        )
 
 
 class Pieces(Protocol):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import attrs
 
 from pyflinkcep.compact.arrays import MatchArrays
-from pyflinkcep.compact.counting import NOTHING, Total, combined
+from pyflinkcep.compact.counting import NOTHING, Total, combined, summand
 from pyflinkcep.compact.nodes import Node
 from pyflinkcep.evaluation.choice import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.evaluation.sequences import MatchPositions, MeasuredValues, Sequences, added
@@ -162,5 +162,5 @@ def _total(matches: Iterable[MatchPositions], variable: str, values: Sequence[An
     for at in (at for match in matches for at in match[variable]):
         value = 1 if values is None else values[at]
         if value is not None:
-            total = combined(total, (1, 0 if isinstance(value, str) else value, value, value))
+            total = combined(total, (1, summand(value), value, value))
     return total

@@ -46,7 +46,9 @@ class Clauses:
             for clause in clauses(condition):
                 names = named(clause)
                 negated = [name for name in names if query.component(name).negated]
-                if len(names) == 1 and _is_constant(clause):
+                if not names:  # it never holds
+                    constant.setdefault(query.positive[0].variable, []).append(clause)
+                elif len(names) == 1 and _is_constant(clause):
                     constant.setdefault(names[0], []).append(clause)
                 elif negated:
                     absent.setdefault(negated[0], []).append(clause)

@@ -85,7 +85,7 @@ class Columns:
     Attributes
     ----------
     kinds : mapping of str to Kind
-        The types of the attributes.
+        The types of the attributes; those without one are NULL in every event.
     """
 
     kinds: Mapping[str, Kind]
@@ -111,7 +111,9 @@ class Columns:
 
     def taken(self, name: str, positions: Array) -> Values:
         """Return an attribute of the events at some positions."""
-        column = self._columns[name]
+        column = self._columns.get(name)
+        if column is None:
+            return Values(np.zeros(len(positions), np.int64), True)
         nulls = column.nulls if column.nulls is False else np.take(column.nulls, positions)
         return Values(np.take(column.data, positions), nulls)
 

@@ -31,7 +31,7 @@ from pyflinkcep.expressions.typed import (
     said,
 )
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "kind_of"]
 
 _COMPARISONS = {
     "=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE,
@@ -57,7 +57,7 @@ def compiled(
     expressions : iterable of (str, MatchExpression)
         The expressions, each with its location for errors.
     kinds : mapping of str to Kind
-        The types of the expressions' parts about one event.
+        The types of the expressions' parts about one event; others are always NULL.
     ansi : bool
         Whether overflow and division by zero are errors.
 
@@ -79,6 +79,18 @@ def compiled(
     return layout.compiled(programs, ansi)
 
 
+def kind_of(where: str, part: Part, kinds: Mapping[str, Kind]) -> Kind | None:
+    """
+    Return the kind of a value; None if it is always NULL.
+
+    Raises
+    ------
+    InputError
+        If types are incompatible; the message begins with `where`.
+    """
+    return _Compiler(Layout(kinds), where).part(part).kind
+
+
 class _Compiler:
     """Compiles one expression."""
 
@@ -94,9 +106,13 @@ class _Compiler:
                 raise self._refused(part, "has too many digits", "write it as a double: 1.5e30")
             return value
         if isinstance(part, EventPart):
+            if not self._layout.knows(part.text):
+                return Typed([(Op.NULL, None)], None)
             field, kind = self._layout.field(part.text)
             return Typed([(Op.FIELD, field)], kind)
         if isinstance(part, Aggregate):
+            if part.argument is not None and not self._layout.knows(part.argument):
+                return self.part(Constant(0 if part.function == "count" else None, part.text))
             if part.function in ("sum", "avg"):
                 kind = self._layout.kind(part.argument or "")
                 allowed = NUMBERS if part.function == "avg" else (*NUMBERS, Kind.INTERVAL)

@@ -32,7 +32,7 @@ class Layout:
     Parameters
     ----------
     kinds : mapping of str to Kind
-        The types of parts about one event, by their SQL.
+        The types of parts about one event, by their SQL; others are NULL in every event.
 
     Attributes
     ----------
@@ -77,6 +77,10 @@ class Layout:
         sql = tuple(field for field, place in self.fields.items() if place in to_field)
         programs = {key: renumbered(code) for key, code in programs.items()}
         return CompiledExpressions(sql, tuple(kept), programs, ansi)
+
+    def knows(self, sql: str) -> bool:
+        """Whether a part about one event has a type."""
+        return sql in self._kinds
 
     def kind(self, sql: str) -> Kind:
         """Return the kind of a part about one event."""

@@ -21,7 +21,8 @@ from pyflinkcep.expressions.tree import (
 )
 from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Query, Strategy
-from pyflinkcep.sase.placement import Clause, joined, placed
+from pyflinkcep.sase.parts import joined
+from pyflinkcep.sase.placement import Clause, placed
 
 __all__ = ["EdgeConditions", "Fields", "Negative", "SaseAutomaton", "Slots", "compile_query"]
 

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import attrs
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.sase.constants import is_constant
 from pyflinkcep.sase.model import Component, Form, Query, Strategy
 from pyflinkcep.sase.normal_form import MOST_CLAUSES, clause_count, clauses
 from pyflinkcep.sase.tree import (
@@ -55,6 +56,7 @@ class _Checks:
         if self.query.form is Form.LIST:
             self._list()
         self._strategies()
+        self._where()
         for condition in self.query.conditions:
             self._condition(condition)
         for column in self.query.columns or ():
@@ -125,14 +127,22 @@ class _Checks:
 
     # --- WHERE
 
-    def _condition(self, condition: Expression) -> None:
-        self._clause_count(self.query.conditions)
-        if next(references(condition), None) is None:
+    def _where(self) -> None:
+        conditions = self.query.conditions
+        try:
+            self._clause_count(conditions)
+        except InputError as cause:  # the types of constants
+            raise self.failure(
+                self.query.components[0].at, cause.message, str(cause.hint)
+            ) from cause
+        if conditions and all(map(is_constant, conditions)):
             raise self.failure(
                 self.query.components[0].at,
-                "a condition names no variable",
-                "name a variable of PATTERN",
+                "the condition names no variable",
+                "name a variable of PATTERN, or leave WHERE out",
             )
+
+    def _condition(self, condition: Expression) -> None:
         for function in functions(condition):
             self._aggregate(function.over)
         for clause in clauses(condition):

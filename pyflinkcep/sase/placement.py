@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import attrs
 
-from pyflinkcep.expressions.tree import Aggregate, Constant, EventPart, Operation, Part
-from pyflinkcep.sase.computed import column_sql
+from pyflinkcep.expressions.tree import Part
+from pyflinkcep.sase.constants import is_constant
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.normal_form import clauses
+from pyflinkcep.sase.parts import event_at_hand, part_of
 from pyflinkcep.sase.text import condition_text
 from pyflinkcep.sase.tree import (
     ALL,
@@ -18,20 +17,14 @@ from pyflinkcep.sase.tree import (
     CURRENT,
     FIRST,
     PREVIOUS,
-    Arithmetic,
-    Comparison,
     Expression,
-    Function,
-    Literal,
-    Logical,
-    NullTest,
     Reference,
     functions,
     plain_references,
     references,
 )
 
-__all__ = ["Clause", "Edges", "Placement", "event_at_hand", "placed"]
+__all__ = ["Clause", "Edges", "Placement", "placed"]
 
 
 @attrs.frozen
@@ -104,6 +97,8 @@ def placed(query: Query) -> Placement:
 
 def _edges(clause: Expression, query: Query) -> tuple[str, tuple[str, ...]]:
     """Return the variable that a clause belongs to, and its edges."""
+    if is_constant(clause):
+        return query.positive[0].variable, ("begin",)
     named = [reference.variable for reference in references(clause)]
     for variable in named:
         if query.component(variable).negated:
@@ -128,58 +123,4 @@ def _clause(clause: Expression, owner: str, edge: str) -> Clause:
 
     taken = {r.variable for r in plain_references(clause) if not at_hand(r)}
     taken |= {f.over.variable for f in functions(clause)}
-    tree = _Writer(owner, edge).part(clause)
-    return Clause(condition_text(clause), tree, frozenset(taken))
-
-
-def event_at_hand(reference: Reference, owner: str, edge: str) -> bool:
-    """Whether a reference outside aggregates means the current event."""
-    if reference.variable != owner or edge == "leave":
-        return False
-    return reference.index in (None, CURRENT, ALL) or (edge == "begin" and reference.index == FIRST)
-
-
-@attrs.frozen
-class _Writer:
-    """Writes a clause as SQL over the event and the run."""
-
-    owner: str
-    edge: str
-
-    def part(self, tree: Expression) -> Part:
-        if isinstance(tree, Literal):
-            return Constant(tree.value, tree.text)
-        if isinstance(tree, Reference):
-            return self._reference(tree)
-        if isinstance(tree, Function):
-            return _aggregate(tree.name, tree.over)
-        text = condition_text(tree)
-        if isinstance(tree, Arithmetic):
-            operator = tree.operator if len(tree.operands) > 1 else "neg"
-            return Operation(operator, tuple(map(self.part, tree.operands)), text)
-        if isinstance(tree, Comparison):
-            return Operation(tree.operator, (self.part(tree.left), self.part(tree.right)), text)
-        if isinstance(tree, NullTest):
-            test = Operation("is null", (self.part(tree.value),), text)
-            return Operation("not", (test,), text) if tree.negated else test
-        assert isinstance(tree, Logical)  # a clause has no NOT
-        return joined(tree.operator, map(self.part, tree.operands))
-
-    def _reference(self, tree: Reference) -> Part:
-        assert tree.attribute is not None
-        if event_at_hand(tree, self.owner, self.edge):
-            return EventPart(column_sql(tree.attribute))
-        return _aggregate("first" if tree.index == FIRST else "last", tree)
-
-
-def _aggregate(function: str, over: Reference) -> Aggregate:
-    argument = None if over.attribute is None else column_sql(over.attribute)
-    return Aggregate(function, over.variable, argument, condition_text(Function(function, over)))
-
-
-def joined(operator: str, parts: Iterable[Part]) -> Part:
-    """Return conditions under AND or OR."""
-    first, *rest = parts
-    for part in rest:
-        first = Operation(operator, (first, part), f"({first.text} {operator.upper()} {part.text})")
-    return first
+    return Clause(condition_text(clause), part_of(clause, owner, edge), frozenset(taken))

@@ -92,7 +92,7 @@ class EventTable:
         The values by attribute, None for NULL; the attributes are those of
         :func:`queried_attributes`.
     kinds : mapping of str to Kind
-        The types of the attributes.
+        The types of the attributes; those without one are NULL in every event.
     keys : sequence of int or None
         The number of each event's key, events of one key side by side; the key then has the
         attributes of ``[attr]``. None if all events have one key.

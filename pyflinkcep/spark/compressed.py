@@ -20,11 +20,13 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from pyflinkcep.compact.matches import Measured, read_measure
+from pyflinkcep.compact.matches import Measured, check_measure, read_measure
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.expressions.program import Kind
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.matching.ending_rows import COUNT_TEXT, EndingRows, PackedRows, TotalRows
 from pyflinkcep.spark.plan.compressed_pattern import CompressedPattern
+from pyflinkcep.spark.plan.kinds import common_kind
 from pyflinkcep.spark.plan.outputs import match_schema
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.source import EventSource
@@ -91,7 +93,7 @@ class CompressedStream:
         InvalidArgumentError
             If a text is not an aggregate over a variable of the query.
         InputError
-            If an attribute is not a column.
+            If an attribute is not a column, or not of a type that the aggregate takes.
         """
         variables = self._matches.variables
         totals = self._totals([read_measure(text, variables) for text in texts])
@@ -178,14 +180,15 @@ class CompressedStream:
                 f"the columns are {columns.fieldNames()}",
             )
         found = columns[str(measured.attribute)].dataType
-        is_whole = isinstance(found, IntegralType)
+        kind, is_whole = common_kind(found), isinstance(found, IntegralType)
+        check_measure(measured, kind, found.simpleString())
         if measured.function == "avg":
             return DoubleType()
         if measured.function == "sum":
             return DecimalType(38, 0) if is_whole else DoubleType()
-        if isinstance(found, StringType):
-            return found
-        return LongType() if is_whole else DoubleType()
+        if is_whole:
+            return LongType()
+        return DoubleType() if kind is Kind.DOUBLE else found
 
     def _endings(self, rows: EndingRows) -> CepDataFrame:
         if self._is_stream:

@@ -5,17 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any
 
 import attrs
 
+from pyflinkcep.compact.matches import Measured, check_measure
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.table import EventTable, queried_attributes
+from pyflinkcep.sase.types import check_types, output_attributes
 from pyflinkcep.testing.events import Table, epoch_milliseconds, events_of
 
 __all__ = ["EventObjects", "attribute_of"]
@@ -60,8 +63,8 @@ class EventObjects:
         Raises
         ------
         InputError
-            If an attribute is unknown or holds values of several kinds, a type is not a string,
-            or a time is invalid.
+            If an attribute is unknown or holds values of several kinds, values of different kinds
+            are compared or combined, a type is not a string, or a time is invalid.
         """
         rows = list(events_of(events))
         times = list(range(len(rows)))
@@ -70,16 +73,33 @@ class EventObjects:
             order = sorted(range(len(rows)), key=times.__getitem__)
             rows, times = [rows[at] for at in order], [times[at] for at in order]
         columns = {name: _values(rows, name) for name in queried_attributes(query)}
-        kinds = {name: _kind(name, values) for name, values in columns.items()}
+        kinds = _known({name: _kind(name, values) for name, values in columns.items()})
+        outputs = {name: _output_kind(_column(rows, name)) for name in output_attributes(query)}
+        check_types(query, {**_known(outputs), **kinds})
         return cls(rows, EventTable(times, _types(rows, type_), columns, kinds))
 
     def match(self, positions: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
         """Return the events of a match."""
         return {name: [self.events[at] for at in own] for name, own in positions.items()}
 
-    def column(self, name: str) -> list[Any]:
-        """Return an attribute of all events."""
-        return _column(self.events, name)
+    def measured(self, measure: Measured) -> list[Any] | None:
+        """
+        Return the values over which a measure is; None to count events.
+
+        Raises
+        ------
+        InputError
+            If no event has the attribute, or it is not of a type that the measure takes.
+        """
+        if measure.attribute is None:
+            return None
+        values = _column(self.events, measure.attribute)
+        known = [value for value in values if value is not None]
+        if known and measure.function != "count":
+            all_decimal = all(isinstance(value, Decimal) for value in known)
+            kind = Kind.DOUBLE if all_decimal else _kind(measure.attribute, known)
+            check_measure(measure, kind)
+        return values
 
 
 def attribute_of(event: Any, name: str) -> Any:
@@ -111,8 +131,20 @@ def _attributes(event: Any) -> Iterable[str]:
     return fields if fields is not None else dir(event)
 
 
-def _kind(name: str, values: Iterable[Any]) -> Kind:
-    """Return the kind of a column; whole numbers if unknown."""
+def _known(kinds: Mapping[str, Kind | None]) -> dict[str, Kind]:
+    return {name: kind for name, kind in kinds.items() if kind is not None}
+
+
+def _output_kind(values: Iterable[Any]) -> Kind | None:
+    """Return the kind of a column that is not queried, so that it may hold anything."""
+    try:
+        return _kind("", values)
+    except InputError:
+        return None
+
+
+def _kind(name: str, values: Iterable[Any]) -> Kind | None:
+    """Return the kind of a column; None if it is NULL in every event."""
     by_type = {type(value): value for value in values if value is not None}
     kinds = {_kind_of(name, value) for value in by_type.values()}
     if kinds == {Kind.BIGINT, Kind.DOUBLE}:
@@ -122,7 +154,7 @@ def _kind(name: str, values: Iterable[Any]) -> Kind:
         raise InputError(
             f"the attribute {name!r} holds {found}", "use values of one kind in an attribute"
         )
-    return kinds.pop() if kinds else Kind.BIGINT
+    return kinds.pop() if kinds else None
 
 
 def _kind_of(name: str, value: Any) -> Kind:

@@ -143,12 +143,5 @@ class _Pieces:
         return (self.objects.match(found) for found in self.found.matches())
 
     def totals(self, measures: Sequence[Measured]) -> tuple[int, tuple[Total, ...]]:
-        columns = [
-            (
-                str(m.variable),
-                None if m.attribute is None else self.objects.column(m.attribute),
-                m.function,
-            )
-            for m in measures
-        ]
+        columns = [(str(m.variable), self.objects.measured(m), m.function) for m in measures]
         return self.found.totals(columns)

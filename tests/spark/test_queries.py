@@ -311,3 +311,33 @@ def test_a_table_of_the_session(spark: SparkSession) -> None:
     rows = CEP.sase(spark, f"FROM trades {QUERY_3}", type="kind").inEventTime("ts").toDF()
     assert rows.count() == 3
     assert len(matchSase(QUERY_3, [r.asDict() for r in trades(spark).collect()], "ts", "kind")) == 3
+
+
+@pytest.mark.spark
+def test_types_and_constants_are_those_of_lists(spark: SparkSession) -> None:
+    """Types are refused in the words of matchSase, in every evaluation; constants are folded."""
+    rows = [(1, 1, "A", "x", 1), (2, 2, "B", "y", 2)]
+    frame = spark.createDataFrame(rows, "id int, ts bigint, kind string, s string, x bigint")
+    frame = frame.selectExpr("*", "x > 1 AS flag", "DATE'2024-01-01' + id AS day")
+    events = [row.asDict() for row in frame.collect()]
+    for text in ("WHERE a.s > 3", "WHERE b.flag = 1 WITHIN 5", "HAVING a.s < b.x", "RETURN -a.s"):
+        query = parse(f"PATTERN SEQ(A a, B b) {text}")
+        with pytest.raises(InputError) as wanted:
+            matchSase(query, events, type="kind")
+        for evaluation in ("auto", "nfa", "backtracking", "eventLists"):
+            stream = CEP.pattern(frame, query, type="kind", evaluation=evaluation)
+            with pytest.raises(InputError) as raised:
+                stream.inEventTime("ts").toDF()
+            assert str(raised.value) == str(wanted.value)
+    query = parse("PATTERN SEQ(A a, B b) WHERE (1 = 1 AND b.x > 1) AND (NULL = 1 OR a.x < 2)")
+    for evaluation in ("auto", "nfa", "backtracking", "eventLists"):
+        stream = CEP.pattern(frame, query, type="kind", evaluation=evaluation).inEventTime("ts")
+        assert stream.toDF().count() == 1
+        never = CEP.pattern(frame, query.where("(1 = 2 AND a.x = 1)"), type="kind")
+        assert never.inEventTime("ts").toDF().count() == 0
+    compressed = stream.compressed()
+    for text in ("sum(a.s)", "avg(b.flag)", "sum(b.day)", "min(a.matchTimestamp)"):
+        with pytest.raises(InputError, match=r"expected numbers|is not a column"):
+            compressed.aggregate(text)
+    row = compressed.aggregate("min(a.s)", "max(b.day)", "min(b.flag)", "max(a.id)").collect()[0]
+    assert list(row)[-4:] == ["x", events[1]["day"], True, 1]

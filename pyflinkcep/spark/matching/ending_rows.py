@@ -214,11 +214,13 @@ def _offsets(sizes: Iterable[int]) -> pa.Array:
 
 
 def _as(value: Any, type_name: str) -> Any:
-    if value is None or type_name == "string":
+    if value is None:
         return value
     if type_name == "decimal":
         return _decimal(value)
-    return float(value) if type_name == "double" else int(value)
+    if type_name == "double":
+        return float(value)
+    return int(value) if type_name == "long" else value
 
 
 def _decimal(value: int) -> Decimal | None:

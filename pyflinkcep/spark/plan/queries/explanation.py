@@ -10,7 +10,8 @@ from pyflinkcep.sase.as_pattern import why_no_pattern
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.sase.placement import placed
 from pyflinkcep.sase.slots import slots_explained
-from pyflinkcep.spark.plan.queries.job import QueryJob, one_line
+from pyflinkcep.sase.types import one_line
+from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.plan.stream import watermark_of
 
 __all__ = ["query_explanation"]

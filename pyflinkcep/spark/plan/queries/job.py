@@ -20,7 +20,7 @@ from pyflinkcep.sase.computed import computed_for, is_computed
 from pyflinkcep.sase.model import Form, Query, Strategy
 from pyflinkcep.sase.sql import all_of, usable_sql
 from pyflinkcep.sase.table import queried_attributes
-from pyflinkcep.sase.text import query_text
+from pyflinkcep.sase.types import check_types, one_line, output_attributes
 from pyflinkcep.spark.arrow.columns import POSITION, SLICE, VALUE, quoted
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.query_table import QueryColumns
@@ -34,7 +34,7 @@ from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.query_task import QueryTask
 
-__all__ = ["QueryJob", "attribute_kinds", "one_line", "query_keys"]
+__all__ = ["QueryJob", "attribute_kinds", "query_keys"]
 
 
 @attrs.frozen(eq=False)
@@ -187,7 +187,8 @@ def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dic
     Raises
     ------
     InputError
-        If an attribute or the type is not a column, or is of an unsupported type.
+        If an attribute or the type is not a column, or is of an unsupported type, or values of
+        different types are compared or combined.
     """
     name = one_line(query)
     _check_type_column(dataframe, type_column, name)
@@ -195,13 +196,16 @@ def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dic
     computed = [attribute for attribute in asked if is_computed(attribute)]
     types = _computed_types(dataframe, computed, name)
     types |= {a: _column_type(dataframe, a, name) for a in asked if a not in types}
-    return {a: _kind_of(types[a], a, name) for a in asked}
+    kinds = {a: _kind_of(types[a], a, name) for a in asked}
+    check_types(query, {**_output_kinds(query, dataframe), **kinds})
+    return kinds
 
 
-def one_line(query: Query) -> str:
-    """Return a query's pattern on one line, as its name."""
-    pattern = Query(query.form, query.components)
-    return query_text(pattern).removeprefix("PATTERN ")
+def _output_kinds(query: Query, dataframe: DataFrame) -> dict[str, Kind]:
+    """Return the types of the columns with which HAVING and RETURN compute, if they have one."""
+    columns = {field.name: common_kind(field.dataType) for field in dataframe.schema}
+    found = {name: columns.get(name) for name in output_attributes(query)}
+    return {name: kind for name, kind in found.items() if kind is not None}
 
 
 def query_keys(query: Query, keys: Sequence[str | Column]) -> tuple[str | Column, ...]:

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one check of a query's types, whatever evaluation runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pyflinkcep.expressions.compiler import kind_of
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.tree import Constant, EventPart, Operation, Part
+from pyflinkcep.sase.computed import column_sql
+from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.parts import part_of
+from pyflinkcep.sase.text import condition_text, query_text
+from pyflinkcep.sase.tree import Expression, Reference, references
+
+__all__ = ["check_types", "one_line", "output_attributes"]
+
+
+def check_types(query: Query, kinds: Mapping[str, Kind]) -> None:
+    """
+    Refuse a query that compares or computes with values of incompatible types.
+
+    Parameters
+    ----------
+    query : Query
+        The query.
+    kinds : mapping of str to Kind
+        The types of its attributes; others are NULL, or of types that are only copied.
+
+    Raises
+    ------
+    InputError
+        If types are incompatible; the message says where.
+    """
+    sql = {column_sql(name): kind for name, kind in kinds.items()}
+    for what, part in _parts(query):
+        kind_of(f"query {one_line(query)}: {what}", part, sql)
+
+
+def _parts(query: Query) -> Iterator[tuple[str, Part]]:
+    """Yield what has types, each with its name."""
+    for name, literal in query.constants:
+        own = f"{name} = {literal.text}"
+        operands = EventPart(column_sql(name)), Constant(literal.value, literal.text)
+        yield f"the test [{own}]", Operation("=", operands, own)
+    for condition in query.conditions:
+        yield f"the condition {condition_text(condition)!r}", part_of(condition)
+    for tree in _outputs(query):
+        yield f"the output {condition_text(tree)!r}", part_of(tree)
+
+
+def _outputs(query: Query) -> Iterator[Expression]:
+    """Yield HAVING, and the columns of RETURN that are computed."""
+    if query.having is not None:
+        yield query.having
+    for column in query.columns or ():
+        if not isinstance(column.value, Reference):
+            yield column.value
+
+
+def output_attributes(query: Query) -> list[str]:
+    """Return the attributes with which HAVING and RETURN compute."""
+    named = (r.attribute for tree in _outputs(query) for r in references(tree))
+    return list(dict.fromkeys(name for name in named if name is not None))
+
+
+def one_line(query: Query) -> str:
+    """Return a query's pattern on one line, as its name."""
+    return query_text(Query(query.form, query.components)).removeprefix("PATTERN ")
