@@ -42,6 +42,12 @@ def check_clause(clause: Clause, names: Names, case_sensitive: bool) -> None:
 
 def _check_columns(clause: Clause, names: Names) -> None:
     for column in (*clause.partition, *(order.name for order in clause.order)):
+        if column.table is not None and column.table.lower() != (names.alias or "").lower():
+            raise names.source.error(
+                f"{column.table}.{column.text}: {column.table} is not the table before the clause",
+                f"write {column.text}, or name the table: FROM t AS {column.table} MATCH_RECOGNIZE",
+                *column.span,
+            )
         if not names.is_column(column.text):
             raise names.source.error(
                 f"no column {column.text!r} in the input",

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from pyflinkcep.errors import CepError
 from pyflinkcep.match_recognize.pattern_parser import parse_pattern
-from pyflinkcep.match_recognize.tokens import Source, Token, closing, is_at
+from pyflinkcep.match_recognize.tokens import Source, Token, as_name, closing, is_at
 from pyflinkcep.match_recognize.tree import (
     Clause,
     Definition,
@@ -102,7 +102,7 @@ class _Parser:
 
     def _column(self) -> Text:
         start = self._at
-        stop = self._item_end()
+        stop = self._item_end(is_column=True)
         name = self._name_at(start, stop)
         if name is None:
             raise self._spanned(
@@ -112,11 +112,11 @@ class _Parser:
                 stop,
             )
         self._at = stop
-        return Text(name, self._span(start, stop))
+        return name
 
     def _order_column(self) -> OrderColumn:
         start = self._at
-        stop = last = self._item_end()
+        stop = last = self._item_end(is_column=True)
         nulls_first = None
         for word, first in (("FIRST", True), ("LAST", False)):
             if is_at(self._tokens, last - 2, "NULLS", word) and last - 2 > start:
@@ -134,18 +134,19 @@ class _Parser:
                 stop,
             )
         self._at = stop
-        return OrderColumn(Text(name, self._span(start, last)), descending, nulls_first)
+        return OrderColumn(name, descending, nulls_first)
 
     def _measure(self) -> Measure:
         start, stop = self._at, self._item_end()
         named = stop - 2 > start and is_at(self._tokens, stop - 2, "AS")
-        if not named or not self._tokens[stop - 1].is_identifier:
+        name = as_name(self._tokens[stop - 1])
+        if not named or not name.is_identifier:
+            shown = self._source.shown(*self._span(start, stop))
             raise self._spanned(
-                "a measure needs AS name", "write MEASURES A.price AS price", start, stop
+                "a measure needs AS name", f"write {shown} AS and a name", start, stop
             )
         self._at = stop
-        name = self._tokens[stop - 1].text
-        return Measure(self._text(start, stop - 2), name, self._span(start, stop))
+        return Measure(self._text(start, stop - 2), name.text, self._span(start, stop))
 
     def _rows(self) -> Rows:
         if self._take("ONE", "ROW", "PER", "MATCH"):
@@ -175,6 +176,8 @@ class _Parser:
             elif self._sees("LAST") and not is_at(self._tokens, self._at + 1, "PATTERN", "("):
                 self._at += 1
             variable = self._identifier("a variable to skip to", hint)
+        elif self._take("PAST"):
+            raise self._error(f"expected LAST ROW after SKIP PAST, got {self._got()}", hint)
         else:
             raise self._error(f"expected PAST or TO after SKIP, got {self._got()}", hint)
         return Skip(to, variable, self._span(start, self._at))
@@ -235,7 +238,7 @@ class _Parser:
             items.append(item())
         return tuple(items)
 
-    def _item_end(self) -> int:
+    def _item_end(self, is_column: bool = False) -> int:
         """Return the end of a list item: before a comma or the next clause."""
         depth, at = 0, self._at
         while at < len(self._tokens):
@@ -244,7 +247,7 @@ class _Parser:
                 depth += 1
             elif token.is_symbol(")"):
                 depth -= 1
-            elif not depth and (token.is_symbol(",") or self._at_head(at)):
+            elif not depth and (token.is_symbol(",") or self._at_head(at, is_column)):
                 break
             at += 1
         if at == self._at:
@@ -254,7 +257,8 @@ class _Parser:
             )
         return at
 
-    def _at_head(self, at: int | None = None) -> bool:
+    def _at_head(self, at: int | None = None, in_column: bool = False) -> bool:
+        """Whether a clause begins at a position, which may be inside an item that is a column."""
         position = self._at if at is None else at
         if position and self._tokens[position - 1].is_symbol("."):
             return False
@@ -262,7 +266,9 @@ class _Parser:
             if is_at(self._tokens, position, *head):
                 # One word only ends an item if it cannot be a column name there.
                 following = self._tokens[position + 1 : position + 2]
-                return len(head) > 1 or bool(following and following[0].kind != "symbol")
+                if len(head) > 1 or not following:
+                    return len(head) > 1
+                return position > self._at if in_column else following[0].kind != "symbol"
         return False
 
     def _head_before(self, at: int) -> str:
@@ -273,22 +279,34 @@ class _Parser:
                     return " ".join(word for word in head if word != "(")
         return "MATCH_RECOGNIZE ("
 
-    def _name_at(self, start: int, stop: int) -> str | None:
-        """Return tokens as a name; None if they are not a name."""
-        if stop - start == 1 and self._tokens[start].is_identifier:
-            return self._tokens[start].text
-        return None
+    def _name_at(self, start: int, stop: int) -> Text | None:
+        """Return tokens as a column's name; None if they are not one."""
+        names = [as_name(token) for token in self._tokens[start:stop:2]]
+        dots = self._tokens[start + 1 : stop : 2]
+        is_name = all(name.is_identifier for name in names) and len(names) == len(dots) + 1
+        if not is_name or not all(dot.is_symbol(".") for dot in dots):
+            return None
+        table = names[-2].text if dots else None
+        return Text(names[-1].text, self._span(start, stop), table)
 
     def _identifier(self, what: str, hint: str) -> str:
-        token = self._tokens[self._at] if self._at < len(self._tokens) else None
+        token = as_name(self._tokens[self._at]) if self._at < len(self._tokens) else None
         if token is None or not token.is_identifier:
             raise self._error(f"expected {what}, got {self._got()}", hint)
         self._at += 1
         return token.text
 
     def _text(self, start: int, stop: int) -> Text:
+        """Return tokens as written; names in double quotes, beside a dot, in backquotes."""
         span = self._span(start, stop)
-        return Text(self._source.text[slice(*span)], span)
+        text = self._source.text[slice(*span)]
+        for at in range(start, stop):
+            token = as_name(self._tokens[at])
+            beside = self._tokens[max(at - 1, start)], self._tokens[min(at + 1, stop - 1)]
+            if token is not self._tokens[at] and any(other.is_symbol(".") for other in beside):
+                begin, end = token.start - span[0], token.end - span[0]
+                text = f"{text[:begin]}`{token.text}`{text[end:]}"
+        return Text(text, span)
 
     def _span(self, start: int, stop: int) -> tuple[int, int]:
         return self._tokens[start].start, self._tokens[max(start, stop - 1)].end

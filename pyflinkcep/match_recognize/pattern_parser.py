@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyflinkcep.errors import CepError, InvalidArgumentError
-from pyflinkcep.match_recognize.tokens import Source, Token
+from pyflinkcep.match_recognize.tokens import Source, Token, as_name
 from pyflinkcep.match_recognize.tree import (
     Alternation,
     Anchor,
@@ -119,7 +119,7 @@ class _Parser:
             inner = self.alternation()
             self._expect(")", start=start)
             return inner
-        token = self.token
+        token = None if self.token is None else as_name(self.token)
         if token is None or not token.is_identifier:
             raise self.error(f"expected a variable in PATTERN, got {_named(token)}")
         self._at += 1

@@ -11,7 +11,7 @@ import attrs
 from pyflinkcep.errors import CepError, InvalidArgumentError
 from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, tokenized
 
-__all__ = ["Source", "Token", "closing", "is_at", "tokenize"]
+__all__ = ["Source", "Token", "as_name", "closing", "is_at", "tokenize"]
 
 _POSITION = re.compile(r"position (\d+)")
 _NAMES = {TokenKind.NAME: "word", TokenKind.STRING: "string", TokenKind.NUMBER: "number"}
@@ -130,6 +130,14 @@ def tokenize(source: Source) -> list[Token]:
             kind = "name" if token.quoted else _NAMES[token.kind]
             tokens.append(Token(token.text, token.start, token.end, kind))
     return tokens
+
+
+def as_name(token: Token) -> Token:
+    """Return a text in double quotes, where only a name can stand, as that name."""
+    is_double = token.kind == "string" and token.text[0] == '"' and len(token.text) > 2
+    if not is_double or set(token.text[1:-1]) & set('"`\\'):
+        return token
+    return Token(token.text[1:-1], token.start, token.end, "name")
 
 
 def is_at(tokens: Sequence[Token], at: int, *words: str) -> bool:

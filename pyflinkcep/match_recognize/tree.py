@@ -161,10 +161,11 @@ def variables(part: Part) -> Iterator[Variable]:
 
 @attrs.frozen
 class Text:
-    """An expression or a name as text."""
+    """An expression as text, or a name, with the table's name that may stand before it."""
 
     text: str
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+    table: str | None = attrs.field(default=None, eq=False, repr=False)
 
     def __str__(self) -> str:
         return self.text

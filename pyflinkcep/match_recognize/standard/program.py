@@ -104,9 +104,12 @@ def compile_pattern(
 
     Raises
     ------
+    InvalidArgumentError
+        If a part is repeated at most 0 times.
     NotSupportedError
         If the program would be too long.
     """
+    _check_bounds(pattern, source)
     size = _size(pattern)
     if size > _MOST_INSTRUCTIONS:
         raise source.error(
@@ -120,6 +123,23 @@ def compile_pattern(
     compiler.part(pattern)
     compiler.add(Op.ACCEPT)
     return Program(tuple(compiler.code), tuple(variables), compiler.deepest)
+
+
+def _check_bounds(part: Part, source: Source) -> None:
+    if isinstance(part, Quantified) and part.high == 0:
+        raise source.error(
+            f"{part.part}{part.written}: expected at least 1 as the greatest number of times",
+            "leave it out of PATTERN, or write ? for none or one",
+            *part.span,
+        )
+    for inner in _inside(part):
+        _check_bounds(inner, source)
+
+
+def _inside(part: Part) -> tuple[Part, ...]:
+    if isinstance(part, Variable | Anchor):
+        return ()
+    return (part.part,) if isinstance(part, Exclusion | Quantified) else part.parts
 
 
 def _size(part: Part) -> int:

@@ -8,7 +8,7 @@ import pytest
 from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.match_recognize.interval import window_ms
 from pyflinkcep.match_recognize.statement import Statement
-from pyflinkcep.match_recognize.tree import Quantified, Rows, SkipTo, Variable
+from pyflinkcep.match_recognize.tree import Quantified, Rows, SkipTo, Variable, variables
 from pyflinkcep.match_recognize.with_queries import without_unused
 from tests.conformance.cases import Case
 from tests.conformance.sql_cases import flink_cases, problem_with_error, standard_cases
@@ -111,6 +111,46 @@ def test_all_parts_of_a_clause_are_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("head", "measure"),
+    [
+        ("ORDER BY ts", "(LAST(v) - FIRST(v))"),
+        ("PARTITION BY k", "-A.v"),
+        ("ORDER BY ts DESC", "(SELECT 1)"),
+        ("ORDER BY ts NULLS LAST", "*"),
+        ("ORDER BY measures, `within`", "+1"),
+        ("PARTITION BY define ORDER BY measures", "'x'"),
+    ],
+)
+def test_a_measure_may_begin_with_any_sign(head: str, measure: str) -> None:
+    """MEASURES ends the columns before it, whatever follows; a column may have its name."""
+    clause = _clause(f"{head} MEASURES {measure} AS d PATTERN (A)")
+
+    assert [str(one) for one in clause.measures] == [f"{measure} AS d"]
+
+
+def test_names_in_double_quotes_are_names_where_only_a_name_can_stand() -> None:
+    """As in other systems, names may stand in double quotes; other such texts stay texts."""
+    clause = _clause(
+        'PARTITION BY "t"."k" ORDER BY "ts" DESC MEASURES LAST("A"."x") AS "no 1", "x" AS y '
+        'AFTER MATCH SKIP TO "A" PATTERN ("A"+ "!") SUBSET "U" = ("A", "!") '
+        'DEFINE "A" AS "A".x > 1 AND y = "z"'
+    )
+
+    assert [(key.table, key.text) for key in clause.partition] == [("t", "k")]
+    assert [column.name.text for column in clause.order] == ["ts"]
+    assert [(m.name, str(m.expression)) for m in clause.measures] == [
+        ("no 1", "LAST(`A`.`x`)"),
+        ("y", '"x"'),
+    ]
+    assert clause.skip is not None
+    assert clause.skip.variable == "A"
+    assert [variable.name for variable in variables(clause.pattern)] == ["A", "!"]
+    assert clause.subsets[0].variables == ("A", "!")
+    (definition,) = clause.definitions
+    assert (definition.variable, definition.condition.text) == ("A", '`A`.x > 1 AND y = "z"')
+
+
+@pytest.mark.parametrize(
     ("interval", "milliseconds"),
     [
         ("INTERVAL '5' MINUTE", 300_000),
@@ -167,7 +207,7 @@ def test_other_intervals_are_refused(interval: str) -> None:
         ("PATTERN (A", "the parenthesis is not closed (at line 1, column 33: ()", "missing )"),
         ("ORDER BY ts", "expected PATTERN (…), got the end of the clause (at line 2", "order is"),
         ("PATTERN (A) SKIP", "unexpected 'SKIP' (at line 2, column 14: SKIP)", "the order is"),
-        ("MEASURES A.x PATTERN (A)", "a measure needs AS name (at line 2, column 11", "AS price"),
+        ("MEASURES A.x PATTERN (A)", "a measure needs AS name (at line 2, column 11", "A.x AS and"),
         ("PARTITION BY upper(k) PATTERN (A)", "PARTITION BY takes columns", "subquery"),
         ("ORDER BY ts, p + 1 PATTERN (A)", "ORDER BY takes columns", "subquery"),
         ("PATTERN (A{})", "expected a number in { }, got '}'", "write variables"),
@@ -175,6 +215,7 @@ def test_other_intervals_are_refused(interval: str) -> None:
         ("PATTERN (A++)", "expected a variable in PATTERN, got '+'", "quantifiers"),
         ("PATTERN ({- A)", "expected '-}' in PATTERN, got the end of PATTERN", "line 2, column 11"),
         ("AFTER MATCH SKIP NEXT PATTERN (A)", "expected PAST or TO after SKIP, got 'NEXT'", "TO A"),
+        ("AFTER MATCH SKIP PAST NEXT ROW PATTERN (A)", "LAST ROW after SKIP PAST, got", "NEXT"),
         ("PATTERN (A) SUBSET U (A)", "expected = in SUBSET, got '('", "SUBSET U = (A, B)"),
         ("PATTERN (A) DEFINE A x > 1", "expected AS in DEFINE, got 'x'", "DEFINE A AS"),
     ],
