@@ -12,7 +12,6 @@ from pyflinkcep.evaluation.choice import Evaluation
 from pyflinkcep.kernel import why_plain
 from pyflinkcep.nfa import NFA, NFACompiler, State, StateTransitionAction, StateType
 from pyflinkcep.nfa.atoms import Atom
-from pyflinkcep.nfa.compiler.state_names import original_name
 from pyflinkcep.nfa.droppable import Relevance
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.columns import spark_atoms
@@ -260,7 +259,7 @@ def _warnings(nfa: NFA) -> Iterator[str]:
 
 
 def _named(stages: Sequence[str]) -> str:
-    names = [repr(original_name(stage)) for stage in stages]
+    names = list(map(repr, stages))
     return ("stage " if len(names) == 1 else "each of the stages ") + ", ".join(names)
 
 

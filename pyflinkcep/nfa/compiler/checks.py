@@ -18,7 +18,7 @@ from pyflinkcep.errors import MalformedPatternException
 from pyflinkcep.expressions.tree import WHOLE, MatchExpression
 from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.nfa.compiler.graph_builder import ENDING_STATE_NAME, GraphBuilder
-from pyflinkcep.nfa.compiler.state_names import DELIMITER, NFAStateNameHandler, original_name
+from pyflinkcep.nfa.compiler.state_names import NFAStateNameHandler
 from pyflinkcep.nfa.state import (
     State,
     StateTransition,
@@ -53,19 +53,13 @@ def all_stages(pattern: Pattern) -> Iterator[Pattern]:
 
 
 def check_names(pattern: Pattern) -> None:
-    """Refuse names that repeat, or that crash Flink."""
+    """Refuse names that repeat, or that Flink reserves."""
     names = NFAStateNameHandler()
     names.check_name_uniqueness(ENDING_STATE_NAME)
     for stage in all_stages(pattern):
         if isinstance(stage, GroupPattern):
             continue
-        name = stage.getName()
-        if name and not name.strip(DELIMITER):
-            raise MalformedPatternException(
-                f"stage name {name!r} crashes Flink at run time",
-                f"choose another name: matches cut it at the first {DELIMITER!r}",
-            )
-        names.check_name_uniqueness(name)
+        names.check_name_uniqueness(stage.getName())
 
 
 def check_skip_strategy(pattern: Pattern) -> None:
@@ -122,7 +116,7 @@ def check_runs(graph: GraphBuilder) -> None:
 def check_expressions(atoms: Iterable[Atom], pattern: Pattern) -> None:
     """Refuse SQL that names a stage that cannot have taken anything, or names it wrongly."""
     stages = {
-        original_name(stage.getName()): stage.getQuantifier().consumingStrategy
+        stage.getName(): stage.getQuantifier().consumingStrategy
         for stage in all_stages(pattern)
         if not isinstance(stage, GroupPattern)
     }

@@ -17,7 +17,7 @@ from pyflinkcep.nfa.compiler.contiguity import (
     take_condition,
     true_condition,
 )
-from pyflinkcep.nfa.compiler.state_names import DELIMITER, NFAStateNameHandler, original_name
+from pyflinkcep.nfa.compiler.state_names import NFAStateNameHandler
 from pyflinkcep.nfa.state import State, StateTransitionAction, StateType, endless_loop
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import (
@@ -307,7 +307,7 @@ class GraphBuilder:
     def _copy_without_stops(self, sink: State, names: set[str], path: list[State]) -> State:
         if sink in path:
             raise endless_loop(sink.stage)
-        copy = self._create_state(sink.name, sink.kind)
+        copy = self._create_state(sink.stage, sink.kind, base=sink.name)
         for t in sink.transitions:
             target = t.target
             if t.action is StateTransitionAction.PROCEED:
@@ -324,9 +324,9 @@ class GraphBuilder:
 
     # --- states
 
-    def _create_state(self, name: str, kind: StateType) -> State:
-        internal = self._names.unique_internal_name(name)
-        state = State(internal, kind, original_name(internal))
+    def _create_state(self, stage: str, kind: StateType, base: str | None = None) -> State:
+        """Create a state of a stage, named after it or after another of its states."""
+        state = State(self._names.unique_internal_name(base or stage), kind, stage)
         self.states.append(state)
         return state
 
@@ -338,7 +338,7 @@ class GraphBuilder:
         if times is None:
             if gap is not None:
                 self.window_times[state.name] = gap
-        elif times.window_ms is not None and DELIMITER in state.name:
+        elif times.window_ms is not None and state.name != state.stage:
             self.window_times[state.name] = times.window_ms
         return state
 

@@ -5,21 +5,7 @@ from __future__ import annotations
 
 from pyflinkcep.errors import MalformedPatternException
 
-__all__ = ["DELIMITER", "NFAStateNameHandler", "original_name"]
-
-DELIMITER = ":"
-
-
-def original_name(internal_name: str) -> str:
-    """
-    Return the user's name of a state: the text before the first ``:``.
-
-    Notes
-    -----
-    Ports ``NFAStateNameHandler.getOriginalNameFromInternal`` (Flink 2.3.0), including the cut: the
-    stages ``x:y`` and ``x:z`` share the key ``x`` in a match.
-    """
-    return internal_name.split(DELIMITER, 1)[0]
+__all__ = ["NFAStateNameHandler"]
 
 
 class NFAStateNameHandler:
@@ -29,6 +15,8 @@ class NFAStateNameHandler:
     Notes
     -----
     Ports ``org.apache.flink.cep.nfa.compiler.NFAStateNameHandler`` (Flink 2.3.0).
+    Differs from Flink: a stage's name may contain a colon. Flink recovers it from the internal
+    name, cut at the first colon, so that ``x:y`` and ``x:z`` share the key ``x`` in a match.
 
     Examples
     --------
@@ -54,7 +42,7 @@ class NFAStateNameHandler:
         """Return `base`, or `base` with the smallest free counter."""
         candidate, counter = base, self._counters.get(base, 0)
         while candidate in self._used:
-            candidate = f"{base}{DELIMITER}{counter}"
+            candidate = f"{base}:{counter}"
             counter += 1
         self._counters[base] = counter
         self._used.add(candidate)

@@ -10,7 +10,6 @@ from pyspark.sql.types import ArrayType, LongType, StructField, StructType, Time
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction
 from pyflinkcep.nfa import NFA, StateTransitionAction, StateType
-from pyflinkcep.nfa.compiler.state_names import original_name
 from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.source import EventSource
@@ -102,7 +101,7 @@ def _stage_names(pattern: Pattern) -> Iterator[str]:
         if isinstance(stage, GroupPattern):
             yield from _stage_names(stage.getRawPattern())
         else:
-            yield original_name(stage.getName())
+            yield stage.getName()
 
 
 def match_rows(

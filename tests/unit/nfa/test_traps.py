@@ -7,6 +7,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy as Skip
 from pyflinkcep import MalformedPatternException, Pattern
+from pyflinkcep.testing import match
 from tests.shorthand import Named, matches, parse, run
 
 
@@ -229,12 +230,26 @@ def test_optional_greedy_loop_with_until_after_a_not_is_refused() -> None:
     assert caught.value.hint
 
 
-def test_names_are_cut_at_the_colon() -> None:
-    """Stages whose names are equal up to the first colon share a key in matches."""
+def test_names_keep_their_colons() -> None:
+    """Stages whose names are equal up to a colon are apart in matches; Flink mixes them."""
     pattern = Pattern.begin("x:y").where(Named(("a",))).next("x:z").where(Named(("b",)))
     [match] = run(pattern, "a").harness.process("b", 2)
 
-    assert match == {"x": ["a", "b"]}
+    assert match == {"x:y": ["a"], "x:z": ["b"]}
+
+
+@pytest.mark.parametrize("name", [":", "::", ":b", "b:0", "b:1", "$endState$:0", ""])
+def test_any_name_of_a_stage(name: str) -> None:
+    """A name may look like one of the automaton's own: it changes nothing but the key."""
+    a, b, c = (Named((letter,)) for letter in "abc")
+    begins = [Pattern.begin(first).where(a).oneOrMore() for first in (name, "a")]
+    found, plain = (
+        match(begin.followedBy("b").where(b).timesOrMore(2).next("c").where(c), "ababbc")
+        for begin in begins
+    )
+
+    assert [list(one.values()) for one in found] == [list(one.values()) for one in plain]
+    assert [list(one) for one in found] == [[name, "b", "c"]] * len(plain)
 
 
 def test_skipping_to_a_group_never_skips() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pyflinkcep import MalformedPatternException
-from pyflinkcep.nfa.compiler.state_names import NFAStateNameHandler, original_name
+from pyflinkcep.nfa.compiler.state_names import NFAStateNameHandler
 
 
 def test_counters_begin_at_the_second_use() -> None:
@@ -20,12 +20,6 @@ def test_counters_begin_at_the_second_use() -> None:
         "b:1",
         "b:0:0",
     ]
-
-
-@pytest.mark.parametrize(("name", "stage"), [("b", "b"), ("b:0", "b"), ("d:0:0", "d"), ("", "")])
-def test_original_name(name: str, stage: str) -> None:
-    """The user's name is what stands before the first colon."""
-    assert original_name(name) == stage
 
 
 def test_a_reserved_name_is_refused() -> None:
