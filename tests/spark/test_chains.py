@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -74,6 +75,28 @@ def test_the_same_rows(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, key
         assert sorted(row.total for row in selected.collect()) == sorted(
             row.a[0].id + row.c[0].id for row in rows["nfa"]
         )
+
+
+@pytest.mark.spark
+def test_slices_of_times_without_a_zone(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A timestamp_ntz is in its slice whatever hour the session's clocks skip."""
+    monkeypatch.setattr(slices_of_time, "_SLICE_WINDOWS", 1)
+    zone = {"spark.sql.session.timeZone": "America/New_York"}
+    with configured(spark, QUICK_FOR_MANY_PLANS | zone):
+        rows = spark.range(12).selectExpr(
+            "id", "timestamp_ntz'2024-03-10 02:30:00.0005' + make_dt_interval(0, 0, 5 * id) AS ts"
+        )
+        pair = Pattern.begin("a").followedByAny("b").within(timedelta(minutes=9))
+        found = {
+            how: CEP.pattern(rows, pair, evaluation=how).inEventTime("ts").toDF()
+            for how in ("nfa", "eventLists")
+        }
+        pairs = {how: frame.selectExpr("a[0].id", "b[0].id") for how, frame in found.items()}
+
+        assert sorted(pairs["eventLists"].collect()) == [(n, n + 1) for n in range(11)]
+        assert sorted(pairs["nfa"].collect()) == [(n, n + 1) for n in range(11)]
 
 
 @pytest.mark.spark

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -149,3 +149,44 @@ def test_a_second_watermark_on_plain_matches(
     assert sorted(finished.rows) == sorted(bounded.collect())
     assert len(finished.rows) > 10
     assert max(finished.watermarks) < 0
+
+
+@pytest.mark.parametrize(
+    ("zone", "start", "is_early"),
+    [
+        (
+            "America/New_York",
+            "2024-03-10 06:57:00",
+            True,
+        ),  # clocks are set forward in three minutes
+        ("America/New_York", "2024-11-03 05:57:00", False),  # and here set back
+        ("Asia/Tokyo", "2024-03-10 06:57:00", True),
+    ],
+)
+def test_times_without_a_zone(
+    zone: str, start: str, is_early: bool, spark: SparkSession, source: FileSource, tmp_path: Path
+) -> None:
+    """With timestamp_ntz, Spark's watermark is read by the session's clock: nothing is late."""
+    first = int(datetime.fromisoformat(f"{start}+00:00").timestamp() * 1000)
+    rows = [("uv"[n % 2], first + n * 10_000, "abab"[n // 2 % 4], n) for n in range(40)]
+    later = [("w", rows[-1][1] + 4 * 3_600_000, "c", 99)]
+    source.add(rows[:20], rows[20:30], rows[30:], later)
+
+    def pairs(table: DataFrame) -> Any:
+        pattern = Pattern.begin("a").where("name = 'a'").followedBy("b").where("name = 'b'")
+        pattern = pattern.within(timedelta(minutes=1))
+        return CEP.pattern(keyBy(table, "user"), pattern, keyGroups=16).inEventTime("local").toDF()
+
+    with settings(spark, {"spark.sql.session.timeZone": zone}):
+        local = F.col("time").cast("timestamp_ntz")
+        shown = ["user", F.col("matchTimestamp").cast("string"), F.col("a")[0]["id"]]
+        stream = pairs(source.stream(spark, delay_ms=5000).withColumn("local", local))
+        finished = run(stream.select(*shown), tmp_path / "checkpoint")
+        rest = stream.flush(str(tmp_path / "checkpoint")).select(*shown).collect()
+        bounded = pairs(source.bounded(spark).withColumn("local", local)).select(*shown).collect()
+
+    assert sorted(finished.rows) == sorted(bounded)
+    assert len(finished.rows) >= 10
+    assert rest == []
+    assert not any(finished.metrics("numLateRecordsDropped"))
+    assert any(list(finished.batches.values())[:2]) is is_early

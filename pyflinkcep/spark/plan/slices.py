@@ -60,7 +60,8 @@ def _milliseconds(source: EventSource) -> Column:
     if source.time_unit is None:
         return time
     if isinstance(source.dataframe.schema[source.time_column].dataType, TimestampNTZType):
-        name = quoted(source.time_column)
-        epoch = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
-        return F.floor(F.expr(f"timestampdiff(MICROSECOND, {epoch}, {name})") / 1000)
+        # Not timestampdiff, which reads both times by the session's clock.
+        day = F.unix_date(time.cast("date")).cast("bigint")
+        minutes = (day * 24 + F.hour(time)) * 60 + F.minute(time)
+        return F.floor((minutes * 60 + F.date_part(F.lit("SECOND"), time)) * 1000)
     return F.floor(F.unix_micros(time) / 1000)

@@ -127,6 +127,7 @@ class StreamJob:
             dropped=droppable if late_output is None else frozenset(),
             delay_ms=watermark.delay_ms,
             is_downstream=watermark.is_downstream,
+            clock=watermark.clock,
         )
         unpack = UnpackTask(layout, job.nfa.stages, consumer, late_output)
         schema = output_schema(consumer)

@@ -8,8 +8,10 @@ from typing import Any
 
 import attrs
 from pyspark.sql import DataFrame
+from pyspark.sql.types import TimestampNTZType
 
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
+from pyflinkcep.spark.worker.wall_clock import WallClock
 
 __all__ = ["StreamWatermark", "source_count", "stateful_count", "streaming_nodes"]
 
@@ -32,15 +34,33 @@ class StreamWatermark:
         the previous micro-batch, not that of their own.
     reason : str
         Why it is Spark's; empty if it is not.
+    clock : WallClock or None
+        The session's clock, if the events' time is what a clock shows (``timestamp_ntz``).
     """
 
     delay_ms: int | None
     is_downstream: bool = False
     reason: str = ""
+    clock: WallClock | None = None
 
     @classmethod
     def of(cls, dataframe: DataFrame, time_column: str) -> StreamWatermark:
-        """Decide for the events of a stream and their time."""
+        """
+        Decide for the events of a stream and their time.
+
+        Raises
+        ------
+        InputError
+            If the time is a ``timestamp_ntz`` and Python does not know the session's time zone.
+        """
+        found = cls._of(dataframe, time_column)
+        if not isinstance(dataframe.schema[time_column].dataType, TimestampNTZType):
+            return found
+        zone = str(dataframe.sparkSession.conf.get("spark.sql.session.timeZone"))
+        return attrs.evolve(found, clock=WallClock(zone))
+
+    @classmethod
+    def _of(cls, dataframe: DataFrame, time_column: str) -> StreamWatermark:
         plan = analysed_plan(dataframe)
         if plan is None:  # as over Spark Connect
             return cls(None, reason="the plan of the stream cannot be inspected")
@@ -59,7 +79,8 @@ class StreamWatermark:
     def __str__(self) -> str:
         """Return a description for ``explain()``."""
         if self.delay_ms is None:
-            return f"Spark's, of the micro-batches before: {self.reason}"
+            zone = "" if self.clock is None else f", as a clock shows it in {self.clock.zone}"
+            return f"Spark's, of the micro-batches before{zone}: {self.reason}"
         return f"{self.delay_ms} ms behind the latest event, in the micro-batch that brings it"
 
 

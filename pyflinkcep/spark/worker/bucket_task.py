@@ -17,6 +17,7 @@ from pyflinkcep.spark.matching.matcher import PageMatcher
 from pyflinkcep.spark.matching.order import Order
 from pyflinkcep.spark.state.bucket_state import StateShape
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.worker.wall_clock import WallClock
 from pyflinkcep.time import MIN_WATERMARK
 
 __all__ = ["BucketPlan", "BucketTask"]
@@ -50,6 +51,8 @@ class BucketPlan(ABC):
         then only events at or before the watermark that a bucket has reached are late.
     allows_null_keys : bool
         Whether all columns of a key may be null.
+    clock : WallClock or None
+        Reads Spark's watermark as the events' time, if that is a ``timestamp_ntz``.
     """
 
     layout: Layout
@@ -62,6 +65,7 @@ class BucketPlan(ABC):
     delay_ms: int | None = None
     is_downstream: bool = False
     allows_null_keys: bool = False
+    clock: WallClock | None = None
 
     @abstractmethod
     def task(self, context: RuntimeContext) -> BucketTask:

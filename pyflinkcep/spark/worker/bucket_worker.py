@@ -98,10 +98,11 @@ class BucketWorker:
 
         self._storage.read = self._storage.written = 0
         work = BucketWork(self._task, self._storage, self._task.key_groups.of_bucket(int(key[0])))
+        reached = self._as_event_time(now)
         with errors_in(self._plan.layout.pattern), fewer_collections():
-            outputs = work.run(arrivals, now)
+            outputs = work.run(arrivals, reached)
         before = None if is_expired else work.index.timer
-        work.close(self._set_timer(before, work.timer(now), now), now)
+        work.close(self._set_timer(before, work.timer(reached), now), reached)
         return pd.DataFrame(
             [
                 result_row(self._task, output, self._storage, keeps_late=self._keeps_late)
@@ -112,6 +113,8 @@ class BucketWorker:
     def _set_timer(self, before: int | None, wanted: int | None, now: int) -> int | None:
         """Ensure that Spark calls no later than necessary; return the registered timer."""
         if wanted is not None:
+            if self._plan.clock is not None:
+                wanted = self._plan.clock.reaches(wanted)
             wanted = max(wanted, now + 1, 1)
             if before is not None and now < before <= wanted:
                 return before  # an early call costs less than two calls now
@@ -121,6 +124,11 @@ class BucketWorker:
             if wanted is not None:
                 self._handle.registerTimer(wanted)
         return wanted
+
+    def _as_event_time(self, now: int) -> int:
+        """Return Spark's watermark as the events' times are counted."""
+        clock = self._plan.clock
+        return now if clock is None or now == MIN_WATERMARK else clock.shows(now)
 
     def _now(self, timer_values: Any) -> int:
         if self._plan.processing_time:

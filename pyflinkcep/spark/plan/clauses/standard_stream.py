@@ -83,6 +83,7 @@ def _stream(
         on_pattern_change=settings.on_pattern_change,
         delay_ms=watermark.delay_ms,
         is_downstream=watermark.is_downstream,
+        clock=watermark.clock,
         allows_null_keys=True,
     )
     return StreamJob(job.name, RowsTask(), job.rows.schema, None, events, plan)

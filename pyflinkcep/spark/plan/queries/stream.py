@@ -81,6 +81,7 @@ def _prepared(
         dropped=UNUSABLE if is_filtered else frozenset(),
         delay_ms=watermark.delay_ms,
         is_downstream=watermark.is_downstream,
+        clock=watermark.clock,
         allows_null_keys=True,
     )
     return events, plan
