@@ -32,7 +32,7 @@ test: ## everything
 format: ## format Python and C
 	ruff check --fix .
 	ruff format .
-	clang-format -i pyflinkcep/kernel/src/*.[ch]
+	clang-format -i $$(git ls-files 'pyflinkcep/kernel/src/*.[ch]')
 
 bench: ## measure throughput; results go to benchmark.json
 	$(PYTHON) -m tests.benchmark all

@@ -63,8 +63,9 @@ setup(
     ext_modules=[
         Extension(
             "pyflinkcep.kernel._kernel",
-            sorted(glob("pyflinkcep/kernel/src/*.c")),
-            depends=sorted(glob("pyflinkcep/kernel/src/*.h")),
+            sorted(glob("pyflinkcep/kernel/src/**/*.c", recursive=True)),
+            depends=sorted(glob("pyflinkcep/kernel/src/**/*.h", recursive=True)),
+            include_dirs=["pyflinkcep/kernel/src"],
             define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE_ABI else [],
             py_limited_api=STABLE_ABI,
             optional=True,  # without a compiler the package runs on the plain path

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from pyflinkcep import Pattern
+from pyflinkcep.engines.flink.bridge import Kernel, make_kernel
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.operator import CepOperator, KeyState, PartialMatchLimit
+from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.kernel import Kernel, make_kernel
-from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.operator import CepOperator, KeyState, PartialMatchLimit
-from pyflinkcep.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness
 

@@ -121,7 +121,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
     [
         "pyflinkcep",
         "pyflinkcep.testing",
-        "pyflinkcep.operator",
+        "pyflinkcep.engines.flink.operator",
         "pyflinkcep.functions",
     ],
 )

@@ -123,7 +123,8 @@ ARCHITECTURE = ROOT / "docs" / "architecture.md"
 def test_architecture_names_files_that_exist():
     """Every file and folder that the page names is in the package, or in the project."""
     names = re.findall(r"`([\w./]+(?:\.py|\.c|/))`", text(ARCHITECTURE))
-    folders = [ROOT, ROOT / "pyflinkcep", ROOT / "pyflinkcep" / "kernel"]
+    rooms = ["", "pyflinkcep", "pyflinkcep/kernel", "pyflinkcep/kernel/src"]
+    folders = [ROOT / room for room in rooms]
     files = {path.name for path in (ROOT / "pyflinkcep").rglob("*.*")}
 
     missing = [
@@ -140,9 +141,13 @@ def test_every_c_file_is_in_the_table_of_mirrors():
     """The table names each C file, and the Python files that the C file says it mirrors."""
     rows = [line.split("|") for line in text(ROOT / "docs/kernel-mirrors.md").splitlines()]
     table = {
-        name: row[2] for row in rows if len(row) == 5 for name in re.findall(r"`(\w+\.c)`", row[1])
+        name: row[2]
+        for row in rows
+        if len(row) == 5
+        for name in re.findall(r"`([\w/]+\.c)`", row[1])
     }
-    sources = {path.name: text(path) for path in (ROOT / "pyflinkcep/kernel/src").glob("*.c")}
+    src = ROOT / "pyflinkcep/kernel/src"
+    sources = {str(path.relative_to(src)): text(path) for path in src.rglob("*.c")}
 
     assert set(table) == set(sources)
     for name, source in sources.items():

@@ -3,11 +3,7 @@
 The compiled matching core: the same tables, buffer, answers and state as in Python, faster.
 
 It is built with the package if a C compiler is available. Without it, or if the environment
-variable ``PYFLINKCEP_KERNEL`` is ``0``, everything runs on the plain path in Python.
-``docs/kernel-mirrors.md`` names the mirror of each file.
+variable ``PYFLINKCEP_KERNEL`` is ``0``, everything runs on the plain path in Python. Each engine
+has a ``bridge.py`` that hands its plans to C; ``docs/kernel-mirrors.md`` names the mirror of each
+file.
 """
-
-from pyflinkcep.kernel.bridge import Kernel, make_kernel, why_plain
-from pyflinkcep.kernel.search import Search, make_search
-
-__all__ = ["Kernel", "Search", "make_kernel", "make_search", "why_plain"]

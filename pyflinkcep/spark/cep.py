@@ -9,9 +9,9 @@ from typing import overload
 import attrs
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from pyflinkcep.engines.choice import check_pattern_evaluation
+from pyflinkcep.engines.flink.operator import Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.errors import InvalidArgumentError, MissingConditionError, NotSupportedError
-from pyflinkcep.evaluation.choice import check_pattern_evaluation
-from pyflinkcep.operator import Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query

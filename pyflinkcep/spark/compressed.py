@@ -20,7 +20,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from pyflinkcep.compact.matches import Measured, check_measure, read_measure
+from pyflinkcep.engines.compressed.matches import Measured, check_measure, read_measure
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.spark.cep_dataframe import CepDataFrame

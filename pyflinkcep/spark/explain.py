@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 
-from pyflinkcep.evaluation.choice import Evaluation
-from pyflinkcep.kernel import why_plain
-from pyflinkcep.nfa import NFA, NFACompiler, State, StateTransitionAction, StateType
-from pyflinkcep.nfa.atoms import Atom
-from pyflinkcep.nfa.droppable import Relevance
+from pyflinkcep.engines.choice import Evaluation
+from pyflinkcep.engines.flink.bridge import why_plain
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler, State, StateTransitionAction, StateType
+from pyflinkcep.engines.flink.nfa.atoms import Atom
+from pyflinkcep.engines.flink.nfa.droppable import Relevance
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.columns import spark_atoms
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY

@@ -15,11 +15,11 @@ from pyflinkcep.adapters import (
     flat_select_adapter,
     select_adapter,
 )
+from pyflinkcep.engines.choice import EVENT_LISTS
+from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.evaluation.choice import EVENT_LISTS
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
-from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream

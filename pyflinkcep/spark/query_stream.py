@@ -8,8 +8,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import TimestampType
 
 from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
+from pyflinkcep.engines.choice import AUTOMATON, EVENT_LISTS, Evaluation, chosen
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
-from pyflinkcep.evaluation.choice import AUTOMATON, EVENT_LISTS, Evaluation, chosen
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.sase.as_pattern import as_pattern, why_no_pattern
 from pyflinkcep.sase.model import Form, Query

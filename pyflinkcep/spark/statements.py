@@ -11,6 +11,7 @@ from contextlib import contextmanager
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.match_recognize.checks import check_clause
 from pyflinkcep.match_recognize.names import Names, spelled_alike
@@ -19,7 +20,6 @@ from pyflinkcep.match_recognize.statement import VIEW, Statement, Use
 from pyflinkcep.match_recognize.tokens import Source, tokenize
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.match_recognize.with_queries import without_unused
-from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.cep_dataframe import CepDataFrame

@@ -9,14 +9,14 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pyflinkcep.evaluation.choice import EVENT_LISTS, chosen_for_pattern
-from pyflinkcep.evaluation.queries import chain_frames
-from pyflinkcep.eventlists.chain import ChainEvents, PatternChain
+from pyflinkcep.engines.choice import EVENT_LISTS, chosen_for_pattern
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.nfa.atoms import Atom
+from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
+from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.expressions.tree import MatchExpression
-from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.testing.events import as_event
 from pyflinkcep.testing.sql import evaluated_here

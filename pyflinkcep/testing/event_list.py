@@ -11,13 +11,13 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.compact.matches import Measured, check_measure
+from pyflinkcep.engines.compressed.matches import Measured, check_measure
+from pyflinkcep.engines.table import EventTable, queried_attributes
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.table import EventTable, queried_attributes
 from pyflinkcep.sase.types import check_types, output_attributes
 from pyflinkcep.testing.events import Table, epoch_milliseconds, events_of
 

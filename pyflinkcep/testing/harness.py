@@ -7,8 +7,8 @@ import pickle
 from collections.abc import Sequence
 from typing import Any
 
-from pyflinkcep.nfa import EventEvaluation, EventMatch, NFACompiler, TimedOut
-from pyflinkcep.operator import (
+from pyflinkcep.engines.flink.nfa import EventEvaluation, EventMatch, NFACompiler, TimedOut
+from pyflinkcep.engines.flink.operator import (
     CepOperator,
     Comparator,
     KeyedCepOperator,
@@ -17,9 +17,9 @@ from pyflinkcep.operator import (
     restore,
     snapshot,
 )
+from pyflinkcep.engines.flink.sharedbuffer import SharedBuffer
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.sharedbuffer import SharedBuffer
 from pyflinkcep.testing.events import as_event, events_of
 from pyflinkcep.testing.sql import evaluated_here, expressions_over_stages
 from pyflinkcep.time import MAX_WATERMARK

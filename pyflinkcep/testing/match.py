@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
+from pyflinkcep.engines.choice import EVENT_LISTS, check_pattern_evaluation
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.evaluation.choice import EVENT_LISTS, check_pattern_evaluation
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.testing.chain_match import chain_matches
 from pyflinkcep.testing.events import Record, Table, epoch_milliseconds, events_of

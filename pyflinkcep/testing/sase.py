@@ -8,12 +8,11 @@ from typing import Any, Literal, overload
 
 import attrs
 
-from pyflinkcep.compact.counting import Total
-from pyflinkcep.compact.matches import CompressedMatches, Measured
+from pyflinkcep.engines.choice import chosen
+from pyflinkcep.engines.compressed.counting import Total
+from pyflinkcep.engines.compressed.matches import CompressedMatches, Measured
+from pyflinkcep.engines.queries import Compressed, compressed_matches, query_matches
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.evaluation import compressed_matches, query_matches
-from pyflinkcep.evaluation.choice import chosen
-from pyflinkcep.evaluation.queries import Compressed
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.returns import Returns

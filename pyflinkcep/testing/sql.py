@@ -16,12 +16,12 @@ from pyflinkcep.conditions import (
     RichOrCondition,
     SimpleCondition,
 )
+from pyflinkcep.engines.flink.nfa import NFA, Expressions
 from pyflinkcep.errors import CepError, NotSupportedError
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.evaluator import event_condition
 from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.tree import MatchExpression
-from pyflinkcep.nfa import NFA, Expressions
 from pyflinkcep.pattern import Pattern
 
 __all__ = ["evaluated_here", "expressions_over_stages"]

@@ -23,13 +23,13 @@ import attrs
 import numpy as np
 
 from pyflinkcep import CEP, keyBy
-from pyflinkcep.evaluation.compressed_patterns import (
+from pyflinkcep.engines.compressed.bridge import KeyedEvents
+from pyflinkcep.engines.compressed.patterns import (
     CompressiblePattern,
     EventViews,
     PatternMatches,
 )
-from pyflinkcep.kernel.pattern_counting import KeyedEvents
-from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.engines.flink.nfa import NFACompiler
 from tests.benchmark.batch import read
 from tests.benchmark.core import Stream, make_stream, pattern
 from tests.benchmark.events import RandomEvents

@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pyflinkcep import IterativeCondition, Pattern
-from pyflinkcep.kernel import make_kernel
-from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.operator import CepOperator
+from pyflinkcep.engines.flink.bridge import make_kernel
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.operator import CepOperator
 
 WORKLOADS = ("strict", "relaxed", "any", "kleene", "stock", "absence")
 FILTERED = ("relaxed", "any", "kleene", "absence")

@@ -26,14 +26,14 @@ from typing import Any
 import numpy as np
 
 from pyflinkcep.conditions import ExpressionCondition
-from pyflinkcep.evaluation import compressed_matches, list_frames, match_arrays, query_matches
+from pyflinkcep.engines.flink.bridge import make_kernel
+from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.queries import compressed_matches, list_frames, match_arrays, query_matches
+from pyflinkcep.engines.table import Coded, EventTable
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import MatchExpression
-from pyflinkcep.kernel import make_kernel
-from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.sase import parse
-from pyflinkcep.sase.table import Coded, EventTable
 
 TYPES = "ABCDEFGHIJKLMNOPQRST"
 END = (1 << 63) - 1

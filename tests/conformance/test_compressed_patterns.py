@@ -11,15 +11,15 @@ import attrs
 import numpy as np
 import pytest
 
-from pyflinkcep.compact.nodes import paths
-from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.evaluation.compressed_patterns import (
+from pyflinkcep.engines.compressed.bridge import KeyedEvents
+from pyflinkcep.engines.compressed.nodes import paths
+from pyflinkcep.engines.compressed.patterns import (
     CompressiblePattern,
     EventViews,
     PatternMatches,
 )
-from pyflinkcep.kernel.pattern_counting import KeyedEvents
-from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.errors import NotSupportedError
 from tests.conformance.cases import Case, build_pattern, chunks, is_iterative, make_event
 from tests.kernel_harness import HAS_KERNEL
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.flink.nfa.droppable import Relevance
 from pyflinkcep.errors import CepError
-from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.nfa.droppable import Relevance
 from pyflinkcep.testing import NFATestHarness
 from tests.conformance.cases import Case, build_pattern, load, make_event, match_ids
 

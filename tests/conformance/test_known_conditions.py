@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.operator import CepOperator
+from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.flink.operator import CepOperator
 from tests.conformance.cases import (
     NFA_FILES,
     Case,

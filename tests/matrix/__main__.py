@@ -27,7 +27,7 @@ SPARKS = ("4.0", "4.1", "4.2", "4.3")
 TOOLS = ("hypothesis>=6.100", "psutil>=6", "pytest>=8", "pyspark[connect]")
 
 SUITE = {
-    "kernel": ["tests/unit/kernel/test_same_as_plain.py"],
+    "kernel": ["tests/unit/engines/flink/test_same_as_plain.py"],
     "batch": ["tests/spark/test_batch_outputs.py::test_functions_of_every_kind"],
     "all outputs": [
         "tests/spark/test_batch_outputs.py::test_timeouts_have_a_side_output",

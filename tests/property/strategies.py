@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pyflinkcep import AfterMatchSkipStrategy, CepError, Pattern, SimpleCondition, WithinType
 from pyflinkcep.conditions import ConditionContext
-from pyflinkcep.nfa import NFACompiler, State, StateTransitionAction
+from pyflinkcep.engines.flink.nfa import NFACompiler, State, StateTransitionAction
 
 NAMES = "abc"
 

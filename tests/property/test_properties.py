@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness
 from tests.property.brute_force import brute_force
 from tests.property.strategies import (

@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep import CepError, NotSupportedError, Pattern
+from pyflinkcep.engines.flink.nfa import EventEvaluation, NFACompiler
+from pyflinkcep.engines.flink.nfa.atoms import known_bits
+from pyflinkcep.engines.flink.nfa.evaluation import Expressions
+from pyflinkcep.engines.flink.sharedbuffer import SharedBuffer
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.tree import MatchExpression
-from pyflinkcep.nfa import EventEvaluation, NFACompiler
-from pyflinkcep.nfa.atoms import known_bits
-from pyflinkcep.nfa.evaluation import Expressions
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.as_pattern import why_no_pattern
 from pyflinkcep.sase.model import Form
-from pyflinkcep.sharedbuffer import SharedBuffer
 from pyflinkcep.testing import matchSase
 from tests.property.test_sase_properties import events, has_their_attributes, texts
 

@@ -9,8 +9,8 @@ import attrs
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.nfa.droppable import Relevance
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.nfa.droppable import Relevance
 from pyflinkcep.testing import OperatorTestHarness
 from tests.property.strategies import Event, PatternSpec, StageSpec, is_buildable, patterns
 

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep import CepError
-from pyflinkcep.evaluation import query_matches
-from pyflinkcep.evaluation.choice import EVENT_LISTS, chosen
-from pyflinkcep.evaluation.sequences import Sequences
-from pyflinkcep.eventlists.verify import start_cep
+from pyflinkcep.engines.choice import EVENT_LISTS, chosen
+from pyflinkcep.engines.lists.verify import start_cep
+from pyflinkcep.engines.queries import query_matches
+from pyflinkcep.engines.sequences.evaluation import Sequences
+from pyflinkcep.engines.table import queried_attributes
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.model import Form
-from pyflinkcep.sase.table import queried_attributes
 from pyflinkcep.testing import matchSase
 from pyflinkcep.testing.event_list import EventObjects
 from tests.conformance.test_sase import DATA

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep import CepError
-from pyflinkcep.evaluation import compressed_matches, query_matches
-from pyflinkcep.evaluation.choice import EVALUATIONS, OUTPUTS, chosen
-from pyflinkcep.evaluation.streamed import Kept, Portion, StreamedQuery
+from pyflinkcep.engines.choice import EVALUATIONS, OUTPUTS, chosen
+from pyflinkcep.engines.queries import compressed_matches, query_matches
+from pyflinkcep.engines.streamed import Kept, Portion, StreamedQuery
+from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.model import Form
-from pyflinkcep.sase.table import EventTable
 from pyflinkcep.testing.event_list import EventObjects
 from pyflinkcep.time import MAX_WATERMARK
 from tests.property.test_sase_properties import events, has_their_attributes, texts

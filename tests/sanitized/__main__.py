@@ -11,7 +11,15 @@ from pathlib import Path
 from tests.sanitized.build import ROOT, build, environment, preloaded
 
 _OWN = ["tests/sanitized/check_out_of_memory.py"]
-_SHARED = ["tests/unit/kernel", "tests/conformance/test_kernel.py"]
+_ENGINES = [
+    f"tests/unit/engines/{name}.py"
+    for name in (
+        "compressed/test_pattern_counts", "flink/test_damaged_state", "flink/test_many_conditions",
+        "flink/test_same_as_plain", "lists/test_joins", "rows/test_search",
+        "sequences/test_backtracking", "sequences/test_counts", "sequences/test_lists",
+    )
+]  # fmt: skip
+_SHARED = ["tests/unit/kernel", *_ENGINES, "tests/conformance/test_kernel.py"]
 
 
 def main(arguments: list[str]) -> int:

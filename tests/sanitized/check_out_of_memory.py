@@ -15,21 +15,21 @@ import numpy as np
 import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
+from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
+from pyflinkcep.engines.queries import compressed_matches, query_matches
+from pyflinkcep.engines.sequences.evaluation import Sequences
+from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import CepRuntimeError, ConditionError, OutOfMemoryError
-from pyflinkcep.evaluation import compressed_matches, query_matches
-from pyflinkcep.evaluation.sequences import Sequences
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase import parse as query_of
-from pyflinkcep.sase.table import EventTable
 from tests.conformance.sql_cases import standard_cases
 from tests.kernel_harness import KernelRun
 from tests.shorthand import parse
+from tests.unit.engines.compressed.test_pattern_counts import keyed, matches_of
 from tests.unit.expressions.test_match_expressions import compiled_from
 from tests.unit.kernel.test_expressions import kernel_answer
-from tests.unit.kernel.test_pattern_counts import keyed, matches_of
 from tests.unit.match_recognize.lists import answer
 
 _module = sys.modules["pyflinkcep.kernel._kernel"]

@@ -49,7 +49,7 @@ class Own(SkipToNextStrategy):
 @pytest.fixture(autouse=True)
 def with_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let explain() see a kernel, also where the package was built without a compiler."""
-    monkeypatch.setattr("pyflinkcep.kernel.bridge.compiled_module", lambda: not_zero())
+    monkeypatch.setattr("pyflinkcep.engines.flink.bridge.compiled_module", lambda: not_zero())
 
 
 def not_zero() -> object:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep import CEP, Pattern, keyBy
-from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.spark.plan import conditions, expressions
 from pyflinkcep.spark.plan.analysis import analysed
 from tests.spark.streams import FileSource

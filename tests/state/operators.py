@@ -7,8 +7,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.operator import CepOperator, KeyedCepOperator, restore, snapshot
+from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, restore, snapshot
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.time import MAX_WATERMARK
 from tests.conformance.cases import Case, build_pattern, by_key, make_event, match_ids

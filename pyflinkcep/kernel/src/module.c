@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel as Python sees it; bridge.py makes it, spark/matching/kernel_matcher.py uses it. */
-#include "kernel.h"
-#include "backtracking.h"
-#include "counter.h"
-#include "join.h"
-#include "lister.h"
+#include "compressed/pattern_runs.h"
+#include "flink/kernel.h"
+#include "lists/join.h"
+#include "rows/search.h"
+#include "sequences/backtracking.h"
+#include "sequences/counter.h"
+#include "sequences/lister.h"
 
 #include <stddef.h>
 #include <structmember.h>

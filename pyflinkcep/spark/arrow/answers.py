@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.nfa.atoms import WORD, Atom, words
+from pyflinkcep.engines.flink.nfa.atoms import WORD, Atom, words
 from pyflinkcep.spark.arrow.columns import BITS, Flags, Ints
 
 __all__ = ["as_integers", "bit_name", "bit_names", "is_among", "read_bits"]

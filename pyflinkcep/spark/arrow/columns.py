@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from pyflinkcep.conditions import ExpressionCondition
+from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.atoms import Atom
 
 __all__ = [
     "BITS",

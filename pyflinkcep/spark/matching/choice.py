@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+from pyflinkcep.engines.flink.bridge import make_kernel
+from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.nfa.atoms import known_bits
+from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.kernel import make_kernel
-from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.atoms import known_bits
-from pyflinkcep.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.spark.matching.kernel_matcher import KernelMatcher
 from pyflinkcep.spark.matching.matcher import Matcher
 from pyflinkcep.spark.matching.python_matcher import PythonMatcher

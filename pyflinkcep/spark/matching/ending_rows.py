@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from pyflinkcep.compact.counting import NOTHING, Total
-from pyflinkcep.compact.matches import Measured
-from pyflinkcep.compact.nodes import Node
-from pyflinkcep.compact.packed import Packed, packed
-from pyflinkcep.evaluation.sequences import Ended, MeasuredValues
+from pyflinkcep.engines.compressed.counting import NOTHING, Total
+from pyflinkcep.engines.compressed.matches import Measured
+from pyflinkcep.engines.compressed.nodes import Node
+from pyflinkcep.engines.compressed.packed import Packed, packed
+from pyflinkcep.engines.compressed.payloads import Ended, MeasuredValues
 from pyflinkcep.spark.arrow.columns import PREFIX
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.pieces import structs

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pyflinkcep.engines.flink.bridge import Kernel
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.kernel import Kernel
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.matcher import MOST_RESULTS, Items, Written
 from pyflinkcep.spark.matching.results import Found

@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyflinkcep.evaluation.compressed_patterns import (
+from pyflinkcep.engines.compressed.bridge import KeyedEvents
+from pyflinkcep.engines.compressed.patterns import (
     CompressiblePattern,
     EventViews,
     PatternMatches,
 )
-from pyflinkcep.kernel.pattern_counting import KeyedEvents
 from pyflinkcep.spark.arrow.answers import as_integers
 from pyflinkcep.spark.arrow.columns import VALUE, Ints
 from pyflinkcep.spark.arrow.fields import field_array

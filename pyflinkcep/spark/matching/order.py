@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyflinkcep.operator import Comparator, comparator_key
+from pyflinkcep.engines.flink.operator import Comparator, comparator_key
 from pyflinkcep.spark.arrow.columns import Ints
 
 __all__ = ["Order", "OrderColumns", "TieOrder", "as_order"]

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.engines.compressed.bridge import KeyedEvents
+from pyflinkcep.engines.compressed.patterns import CompressiblePattern
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.evaluation.compressed_patterns import CompressiblePattern
-from pyflinkcep.kernel.pattern_counting import KeyedEvents
 from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.ending_rows import EndingRows

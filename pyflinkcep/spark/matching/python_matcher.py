@@ -9,11 +9,11 @@ from typing import Any
 import attrs
 import numpy as np
 
+from pyflinkcep.engines.flink.nfa import NFA, Expressions
+from pyflinkcep.engines.flink.operator import CepOperator, KeyState
+from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
+from pyflinkcep.engines.flink.operator.state_format import refuse_damage
 from pyflinkcep.expressions.codegen import MatchFunctions
-from pyflinkcep.nfa import NFA, Expressions
-from pyflinkcep.operator import CepOperator, KeyState
-from pyflinkcep.operator.state_codec import StateReader, StateWriter
-from pyflinkcep.operator.state_format import refuse_damage
 from pyflinkcep.spark.arrow.answers import as_integers
 from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.matching.event_store import EventStore

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.evaluation.streamed import Kept, Portion, StreamedQuery
-from pyflinkcep.operator.state_format import damaged_state
+from pyflinkcep.engines.flink.operator.state_format import damaged_state
+from pyflinkcep.engines.streamed import Kept, Portion, StreamedQuery
 from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.matching.event_store import EventStore

@@ -10,9 +10,9 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.compact.arrays import MatchArrays
+from pyflinkcep.engines.compressed.arrays import MatchArrays
+from pyflinkcep.engines.table import Coded, EventTable, Numbers
 from pyflinkcep.expressions.program import Kind, Type
-from pyflinkcep.sase.table import Coded, EventTable, Numbers
 from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.results import Found

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.nfa import EventMatch
+from pyflinkcep.engines.flink.nfa import EventMatch
 from pyflinkcep.spark.arrow.columns import Ints
 
 __all__ = ["Found", "Result", "Results"]

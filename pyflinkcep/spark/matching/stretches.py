@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
 
+from pyflinkcep.engines.flink.nfa.atoms import known_bits
+from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.nfa.atoms import known_bits
-from pyflinkcep.operator import CepOperator
 from pyflinkcep.spark.arrow.answers import as_integers
 from pyflinkcep.spark.arrow.columns import Flags, Ints
 from pyflinkcep.spark.arrow.layout import KeyText, Layout

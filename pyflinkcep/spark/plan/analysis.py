@@ -9,10 +9,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
+from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.parser import column_owners
-from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.atoms import Atom
 
 __all__ = ["analysed", "first_line", "is_ansi", "is_case_sensitive", "types_of", "where"]
 

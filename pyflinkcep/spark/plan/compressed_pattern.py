@@ -9,7 +9,7 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pyflinkcep.compact.pattern_runs import refuse_incompressible
+from pyflinkcep.engines.compressed.pattern_runs import refuse_incompressible
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.spark.arrow.columns import POSITION
 from pyflinkcep.spark.arrow.layout import Layout

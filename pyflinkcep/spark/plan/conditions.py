@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType
 
 from pyflinkcep.conditions import SubtypeCondition
+from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.nfa.atoms import Atom, words
 from pyflinkcep.errors import InputError
-from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.atoms import Atom, words
 from pyflinkcep.spark.arrow.answers import bit_names
 from pyflinkcep.spark.arrow.columns import spark_atoms
 from pyflinkcep.spark.plan.analysis import analysed, where

@@ -9,10 +9,10 @@ import attrs
 from pyspark.sql import DataFrame
 
 from pyflinkcep.conditions import ExpressionCondition
-from pyflinkcep.evaluation.choice import EVENT_LISTS, Evaluation, chosen_for_pattern
+from pyflinkcep.engines.choice import EVENT_LISTS, Evaluation, chosen_for_pattern
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.plan.expressions import compiled_expressions

@@ -7,12 +7,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DayTimeIntervalType, DecimalType, StringType
 
+from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.program import CompiledExpressions, Kind
 from pyflinkcep.expressions.tree import MatchExpression
-from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.atoms import Atom
 from pyflinkcep.spark.arrow.columns import field_names
 from pyflinkcep.spark.plan.analysis import analysed, is_ansi, where
 from pyflinkcep.spark.plan.kinds import common_kind

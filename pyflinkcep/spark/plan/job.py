@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import attrs
 from pyspark.sql import Column, DataFrame
 
+from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.nfa import NFA
-from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.order import TieOrder

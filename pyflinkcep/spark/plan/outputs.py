@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType, TimestampType
 
+from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction, StateType
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction
-from pyflinkcep.nfa import NFA, StateTransitionAction, StateType
 from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.source import EventSource

@@ -11,9 +11,9 @@ import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.atoms import Atom, known_bits, words
-from pyflinkcep.nfa.droppable import Relevance
+from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.nfa.atoms import Atom, known_bits, words
+from pyflinkcep.engines.flink.nfa.droppable import Relevance
 from pyflinkcep.spark.arrow.columns import quoted, spark_atoms
 from pyflinkcep.spark.arrow.internals import all_repeatable
 from pyflinkcep.spark.plan.conditions import condition_column

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyflinkcep.conditions import ExpressionCondition
-from pyflinkcep.nfa import NFA
+from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.spark.arrow.layout import Layout
 
 __all__ = ["LASTING", "answers", "changes", "field_numbers", "fingerprint", "layout_facts"]

@@ -8,8 +8,13 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.engines.flink.operator.state_format import (
+    damaged_state,
+    pack,
+    refuse_damage,
+    unpack,
+)
 from pyflinkcep.errors import PatternChangedError
-from pyflinkcep.operator.state_format import damaged_state, pack, refuse_damage, unpack
 from pyflinkcep.spark.state.fingerprint import LASTING, changes
 from pyflinkcep.spark.state.pages import NO_DEADLINE
 from pyflinkcep.spark.state.sealed import seal, unseal

@@ -9,8 +9,13 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.engines.flink.operator.state_format import (
+    damaged_state,
+    pack,
+    refuse_damage,
+    unpack,
+)
 from pyflinkcep.errors import StateFormatError
-from pyflinkcep.operator.state_format import damaged_state, pack, refuse_damage, unpack
 from pyflinkcep.spark.arrow.columns import HASH, Flags, Ints
 from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.state.sealed import seal, unseal

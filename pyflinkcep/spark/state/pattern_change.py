@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.nfa.atoms import in_word
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.nfa import NFA
-from pyflinkcep.nfa.atoms import in_word
 from pyflinkcep.spark.arrow.answers import bit_name, bit_names
 from pyflinkcep.spark.arrow.columns import BITS, VALUE, Ints, spark_atoms
 from pyflinkcep.spark.state.fingerprint import answers, field_numbers

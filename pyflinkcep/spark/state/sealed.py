@@ -8,8 +8,8 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.errors import StateFormatError
-from pyflinkcep.operator.state_format import damaged_state
 
 __all__ = ["naming_damage", "seal", "unseal"]
 

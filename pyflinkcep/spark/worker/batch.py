@@ -9,8 +9,8 @@ from contextlib import closing
 import attrs
 import pyarrow as pa
 
-from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.operator import CepOperator, PartialMatchLimit
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.layout import KeyText, Layout

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyflinkcep.operator import is_late
+from pyflinkcep.engines.flink.operator import is_late
 from pyflinkcep.spark.arrow.columns import HASH, Ints
 from pyflinkcep.spark.arrow.ordering import order_by_group, order_by_hash_and_time
 from pyflinkcep.spark.matching.event_store import EventStore
@@ -92,7 +92,7 @@ class BucketWork:
     the events arrive; those at or before the watermark of earlier batches are late, and the others
     join the queue. Then the watermark moves, and the events that it has reached are sorted by key
     and time and processed by their key's automaton. The rules themselves are
-    :class:`~pyflinkcep.operator.CepOperator`'s.
+    :class:`~pyflinkcep.engines.flink.operator.CepOperator`'s.
     """
 
     def __init__(

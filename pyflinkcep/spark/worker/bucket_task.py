@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 import pyarrow as pa
 
-from pyflinkcep.operator import CepOperator
+from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader

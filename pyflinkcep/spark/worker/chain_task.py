@@ -11,10 +11,10 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.evaluation.queries import chain_frames
-from pyflinkcep.eventlists.chain import ChainEvents, PatternChain
-from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.nfa.atoms import Atom, in_word
+from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.flink.nfa.atoms import Atom, in_word
+from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
+from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.columns import OWN, VALUE, Flags, Ints

@@ -12,11 +12,11 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.compact.nodes import NodePayloads, paths
+from pyflinkcep.engines.compressed.bridge import KeyedEvents
+from pyflinkcep.engines.compressed.nodes import NodePayloads, paths
+from pyflinkcep.engines.compressed.patterns import CompressiblePattern, PatternMatches
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.evaluation.compressed_patterns import CompressiblePattern, PatternMatches
-from pyflinkcep.kernel.pattern_counting import KeyedEvents
-from pyflinkcep.nfa import NFA, NFACompiler
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.layout import KeyText, Layout

@@ -9,7 +9,7 @@ from itertools import islice
 import attrs
 import pyarrow as pa
 
-from pyflinkcep.evaluation import compressed_matches
+from pyflinkcep.engines.queries import compressed_matches
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.matching.query_table import QueryColumns

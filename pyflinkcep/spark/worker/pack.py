@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
+from pyflinkcep.engines.flink.operator import is_late
 from pyflinkcep.errors import InputError
-from pyflinkcep.operator import is_late
 from pyflinkcep.spark.arrow.answers import is_among
 from pyflinkcep.spark.arrow.columns import HASH, Ints
 from pyflinkcep.spark.arrow.ipc import write_table

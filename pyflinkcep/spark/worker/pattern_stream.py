@@ -9,9 +9,9 @@ from contextlib import ExitStack
 import attrs
 import pyarrow as pa
 
-from pyflinkcep.evaluation.compressed_patterns import CompressiblePattern
-from pyflinkcep.nfa import NFA, NFACompiler
-from pyflinkcep.operator import CepOperator, PartialMatchLimit
+from pyflinkcep.engines.compressed.patterns import CompressiblePattern
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.arrow.layout import Layout

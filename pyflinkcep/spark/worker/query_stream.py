@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 import attrs
 import pyarrow as pa
 
+from pyflinkcep.engines.streamed import StreamedQuery
 from pyflinkcep.errors import PatternChangedError
-from pyflinkcep.evaluation.streamed import StreamedQuery
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.matching.ending_rows import EndingRows

@@ -10,12 +10,12 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.compact.arrays import MatchArrays
-from pyflinkcep.evaluation import list_frames, match_arrays, query_matches
-from pyflinkcep.evaluation.choice import EVENT_LISTS
+from pyflinkcep.engines.choice import EVENT_LISTS
+from pyflinkcep.engines.compressed.arrays import MatchArrays
+from pyflinkcep.engines.queries import list_frames, match_arrays, query_matches
+from pyflinkcep.engines.table import EventTable
 from pyflinkcep.runtime import opened
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.table import EventTable
 from pyflinkcep.spark.arrow.columns import OWN
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.event_store import EventStore

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
+from pyflinkcep.engines.rows.columns import FieldArray
+from pyflinkcep.engines.rows.matcher import Place
+from pyflinkcep.engines.rows.matching import Matching, Partitions
+from pyflinkcep.engines.rows.output import OutputRows, is_picked
+from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.errors import CepRuntimeError, InputError
-from pyflinkcep.match_recognize.standard.columns import FieldArray
-from pyflinkcep.match_recognize.standard.matcher import Place
-from pyflinkcep.match_recognize.standard.matching import Matching, Partitions
-from pyflinkcep.match_recognize.standard.output import OutputRows, is_picked
-from pyflinkcep.match_recognize.standard.plan import Compiled, StandardPlan
 from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.arrow.fields import field_array, field_columns
 from pyflinkcep.spark.arrow.internals import arrow_schema

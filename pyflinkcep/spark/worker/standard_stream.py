@@ -9,8 +9,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.match_recognize.standard.matcher import Place
-from pyflinkcep.operator.state_format import damaged_state
+from pyflinkcep.engines.flink.operator.state_format import damaged_state
+from pyflinkcep.engines.rows.matcher import Place
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.matching.event_store import EventStore
@@ -78,7 +78,7 @@ class StandardMatcher:
 
     A key's state is the rows from the first that may begin a match, those before it that PREV may
     read, and five numbers: the version of this format and the fields of a
-    :class:`~pyflinkcep.match_recognize.standard.matcher.Place`. The search restarts at that row
+    :class:`~pyflinkcep.engines.rows.matcher.Place`. The search restarts at that row
     with each portion of rows. The keys of a page are concatenated and searched together.
     """
 

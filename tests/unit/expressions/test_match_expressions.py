@@ -11,13 +11,13 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from pyflinkcep.conditions import ExpressionCondition, RichAndCondition
+from pyflinkcep.engines.flink.nfa import Expressions, NFACompiler
+from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import ConditionError, InputError
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.parser import Scope, sql_condition
 from pyflinkcep.expressions.program import ALL, CompiledExpressions, Function, Kind, Slot, Type
-from pyflinkcep.nfa import Expressions, NFACompiler
-from pyflinkcep.operator import CepOperator
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.matching.results import Results
 from pyflinkcep.time import MAX_WATERMARK

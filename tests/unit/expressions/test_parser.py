@@ -10,9 +10,9 @@ import pytest
 
 from pyflinkcep import InvalidArgumentError, MalformedPatternException, NotSupportedError, Pattern
 from pyflinkcep.conditions import ExpressionCondition, RichAndCondition
+from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.expressions.parser import column_owners, sql_condition
 from pyflinkcep.expressions.tree import MatchExpression
-from pyflinkcep.nfa import NFACompiler
 
 
 def taken_apart(text: str) -> tuple[str, str, list[str], list[str]]:

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from pyflinkcep import Pattern
 from pyflinkcep.conditions import IterativeCondition
+from pyflinkcep.engines.flink.bridge import make_kernel
+from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.errors import ConditionError
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.parser import sql_condition
 from pyflinkcep.expressions.program import CompiledExpressions, Kind
 from pyflinkcep.expressions.tree import MatchExpression
-from pyflinkcep.kernel import make_kernel
-from pyflinkcep.nfa import NFACompiler
 from tests.kernel_harness import MANY, needs_kernel
 from tests.unit.expressions.interpreter import accumulated, run
 from tests.unit.expressions.test_match_expressions import (

@@ -12,8 +12,8 @@ from tests.sanitized.build import ROOT, preloaded
 
 _FILES = [
     "tests/sanitized/check_out_of_memory.py",
-    "tests/unit/kernel/test_damaged_state.py",
-    "tests/unit/kernel/test_same_as_plain.py",
+    "tests/unit/engines/flink/test_damaged_state.py",
+    "tests/unit/engines/flink/test_same_as_plain.py",
 ]
 
 

@@ -10,17 +10,17 @@ from typing import Any
 import attrs
 import numpy as np
 
+from pyflinkcep.engines.rows.columns import FieldArray
+from pyflinkcep.engines.rows.matcher import Place
+from pyflinkcep.engines.rows.matching import Matching, Partitions
+from pyflinkcep.engines.rows.output import is_picked
+from pyflinkcep.engines.rows.plan import StandardClause, read_clause
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.expressions.syntax import Form
 from pyflinkcep.match_recognize.checks import check_clause
 from pyflinkcep.match_recognize.leaves import LEAF
 from pyflinkcep.match_recognize.names import Names, spelled_alike
-from pyflinkcep.match_recognize.standard.columns import FieldArray
-from pyflinkcep.match_recognize.standard.matcher import Place
-from pyflinkcep.match_recognize.standard.matching import Matching, Partitions
-from pyflinkcep.match_recognize.standard.output import is_picked
-from pyflinkcep.match_recognize.standard.plan import StandardClause, read_clause
 from pyflinkcep.match_recognize.statement import Statement
 from pyflinkcep.match_recognize.tree import Rows
 from tests.unit.match_recognize.interpreter import computed

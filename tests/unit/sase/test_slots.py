@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from pyflinkcep.engines.sequences.compiler import compile_query
+from pyflinkcep.engines.sequences.liveness import LOOPING, WAITING, Liveness
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.nfab.compiler import compile_query
-from pyflinkcep.nfab.liveness import LOOPING, WAITING, Liveness
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.slots import slots_by_variable, slots_explained
 

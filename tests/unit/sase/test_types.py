@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from pyflinkcep.engines.lists.verify import start_cep
 from pyflinkcep.errors import InputError, InvalidArgumentError
-from pyflinkcep.eventlists.verify import start_cep
 from pyflinkcep.sase import parse
 from pyflinkcep.testing import matchSase
 from pyflinkcep.testing.event_list import EventObjects

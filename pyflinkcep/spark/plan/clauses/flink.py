@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause
-from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.spark.plan.batch import run_batch
 from pyflinkcep.spark.plan.clauses.flink_job import FlinkJob
 from pyflinkcep.spark.plan.clauses.matched import Matched

@@ -19,6 +19,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.flink import FlinkClause, read_flink_clause
@@ -26,8 +28,6 @@ from pyflinkcep.match_recognize.interval import window_ms
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause
-from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.operator import PartialMatchLimit
 from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 from pyflinkcep.spark.plan.analysis import is_ansi

@@ -19,6 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from pyflinkcep.engines.rows.plan import StandardClause, StandardPlan, read_clause
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.match_recognize.expressions import Expression
@@ -26,7 +27,6 @@ from pyflinkcep.match_recognize.interval import standard_window_ms
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.scalar import condition_leaves
-from pyflinkcep.match_recognize.standard.plan import StandardClause, StandardPlan, read_clause
 from pyflinkcep.match_recognize.tree import Clause, Rows
 from pyflinkcep.spark.arrow.columns import VALUE, quoted
 from pyflinkcep.spark.plan.analysis import is_ansi

@@ -8,8 +8,8 @@ import json
 import attrs
 from pyspark.sql.types import LongType, TimestampNTZType, TimestampType
 
+from pyflinkcep.engines.rows.program import Op
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
-from pyflinkcep.match_recognize.standard.program import Op
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyflinkcep.evaluation.choice import Evaluation
+from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.sase.as_pattern import why_no_pattern
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.sase.placement import placed

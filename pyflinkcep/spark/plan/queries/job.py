@@ -14,12 +14,12 @@ from pyspark.sql.types import (
     StringType,
 )
 
+from pyflinkcep.engines.table import queried_attributes
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.computed import computed_for, is_computed
 from pyflinkcep.sase.model import Form, Query, Strategy
 from pyflinkcep.sase.sql import all_of, usable_sql
-from pyflinkcep.sase.table import queried_attributes
 from pyflinkcep.sase.types import check_types, one_line, output_attributes
 from pyflinkcep.spark.arrow.columns import POSITION, SLICE, VALUE, quoted
 from pyflinkcep.spark.arrow.layout import Layout

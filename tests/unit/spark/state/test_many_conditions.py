@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pyflinkcep import Pattern
-from pyflinkcep.nfa import NFACompiler
+from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.spark.state.pattern_change import requeued, still_droppable
 from tests.unit.spark.worker.buckets import Bucket, event, name_is, named
 

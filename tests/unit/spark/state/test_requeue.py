@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from pyflinkcep import Pattern
+from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.expressions.program import CompiledExpressions, Field, Kind
-from pyflinkcep.nfa import NFACompiler
 from pyflinkcep.spark.state.pattern_change import requeued
 
 QUEUED = pa.table({"id": [1, 2], "__cep_value0": [0.5, None], "__cep_value1": [7, 8]})

@@ -22,10 +22,10 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep import Pattern
-from pyflinkcep.nfa import NFACompiler
-from pyflinkcep.nfa.atoms import known_bits, words
-from pyflinkcep.nfa.droppable import Relevance
-from pyflinkcep.operator.state_format import unpack
+from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.flink.nfa.atoms import known_bits, words
+from pyflinkcep.engines.flink.nfa.droppable import Relevance
+from pyflinkcep.engines.flink.operator.state_format import unpack
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.answers import bit_names
 from pyflinkcep.spark.arrow.columns import HASH, spark_atoms

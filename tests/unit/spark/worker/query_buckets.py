@@ -13,11 +13,11 @@ import attrs
 import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructType
 
-from pyflinkcep.evaluation.choice import chosen
+from pyflinkcep.engines.choice import chosen
+from pyflinkcep.engines.table import queried_attributes
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.table import queried_attributes
 from pyflinkcep.spark.arrow.columns import HASH
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.ipc import read_table

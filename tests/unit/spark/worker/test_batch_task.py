@@ -22,7 +22,7 @@ from pyflinkcep import (
     TimedOutPartialMatchHandler,
 )
 from pyflinkcep.adapters import select_adapter
-from pyflinkcep.operator import CepOperator
+from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.spark.arrow.columns import POSITION
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pyflinkcep.engines.choice import OUTPUTS
 from pyflinkcep.errors import PatternChangedError, StateFormatError
-from pyflinkcep.evaluation.choice import OUTPUTS
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query

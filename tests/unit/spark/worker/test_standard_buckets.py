@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import DoubleType, LongType, StringType, StructType
 
+from pyflinkcep.engines.rows.matcher import Place
+from pyflinkcep.engines.rows.plan import StandardClause
 from pyflinkcep.errors import CepRuntimeError, SkipError, StateFormatError
-from pyflinkcep.match_recognize.standard.matcher import Place
-from pyflinkcep.match_recognize.standard.plan import StandardClause
 from pyflinkcep.match_recognize.tree import Rows
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.columns import HASH, VALUE
@@ -32,7 +32,7 @@ from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.standard import StandardRows
 from pyflinkcep.spark.worker.standard_stream import StandardMatcher, StandardStreamPlan
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
-from tests.unit.kernel.test_search import patterns
+from tests.unit.engines.rows.test_search import patterns
 from tests.unit.match_recognize.interpreter import computed
 from tests.unit.match_recognize.lists import kind_of, reading
 from tests.unit.spark.worker.buckets import SpyStorage

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The choice of how a query or a pattern is evaluated."""
+
+from __future__ import annotations
+
+import attrs
+
+from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.lists.chain import PatternChain, check_chain
+from pyflinkcep.engines.lists.refusals import reason, refused
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.expressions.program import CompiledExpressions
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.sase.model import Form, Query, Strategy
+
+__all__ = [
+    "AUTOMATON",
+    "BACKTRACKING",
+    "EVALUATIONS",
+    "EVENT_LISTS",
+    "OUTPUTS",
+    "Evaluation",
+    "check_pattern_evaluation",
+    "chosen",
+    "chosen_for_pattern",
+]
+
+AUTOMATON, BACKTRACKING, EVENT_LISTS = "nfa", "backtracking", "eventLists"
+EVALUATIONS = ("auto", AUTOMATON, BACKTRACKING, EVENT_LISTS)
+OUTPUTS = ("all", "onePerStart", "nonOverlapping")
+_OF_PATTERNS = ("auto", AUTOMATON, EVENT_LISTS)
+
+
+@attrs.frozen
+class Evaluation:
+    """The name of an evaluation, and why it was chosen."""
+
+    name: str
+    reason: str
+
+
+def chosen(query: Query, evaluation: str = "auto", output: str = "all") -> Evaluation:
+    """
+    Return how a query is evaluated.
+
+    Parameters
+    ----------
+    query : Query
+        The query.
+    evaluation : {"auto", "nfa", "backtracking", "eventLists"}
+        What the user requested.
+    output : {"all", "onePerStart", "nonOverlapping"}
+        Which matches are requested.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the evaluation or output is unknown.
+    NotSupportedError
+        If the evaluation cannot answer the query.
+    """
+    if evaluation not in EVALUATIONS:
+        raise InvalidArgumentError(
+            f"expected an evaluation, got {evaluation!r}", f"use one of {', '.join(EVALUATIONS)}"
+        )
+    if output not in OUTPUTS:
+        raise InvalidArgumentError(
+            f"expected an output, got {output!r}", f"use one of {', '.join(OUTPUTS)}"
+        )
+    if evaluation == "auto":
+        return _automatic(query, output)
+    if query.form is Form.LIST and evaluation != EVENT_LISTS:
+        raise NotSupportedError(
+            f'evaluation="{evaluation}" with a pattern of elements with ;',
+            'use "eventLists", the only one that answers it',
+        )
+    if query.form is Form.SEQ and evaluation == EVENT_LISTS and not _is_chain(query):
+        raise NotSupportedError(
+            'evaluation="eventLists" with loops or a strategy other than skip_till_any_match',
+            'use "nfa" or "backtracking", which answer every SEQ',
+        )
+    return Evaluation(evaluation, "asked for")
+
+
+def _is_chain(query: Query) -> bool:
+    """Whether a SEQ has single components only, all under skip_till_any_match."""
+    strategies = {strategy for _, strategy in query.strategies}
+    return strategies <= {Strategy.SKIP_TILL_ANY_MATCH} and not any(
+        part.repeats for part in query.positive
+    )
+
+
+def _automatic(query: Query, output: str) -> Evaluation:
+    if query.form is Form.LIST:
+        return Evaluation(EVENT_LISTS, "elements with ;")
+    if output != "all":
+        return Evaluation(BACKTRACKING, f"output {output}: one run at a time is enough")
+    if _is_chain(query) and query.window is not None:
+        return Evaluation(EVENT_LISTS, "single events under skip_till_any_match in a window")
+    return Evaluation(AUTOMATON, "loops, contiguity or no window")
+
+
+# --- patterns
+
+
+def check_pattern_evaluation(evaluation: str) -> None:
+    """Refuse an unknown evaluation."""
+    if evaluation not in _OF_PATTERNS:
+        raise InvalidArgumentError(
+            f"expected an evaluation of a pattern, got {evaluation!r}",
+            f"use one of {', '.join(_OF_PATTERNS)}",
+        )
+
+
+def chosen_for_pattern(
+    pattern: Pattern,
+    nfa: NFA,
+    expressions: CompiledExpressions | None,
+    evaluation: str,
+    obstacle: str = "",
+    order_is_seen: bool = False,
+) -> Evaluation:
+    """
+    Return how a pattern is evaluated.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    nfa : NFA
+        The pattern, compiled.
+    expressions : CompiledExpressions or None
+        The programs of its match expressions.
+    evaluation : {"auto", "nfa", "eventLists"}
+        What the user requested.
+    obstacle : str
+        Another reason against lists; empty if there is none.
+    order_is_seen : bool
+        Whether users can see the order of the matches, which lists do not keep.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the evaluation is unknown.
+    NotSupportedError
+        If lists were requested and could differ from the automaton; the message says why.
+    """
+    check_pattern_evaluation(evaluation)
+    if evaluation == AUTOMATON:
+        return Evaluation(AUTOMATON, "asked for")
+    try:
+        check_chain(pattern.stages(), nfa)
+        if obstacle:
+            raise refused(obstacle)
+        chain = PatternChain.of(pattern, nfa, expressions)
+    except NotSupportedError as cause:
+        if evaluation == EVENT_LISTS:
+            raise
+        return Evaluation(AUTOMATON, reason(cause))
+    if evaluation == EVENT_LISTS:
+        return Evaluation(EVENT_LISTS, "asked for")
+    if order_is_seen:
+        return Evaluation(AUTOMATON, "the order of matches can be seen")
+    if chain.query.window is None or len(chain.stages) == 1:
+        return Evaluation(AUTOMATON, "it has one stage or no window")
+    return Evaluation(EVENT_LISTS, "single stages joined by followedByAny, in a window")

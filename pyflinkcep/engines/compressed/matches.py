@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matches of a query, counted, aggregated or enumerated without being listed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any, Protocol
+
+import attrs
+
+from pyflinkcep.engines.compressed.counting import NOTHING, Total
+from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.expressions.program import Kind
+
+__all__ = ["CompressedMatches", "Measured", "Pieces", "check_measure", "read_measure"]
+
+_FUNCTIONS = ("count", "sum", "avg", "min", "max")
+_MEASURE = re.compile(
+    r"\s*(?P<function>\w+)\s*\(\s*(?:(?P<all>\*)|(?P<variable>\w+)(?:\s*\[\s*\])?"
+    r"(?:\s*\.\s*(?P<attribute>\w+))?)\s*\)\s*(?:as\s+(?P<name>\w+)\s*)?",
+    re.IGNORECASE,
+)
+
+
+@attrs.frozen
+class Measured:
+    """
+    An aggregate over a variable's events in all matches.
+
+    Attributes
+    ----------
+    function : str
+        count, sum, avg, min or max.
+    variable : str or None
+        The variable; None for ``count(*)``.
+    attribute : str or None
+        The attribute; None to count events.
+    name : str
+        Its key in the result.
+    """
+
+    function: str
+    variable: str | None
+    attribute: str | None
+    name: str
+
+    def result(self, count: int, total: Total) -> Any:
+        """Return the aggregate, given the number of matches and the total of the events."""
+        if self.variable is None:
+            return count
+        number, sum_, low, high = total
+        if self.function == "count":
+            return number
+        if not number:
+            return None
+        if self.function == "avg":
+            return sum_ / number
+        return {"sum": sum_, "min": low, "max": high}[self.function]
+
+
+def read_measure(text: str, variables: Sequence[str]) -> Measured:
+    """
+    Parse an aggregate.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is not one, or names no variable of the pattern.
+    """
+    found = _MEASURE.fullmatch(text) if isinstance(text, str) else None
+    function = found["function"].lower() if found else ""
+    counts = found is not None and (found["all"] or not found["attribute"])
+    if found is None or function not in _FUNCTIONS or (counts and function != "count"):
+        raise InvalidArgumentError(
+            f"expected an aggregate over matches, got {text!r}",
+            'write "count(*)", "count(b)", "sum(b.volume) AS v", or avg, min, max',
+        )
+    variable = found["variable"]
+    if variable is not None and variable not in variables:
+        raise InvalidArgumentError(
+            f"expected a variable of the pattern in {text!r}, got {variable!r}",
+            f"the variables are {', '.join(variables)}",
+        )
+    return Measured(function, variable, found["attribute"], found["name"] or text)
+
+
+def check_measure(measured: Measured, kind: Kind | None, found: str = "") -> None:
+    """
+    Refuse an aggregate of values that it cannot add or order.
+
+    Parameters
+    ----------
+    measured : Measured
+        The aggregate.
+    kind : Kind or None
+        The type of the attribute; None if it is another one.
+    found : str
+        The name of the type; by default that of `kind`.
+
+    Raises
+    ------
+    InputError
+        If ``sum`` or ``avg`` is not of numbers, or ``min`` or ``max`` of values without an order.
+    """
+    adds = measured.function in ("sum", "avg")
+    if measured.attribute is None or measured.function == "count":
+        return
+    if kind is None or (adds and kind not in (Kind.BIGINT, Kind.DOUBLE)):
+        wanted = "numbers" if adds else "numbers, texts, booleans or times"
+        raise InputError(
+            f"{measured.function}({measured.variable}.{measured.attribute}): expected {wanted}, "
+            f"got {found or str(kind and kind.value)}",
+            "use count, or cast the attribute before matching",
+        )
+
+
+class Pieces(Protocol):
+    """What :class:`CompressedMatches` needs from an evaluation."""
+
+    @property
+    def variables(self) -> Sequence[str]:
+        """The variables of matches."""
+
+    def totals(self, measures: Sequence[Measured]) -> tuple[int, tuple[Total, ...]]:
+        """Return the number of matches, and the requested totals."""
+
+    def matches(self) -> Iterator[dict[str, list[Any]]]:
+        """Yield the matches one after another."""
+
+
+class CompressedMatches:
+    """
+    The matches of a query or a pattern on a list, compressed.
+
+    Nothing is listed: work and memory grow with the events and the states of the query, not
+    with the number of matches.
+
+    Parameters
+    ----------
+    pieces : Pieces
+        The evaluation.
+    """
+
+    def __init__(self, pieces: Pieces) -> None:
+        self._pieces = pieces
+
+    def count(self) -> int:
+        """Return the number of matches, exactly, however large."""
+        return self._pieces.totals(())[0]
+
+    def aggregate(self, *texts: str) -> dict[str, Any]:
+        """
+        Return aggregates over the events of variables in all matches.
+
+        Parameters
+        ----------
+        *texts : str
+            ``count(*)``, ``count(b)``, ``count(b.x)``, ``sum(b.x)``, ``avg``, ``min``, ``max``;
+            ``AS name`` renames the result. An event counts once for every match it is in; NULL is
+            skipped.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If a text is not an aggregate over a variable of the pattern.
+        """
+        wanted = [read_measure(text, self._pieces.variables) for text in texts]
+        asked = [w for w in wanted if w.variable is not None]
+        count, totals = self._pieces.totals(asked)
+        found = iter(totals)
+        return {
+            w.name: w.result(count, NOTHING if w.variable is None else next(found)) for w in wanted
+        }
+
+    def unpack(self, limit: int | None = None) -> list[dict[str, list[Any]]]:
+        """
+        Enumerate matches lazily.
+
+        Parameters
+        ----------
+        limit : int, at least 0, optional
+            The most to return; all by default.
+        """
+        if limit is not None and limit < 0:
+            raise InvalidArgumentError(f"unpack(limit={limit})", "pass 0 or more, or no limit")
+        return list(islice(self._pieces.matches(), limit))
+
+    def __iter__(self) -> Iterator[dict[str, list[Any]]]:
+        return self._pieces.matches()

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exact sums and least and greatest values over the events of matches, for the kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+import attrs
+import numpy as np
+
+from pyflinkcep.engines.compressed.counting import NOTHING, Total
+
+__all__ = [
+    "Counting",
+    "Exact",
+    "Ranked",
+    "RequestedTotal",
+    "Weighed",
+    "exact_totals",
+    "weighed_totals",
+]
+
+RequestedTotal = tuple[int, Sequence[Any] | None, str]
+"""A component, the values of events or None to count them, and "count", "sum", "avg", "min" or
+"max"."""
+
+Place = TypeVar("Place", covariant=True)
+
+Ending = tuple[Place, int, tuple[Total, ...]]
+"""Where matches end, their number, and totals over them."""
+
+_WEIGHT = 1 << 63
+"""The bound of weights in the kernel."""
+
+
+class Counting(Protocol[Place]):
+    """The kernel's results for some events: where matches end, and how many."""
+
+    def counts(self) -> Iterator[tuple[Place, int]]:
+        """Yield where matches end, and their number."""
+
+    def sums(self, component: int, weights: Any) -> Iterator[tuple[Place, int, int]]:
+        """Yield where matches end, their number, and the weight of a component's events."""
+
+    def greatest(self, component: int, ranks: Any) -> Iterator[tuple[Place, int, int]]:
+        """Yield the same with the greatest rank of these events."""
+
+
+@attrs.frozen(eq=False)
+class Exact:
+    """
+    Values as whole numbers, so that sums do not depend on the order of addition.
+
+    Attributes
+    ----------
+    values : sequence or None
+        The values, None for NULL; None to count events.
+    digits : int or None
+        The number of binary digits after the point; None if the values are unchanged.
+    """
+
+    values: Sequence[Any] | None
+    digits: int | None = None
+
+    @classmethod
+    def of(cls, values: Sequence[Any] | None) -> Exact:
+        """Return finite floats as whole numbers, other values unchanged."""
+        known = [] if values is None else [value for value in values if value is not None]
+        if not known or not all(type(v) is float and math.isfinite(v) for v in known):
+            return cls(values)
+        ratios = {value: value.as_integer_ratio() for value in set(known)}
+        digits = max(below.bit_length() for _, below in ratios.values()) - 1
+        whole = {value: (above << digits) // below for value, (above, below) in ratios.items()}
+        assert values is not None
+        return cls([None if value is None else whole[value] for value in values], digits)
+
+    def total(self, total: Total) -> Total:
+        """Convert a total of whole numbers back to the values' type."""
+        if self.digits is None or not total[0]:
+            return total
+        number, *others = total
+        sum_, low, high = (_divided(other, 1 << self.digits) for other in others)
+        return number, sum_, low, high
+
+
+def _divided(value: int, by: int) -> float:
+    try:
+        return value / by
+    except OverflowError:  # beyond the largest double
+        return math.copysign(math.inf, value)
+
+
+@attrs.frozen(eq=False)
+class Ranked:
+    """
+    Values by rank, such that the least or the greatest of them has the greatest rank.
+
+    Attributes
+    ----------
+    values : sequence
+        The distinct values; the first has rank 1.
+    ranks : array of uint64
+        The rank of each event, 0 for NULL.
+    """
+
+    values: Sequence[Any]
+    ranks: Any
+
+    @classmethod
+    def of(cls, values: Sequence[Any], least: bool) -> Ranked | None:
+        """Return the values of events, ranked for the least or the greatest; None for NaN."""
+        try:
+            distinct = {value for value in values if value is not None}
+            if any(value != value for value in distinct):
+                return None
+            ordered = sorted(distinct, reverse=least)
+        except TypeError:  # values of several types
+            return None
+        by_value = {value: rank for rank, value in enumerate(ordered, 1)}
+        ranks = (0 if value is None else by_value[value] for value in values)
+        return cls(ordered, np.fromiter(ranks, np.uint64, len(values)))
+
+
+@attrs.frozen(eq=False)
+class Weighed:
+    """
+    A measure as weights of a component's events.
+
+    Attributes
+    ----------
+    component : int
+        The component.
+    flags : array or None
+        1 for each event that counts; None if the number of matches is the number of events.
+    weights : array or None
+        The weights of events; None if no sum is requested.
+    least : int
+        The value that a weight of 0 stands for.
+    ranked : Ranked or None
+        The values by rank; None if neither the least nor the greatest is requested.
+    """
+
+    component: int
+    flags: Any = None
+    weights: Any = None
+    least: int = 1
+    ranked: Ranked | None = None
+
+    @classmethod
+    def of(cls, requested: RequestedTotal, loops: bool, size: int) -> Weighed | None:
+        """
+        Return a measure over `size` events as weights.
+
+        Parameters
+        ----------
+        requested : tuple of (int, sequence or None, str)
+            The component, the values of events, and the requested aggregate.
+        loops : bool
+            Whether a match may have more or less than one event of the component.
+        size : int
+            The number of events.
+
+        Returns
+        -------
+        Weighed or None
+            None if the values cannot be weights.
+        """
+        component, values, function = requested
+        if values is None:
+            return cls(component, np.ones(size, np.uint64) if loops else None)
+        if function in ("min", "max"):
+            ranked = Ranked.of(values, function == "min")
+            return None if ranked is None else cls(component, ranked=ranked)
+        known = [value for value in values if value is not None]
+        flags = None
+        if loops or len(known) < len(values):
+            flags = np.fromiter((value is not None for value in values), np.uint64, size)
+        if function == "count":
+            return cls(component, flags)
+        if any(type(value) is not int for value in known):
+            return None
+        least, most = min(known, default=0), max(known, default=0)
+        least = min(least, 0) if most < _WEIGHT else least
+        if most - least >= _WEIGHT:
+            return None
+        weights = (0 if value is None else value - least for value in values)
+        return cls(component, flags, np.fromiter(weights, np.uint64, size), least)
+
+    @classmethod
+    def all_of(
+        cls, requested: Sequence[RequestedTotal], loops: Sequence[bool], size: int
+    ) -> list[Weighed] | None:
+        """Return several measures as weights, `loops` by component; None if one cannot be."""
+        found = [cls.of(one, loops[one[0]], size) for one in requested]
+        known = [measure for measure in found if measure is not None]
+        return known if len(known) == len(found) else None
+
+    def totals(self, counting: Counting[Place]) -> Iterator[tuple[Place, int, Total]]:
+        """Yield where matches end, their number, and the requested total."""
+        if self.ranked is not None:
+            for at, count, rank in counting.greatest(self.component, self.ranked.ranks):
+                value = self.ranked.values[rank - 1] if rank else None
+                yield at, count, (count, 0, value, value) if rank else NOTHING
+            return
+        numbers: Iterator[int] | None = None
+        if self.flags is not None:
+            numbers = (n for _, _, n in counting.sums(self.component, self.flags))
+        if self.weights is not None:
+            found = counting.sums(self.component, self.weights)
+        else:
+            found = ((at, count, 0) for at, count in counting.counts())
+        for at, count, weight in found:
+            number = count if numbers is None else next(numbers)
+            yield at, count, (number, weight + self.least * number, 0, 0) if number else NOTHING
+
+
+def weighed_totals(
+    counting: Counting[Place], measures: Sequence[Weighed]
+) -> Iterator[Ending[Place]]:
+    """Yield where matches end, their number, and the requested total of each measure."""
+    if not measures:
+        yield from ((at, count, ()) for at, count in counting.counts())
+        return
+    for found in zip(*(measure.totals(counting) for measure in measures), strict=True):
+        at, count, _ = found[0]
+        yield at, count, tuple(total for _, _, total in found)
+
+
+def exact_totals(
+    requested: Sequence[RequestedTotal],
+    weighed: Callable[[Sequence[RequestedTotal]], Iterator[Ending[Place]] | None],
+    counted: Callable[[Sequence[RequestedTotal]], Iterator[Ending[Place]]],
+) -> Iterator[Ending[Place]]:
+    """
+    Yield where matches end, their number, and the requested totals.
+
+    Parameters
+    ----------
+    requested : sequence of RequestedTotal
+        What is requested; floats are handed on as whole numbers.
+    weighed : callable
+        Returns the same from the kernel, None if it cannot compute it.
+    counted : callable
+        Returns the same from merged runs.
+    """
+    exact = [Exact.of(values) for _, values, _ in requested]
+    whole = [
+        (component, own.values, function)
+        for (component, _, function), own in zip(requested, exact, strict=True)
+    ]
+    found = weighed(whole)
+    for at, count, totals in counted(whole) if found is None else found:
+        yield at, count, tuple(own.total(t) for own, t in zip(exact, totals, strict=True))

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+From completed matches to emitted ones: their order, and after-match skipping.
+
+Specifies ``kernel/src/emission.c`` and ``results.c``; they must be changed together.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import attrs
+
+from pyflinkcep.engines.flink.nfa.java_heap import heap_add, heap_poll, heap_remove_if
+from pyflinkcep.engines.flink.nfa.nfa_state import ComputationState, NFAState, by_start
+from pyflinkcep.engines.flink.sharedbuffer import EventId, SharedBufferAccessor
+from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
+
+__all__ = ["EventMatch", "FoundMatch", "emit", "emit_at_once"]
+
+EventMatch = dict[str, list[Any]]
+"""A match in the buffer: stage name to events, or to handles of events."""
+
+
+@attrs.define(eq=False)
+class FoundMatch:
+    """
+    A match that need not wait.
+
+    Attributes
+    ----------
+    start_event_id : EventId
+        Its first event.
+    events : dict of str to list
+        Its events, or handles of events.
+    """
+
+    start_event_id: EventId
+    events: EventMatch
+
+
+def emit_at_once(found: list[FoundMatch]) -> list[EventMatch]:
+    """
+    Emit matches without a skip strategy, in the order of Flink's priority queue.
+
+    Parameters
+    ----------
+    found : list of FoundMatch
+        In the order of the partial matches they come from.
+    """
+    return [match.events for match in _in_heap_order(found)]
+
+
+def emit(
+    strategy: AfterMatchSkipStrategy,
+    accessor: SharedBufferAccessor,
+    state: NFAState,
+    completed: list[ComputationState],
+) -> list[EventMatch]:
+    """
+    Emit the matches that the skip strategy releases, earliest start first.
+
+    A match waits while a partial match with an earlier start is live, and each emitted match prunes
+    what it makes superfluous.
+
+    Parameters
+    ----------
+    strategy : AfterMatchSkipStrategy
+        Decides what a match makes superfluous.
+    accessor : SharedBufferAccessor
+        The key's buffer.
+    state : NFAState
+        The key's state; changed in place, except for its deadline.
+    completed : list of ComputationState
+        The new matches, in the order of the partial matches they come from.
+
+    Notes
+    -----
+    Ports ``NFA.processMatchesAccordingToSkipStrategy`` (Flink 2.3.0).
+    """
+    waiting = state.completed_matches
+    for match in completed:
+        heap_add(waiting, match, by_start)
+    matches = []
+    while waiting:
+        first, earliest = waiting[0].start_event_id, state.partial_matches[0].start_event_id
+        if earliest is not None and first is not None and earliest < first:
+            break
+        match = heap_poll(waiting, by_start)
+        node = match.previous_node
+        assert node is not None
+        _prune(strategy, accessor, state, match)
+        matches.append(accessor.materialize_match(node, match.version))
+        accessor.release_node(node, match.version)
+    return matches
+
+
+def _prune(
+    strategy: AfterMatchSkipStrategy,
+    accessor: SharedBufferAccessor,
+    state: NFAState,
+    match: ComputationState,
+) -> None:
+    """Drop the partial matches and waiting matches that an emitted match makes superfluous."""
+    paths = accessor.extract_patterns(match.previous_node, match.version)
+    pruning_id = strategy.pruning_id(
+        [{stage: [e.event_id for e in path[stage]] for stage in path} for path in paths]
+    )
+    if pruning_id is None:
+        return
+
+    def superfluous(candidate: ComputationState) -> bool:
+        start, node = candidate.start_event_id, candidate.previous_node
+        if start is None or node is None or not strategy.should_prune(start, pruning_id):
+            return False
+        accessor.release_node(node, candidate.version)
+        return True
+
+    state.partial_matches = [p for p in state.partial_matches if not superfluous(p)]
+    state.state_set = None
+    heap_remove_if(state.completed_matches, superfluous, by_start)
+
+
+def _in_heap_order(matches: list[FoundMatch]) -> list[FoundMatch]:
+    """
+    Order matches, sorted by start, as Java's priority queue returns them.
+
+    Since they are sorted, the queue's array is the list itself. Each removal moves the last element
+    to the root, so with one start for all, all but the first come out reversed.
+    """
+    starts: list[Any] = [match.start_event_id for match in matches]
+    if len(matches) < 2 or all(map(operator.lt, starts, starts[1:])):
+        return matches
+    if starts[0] == starts[-1]:
+        return matches[:1] + matches[:0:-1]
+    heap, ordered = list(matches), []
+    while heap:
+        ordered.append(heap_poll(heap, lambda match: match.start_event_id))
+    return ordered

@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Evaluates users' conditions on one event, each at most once if possible.
+
+Specifies ``kernel/src/evaluation.c``, ``context.c`` and ``paths.c``; they must be changed together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from pyflinkcep.engines.flink.nfa.atoms import Atom
+from pyflinkcep.engines.flink.nfa.steps import Ask, Step
+from pyflinkcep.engines.flink.sharedbuffer import (
+    DeweyNumber,
+    NodeId,
+    SharedBufferEdge,
+    SharedBufferNode,
+)
+from pyflinkcep.errors import CepError, ConditionError, MissingConditionError
+from pyflinkcep.expressions.codegen import MatchFunctions
+
+__all__ = [
+    "EventEvaluation",
+    "Expressions",
+    "ambiguous",
+    "as_bool",
+    "condition_failed",
+    "expression_failed",
+]
+
+Path = dict[str, list[Any]]
+"""Stage name to events as the user sees them, oldest first."""
+
+_MOST_KEPT_EVENTS = 1_000_000
+_UNSEEN = object()
+
+
+@attrs.frozen(eq=False)
+class Expressions:
+    """
+    A pattern's match expressions, and the source of their values.
+
+    Attributes
+    ----------
+    functions : MatchFunctions
+        The expressions.
+    fields : callable
+        Returns the fields of an event, given what the buffer holds for it.
+    """
+
+    functions: MatchFunctions
+    fields: Callable[[Any], Sequence[Any]]
+
+
+class EventEvaluation:
+    """
+    The conditions' answers, event by event; also the context of iterative conditions.
+
+    Parameters
+    ----------
+    view : callable or None
+        Turns what the buffer holds into the event as the user sees it; None if they are the same.
+    known : int
+        The bits of conditions answered beforehand for every event.
+    processing_time : int or None, epoch milliseconds
+        The clock that conditions see; None for the wall clock.
+    expressions : Expressions or None
+        The match expressions, for engines that can evaluate them.
+
+    Attributes
+    ----------
+    always_known : int
+        The argument `known`.
+    known, values : int
+        The bits of the conditions answered for the event, and which of them hold.
+    """
+
+    __slots__ = (
+        "_event",
+        "_expressions",
+        "_fields",
+        "_node",
+        "_path",
+        "_paths",
+        "_paths_size",
+        "_processing_time",
+        "_row",
+        "_timestamp",
+        "_version",
+        "_view",
+        "always_known",
+        "known",
+        "values",
+    )
+
+    def __init__(
+        self,
+        view: Callable[[Any], Any] | None = None,
+        known: int = 0,
+        processing_time: int | None = None,
+        expressions: Expressions | None = None,
+    ) -> None:
+        self._view = view
+        self._expressions = expressions
+        self._fields: Sequence[Any] | None = None
+        self.always_known = known
+        self._processing_time = processing_time
+        self._event: Any = None
+        self._row: Any = None
+        self._timestamp = 0
+        self.known = known
+        self.values = 0
+        self._node: SharedBufferNode | None = None
+        self._version: DeweyNumber | None = None
+        self._path: Path | None = None
+        self._paths: dict[SharedBufferEdge, Path] = {}
+        self._paths_size = 0
+
+    def begin(self, event: Any, timestamp: int, values: int = 0) -> None:
+        """
+        Begin the next event.
+
+        Parameters
+        ----------
+        event : object
+            What the buffer would hold for the event.
+        timestamp : int, epoch milliseconds
+            The event's time.
+        values : int
+            Which of the conditions known beforehand hold.
+        """
+        self._event = event
+        self._row = _UNSEEN
+        self._fields = None
+        self._timestamp = timestamp
+        self.known = self.always_known
+        self.values = values
+
+    def holds(self, atom: Atom) -> bool:
+        """Whether a condition on one event holds; evaluate it if unknown."""
+        bit = atom.bit
+        if self.known & bit:
+            return self.values & bit != 0
+        holds = self._ask(atom)
+        self.known |= bit
+        if holds:
+            self.values |= bit
+        return holds
+
+    def decide(self, node: SharedBufferNode | None, version: DeweyNumber, ask: Ask) -> Step:
+        """
+        Return the step of a partial match, from the first condition that depends on it.
+
+        Parameters
+        ----------
+        node : SharedBufferNode or None
+            The last event that the partial match has taken; None for the start state.
+        version : DeweyNumber
+            Its version, which determines its path through the buffer.
+        ask : Ask
+            The condition to continue with.
+        """
+        if self._version is not version or self._node is not node:
+            self._node = node
+            self._version = version
+            self._path = None
+        step: Any = ask
+        while step.__class__ is Ask:
+            atom = step.atom
+            if atom.bit:
+                holds = self.holds(atom)
+            elif atom.expression is not None and self._expressions is not None:
+                holds = self._compute(atom, self._expressions)
+            else:
+                holds = self._ask(atom)
+            step = (step.yes if holds else step.no) or step.following(holds)
+        return step  # type: ignore[no-any-return]
+
+    def _ask(self, atom: Atom) -> bool:
+        row = self._row
+        if row is _UNSEEN:
+            view = self._view
+            row = self._row = self._event if view is None else view(self._event)
+        try:
+            answer = atom.function(row) if atom.bit else atom.function(row, self)
+        except CepError:
+            raise
+        except (Exception, SystemExit) as cause:
+            raise condition_failed(atom, cause, self._timestamp) from cause
+        except KeyboardInterrupt as stop:  # passed on to the caller, with its location
+            raise stop from condition_failed(atom, stop, self._timestamp)
+        if answer is True or answer is False:
+            return answer
+        return as_bool(atom, answer, self._timestamp)
+
+    # --- match expressions
+
+    def _compute(self, atom: Atom, expressions: Expressions) -> bool:
+        """Whether a match expression holds for the current event and partial match."""
+        node, version = self._node, self._version
+        functions, fields = expressions.functions, self._fields
+        if fields is None:
+            fields = self._fields = expressions.fields(self._event)
+        try:
+            slots: tuple[Any, ...] | None = functions.initial
+            if node is not None and version is not None:
+                edge = self._edge(node, version)
+                slots = edge.values
+                if slots is None:
+                    slots = self._accumulate(node, edge, expressions)
+            assert atom.expression is not None
+            assert slots is not None
+            return functions.conditions[atom.expression](fields, slots)
+        except ArithmeticError as cause:
+            raise expression_failed(atom, cause, self._timestamp) from cause
+
+    def _accumulate(
+        self, node: SharedBufferNode, edge: SharedBufferEdge, expressions: Expressions
+    ) -> tuple[Any, ...]:
+        """
+        Return the slots after a step, computed from the last earlier step that has slots.
+
+        An edge belongs to one run, so what it leads to never changes.
+        """
+        functions, fields = expressions.functions, expressions.fields
+        updates, other = functions.updates, functions.other
+        missing = []
+        slots = edge.values
+        while slots is None:
+            missing.append((node, edge))
+            if edge.target is None:
+                slots = functions.initial
+            else:
+                node = edge.target
+                edge = self._edge(node, edge.version)
+                slots = edge.values
+        for node, edge in reversed(missing):
+            update = updates.get(node.stage, other)
+            if update is not None:
+                slots = update(slots, fields(node.entry.event))
+            edge.values = slots
+        return slots
+
+    # --- the context of iterative conditions
+
+    def getEventsForPattern(self, name: str) -> list[Any]:
+        """Return the events accepted for a stage, oldest first."""
+        if name is None:
+            raise MissingConditionError("getEventsForPattern(None)", "name a stage")
+        path = self._path
+        if path is None:
+            node, version = self._node, self._version
+            if node is None or version is None:
+                return []
+            edge = self._edge(node, version)
+            path = self._path = self._paths.get(edge) or self._walk(node, edge)
+        events = path.get(name)
+        return events.copy() if events else []
+
+    def _walk(self, node: SharedBufferNode, edge: SharedBufferEdge) -> Path:
+        """
+        Return the path to a node, built from that of an earlier node if possible.
+
+        Partial matches need it again with every event, and most have moved by at most one event
+        since. Paths are kept until they hold too many events.
+        """
+        paths, view = self._paths, self._view
+        if self._paths_size > _MOST_KEPT_EVENTS:
+            paths.clear()
+            self._paths_size = 0
+        last, known, missing = edge, paths.get(edge), []
+        while known is None:
+            missing.append(node)
+            if edge.target is None:
+                known = {}
+            else:
+                node, edge = edge.target, self._edge(edge.target, edge.version)
+                known = paths.get(edge)
+        path = {stage: events.copy() for stage, events in known.items()}
+        for step in reversed(missing):
+            event = step.entry.event if view is None else view(step.entry.event)
+            path.setdefault(step.stage, []).append(event)
+        self._paths_size += sum(map(len, path.values()))
+        paths[last] = path
+        return path
+
+    def _edge(self, node: SharedBufferNode, version: DeweyNumber) -> SharedBufferEdge:
+        """Return the step by which a run came to a node."""
+        edges = node.edges
+        if len(edges) == 1:
+            return edges[0]
+        ways = [e for e in node.edges_of(version) if version.is_compatible_with(e.version)]
+        if len(ways) != 1:
+            raise ambiguous(len(ways), node.node_id, self._timestamp)
+        return ways[0]
+
+    def timestamp(self) -> int:
+        """Return the time of the event under test, epoch milliseconds."""
+        return self._timestamp
+
+    def currentProcessingTime(self) -> int:
+        """Return the clock, epoch milliseconds."""
+        if self._processing_time is not None:
+            return self._processing_time
+        return time.time_ns() // 1_000_000
+
+
+def as_bool(atom: Atom, answer: Any, timestamp: int) -> bool:
+    """Accept a NumPy boolean; raise ConditionError for anything else."""
+    plain = answer
+    if getattr(answer, "shape", None) == ():  # a NumPy scalar, not an array
+        plain = answer.item()
+    if isinstance(plain, bool):
+        return plain
+    raise ConditionError(
+        f"the condition {atom.condition!r}: expected a bool, got {_short(answer)}",
+        "return True or False, for example with bool(...) or 'is not None'",
+        stage=atom.stage,
+        timestamp_ms=timestamp,
+    )
+
+
+def condition_failed(atom: Atom, cause: BaseException, timestamp: int) -> ConditionError:
+    """Make the error for a condition that raised `cause`."""
+    return ConditionError(
+        f"Failure happened in filter function. {type(cause).__name__}: {cause}",
+        f"make the condition {atom.condition!r} return True or False for every event",
+        stage=atom.stage,
+        timestamp_ms=timestamp,
+    )
+
+
+def expression_failed(atom: Atom, cause: ArithmeticError, timestamp: int) -> ConditionError:
+    """Make the error for a match expression without a value."""
+    return ConditionError(
+        f"the condition {repr(atom.condition)!r} failed. {cause}",
+        "test for it in the condition, or set spark.sql.ansi.enabled to false",
+        stage=atom.stage,
+        timestamp_ms=timestamp,
+    )
+
+
+def ambiguous(ways: int, node: NodeId, timestamp: int) -> ConditionError:
+    """Make the error for a partial match whose versions do not determine its path."""
+    return ConditionError(f"a partial match has {ways} paths to {node}", timestamp_ms=timestamp)
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return f"{text if len(text) < 80 else text[:77] + '...'} ({type(value).__name__})"

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The effect of a step on the buffer and the partial matches of a key.
+
+Specifies ``kernel/src/partials.c``; they must be changed together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from pyflinkcep.engines.flink.nfa.emission import FoundMatch
+from pyflinkcep.engines.flink.nfa.nfa_state import NEVER, ComputationState, NFAState
+from pyflinkcep.engines.flink.nfa.steps import Move, StateTable, Step
+from pyflinkcep.engines.flink.nfa.windows import Windows
+from pyflinkcep.engines.flink.sharedbuffer import (
+    DeweyNumber,
+    EventId,
+    LockableEvent,
+    SharedBufferAccessor,
+)
+
+__all__ = ["Successors", "begin", "branch", "move_on", "release"]
+
+_NEWEST = EventId(NEVER, 0)
+"""Stands for the id of an event that no partial match continues with."""
+
+
+@attrs.define(eq=False)
+class Successors:
+    """
+    What the partial matches of a key become after one event.
+
+    Attributes
+    ----------
+    following : list of ComputationState
+        The partial matches afterwards.
+    completed : list of ComputationState
+        The matches, if a skip strategy may hold them back.
+    found : list of FoundMatch
+        The matches otherwise.
+    """
+
+    following: list[ComputationState]
+    completed: list[ComputationState]
+    found: list[FoundMatch]
+
+
+def begin(
+    step: Step,
+    accessor: SharedBufferAccessor,
+    state: NFAState,
+    windows: Windows,
+    event: Any,
+    timestamp: int,
+) -> None:
+    """
+    Begin partial matches with an event; the others are unchanged.
+
+    Parameters
+    ----------
+    step : Step
+        The start state's step.
+    accessor : SharedBufferAccessor
+        The key's buffer.
+    state : NFAState
+        The key's state; changed in place.
+    windows : Windows
+        Decides when the new partial matches time out.
+    event : object
+        What the buffer will hold for the event.
+    timestamp : int, epoch milliseconds
+        The event's time.
+    """
+    partials = state.partial_matches
+    start = partials.pop()
+    entry = accessor.register_event(event, timestamp)
+    for move in step.moves:
+        version = start.version.increase(move.increase)
+        if move.stays:
+            start.version = version
+            partials.append(start)
+            continue
+        following = version.add_stage()
+        node = accessor.extend(move.stage, entry, None, version, following)
+        partial = ComputationState(move.target, following, entry.event_id, node)
+        partials.append(partial)
+        deadline = windows.deadline(partial)
+        if deadline < state.deadline:
+            state.deadline = deadline
+    accessor.release_event(entry)
+    state.state_changed = True
+    if timestamp > 0:
+        state.is_new_start_partial_match = True
+
+
+def move_on(
+    accessor: SharedBufferAccessor,
+    partial: ComputationState,
+    move: Move,
+    entry: LockableEvent | None,
+) -> None:
+    """Move a partial match to one other state, in place."""
+    node, old = partial.previous_node, partial.version
+    assert node is not None
+    version: DeweyNumber = old.increase(move.increase).add_stage()
+    if move.takes:  # the only take, so the version did not grow before it
+        assert entry is not None
+        node = accessor.extend(move.stage, entry, node, old, version)
+        partial.previous_node = node
+    else:
+        accessor.relabel(node, old, version)
+    partial.version = version
+    partial.table = move.target
+
+
+def branch(
+    accessor: SharedBufferAccessor,
+    partial: ComputationState,
+    step: Step,
+    entry: LockableEvent | None,
+    event: Any,
+    final: StateTable | None,
+    successors: Successors,
+) -> None:
+    """
+    Add what a partial match becomes to the partial matches and the matches.
+
+    Each successor locks its node under its own version before the old version is released.
+
+    Parameters
+    ----------
+    accessor : SharedBufferAccessor
+        The key's buffer.
+    partial : ComputationState
+        The partial match.
+    step : Step
+        What the event does to it.
+    entry : LockableEvent or None
+        The event in the buffer, if registered there.
+    event : object
+        What the buffer holds for the event.
+    final : StateTable or None
+        The state of matches that a skip strategy may hold back; None without one.
+    successors : Successors
+        Receives what the partial match becomes.
+
+    Notes
+    -----
+    Ports the second half of ``NFA.computeNextStates`` (Flink 2.3.0).
+    """
+    before, old = partial.previous_node, partial.version
+    began = partial.start_event_id
+    if began is None:
+        began = _NEWEST if entry is None else entry.event_id
+    stays: Move | None = None
+    for move in step.moves:
+        if move.stays:
+            stays = move
+            successors.following.append(partial)
+            continue
+        version, node = old.increase(move.increase), before
+        if move.completes and final is None:
+            events = accessor.materialize_match(before, version)
+            if move.takes:
+                events.setdefault(move.stage, []).append(event)
+            successors.found.append(FoundMatch(began, events))
+            if not move.continues:
+                continue
+        if move.takes:
+            assert entry is not None
+            node = accessor.put(move.stage, entry, before, version)
+        assert node is not None
+        if move.adds_stage:
+            version = version.add_stage()
+        if move.continues:
+            accessor.lock_node(node, version)
+            successors.following.append(ComputationState(move.target, version, began, node))
+        if move.completes and final is not None:
+            accessor.lock_node(node, version)
+            successors.completed.append(ComputationState(final, version, began, node))
+    if stays is not None:
+        partial.version = old.increase(stays.increase)
+        if before is not None:
+            accessor.relabel(before, old, partial.version)
+    elif before is not None:
+        accessor.release_node(before, old)
+
+
+def release(accessor: SharedBufferAccessor, partial: ComputationState) -> None:
+    """Release what a partial match holds in the buffer."""
+    if partial.previous_node is not None:
+        accessor.release_node(partial.previous_node, partial.version)

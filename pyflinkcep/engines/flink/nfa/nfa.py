@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The automaton: advances the partial matches of a key by one event or by time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from pyflinkcep.engines.flink.nfa.atoms import Atom
+from pyflinkcep.engines.flink.nfa.emission import EventMatch, FoundMatch, emit, emit_at_once
+from pyflinkcep.engines.flink.nfa.evaluation import EventEvaluation
+from pyflinkcep.engines.flink.nfa.moves import Successors, begin, branch, move_on, release
+from pyflinkcep.engines.flink.nfa.nfa_state import NEVER, ComputationState, NFAState
+from pyflinkcep.engines.flink.nfa.state_sets import Reaction, StateSets
+from pyflinkcep.engines.flink.nfa.steps import Ask, StateTable
+from pyflinkcep.engines.flink.nfa.windows import Windows
+from pyflinkcep.engines.flink.sharedbuffer import DeweyNumber, LockableEvent, SharedBufferAccessor
+from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
+from pyflinkcep.runtime import RichFunction, RuntimeContext
+
+__all__ = ["NFA", "TimedOut"]
+
+TimedOut = tuple[EventMatch, int]
+"""A timed-out partial match, and the end of its window in epoch milliseconds."""
+
+
+@attrs.frozen(eq=False)
+class NFA:
+    """
+    A compiled pattern. It is constant while it runs; the run state is :class:`NFAState`.
+
+    Attributes
+    ----------
+    tables : dict of str to StateTable
+        The states by internal name.
+    start : StateTable
+        The start state.
+    final : StateTable
+        The final state.
+    atoms : tuple of Atom
+        The user's conditions.
+    window_time : int, milliseconds
+        The longest time from first to last event; 0 for any.
+    window_times : dict of str to int
+        The longest gap before a state's event, in milliseconds, by internal name.
+    handle_timeout : bool
+        Whether timed-out partial matches are needed.
+    skip_strategy : AfterMatchSkipStrategy
+        Decides what a match makes superfluous.
+    description : str
+        The pattern on one line.
+    skips : bool
+        Whether the skip strategy ever discards anything.
+    stages : tuple of str
+        The names of stages in matches, in the order of the pattern's states.
+    windows : Windows
+        Decides when partial matches time out.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.nfa.NFA`` (Flink 2.3.0), an NFA with a shared versioned match
+    buffer. ``doProcess`` handles an event in three steps:
+
+    1. For every partial match, its state and the answers of the conditions select edges
+       (``createDecisionGraph``: :meth:`StateTable.resolve`), the edges become
+       successors (``computeNextStates``: :mod:`~pyflinkcep.engines.flink.nfa.moves`), and a
+       successor that takes the event gets a node in the buffer that points back at the previous
+       one.
+    2. Each successor locks its node, and then the old partial match releases its own, so that a
+       step that ends, or a window that is over (:meth:`advance_time`), drops what nothing else
+       holds: an event leaves the buffer with the last partial match, or waiting match, on whose
+       path it lies.
+    3. Matches are extracted in the order of their first event
+       (``processMatchesAccordingToSkipStrategy``:
+       :mod:`~pyflinkcep.engines.flink.nfa.emission`), and each prunes what the skip strategy
+       makes superfluous.
+
+    This path is the specification; ``kernel/src/nfa.c`` mirrors it and must change with it.
+    Differs from Flink: there is no quadratic clean-up after each event, whose result Flink ignores.
+
+    References
+    ----------
+    Agrawal, Diao, Gyllstrom, Immerman: Efficient Pattern Matching over Event Streams,
+    SIGMOD 2008.
+    """
+
+    tables: dict[str, StateTable]
+    start: StateTable
+    final: StateTable
+    atoms: tuple[Atom, ...]
+    window_time: int
+    window_times: dict[str, int]
+    handle_timeout: bool
+    skip_strategy: AfterMatchSkipStrategy
+    description: str
+    skips: bool = attrs.field(init=False)
+    stages: tuple[str, ...] = attrs.field(init=False)
+    windows: Windows = attrs.field(init=False)
+    _state_sets: dict[int, StateSets] = attrs.field(factory=dict, init=False, repr=False)
+
+    @skips.default
+    def _has_skip_strategy(self) -> bool:
+        return self.skip_strategy.isSkipStrategy()
+
+    @stages.default
+    def _names_in_matches(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(table.state.stage for table in self.tables.values()))
+
+    @windows.default
+    def _windows_of_the_pattern(self) -> Windows:
+        return Windows(self.window_time, bool(self.window_times))
+
+    def create_initial_state(self) -> NFAState:
+        """Return the state of a new key."""
+        return NFAState([ComputationState(self.start, DeweyNumber.of([1]))], deadline=NEVER)
+
+    def state_sets(self, known: int) -> StateSets:
+        """Return the sets of states for runs in which these conditions are known beforehand."""
+        sets = self._state_sets.get(known)
+        if sets is None:
+            sets = self._state_sets[known] = StateSets(self.start, known)
+        return sets
+
+    def open(self, context: RuntimeContext) -> None:
+        """Open the conditions that have a life cycle, once for every transition."""
+        for condition in self._rich_conditions():
+            condition.setRuntimeContext(context)
+            condition.open(context)
+
+    def close(self) -> None:
+        """Close the conditions that have a life cycle."""
+        for condition in self._rich_conditions():
+            condition.close()
+
+    def _rich_conditions(self) -> list[RichFunction]:
+        conditions: list[object] = [
+            t.condition for table in self.tables.values() for t in table.state.transitions
+        ]
+        return [condition for condition in conditions if isinstance(condition, RichFunction)]
+
+    # --- time
+
+    def advance_time(
+        self, accessor: SharedBufferAccessor, state: NFAState, timestamp: int
+    ) -> tuple[list[EventMatch], list[TimedOut]]:
+        """
+        End the partial matches whose window has passed.
+
+        Parameters
+        ----------
+        accessor : SharedBufferAccessor
+            The key's buffer.
+        state : NFAState
+            The key's state; changed in place.
+        timestamp : int, epoch milliseconds
+            The time reached. A window is over when exactly its length has passed.
+
+        Returns
+        -------
+        tuple of list
+            Matches that waited for time to pass, and the timed-out partial matches with the end of
+            their window (only with `handle_timeout`).
+
+        Notes
+        -----
+        Ports ``NFA.advanceTime`` (Flink 2.3.0).
+        """
+        if timestamp < state.deadline:
+            return [], []
+        partials, windows = state.partial_matches, self.windows
+        kept: list[ComputationState] = []
+        pending: list[ComputationState] = []
+        timed_out: list[TimedOut] = []
+        for partial in partials:
+            if timestamp < windows.deadline(partial):
+                kept.append(partial)
+                continue
+            node = partial.previous_node
+            assert node is not None
+            if partial.table.is_pending:
+                pending.append(partial)
+                continue
+            if self.handle_timeout:
+                match = accessor.materialize_match(node, partial.version)
+                timed_out.append((match, windows.passed_deadline(partial, timestamp)))
+            accessor.release_node(node, partial.version)
+        if len(kept) == len(partials):
+            state.deadline = windows.first_deadline(kept)
+            return [], []
+        state.state_changed = True
+        state.partial_matches = kept
+        state.state_set = None
+        matches = self._emit_pending(accessor, state, pending)
+        state.deadline = windows.first_deadline(state.partial_matches)
+        return matches, timed_out
+
+    def _emit_pending(
+        self, accessor: SharedBufferAccessor, state: NFAState, pending: list[ComputationState]
+    ) -> list[EventMatch]:
+        """Emit what waited for its window to pass without the event of a NOT stage."""
+        if self.skips:
+            return emit(self.skip_strategy, accessor, state, pending)
+        found = []
+        for partial in pending:
+            node, start = partial.previous_node, partial.start_event_id
+            assert node is not None
+            assert start is not None
+            found.append(FoundMatch(start, accessor.materialize_match(node, partial.version)))
+            accessor.release_node(node, partial.version)
+        return emit_at_once(found)
+
+    def drop_oldest(self, accessor: SharedBufferAccessor, state: NFAState, count: int) -> None:
+        """Drop the `count` partial matches that began first."""
+        partials = state.partial_matches
+        for partial in partials[:count]:
+            release(accessor, partial)
+        state.partial_matches = partials[count:]
+        state.state_set = None
+        state.deadline = self.windows.first_deadline(state.partial_matches)
+
+    # --- events
+
+    def process(
+        self,
+        accessor: SharedBufferAccessor,
+        state: NFAState,
+        timestamp: int,
+        evaluation: EventEvaluation,
+        event: Any,
+    ) -> list[EventMatch]:
+        """
+        Process an event for every partial match; call :meth:`advance_time` first.
+
+        Parameters
+        ----------
+        accessor : SharedBufferAccessor
+            The key's buffer.
+        state : NFAState
+            The key's state; changed in place.
+        timestamp : int, epoch milliseconds
+            The event's time.
+        evaluation : EventEvaluation
+            The conditions' answers for this event.
+        event : object
+            What the buffer will hold for the event.
+
+        Returns
+        -------
+        list of dict
+            The matches completed, in Flink's order.
+
+        Notes
+        -----
+        Ports ``NFA.process`` (Flink 2.3.0).
+        """
+        states = state.set_among(self.state_sets(evaluation.always_known))
+        reaction = states.react(evaluation)
+        if reaction.passes:
+            return []
+        return self.apply(reaction, accessor, state, timestamp, evaluation, event)
+
+    def apply(
+        self,
+        reaction: Reaction,
+        accessor: SharedBufferAccessor,
+        state: NFAState,
+        timestamp: int,
+        evaluation: EventEvaluation,
+        event: Any,
+    ) -> list[EventMatch]:
+        """
+        Apply an event; see :meth:`process`.
+
+        Notes
+        -----
+        Ports ``NFA.doProcess`` (Flink 2.3.0).
+        """
+        if reaction.begins is not None:
+            begin(reaction.begins, accessor, state, self.windows, event, timestamp)
+            state.state_set = reaction.following
+            return []
+        steps, start, skips = reaction.steps, self.start, self.skips
+        following: list[ComputationState] = []
+        successors: Successors | None = None
+        final = self.final if skips else None
+        entry: LockableEvent | None = None
+        changed = False
+        for partial in state.partial_matches:
+            step = steps[partial.table]
+            if step.__class__ is Ask:
+                step = evaluation.decide(partial.previous_node, partial.version, step)
+            if step.keeps:
+                following.append(partial)
+                continue
+            changed = True
+            if entry is None and (step.keeps_event or (skips and step.takes)):
+                entry = accessor.register_event(event, timestamp)
+            move = step.single
+            if move is not None:
+                move_on(accessor, partial, move, entry)
+                following.append(partial)
+                continue
+            if partial.table is start and timestamp > 0:
+                state.is_new_start_partial_match = True
+            if successors is None:
+                successors = Successors(following, [], [])
+            branch(accessor, partial, step, entry, event, final, successors)
+        if not changed:
+            return []
+        state.state_changed = True
+        state.partial_matches = following
+        state.state_set = reaction.following
+        matches: list[EventMatch] = []
+        if successors is not None or state.completed_matches:
+            matches = self._emit(accessor, state, successors)
+        state.deadline = self.windows.first_deadline(state.partial_matches)
+        if entry is not None:
+            accessor.release_event(entry)
+        return matches
+
+    def _emit(
+        self, accessor: SharedBufferAccessor, state: NFAState, successors: Successors | None
+    ) -> list[EventMatch]:
+        """Emit the matches that an event completed, and those that it releases."""
+        completed = [] if successors is None else successors.completed
+        if completed or state.completed_matches:
+            return emit(self.skip_strategy, accessor, state, completed)
+        if successors is None or not successors.found:
+            return []
+        return emit_at_once(successors.found)

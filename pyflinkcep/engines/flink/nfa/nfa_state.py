@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The run state of one key: its partial matches, and matches waiting to be emitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from pyflinkcep.engines.flink.nfa.state_sets import StateSet, StateSets
+from pyflinkcep.engines.flink.nfa.steps import StateTable
+from pyflinkcep.engines.flink.sharedbuffer import DeweyNumber, EventId, SharedBufferNode
+
+__all__ = ["ALWAYS", "NEVER", "ComputationState", "NFAState", "by_start"]
+
+NEVER = 1 << 63
+"""A time after that of every event, epoch milliseconds."""
+
+ALWAYS = -NEVER - 1
+"""A time before that of every event, epoch milliseconds."""
+
+
+@attrs.define(eq=False)
+class ComputationState:
+    """
+    One partial match: its position in the pattern and in the buffer.
+
+    Attributes
+    ----------
+    table : StateTable
+        The state it is in.
+    version : DeweyNumber
+        The version that marks its path through the buffer.
+    start_event_id : EventId or None
+        Its first event; None for the start state.
+    previous_node : SharedBufferNode or None
+        Its last event in the buffer; None for the start state.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.nfa.ComputationState`` (Flink 2.3.0). Differs from Flink: it
+    changes in place if an event leads to one state only. Its start and previous timestamps are
+    those of its first and last event.
+    """
+
+    table: StateTable
+    version: DeweyNumber
+    start_event_id: EventId | None = None
+    previous_node: SharedBufferNode | None = None
+
+
+def by_start(state: ComputationState) -> Any:
+    """Return the sort key of partial matches and matches."""
+    return state.start_event_id
+
+
+@attrs.define(eq=False)
+class NFAState:
+    """
+    The state of a key besides the buffer.
+
+    Attributes
+    ----------
+    partial_matches : list of ComputationState
+        Ordered by start event; the start state is always present and comes last.
+    completed_matches : list of ComputationState
+        A heap by start event: matches that a skip strategy holds back.
+    state_changed : bool
+        Whether anything changed since the flag was last reset.
+    is_new_start_partial_match : bool
+        Whether a partial match began since the flag was last reset.
+    state_set : StateSet or None
+        The states that the partial matches are in; None until first looked up.
+    deadline : int, epoch milliseconds
+        No window ends earlier; the default makes the next advance of time check.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.nfa.NFAState`` (Flink 2.3.0). `state_set` and `deadline`
+    follow from the partial matches, so they are not stored.
+    """
+
+    partial_matches: list[ComputationState]
+    completed_matches: list[ComputationState] = attrs.field(factory=list)
+    state_changed: bool = False
+    is_new_start_partial_match: bool = False
+    state_set: StateSet | None = None
+    deadline: int = ALWAYS
+
+    def is_initial(self) -> bool:
+        """Whether only the start state is left and no match waits."""
+        return len(self.partial_matches) == 1 and not self.completed_matches
+
+    def reset_flags(self) -> None:
+        """Reset the flags of changes."""
+        self.state_changed = False
+        self.is_new_start_partial_match = False
+
+    def set_among(self, sets: StateSets) -> StateSet:
+        """Return the set of states that the partial matches are in; look it up if unknown."""
+        current = self.state_set
+        if current is None or current.family is not sets:
+            current = sets.of([partial.table for partial in self.partial_matches])
+            self.state_set = current
+        return current

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The effect of an event on a partial match, computed once per combination of condition results.
+
+Specifies ``kernel/src/tables.c``; they must be changed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from pyflinkcep.conditions import (
+    BooleanConditions,
+    IterativeCondition,
+    RichAndCondition,
+    RichNotCondition,
+    RichOrCondition,
+)
+from pyflinkcep.engines.flink.nfa.atoms import Atom, Atoms
+from pyflinkcep.engines.flink.nfa.state import (
+    State,
+    StateTransition,
+    StateTransitionAction,
+    StateType,
+    endless_loop,
+)
+
+__all__ = ["Ask", "Move", "StateTable", "Step"]
+
+
+@attrs.frozen(eq=False)
+class Move:
+    """
+    One continuation of a partial match.
+
+    Attributes
+    ----------
+    target : StateTable
+        The state after the move.
+    takes : bool
+        Whether the event is taken rather than ignored.
+    stage : str
+        The stage that a taken event is recorded under.
+    stays : bool
+        Whether state and events are unchanged; the version still grows by `increase`.
+    continues : bool
+        Whether a partial match follows.
+    completes : bool
+        Whether a match follows, either because the target is the final state or because the rest of
+        the pattern may stay empty.
+    increase : int
+        The increase of the version's last digit.
+    adds_stage : bool
+        Whether the version then gets one more digit.
+    """
+
+    target: StateTable
+    takes: bool = False
+    stage: str = ""
+    stays: bool = False
+    continues: bool = True
+    completes: bool = False
+    increase: int = 0
+    adds_stage: bool = False
+
+
+@attrs.frozen(eq=False)
+class Step:
+    """
+    Everything one event does to a partial match in one state.
+
+    Attributes
+    ----------
+    moves : tuple of Move
+        The continuations, in Flink's order; none if the partial match ends. The start state's last
+        move is to stay.
+    keeps : bool
+        Whether the partial match is unchanged.
+    takes : bool
+        Whether some move takes the event.
+    keeps_event : bool
+        Whether some partial match continues with the event taken.
+    single : Move or None
+        The only move, if there is just one, it changes something and does not complete the pattern.
+    """
+
+    moves: tuple[Move, ...]
+    keeps: bool = attrs.field(init=False)
+    takes: bool = attrs.field(init=False)
+    keeps_event: bool = attrs.field(init=False)
+    single: Move | None = attrs.field(init=False)
+
+    @keeps.default
+    def _only_stays(self) -> bool:
+        return len(self.moves) == 1 and self.moves[0].stays
+
+    @takes.default
+    def _any_takes(self) -> bool:
+        return any(move.takes for move in self.moves)
+
+    @keeps_event.default
+    def _any_goes_on_with_it(self) -> bool:
+        return any(move.takes and move.continues for move in self.moves)
+
+    @single.default
+    def _only_move(self) -> Move | None:
+        move = self.moves[0] if len(self.moves) == 1 else None
+        if move is None or move.stays or move.completes:
+            return None
+        return move
+
+
+@attrs.define(eq=False)
+class Ask:
+    """
+    A point at which the effect depends on a condition not yet evaluated.
+
+    Attributes
+    ----------
+    atom : Atom
+        The condition to evaluate.
+    resolve : callable
+        Computes what follows from answers.
+    answers : dict of Atom to bool
+        The answers so far.
+    yes, no : object
+        What follows, another Ask or the result; None until first needed.
+    """
+
+    atom: Atom
+    resolve: Callable[[dict[Atom, bool]], Any]
+    answers: dict[Atom, bool]
+    yes: Any = None
+    no: Any = None
+
+    def following(self, holds: bool) -> Any:
+        """Return what follows on an answer."""
+        node = self.yes if holds else self.no
+        if node is None:
+            node = self.resolve({**self.answers, self.atom: holds})
+            if holds:
+                self.yes = node
+            else:
+                self.no = node
+        return node
+
+
+class _Unanswered(Exception):
+    def __init__(self, atom: Atom) -> None:
+        self.atom = atom
+
+
+@attrs.define(eq=False)
+class StateTable:
+    """
+    A state of the running automaton: its window, and its steps as far as computed.
+
+    Attributes
+    ----------
+    state : State
+        The compiled state.
+    atoms : Atoms
+        The pattern's conditions.
+    tables : dict of State to StateTable
+        The tables of all states.
+    gap_ms : int, milliseconds
+        The longest time since the previous event; 0 for any.
+    root : Ask or Step or None
+        The first decision; use :meth:`first`.
+
+    Notes
+    -----
+    The steps port ``NFA.createDecisionGraph``, ``computeNextStates`` and
+    ``findFinalStateAfterProceed`` (Flink 2.3.0). They depend only on the state and the conditions'
+    results, so each combination is computed once. Conditions are evaluated in Flink's order, and
+    never more of them than in Flink.
+    """
+
+    state: State
+    atoms: Atoms
+    tables: dict[State, StateTable]
+    gap_ms: int = 0
+    root: Ask | Step | None = None
+    name: str = attrs.field(init=False)
+    kind: StateType = attrs.field(init=False)
+    is_final: bool = attrs.field(init=False)
+    is_stop: bool = attrs.field(init=False)
+    is_pending: bool = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.name = self.state.name
+        self.kind = self.state.kind
+        self.is_final = self.kind is StateType.FINAL
+        self.is_stop = self.kind is StateType.STOP
+        self.is_pending = self.kind is StateType.PENDING
+
+    def first(self) -> Ask | Step:
+        """Return the first decision for an event."""
+        if self.root is None:
+            self.root = self.resolve({})
+        return self.root
+
+    def resolve(self, answers: dict[Atom, bool]) -> Ask | Step:
+        """
+        Compute the step for these answers, or the next condition to evaluate.
+
+        Raises
+        ------
+        MalformedPatternException
+            If PROCEED edges form a cycle, on which Flink would never end.
+        """
+
+        def holds(condition: IterativeCondition | None) -> bool:
+            return _evaluate(condition, self.atoms, answers)
+
+        try:
+            return self._step(holds)
+        except _Unanswered as question:
+            return Ask(question.atom, self.resolve, answers)
+
+    def _step(self, holds: Callable[[IterativeCondition | None], bool]) -> Step:
+        edges = self._outgoing_edges(holds)
+        takes = sum(edge.action is StateTransitionAction.TAKE for edge in edges)
+        ignores = sum(
+            edge.action is StateTransitionAction.IGNORE and edge.target is not self.state
+            for edge in edges
+        )
+        stay = ignores + max(1, takes) if ignores or takes else 0
+        branches = [max(0, takes - 1), ignores]
+        moves: list[Move] = []
+        for edge in edges:
+            if edge.action is StateTransitionAction.TAKE:
+                moves.append(self._take(edge, branches[0], holds))
+                branches[0] -= 1
+            elif self.kind is StateType.START:
+                continue
+            elif edge.target is self.state:
+                # Two partial matches must not be one object, so at most one move stays.
+                stays = not any(move.stays for move in moves)
+                moves.append(Move(self, stays=stays, increase=stay))
+            else:
+                target = self.tables[edge.target]
+                moves.append(
+                    Move(
+                        target,
+                        continues=not target.is_final,
+                        completes=target.is_final,
+                        increase=max(0, takes - 1) + branches[1],
+                        adds_stage=True,
+                    )
+                )
+                branches[1] -= 1
+        if any(move.target.is_stop for move in moves):
+            moves = [attrs.evolve(move, continues=False) for move in moves if move.completes]
+        if self.kind is StateType.START:
+            moves.append(Move(self, stays=True, increase=stay))
+        return Step(tuple(moves))
+
+    def _take(
+        self,
+        edge: StateTransition,
+        increase: int,
+        holds: Callable[[IterativeCondition | None], bool],
+    ) -> Move:
+        """Return the move of a TAKE edge."""
+        target = self.tables[edge.target]
+        return Move(
+            target,
+            takes=True,
+            stage=edge.source.stage,
+            continues=not target.is_final,
+            completes=target.is_final or self._reaches_final(edge.target, holds),
+            increase=increase,
+            adds_stage=True,
+        )
+
+    def _outgoing_edges(
+        self, holds: Callable[[IterativeCondition | None], bool]
+    ) -> list[StateTransition]:
+        """Return the edges for the event: the state's own, then those behind PROCEED edges."""
+        edges = []
+        stack: list[tuple[State, tuple[State, ...]]] = [(self.state, ())]
+        while stack:
+            state, path = stack.pop()
+            path = (*path, state)
+            for edge in state.transitions:
+                if holds(edge.condition):
+                    if edge.action is StateTransitionAction.PROCEED:
+                        stack.append((_unless_endless(edge.target, path), path))
+                    else:
+                        edges.append(edge)
+        return edges
+
+    @staticmethod
+    def _reaches_final(target: State, holds: Callable[[IterativeCondition | None], bool]) -> bool:
+        """Whether the event just taken also lets the rest of the pattern stay empty."""
+        stack: list[tuple[State, tuple[State, ...]]] = [(target, ())]
+        while stack:
+            state, path = stack.pop()
+            path = (*path, state)
+            for edge in state.transitions:
+                if edge.action is StateTransitionAction.PROCEED and holds(edge.condition):
+                    if edge.target.kind is StateType.FINAL:
+                        return True
+                    stack.append((_unless_endless(edge.target, path), path))
+        return False
+
+
+def _unless_endless(target: State, path: tuple[State, ...]) -> State:
+    """Return the target; raise if PROCEED edges form a cycle, on which Flink hangs."""
+    if target in path:
+        raise endless_loop(next((s.stage for s in path if s.stage != "GroupPattern"), ""))
+    return target
+
+
+def _evaluate(
+    condition: IterativeCondition | None, atoms: Atoms, answers: dict[Atom, bool]
+) -> bool:
+    """Evaluate a condition from known answers, left before right, as far as needed."""
+    if condition is None:
+        return True
+    if isinstance(condition, BooleanConditions):
+        return condition.value
+    if isinstance(condition, RichAndCondition):
+        return all(_evaluate(part, atoms, answers) for part in condition.nestedConditions)
+    if isinstance(condition, RichOrCondition):
+        return any(_evaluate(part, atoms, answers) for part in condition.nestedConditions)
+    if isinstance(condition, RichNotCondition):
+        return not _evaluate(condition.nestedConditions[0], atoms, answers)
+    atom = atoms.of(condition)
+    if atom not in answers:
+        raise _Unanswered(atom)
+    return answers[atom]

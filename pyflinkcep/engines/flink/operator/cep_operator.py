@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The operator's rules for one key: lateness, order, timers and the emission of results.
+
+Specifies ``kernel/src/operator.c`` and ``runs.c``; they must be changed together.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from pyflinkcep.engines.flink.nfa import (
+    NFA,
+    EventEvaluation,
+    EventMatch,
+    Expressions,
+    NFAState,
+    TimedOut,
+)
+from pyflinkcep.engines.flink.nfa.steps import Ask
+from pyflinkcep.engines.flink.operator.limit import PartialMatchLimit, too_many
+from pyflinkcep.engines.flink.sharedbuffer import SharedBuffer, SharedBufferAccessor
+from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.time import MAX_WATERMARK
+
+__all__ = ["CepOperator", "KeyState", "Output", "is_late"]
+
+
+def is_late(timestamp: Any, watermark: Any) -> Any:
+    """
+    Whether an event is late: its time is not after the watermark.
+
+    Parameters
+    ----------
+    timestamp : int or array of int, epoch milliseconds
+        The time of an event, or of many.
+    watermark : int, epoch milliseconds
+        The current watermark.
+
+    Notes
+    -----
+    Ports ``CepOperator.processElement`` (Flink 2.3.0): equal is late, contrary to its
+    documentation.
+    """
+    return timestamp <= watermark
+
+
+class Output(Protocol):
+    """Receives an operator's results; times are epoch milliseconds."""
+
+    def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        """Receive a match."""
+
+    def timeout(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        """Receive a timed-out partial match; `timestamp` is the end of its window."""
+
+    def dropped(self, key: Any, count: int) -> None:
+        """Receive the number of partial matches dropped because there were too many."""
+
+
+@attrs.define(eq=False)
+class KeyState:
+    """
+    The state of one key between calls.
+
+    Attributes
+    ----------
+    nfa_state : NFAState
+        Partial matches and waiting matches.
+    buffer : SharedBuffer
+        Their events.
+    timers : set of int, epoch milliseconds
+        When the key must be processed even without events: ends of windows.
+    """
+
+    nfa_state: NFAState
+    buffer: SharedBuffer = attrs.field(factory=SharedBuffer)
+    timers: set[int] = attrs.field(factory=set)
+
+
+@attrs.frozen(eq=False)
+class CepOperator:
+    """
+    The rules of Flink's operator, separate from the state they work on.
+
+    Attributes
+    ----------
+    nfa : NFA
+        The compiled pattern.
+    view : callable or None
+        Turns a stored event into the event as the user's conditions see it.
+    processing_time : bool
+        Whether time is the clock's instead of the events'.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
+    expressions : Expressions or None
+        The pattern's match expressions, if the engine can evaluate them.
+
+    Notes
+    -----
+    An engine calls for each key, in this order:
+
+    1. :meth:`new_key`, once; :meth:`may_begin` tells whether an event needs a state at all.
+    2. :meth:`process_events`, with events in their final order, by ascending time. Before the first
+       event of each time, windows that are over end.
+    3. :meth:`advance_time`, when the watermark or clock has passed these events.
+    4. :meth:`is_idle`: if true, the key's state may be discarded.
+
+    Steps 2 and 3 repeat; results go to the output while they run, in Flink's order.
+
+    Ports ``org.apache.flink.cep.operator.CepOperator`` (Flink 2.3.0). Every engine (the test
+    harness, Spark batch, Spark streaming) keeps its own queue of early events and hands them over
+    in order; everything after that is here.
+    """
+
+    nfa: NFA
+    view: Callable[[Any], Any] | None = None
+    processing_time: bool = False
+    limit: PartialMatchLimit | None = None
+    expressions: Expressions | None = None
+
+    def new_key(self) -> KeyState:
+        """Return the state of a new key."""
+        return KeyState(self.nfa.create_initial_state())
+
+    def may_begin(self, bits: int, known: int) -> bool:
+        """
+        Whether an event may change anything for a key that has nothing pending.
+
+        Parameters
+        ----------
+        bits : int
+            The bits of conditions known beforehand that hold for the event.
+        known : int
+            The bits of the conditions known beforehand.
+        """
+        node: Any = self.nfa.start.first()
+        while isinstance(node, Ask):
+            if not node.atom.bit & known:
+                return True
+            node = node.following(bits & node.atom.bit != 0)
+        return not node.keeps
+
+    def process_events(
+        self,
+        key: Any,
+        state: KeyState,
+        timestamps: Sequence[int],
+        events: Sequence[Any],
+        output: Output,
+        known: int = 0,
+        values: Sequence[int] | None = None,
+        processing_time: int | None = None,
+    ) -> None:
+        """
+        Match events of a key in their final order.
+
+        Parameters
+        ----------
+        key : object
+            The key, for results and errors.
+        state : KeyState
+            The key's state; changed in place.
+        timestamps : sequence of int, epoch milliseconds
+            The events' times, ascending, and not before those of an earlier call.
+        events : sequence
+            The events or their handles, as many as `timestamps`.
+        output : Output
+            Receives the results.
+        known : int
+            The bits of the conditions answered in `values`.
+        values : sequence of int, optional
+            For each event the bits of those conditions that hold.
+        processing_time : int, optional, epoch milliseconds
+            The clock that conditions see; by default the wall clock.
+
+        Raises
+        ------
+        CepRuntimeError
+            If a condition or a throwing skip strategy fails; the message names stage, key and time.
+        """
+        nfa, nfa_state, accessor = self.nfa, state.nfa_state, state.buffer.get_accessor()
+        limit = self.limit
+        sets = nfa.state_sets(known)
+        states = nfa_state.set_among(sets)
+        evaluation = EventEvaluation(self.view, known, processing_time, self.expressions)
+        answers = itertools.repeat(0) if values is None else values
+        now: int | None = None
+        begun = timestamps[0] if nfa_state.is_new_start_partial_match and len(timestamps) else None
+        try:
+            for timestamp, event, bits in zip(timestamps, events, answers, strict=False):
+                # Once per time: its first event may move a partial match to a state whose gap is
+                # already over, and in Flink the second event can still use it.
+                if timestamp >= nfa_state.deadline and timestamp != now:
+                    self._advance(key, accessor, nfa_state, timestamp, output)
+                    states = nfa_state.set_among(sets)
+                if bits in states.passed:
+                    continue
+                reaction = states.reactions.get(bits)
+                if reaction is None or reaction.asks:
+                    evaluation.begin(event, timestamp, bits)
+                    if reaction is None:
+                        reaction = states.react(evaluation)
+                        if reaction.passes:
+                            continue
+                now = timestamp
+                matches = nfa.apply(reaction, accessor, nfa_state, timestamp, evaluation, event)
+                if limit is not None and len(nfa_state.partial_matches) > limit.most + 1:
+                    self._enforce(limit, key, accessor, nfa_state, timestamp, output)
+                states = nfa_state.state_set or nfa_state.set_among(sets)
+                if begun is None and nfa_state.is_new_start_partial_match:
+                    begun = timestamp
+                for match in matches:
+                    output.match(key, timestamp, match)
+        except CepRuntimeError as error:
+            raise error.at_key(key) from error.__cause__
+        if begun is not None and nfa.window_time > 0:
+            self._set_timers(state, timestamps, begun)
+
+    def _enforce(
+        self,
+        limit: PartialMatchLimit,
+        key: Any,
+        accessor: SharedBufferAccessor,
+        nfa_state: NFAState,
+        timestamp: int,
+        output: Output,
+    ) -> None:
+        """Apply the limit to a key with too many partial matches."""
+        surplus = len(nfa_state.partial_matches) - 1 - limit.most
+        if limit.policy == "fail":
+            raise too_many(limit, limit.most + surplus, timestamp)
+        self.nfa.drop_oldest(accessor, nfa_state, surplus)
+        output.dropped(key, surplus)
+
+    def _set_timers(self, state: KeyState, timestamps: Sequence[int], begun: int) -> None:
+        """
+        Set the timers that end windows, after events that include the start of a match at `begun`.
+
+        Notes
+        -----
+        Flink sets one for each event from then on, whether it begins a match or not. They matter if
+        a partial match has no timer of its own, because a gap ends it earlier or because it began
+        at or before the epoch. Otherwise one for each partial match will do.
+        """
+        window, timers = self.nfa.window_time, state.timers
+        partials = state.nfa_state.partial_matches
+        earliest = partials[0].start_event_id
+        if self.nfa.window_times or (earliest is not None and earliest.timestamp <= 0):
+            later = (self.timer_after(time + window) for time in timestamps if time >= begun)
+            timers.update(timer for timer in later if timer <= MAX_WATERMARK)
+            return
+        new: set[int] = set()
+        for partial in reversed(partials):
+            start = partial.start_event_id
+            if start is not None:
+                timer = self.timer_after(start.timestamp + window)
+                if timer > MAX_WATERMARK:
+                    continue  # beyond any watermark
+                if timer in timers:
+                    break  # those of earlier starts were set before
+                new.add(timer)
+        timers |= new
+
+    def advance_time(self, key: Any, state: KeyState, timestamp: int, output: Output) -> None:
+        """
+        Advance time for a key whose events up to then were processed.
+
+        Parameters
+        ----------
+        key : object
+            The key.
+        state : KeyState
+            The key's state; changed in place.
+        timestamp : int, epoch milliseconds
+            The watermark, or the clock in processing time.
+        output : Output
+            Receives the results.
+        """
+        state.timers = {timer for timer in state.timers if timer > timestamp}
+        try:
+            accessor = state.buffer.get_accessor()
+            self._advance(key, accessor, state.nfa_state, timestamp, output)
+        except CepRuntimeError as error:
+            raise error.at_key(key) from error.__cause__
+        state.nfa_state.reset_flags()
+
+    def timer_after(self, timestamp: int) -> int:
+        """Return when a timer fires: the clock must pass its time, a watermark reach it."""
+        return timestamp + 1 if self.processing_time else timestamp
+
+    def is_idle(self, state: KeyState) -> bool:
+        """
+        Whether nothing is pending, so that the key needs no state.
+
+        With gap windows a remaining timer still decides when a later partial match times out, so
+        the key waits for it.
+        """
+        return state.nfa_state.is_initial() and not (self.nfa.window_times and state.timers)
+
+    def _advance(
+        self,
+        key: Any,
+        accessor: SharedBufferAccessor,
+        nfa_state: NFAState,
+        timestamp: int,
+        output: Output,
+    ) -> None:
+        pending: list[EventMatch]
+        timed_out: list[TimedOut]
+        pending, timed_out = self.nfa.advance_time(accessor, nfa_state, timestamp)
+        for match in pending:
+            output.match(key, timestamp, match)
+        for match, deadline in timed_out:
+            output.timeout(key, deadline, match)

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators of many keys under one watermark or clock, with their queues of early events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import attrs
+
+from pyflinkcep.engines.flink.operator.cep_operator import CepOperator, KeyState, Output, is_late
+from pyflinkcep.time import MIN_WATERMARK
+
+__all__ = ["KeyContext", "KeyedCepOperator", "KeyedOutput"]
+
+
+class KeyedOutput(Output, Protocol):
+    """Receives the results of a keyed operator."""
+
+    def late(self, key: Any, event: Any) -> None:
+        """Receive an event that came too late."""
+
+
+@attrs.define(eq=False)
+class KeyContext:
+    """
+    The state of a key and its queue.
+
+    Attributes
+    ----------
+    state : KeyState
+        Partial matches, their events, and timers.
+    queue : dict of int to list
+        Events that wait for the watermark, by time in epoch milliseconds.
+    """
+
+    state: KeyState
+    queue: dict[int, list[Any]] = attrs.field(factory=dict)
+
+
+@attrs.define(eq=False)
+class KeyedCepOperator:
+    """
+    Flink's keyed operator in memory.
+
+    Attributes
+    ----------
+    operator : CepOperator
+        The rules.
+    output : KeyedOutput
+        Receives matches, timeouts and late events.
+    order : callable, optional
+        A sort key for events of equal time; by default they keep the order of arrival.
+    keys : dict
+        The keys with anything pending.
+    watermark : int, epoch milliseconds
+        The last watermark; in processing time the clock.
+    late_dropped : int
+        The number of late events; Flink's ``numLateRecordsDropped`` if no output takes them.
+    """
+
+    operator: CepOperator
+    output: KeyedOutput
+    order: Callable[[Any], Any] | None = None
+    keys: dict[Any, KeyContext] = attrs.field(factory=dict)
+    watermark: int = MIN_WATERMARK
+    late_dropped: int = 0
+
+    def process_element(self, key: Any, event: Any, timestamp: int) -> None:
+        """
+        Process an event.
+
+        Parameters
+        ----------
+        key : object
+            The event's key, hashable.
+        event : object
+            The event or its handle.
+        timestamp : int, epoch milliseconds
+            Its time; in processing time the clock is used instead.
+        """
+        if self.operator.processing_time:
+            self._process_now(key, event)
+        elif is_late(timestamp, self.watermark):
+            self.late_dropped += 1
+            self.output.late(key, event)
+        else:
+            self._context(key).queue.setdefault(timestamp, []).append(event)
+
+    def advance_watermark(self, watermark: int) -> None:
+        """
+        Advance the watermark, or the clock, and process everything that waited for it.
+
+        Parameters
+        ----------
+        watermark : int, epoch milliseconds
+            The new watermark; has no effect unless it is after the last.
+        """
+        if watermark <= self.watermark:
+            return
+        self.watermark = watermark
+        due = []
+        for number, (key, context) in enumerate(self.keys.items()):
+            timers = [self.operator.timer_after(time) for time in context.queue]
+            earliest = min([*timers, *context.state.timers], default=None)
+            if earliest is not None and earliest <= watermark:
+                due.append((earliest, number, key))
+        for _, _, key in sorted(due, key=lambda entry: entry[:2]):
+            self._on_timer(key)
+
+    def _context(self, key: Any) -> KeyContext:
+        context = self.keys.get(key)
+        if context is None:
+            context = self.keys[key] = KeyContext(self.operator.new_key())
+        return context
+
+    def _on_timer(self, key: Any) -> None:
+        """Process what waited for the watermark, in order of time, then advance time."""
+        context = self.keys[key]
+        limit = self.watermark
+        for timestamp in sorted(time for time in context.queue if time <= limit):
+            events = context.queue.pop(timestamp)
+            if self.order is not None:
+                events.sort(key=self.order)
+            times = [timestamp] * len(events)
+            self.operator.process_events(key, context.state, times, events, self.output)
+        self.operator.advance_time(key, context.state, limit, self.output)
+        self._forget_if_idle(key, context)
+
+    def _process_now(self, key: Any, event: Any) -> None:
+        now, context = self.watermark, self._context(key)
+        if self.order is not None:
+            # Wait for the clock to move on, since events of the same instant must still be ordered.
+            context.queue.setdefault(now, []).append(event)
+            return
+        self.operator.process_events(
+            key, context.state, [now], [event], self.output, processing_time=now
+        )
+        context.state.nfa_state.reset_flags()
+        self._forget_if_idle(key, context)
+
+    def _forget_if_idle(self, key: Any, context: KeyContext) -> None:
+        if not context.queue and self.operator.is_idle(context.state):
+            del self.keys[key]

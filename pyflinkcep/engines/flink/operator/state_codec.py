@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+One key's state as integers, with a separate list of its events.
+
+Specifies ``kernel/src/state_writer.c`` and ``state_reader.c``; they must be changed together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import attrs
+
+from pyflinkcep.engines.flink.nfa import NFA, ComputationState, NFAState
+from pyflinkcep.engines.flink.operator.cep_operator import KeyState
+from pyflinkcep.engines.flink.operator.state_format import damaged_state
+from pyflinkcep.engines.flink.sharedbuffer import (
+    DeweyNumber,
+    EventId,
+    LockableEvent,
+    SharedBuffer,
+    SharedBufferEdge,
+    SharedBufferNode,
+)
+from pyflinkcep.errors import PatternChangedError
+
+__all__ = ["StateReader", "StateWriter"]
+
+_NONE, _GONE = -1, -2
+_MOST = 1 << 62
+"""Above all counts, ids and digits, so that the kernel can keep counting without overflow."""
+
+
+@attrs.define(eq=False)
+class StateWriter:
+    """
+    Writes key states as a flat list of integers, and a list of their events.
+
+    Attributes
+    ----------
+    nfa : NFA
+        The pattern; states and stages are written as indexes into it.
+    numbers : list of int
+        What was written.
+    events : list
+        The events, or handles of events, that the numbers refer to by position.
+    first_event : int
+        Where the events of the current state begin; positions are written relative to it.
+    """
+
+    nfa: NFA
+    numbers: list[int] = attrs.field(factory=list)
+    events: list[Any] = attrs.field(factory=list)
+    first_event: int = 0
+    _states: dict[str, int] = attrs.field(init=False)
+    _stages: dict[str, int] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._states = {name: number for number, name in enumerate(self.nfa.tables)}
+        self._stages = {name: number for number, name in enumerate(self.nfa.stages)}
+
+    def add_event(self, event: Any) -> int:
+        """Add an event; return its index."""
+        self.events.append(event)
+        return len(self.events) - 1 - self.first_event
+
+    def write(self, state: KeyState) -> None:
+        """Write one key's state."""
+        put = self.numbers.append
+        put(len(state.timers))
+        self.numbers.extend(sorted(state.timers))
+        buffer = state.buffer
+        put(_NONE if buffer.timestamp is None else buffer.event_count)
+        put(buffer.timestamp or 0)
+        versions = self._write_versions(state)
+        nodes = self._write_events(buffer)
+        for node in nodes:
+            put(len(node.edges))
+            for edge in node.edges:
+                put(_number(nodes, edge.target))
+                put(edge.ref_counter)
+                put(versions[edge.version])
+        for matches in (state.nfa_state.partial_matches, state.nfa_state.completed_matches):
+            put(len(matches))
+            for match in matches:
+                self._write_match(match, nodes, versions)
+
+    def _write_events(self, buffer: SharedBuffer) -> dict[SharedBufferNode, int]:
+        put = self.numbers.append
+        nodes: dict[SharedBufferNode, int] = {}
+        put(len(buffer.events))
+        for entry in buffer.events.values():
+            self.numbers.extend((*entry.event_id, entry.ref_counter, self.add_event(entry.event)))
+            put(len(entry.nodes))
+            for node in entry.nodes:
+                nodes[node] = len(nodes)
+                self.numbers.extend((self._stages[node.stage], node.ref_counter, node.alive))
+        return nodes
+
+    def _write_match(
+        self,
+        match: ComputationState,
+        nodes: dict[SharedBufferNode, int],
+        versions: dict[DeweyNumber, int],
+    ) -> None:
+        put = self.numbers.append
+        put(self._states[match.table.name])
+        put(versions[match.version])
+        put(_number(nodes, match.previous_node))
+        start = match.start_event_id
+        self.numbers.extend((0, _NONE) if start is None else start)
+
+    def _write_versions(self, state: KeyState) -> dict[DeweyNumber, int]:
+        """Write all versions, each as a prefix version and a digit; return their indexes."""
+        numbers: dict[DeweyNumber | None, int] = {None: _NONE}
+        written: list[int] = []
+        for version in _versions(state):
+            missing: list[DeweyNumber] = []
+            current: DeweyNumber | None = version
+            while current is not None and current not in numbers:
+                missing.append(current)
+                current = current.parent
+            for number in reversed(missing):
+                written += (numbers[number.parent], number.digit)
+                numbers[number] = len(numbers) - 1
+        self.numbers.append(len(written) // 2)
+        self.numbers += written
+        del numbers[None]
+        return numbers  # type: ignore[return-value]
+
+
+def _versions(state: KeyState) -> Iterator[DeweyNumber]:
+    for entry in state.buffer.events.values():
+        for node in entry.nodes:
+            for edge in node.edges:
+                yield edge.version
+    for match in state.nfa_state.partial_matches + state.nfa_state.completed_matches:
+        yield match.version
+
+
+def _number(nodes: dict[SharedBufferNode, int], node: SharedBufferNode | None) -> int:
+    return _NONE if node is None else nodes.get(node, _GONE)
+
+
+@attrs.define(eq=False)
+class StateReader:
+    """
+    Reads the output of :class:`StateWriter`, and refuses numbers that no key could have.
+
+    Attributes
+    ----------
+    nfa : NFA
+        The pattern that the state is restored for.
+    numbers : sequence of int
+        What was written.
+    events : sequence
+        Their events.
+    states, stages : sequence of str
+        The names behind the indexes, from when the state was written.
+    first_event, last_event : int
+        Where the events of the current state begin and end; see ``StateWriter``.
+
+    Raises
+    ------
+    PatternChangedError
+        If the pattern lacks one of the states.
+    StateFormatError
+        From every method, if the numbers are damaged.
+
+    Notes
+    -----
+    The kernel's ``state_reader.c`` refuses the same numbers.
+    """
+
+    nfa: NFA
+    numbers: Sequence[int]
+    events: Sequence[Any]
+    states: Sequence[str]
+    stages: Sequence[str]
+    first_event: int = 0
+    last_event: int = attrs.field()
+    _at: int = attrs.field(default=0, init=False)
+
+    @last_event.default
+    def _all_events(self) -> int:
+        return len(self.events)
+
+    def __attrs_post_init__(self) -> None:
+        missing = [name for name in self.states if name not in self.nfa.tables]
+        if missing:
+            raise PatternChangedError(
+                f"State {missing[0]} does not exist in the NFA. "
+                f"NFA has states {list(self.nfa.tables)}",
+                "restore with the pattern that the state was written for",
+            )
+        if not set(self.stages) <= set(self.nfa.stages):
+            raise damaged_state(f"expected the stages {self.nfa.stages}, got {self.stages}")
+
+    def seek(self, numbers: Sequence[int], first_event: int, last_event: int) -> None:
+        """Continue with other numbers, and the events from the first to before the last."""
+        if not 0 <= first_event <= last_event <= len(self.events):
+            raise damaged_state("a key's events are not among those stored")
+        self.numbers, self._at = numbers, 0
+        self.first_event, self.last_event = first_event, last_event
+
+    def number(self) -> int:
+        """Read one integer."""
+        at = self._at
+        if at >= len(self.numbers):
+            raise damaged_state("it is truncated")
+        self._at = at + 1
+        return self.numbers[at]
+
+    def within(self, low: int, high: int) -> int:
+        """Read an integer that must be from `low` to below `high`."""
+        number = self.number()
+        if not low <= number < high:
+            raise damaged_state(f"expected a number from {low} to {high - 1}, got {number}")
+        return number
+
+    def count(self, least: int) -> range:
+        """Read a count of items of at least `least` integers each; return their range."""
+        return range(self.within(0, (len(self.numbers) - self._at - 1) // least + 1))
+
+    def event(self) -> Any:
+        """Read the index of an event; return the event."""
+        return self.events[self.first_event + self.within(0, self.last_event - self.first_event)]
+
+    def end(self) -> None:
+        """Refuse numbers that are left over."""
+        if self._at != len(self.numbers):
+            raise damaged_state(f"{len(self.numbers) - self._at} numbers are left over")
+
+    def read(self) -> KeyState:
+        """Read one key's state."""
+        timers = [self.number() for _ in self.count(1)]
+        if any(timer >= after for timer, after in pairwise(timers)):
+            raise damaged_state("timers are not in ascending order")
+        count, timestamp = self.within(_NONE, _MOST), self.number()
+        buffer = SharedBuffer()
+        if count != _NONE:
+            buffer.timestamp, buffer.event_count = timestamp, count
+        versions = self._read_versions()
+        nodes = self._read_events(buffer)
+        for number, node in enumerate(nodes):
+            for _ in self.count(3):
+                target = self._node(nodes, number)  # an earlier one: paths have no cycles
+                locks = self.within(0, _MOST)
+                version = versions[self.within(0, len(versions))]
+                node.add_edge(SharedBufferEdge(locks, target, version))
+        partials = [self._read_match(nodes, versions) for _ in self.count(5)]
+        completed = [self._read_match(nodes, versions) for _ in self.count(5)]
+        self._check_starts(partials, completed)
+        return KeyState(NFAState(partials, completed), buffer, set(timers))
+
+    def _read_events(self, buffer: SharedBuffer) -> list[SharedBufferNode]:
+        nodes = []
+        for _ in self.count(5):
+            event_id = EventId(self.number(), self.within(0, _MOST))
+            if event_id in buffer.events:
+                raise damaged_state(f"two events have the id {event_id}")
+            entry = LockableEvent(self.within(0, _MOST), event_id, self.event())
+            buffer.events[event_id] = entry
+            for _ in self.count(3):
+                stage = self.stages[self.within(0, len(self.stages))]
+                locks, alive = self.within(0, _MOST), self.within(0, 2)
+                node = SharedBufferNode(locks, entry, stage, [], bool(alive))
+                entry.nodes.append(node)
+                nodes.append(node)
+        return nodes
+
+    def _read_match(
+        self, nodes: list[SharedBufferNode], versions: list[DeweyNumber]
+    ) -> ComputationState:
+        table = self.nfa.tables[self.states[self.within(0, len(self.states))]]
+        version = versions[self.within(0, len(versions))]
+        node = self._node(nodes, len(nodes))
+        start = EventId(self.number(), self.within(_NONE, _MOST))
+        if (node is None) != (start.id == _NONE):
+            raise damaged_state("a partial match has events, but no start")
+        return ComputationState(table, version, None if node is None else start, node)
+
+    def _check_starts(
+        self, partials: list[ComputationState], completed: list[ComputationState]
+    ) -> None:
+        """Check that the start state is last, and the only one without events."""
+        states = [partial.table is self.nfa.start for partial in partials]
+        starts = [partial.start_event_id is None for partial in partials]
+        expected = [*[False] * (len(partials) - 1), True]
+        if states != expected or starts != expected:
+            raise damaged_state("expected the start state last among the partial matches")
+        if any(match.start_event_id is None for match in completed):
+            raise damaged_state("a match has no events")
+
+    def _read_versions(self) -> list[DeweyNumber]:
+        versions: list[DeweyNumber] = []
+        for _ in self.count(2):
+            parent = self.within(_NONE, len(versions))
+            before = None if parent == _NONE else versions[parent]
+            versions.append(DeweyNumber.following(before, self.within(0, _MOST)))
+        return versions
+
+    def _node(self, nodes: list[SharedBufferNode], end: int) -> SharedBufferNode | None:
+        """Read the index of a node, which must be below `end`."""
+        number = self.within(_GONE, end)
+        if number == _NONE:
+            return None
+        if number == _GONE:
+            gone = LockableEvent(0, EventId(0, 0), None)
+            return SharedBufferNode(0, gone, "", alive=False)
+        return nodes[number]

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of the shared buffer: ids, reference counts, events, nodes and edges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import attrs
+
+from pyflinkcep.engines.flink.sharedbuffer.dewey import DeweyNumber
+
+__all__ = [
+    "EventId",
+    "Lockable",
+    "LockableEvent",
+    "ManyEdges",
+    "NodeId",
+    "SharedBufferEdge",
+    "SharedBufferNode",
+]
+
+_MOST_IN_A_LIST = 8
+
+
+class EventId(NamedTuple):
+    """
+    The identity of an event of one key; ids have the order of the events.
+
+    Attributes
+    ----------
+    timestamp : int, epoch milliseconds
+        The event's time.
+    id : int, at least 0
+        A counter among the taken events of the same time.
+    """
+
+    timestamp: int
+    id: int
+
+    def __repr__(self) -> str:
+        return f"EventId{{id={self.id}, timestamp={self.timestamp}}}"
+
+
+class NodeId(NamedTuple):
+    """
+    The identity of a node: an event taken for a stage.
+
+    Attributes
+    ----------
+    event_id : EventId
+        The event.
+    stage : str
+        The user's name of the stage.
+    """
+
+    event_id: EventId
+    stage: str
+
+
+@attrs.define(eq=False)
+class Lockable:
+    """
+    Something with a reference count.
+
+    Attributes
+    ----------
+    ref_counter : int, at least 0
+        The number of references.
+    """
+
+    ref_counter: int
+
+    def lock(self) -> None:
+        """Add a reference."""
+        self.ref_counter += 1
+
+    def release(self) -> bool:
+        """Remove a reference; return whether none is left."""
+        if self.ref_counter <= 0:
+            return True
+        self.ref_counter -= 1
+        return self.ref_counter == 0
+
+
+@attrs.define(eq=False)
+class LockableEvent(Lockable):
+    """
+    An event in the buffer, stored once however many runs share it.
+
+    Attributes
+    ----------
+    event_id : EventId
+        Its identity.
+    event : object
+        The event itself, or the caller's handle for it.
+    nodes : list of SharedBufferNode
+        The nodes of this event, one for each stage that it was taken for.
+    """
+
+    event_id: EventId
+    event: Any
+    nodes: list[SharedBufferNode] = attrs.field(factory=list)
+
+    def node(self, stage: str) -> SharedBufferNode | None:
+        """Return the node for a stage; None if the event was not taken for it."""
+        for node in self.nodes:
+            if node.stage == stage:
+                return node
+        return None
+
+
+@attrs.define(eq=False)
+class SharedBufferNode(Lockable):
+    """
+    An event taken for a stage, shared by all runs that took it for that stage.
+
+    Attributes
+    ----------
+    entry : LockableEvent
+        The event.
+    stage : str
+        The user's name of the stage.
+    edges : list of SharedBufferEdge or ManyEdges
+        Versioned pointers to what each run took before, in insertion order.
+    alive : bool
+        Whether the buffer still holds the node. A dropped node can come back while its event is
+        processed; it is then the same object, as in Flink it is the same id.
+    """
+
+    entry: LockableEvent
+    stage: str
+    edges: list[SharedBufferEdge] | ManyEdges = attrs.field(factory=list)
+    alive: bool = True
+
+    def add_edge(self, edge: SharedBufferEdge) -> None:
+        """Add a pointer."""
+        edges = self.edges
+        edges.append(edge)
+        if len(edges) > _MOST_IN_A_LIST and isinstance(edges, list):
+            self.edges = ManyEdges(edges)
+
+    def edges_of(self, version: DeweyNumber) -> list[SharedBufferEdge]:
+        """Return the pointers that a run of a version may walk, and possibly others."""
+        edges = self.edges
+        return edges if isinstance(edges, list) else edges.of(version)
+
+    @property
+    def node_id(self) -> NodeId:
+        """Return the node's identity."""
+        return NodeId(self.entry.event_id, self.stage)
+
+
+@attrs.define(eq=False)
+class SharedBufferEdge(Lockable):
+    """
+    A pointer from a node to the previous one.
+
+    Attributes
+    ----------
+    target : SharedBufferNode or None
+        The previous node; None at the beginning of a match.
+    version : DeweyNumber
+        The version of the run that took this step.
+    values : tuple or None
+        What match expressions accumulate on the path up to and including this step; None until
+        first needed. It follows from the events on the path, so it is not stored.
+    """
+
+    target: SharedBufferNode | None
+    version: DeweyNumber
+    values: tuple[Any, ...] | None = None
+
+
+class ManyEdges:
+    """
+    The edges of a node that many runs reached, indexed by the first digit of their version.
+
+    A run walks only edges of its own first digit. So its cost at a node grows with the edges of
+    matches that began like it, not with all edges.
+
+    Parameters
+    ----------
+    edges : list of SharedBufferEdge
+        The edges, in insertion order.
+    """
+
+    __slots__ = ("_all", "_by_root")
+
+    def __init__(self, edges: list[SharedBufferEdge]) -> None:
+        self._all: dict[SharedBufferEdge, None] = {}
+        self._by_root: dict[int, dict[SharedBufferEdge, None]] = {}
+        for edge in edges:
+            self.append(edge)
+
+    def append(self, edge: SharedBufferEdge) -> None:
+        """Add an edge."""
+        self._all[edge] = None
+        self._by_root.setdefault(edge.version.root, {})[edge] = None
+
+    def remove(self, edge: SharedBufferEdge) -> None:
+        """Drop an edge."""
+        root = edge.version.root
+        del self._all[edge]
+        del self._by_root[root][edge]
+        if not self._by_root[root]:
+            del self._by_root[root]
+
+    def of(self, version: DeweyNumber) -> list[SharedBufferEdge]:
+        """Return the edges whose version has the same first digit, in insertion order."""
+        return list(self._by_root.get(version.root, ()))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[SharedBufferEdge]:
+        return iter(self._all)
+
+    def __getitem__(self, place: int) -> SharedBufferEdge:
+        return list(self._all)[place]

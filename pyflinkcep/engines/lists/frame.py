@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Candidates as a table: one row for each choice of events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import numpy as np
+
+from pyflinkcep.engines.lists.candidates import ElementList
+from pyflinkcep.engines.lists.clauses import each_of
+from pyflinkcep.engines.lists.columns import Columns, Values, holding
+from pyflinkcep.engines.lists.ranges import Ints, expanded
+from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.tree import ALL, LAST, Expression, Function, Reference
+
+__all__ = ["Conditions", "Flags", "Frame"]
+
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@attrs.frozen(eq=False)
+class Frame:
+    """
+    Rows of chosen events.
+
+    Attributes
+    ----------
+    size : int
+        The number of rows.
+    singles : mapping of str to array
+        By variable, the position of its event in each row.
+    closures : mapping of str to (array, array)
+        By variable, where its events begin and end in its list.
+    """
+
+    size: int
+    singles: Mapping[str, Ints]
+    closures: Mapping[str, tuple[Ints, Ints]] = attrs.field(factory=dict)
+
+    def rows(self, chosen: Any) -> Frame:
+        """Return some of the rows, by number or by flag."""
+        singles = {name: positions[chosen] for name, positions in self.singles.items()}
+        closures = {name: (a[chosen], b[chosen]) for name, (a, b) in self.closures.items()}
+        size = int(np.count_nonzero(chosen)) if chosen.dtype == bool else len(chosen)
+        return Frame(size, singles, closures)
+
+    def with_single(self, name: str, positions: Ints) -> Frame:
+        """Return the frame with one more event in each row."""
+        return Frame(self.size, {**self.singles, name: positions}, self.closures)
+
+    def with_closure(self, name: str, low: Ints, high: Ints) -> Frame:
+        """Return the frame with one more closure."""
+        return Frame(self.size, self.singles, {**self.closures, name: (low, high)})
+
+
+@attrs.frozen(eq=False)
+class Conditions:
+    """Evaluates clauses on the rows of a frame."""
+
+    query: Query
+    columns: Columns
+    lists: Mapping[str, ElementList]
+
+    def holding(self, clause: Expression, frame: Frame) -> Flags:
+        """Return for each row whether a clause holds for every event of the closures it names."""
+        rows, opened = None, frame
+        for name in each_of(clause, self.query):
+            low, high = opened.closures[name]
+            again, numbers = expanded(low, high)
+            opened = opened.rows(again).with_single(name, self.lists[name].positions[numbers])
+            rows = again if rows is None else rows[again]
+        found = holding(clause, opened.size, lambda r: self._value(r, opened), self.columns)
+        if rows is None:
+            return found
+        fails = np.bincount(rows[~found], minlength=frame.size)
+        return np.equal(fails, 0)
+
+    def _value(self, reference: Reference | Function, frame: Frame) -> Values:
+        if isinstance(reference, Function):
+            return self._aggregate(reference, frame)
+        name, attribute = reference.variable, str(reference.attribute)
+        if name in frame.singles and reference.index in (None, ALL):
+            return self.columns.taken(attribute, frame.singles[name])
+        low, high = frame.closures[name]
+        at = high - 1 if reference.index == LAST else low
+        return self.columns.taken(attribute, self.lists[name].positions[at])
+
+    def _aggregate(self, function: Function, frame: Frame) -> Values:
+        over = function.over
+        low, high = frame.closures[over.variable]
+        if over.attribute is None:
+            return Values(high - low)
+        positions = self.lists[over.variable].positions
+        if function.name in ("first", "last"):
+            at = low if function.name == "first" else high - 1
+            return self.columns.taken(over.attribute, positions[at])
+        rows, numbers = expanded(low, high)
+        values = self.columns.taken(over.attribute, positions[numbers])
+        known = np.broadcast_to(np.logical_not(values.nulls), len(numbers))
+        return _reduced(function.name, values.data[known], rows[known], frame.size)
+
+
+def _reduced(name: str, data: Any, rows: Ints, size: int) -> Values:
+    """Return an aggregate for each row; `rows`, in ascending order, has the row of each value."""
+    counts = np.bincount(rows, minlength=size)
+    if name == "count":
+        return Values(counts)
+    out = np.zeros(size, data.dtype)
+    some = counts > 0
+    if len(data):
+        begins = (np.cumsum(counts) - counts)[some]
+        reduce = {"min": np.minimum, "max": np.maximum}.get(name, np.add)
+        out[some] = reduce.reduceat(data, begins)
+    if name == "avg":
+        return Values(np.divide(out, np.maximum(counts, 1)), ~some)
+    return Values(out, ~some)

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A query on a table of events, by the requested evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from pyflinkcep.engines.choice import BACKTRACKING, EVENT_LISTS
+from pyflinkcep.engines.compressed.arrays import MatchArrays
+from pyflinkcep.engines.compressed.counting import NOTHING, Total, added, combined, summand
+from pyflinkcep.engines.compressed.nodes import Node
+from pyflinkcep.engines.compressed.payloads import MeasuredValues
+from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
+from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
+from pyflinkcep.engines.lists.frame import Frame
+from pyflinkcep.engines.lists.matching import EventLists, list_matches
+from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
+from pyflinkcep.engines.table import EventTable
+from pyflinkcep.sase.model import Form, Query
+
+__all__ = [
+    "Compressed",
+    "MatchPositions",
+    "chain_frames",
+    "compressed_matches",
+    "list_frames",
+    "match_arrays",
+    "query_matches",
+]
+
+
+class Compressed(Protocol):
+    """All matches of a query, not listed."""
+
+    @property
+    def variables(self) -> Sequence[str]:
+        """The variables of matches."""
+
+    def matches(self) -> Iterator[MatchPositions]:
+        """Yield the matches lazily."""
+
+    def totals(self, measures: Sequence[MeasuredValues]) -> tuple[int, tuple[Total, ...]]:
+        """Return the number of matches, and the requested totals of the measures."""
+
+    def totals_by_event(
+        self, measures: Sequence[MeasuredValues]
+    ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
+        """Yield the same for each event that completes matches, its position first."""
+
+    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
+        """Yield the position of each event that completes matches, and the nodes of these."""
+
+
+def query_matches(
+    query: Query, table: EventTable, evaluation: str, output: str
+) -> Iterator[MatchPositions]:
+    """
+    Yield the matches of a query on a table of events.
+
+    Parameters
+    ----------
+    query : Query
+        The query.
+    table : EventTable
+        The events.
+    evaluation : {"nfa", "backtracking", "eventLists"}
+        What :func:`~pyflinkcep.engines.choice.chosen` chose.
+    output : {"all", "onePerStart", "nonOverlapping"}
+        Which matches to yield.
+    """
+    if evaluation == EVENT_LISTS:
+        return _list_matches(query, table, output)
+    sequences = Sequences(query, table)
+    if evaluation == BACKTRACKING or output != "all":
+        return sequences.searched(output)
+    return sequences.run()
+
+
+def match_arrays(
+    query: Query, table: EventTable, evaluation: str, output: str
+) -> Iterator[MatchArrays] | None:
+    """
+    Yield the matches of a query, many at a time, as arrays.
+
+    Returns None for queries that only :func:`query_matches` answers.
+    """
+    if evaluation == EVENT_LISTS:
+        return None
+    sequences = Sequences(query, table)
+    if evaluation == BACKTRACKING or output != "all":
+        return sequences.searched_arrays(output)
+    return sequences.arrays()
+
+
+def list_frames(query: Query, table: EventTable) -> Iterator[Frame]:
+    """Yield the matches that eventLists finds, many at a time, as columns of positions."""
+    lists = EventLists.of(query, table, kernel_split())
+    return lists.frames(joined_frames(lists))
+
+
+def chain_frames(chain: PatternChain, events: ChainEvents) -> Iterator[Frame]:
+    """Yield the matches of a chain, many at a time, as columns of positions by stage."""
+    lists = chain.lists(events)
+    return lists.frames(joined_frames(lists))
+
+
+def _list_matches(query: Query, table: EventTable, output: str) -> Iterator[MatchPositions]:
+    lists = EventLists.of(query, table, kernel_split())
+    return list_matches(lists, lists.frames(joined_frames(lists)), output)
+
+
+def compressed_matches(query: Query, table: EventTable) -> Compressed:
+    """Return all matches of a query on a table, not listed."""
+    return Sequences(query, table) if query.form is Form.SEQ else _Listed(query, table)
+
+
+@attrs.frozen(eq=False)
+class _Listed:
+    """The matches of a ``;`` query; since a match takes whole closures, there are few."""
+
+    query: Query
+    table: EventTable
+
+    @property
+    def variables(self) -> Sequence[str]:
+        return self.query.variables
+
+    def matches(self) -> Iterator[MatchPositions]:
+        return _list_matches(self.query, self.table, "all")
+
+    def totals(self, measures: Sequence[MeasuredValues]) -> tuple[int, tuple[Total, ...]]:
+        return added(self.totals_by_event(measures), len(measures))
+
+    def totals_by_event(
+        self, measures: Sequence[MeasuredValues]
+    ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
+        ending: dict[int, list[MatchPositions]] = {}
+        for match in self.matches():
+            ending.setdefault(match[self.variables[-1]][-1], []).append(match)
+        for at, matches in ending.items():
+            totals = [_total(matches, variable, values) for variable, values, _ in measures]
+            yield at, len(matches), tuple(totals)
+
+    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
+        ending: dict[int, list[Node]] = {}
+        known: dict[tuple[tuple[int, int], ...], Node] = {}
+        for match in sorted(self.matches(), key=lambda match: list(match.values())):
+            way = [(n, at) for n, own in enumerate(match.values()) for at in own]
+            node: Node | None = None
+            for size, event in enumerate(way, 1):
+                node = known.setdefault(tuple(way[:size]), (*event, node))
+            assert node is not None
+            ending.setdefault(way[-1][1], []).append(node)
+        yield from ending.items()
+
+
+def _total(matches: Iterable[MatchPositions], variable: str, values: Sequence[Any] | None) -> Total:
+    """Return the total over a variable's events in some matches."""
+    total = NOTHING
+    for at in (at for match in matches for at in match[variable]):
+        value = 1 if values is None else values[at]
+        if value is not None:
+            total = combined(total, (1, summand(value), value, value))
+    return total

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SEQ queries by their automaton, on a table of events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain, groupby
+from operator import itemgetter
+
+import attrs
+
+from pyflinkcep.engines.compressed.arrays import MatchArrays
+from pyflinkcep.engines.compressed.counting import CountPayloads, Measure, Total, added
+from pyflinkcep.engines.compressed.nodes import Node, NodePayloads, paths
+from pyflinkcep.engines.compressed.payloads import Ended, MeasuredValues
+from pyflinkcep.engines.compressed.sums import RequestedTotal, Weighed, exact_totals, weighed_totals
+from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
+from pyflinkcep.engines.sequences.counting import KernelCounter
+from pyflinkcep.engines.sequences.listing import KernelLister, KernelSearch
+from pyflinkcep.engines.sequences.merged import MergedRuns
+from pyflinkcep.engines.sequences.search import Search
+from pyflinkcep.engines.sequences.track import Track
+from pyflinkcep.engines.table import EventTable, listed
+from pyflinkcep.sase.model import Query
+
+__all__ = ["MatchPositions", "Sequences"]
+
+MatchPositions = dict[str, list[int]]
+"""Variable to the positions of its events, oldest first."""
+
+
+@attrs.frozen(eq=False)
+class _Partition:
+    """A partition's events and their positions in the table."""
+
+    track: Track
+    positions: Sequence[int]
+
+
+class _NodesOf(NodePayloads):
+    """Nodes with positions in the table instead of in the partition."""
+
+    def __init__(self, positions: Sequence[int]) -> None:
+        self._positions = positions
+
+    def begun(self, component: int, at: int) -> Node:
+        return component, self._positions[at], None
+
+    def taken(self, payload: Node, component: int, at: int) -> Node:
+        return component, self._positions[at], payload
+
+
+class Sequences:
+    """
+    A SEQ query on a table of events.
+
+    Parameters
+    ----------
+    query : Query
+        The query.
+    table : EventTable
+        The events.
+    automaton : SaseAutomaton, optional
+        The query, compiled for the table's kinds.
+    """
+
+    def __init__(
+        self, query: Query, table: EventTable, automaton: SaseAutomaton | None = None
+    ) -> None:
+        self._query = query
+        self._table = table
+        self._automaton = automaton or compile_query(query, table.kinds)
+        self.variables = query.variables
+
+    @cached_property
+    def _counter(self) -> KernelCounter | None:
+        return KernelCounter.of(self._automaton, self._table)
+
+    @cached_property
+    def _summing(self) -> KernelCounter | None:
+        return KernelCounter.of(self._automaton, self._table, rises=False)
+
+    def run(self, merges: bool = True, begun: list[int] | None = None) -> Iterator[MatchPositions]:
+        """
+        Return all matches, found by the automaton.
+
+        Parameters
+        ----------
+        merges : bool
+            Whether equal runs are merged; the kernel always merges them.
+        begun : list of int, optional
+            Receives for each partition the position at which its first live run began.
+        """
+        arrays = self.arrays(begun) if merges else None
+        if arrays is not None:
+            return self._of_arrays(arrays)
+        return self._unpacked(merges=merges, gives_up=True, begun=begun)
+
+    def arrays(self, begun: list[int] | None = None) -> Iterator[MatchArrays] | None:
+        """
+        Return all matches from the kernel, lazily and many at a time.
+
+        Returns
+        -------
+        iterator of MatchArrays or None
+            None if the kernel cannot find them; use :meth:`run` then.
+        """
+        lister = KernelLister.of(self._automaton, self._table)
+        return None if lister is None else lister.matches(self._positions(), begun)
+
+    def _of_arrays(self, arrays: Iterator[MatchArrays]) -> Iterator[MatchPositions]:
+        return chain.from_iterable(found.matches(self.variables) for found in arrays)
+
+    def searched(
+        self, output: str, watermark: int | None = None, undecided: list[int] | None = None
+    ) -> Iterator[MatchPositions]:
+        """
+        Return matches found by depth-first search.
+
+        Parameters
+        ----------
+        output : {"all", "onePerStart", "nonOverlapping"}
+            Which matches.
+        watermark : int or None, milliseconds
+            The time up to which all events have arrived; None if no more will come.
+        undecided : list of int, optional
+            Receives for each partition the position of the first start that later events decide;
+            matches that begin there or later are left out.
+        """
+        arrays = self.searched_arrays(output, watermark, undecided)
+        if arrays is not None:
+            return self._of_arrays(arrays)
+        return self._searched(output, watermark, undecided)
+
+    def searched_arrays(
+        self, output: str, watermark: int | None = None, undecided: list[int] | None = None
+    ) -> Iterator[MatchArrays] | None:
+        """
+        Return the same from the kernel, lazily and many at a time.
+
+        Returns
+        -------
+        iterator of MatchArrays or None
+            None if the kernel cannot find them; use :meth:`searched` then.
+        """
+        search = KernelSearch.of(self._automaton, self._table)
+        if search is None:
+            return None
+        return search.matches(self._positions(), output, watermark, undecided)
+
+    def _searched(
+        self, output: str, watermark: int | None, undecided: list[int] | None
+    ) -> Iterator[MatchPositions]:
+        """Yield the matches that the plain search finds."""
+        for part in self._partitions():
+            search = Search(part.track, watermark)
+            searches: dict[str, Callable[[], Iterable[list[tuple[int, int]]]]] = {
+                "all": search.all,
+                "onePerStart": search.first_of_each_start,
+                "nonOverlapping": search.not_overlapping,
+            }
+            for way in searches[output]():
+                if self._may_end(part.positions[way[-1][1]]):
+                    yield self._match(way, part.positions)
+            if undecided is not None and search.undecided is not None:
+                undecided.append(part.positions[search.undecided])
+
+    # --- compressed
+
+    def matches(self) -> Iterator[MatchPositions]:
+        """Return all matches, found lazily."""
+        arrays = self.arrays()
+        return self._unpacked() if arrays is None else self._of_arrays(arrays)
+
+    def _unpacked(
+        self, merges: bool = True, gives_up: bool = False, begun: list[int] | None = None
+    ) -> Iterator[MatchPositions]:
+        """Yield all matches, found by merged runs."""
+        for part in self._partitions():
+            runs = MergedRuns(part.track, NodePayloads(), merges=merges, gives_up=gives_up)
+            for at, root in runs.matches():
+                if self._may_end(part.positions[at]):
+                    for way in paths(root):
+                        yield self._match(way, part.positions)
+            first = runs.earliest_start()
+            if begun is not None and first is not None:
+                begun.append(part.positions[first])
+
+    def _may_end(self, at: int) -> bool:
+        """Whether an event may be the last of a match."""
+        return self._table.ends is None or self._table.ends[at]
+
+    def totals(self, measures: Sequence[MeasuredValues]) -> tuple[int, tuple[Total, ...]]:
+        """Return the number of matches, and the requested totals of the measures."""
+        counter = None if measures else self._counter
+        if counter is not None:
+            return sum(map(counter.count, self._positions())), ()
+        return added(self.totals_by_event(measures), len(measures))
+
+    def totals_by_event(
+        self, measures: Sequence[MeasuredValues]
+    ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
+        """Yield the position of each event that completes matches, and the totals of these."""
+        asked = [(self.variables.index(v), values, function) for v, values, function in measures]
+        return exact_totals(asked, self._weighed, self._counted)
+
+    def _weighed(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended] | None:
+        """Return the numbers and totals of each event from the kernel; None if it cannot."""
+        counter = self._summing if measures else self._counter
+        if counter is None:
+            return None
+        size, loops = len(self._table.times), self._automaton.loops
+        weighed = Weighed.all_of(measures, loops, size)
+        return None if weighed is None else self._summed(counter, weighed)
+
+    def _summed(self, counter: KernelCounter, measures: Sequence[Weighed]) -> Iterator[Ended]:
+        for positions in self._positions():
+            ended = weighed_totals(counter.over(positions), measures)
+            yield from (event for event in ended if self._may_end(event[0]))
+
+    def _counted(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended]:
+        """Yield the totals of each event, computed by merged runs."""
+        for part in self._partitions():
+            measured = [
+                Measure(place, None if v is None else [v[at] for at in part.positions])
+                for place, v, _ in measures
+            ]
+            runs = MergedRuns(part.track, CountPayloads(measured)).matches()
+            for at, ended in groupby(runs, itemgetter(0)):
+                if not self._may_end(part.positions[at]):
+                    continue
+                counted = ((at, *payload) for _, payload in ended)
+                yield part.positions[at], *added(counted, len(measures))
+
+    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
+        """Yield the position of each event that completes matches, and the nodes of these."""
+        for part in self._partitions():
+            found = MergedRuns(part.track, _NodesOf(part.positions)).matches()
+            for at, ended in groupby(found, itemgetter(0)):
+                if self._may_end(part.positions[at]):
+                    yield part.positions[at], [node for _, node in ended]
+
+    # --- partitions
+
+    def _positions(self) -> Iterator[Sequence[int]]:
+        """Yield the positions of each partition's events."""
+        for positions, is_null in self._table.partitions(self._query):
+            if not is_null:
+                yield positions
+            elif self._automaton.size == 1:  # nothing equals NULL, so a match has one event
+                yield from ([at] for at in positions)
+
+    def _partitions(self) -> Iterator[_Partition]:
+        table, automaton = self._table, self._automaton
+        columns = [listed(table.columns[name]) for name in automaton.fields]
+        all_types, all_times = listed(table.types), listed(table.times)
+        for own in self._positions():
+            fields = [tuple([column[at] for column in columns]) for at in own]
+            types = [all_types[at] for at in own]
+            times = [all_times[at] for at in own]
+            starts = None if table.starts is None else [table.starts[at] for at in own]
+            track = Track.of(automaton, types, times, fields, starts)
+            yield _Partition(track, own)
+
+    def _match(self, way: Iterable[tuple[int, int]], positions: Sequence[int]) -> MatchPositions:
+        match: MatchPositions = {variable: [] for variable in self.variables}
+        for component, at in way:
+            match[self.variables[component]].append(positions[at])
+        return match

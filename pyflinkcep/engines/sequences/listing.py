@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists the matches of SEQ queries in the kernel: by merged runs, or run after run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from pyflinkcep.engines.compressed.arrays import MatchArrays
+from pyflinkcep.engines.sequences.bridge import SequenceEvents, has_bits, query_spec
+from pyflinkcep.engines.sequences.compiler import SaseAutomaton
+from pyflinkcep.engines.table import EventTable
+from pyflinkcep.kernel.memory import naming_memory_errors
+from pyflinkcep.kernel.module import compiled_module
+
+__all__ = ["KernelLister", "KernelQuery", "KernelSearch"]
+
+_LISTING, _SEARCHING = "matches are listed", "matches are searched for"
+_OUTPUTS = ("all", "onePerStart", "nonOverlapping")
+"""In the order of ``backtracking.h``."""
+
+_MOST_EVENTS = (1 << 31) - 3
+"""How many events a search can tell apart."""
+
+_FIRST, _MOST = 1 << 10, 1 << 17
+"""How many events of matches to hand over at a time: few at first, since the caller may stop
+early."""
+
+
+@attrs.frozen(eq=False)
+class KernelQuery:
+    """
+    A SEQ query on a table of events.
+
+    Attributes
+    ----------
+    events : SequenceEvents
+        The events.
+    """
+
+    events: SequenceEvents
+    _spec: tuple[Any, ...]
+    _ends: Any
+
+    @classmethod
+    def of(cls, automaton: SaseAutomaton, table: EventTable, doing: str) -> KernelQuery | None:
+        """Return a query; None if only the plain path can run it. `doing` is for errors."""
+        if compiled_module() is None or not has_bits(automaton):
+            return None
+        try:
+            with naming_memory_errors(doing):
+                events = SequenceEvents.of(automaton, table)
+        except OverflowError:  # a number of more than 64 bits
+            return None
+        ends = None if table.ends is None else np.asarray(table.ends, np.uint8)
+        return cls(events, query_spec(automaton), ends)
+
+    def made(self, name: str) -> Any:
+        """Return a new object of one of the kernel's types; several may be used in turn."""
+        found = getattr(compiled_module(), name)(*self._spec)
+        found.set_events(len(self.events), self.events.fields)
+        return found
+
+    def streams(self, partitions: Iterable[Sequence[int]]) -> tuple[Any, ...]:
+        """Return partitions as :meth:`SequenceEvents.streams` does."""
+        return self.events.streams(partitions, self._ends)
+
+
+@attrs.frozen(eq=False)
+class KernelLister:
+    """
+    A SEQ query on a table of events, ready to list its matches.
+
+    Attributes
+    ----------
+    query : KernelQuery
+        Both.
+    """
+
+    query: KernelQuery
+
+    @classmethod
+    def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelLister | None:
+        """Return the lister of a query; None if only the plain path can run it."""
+        query = KernelQuery.of(automaton, table, _LISTING)
+        return None if query is None else cls(query)
+
+    def matches(
+        self, partitions: Iterable[Sequence[int]], begun: list[int] | None = None
+    ) -> Iterator[MatchArrays]:
+        """
+        Yield the matches of partitions lazily, many at a time.
+
+        Parameters
+        ----------
+        partitions : iterable of sequence of int
+            The positions of each partition's events.
+        begun : list of int, optional
+            Receives for each partition the position at which its first live run began.
+        """
+        with naming_memory_errors(_LISTING):
+            lister = self.query.made("Lister")
+            lister.open(begun is not None, *self.query.streams(partitions))
+        yield from _portions(lister.next, _LISTING)
+        if begun is not None:
+            begun += np.frombuffer(lister.begun(), np.int64).tolist()
+
+
+@attrs.frozen(eq=False)
+class KernelSearch:
+    """
+    A SEQ query on a table of events, ready to search.
+
+    Attributes
+    ----------
+    query : KernelQuery
+        Both.
+    """
+
+    query: KernelQuery
+
+    @classmethod
+    def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelSearch | None:
+        """Return the search for a query's matches; None if only the plain path can run it."""
+        if len(table.times) > _MOST_EVENTS:
+            return None
+        query = KernelQuery.of(automaton, table, _SEARCHING)
+        return None if query is None else cls(query)
+
+    def matches(
+        self,
+        partitions: Iterable[Sequence[int]],
+        output: str,
+        watermark: int | None = None,
+        undecided: list[int] | None = None,
+    ) -> Iterator[MatchArrays]:
+        """
+        Yield the matches of partitions lazily, many at a time.
+
+        Parameters
+        ----------
+        partitions : iterable of sequence of int
+            The positions of each partition's events.
+        output : {"all", "onePerStart", "nonOverlapping"}
+            Which matches.
+        watermark : int or None, milliseconds
+            The time up to which all events have arrived; None if no more will come.
+        undecided : list of int, optional
+            Receives for each partition the position of the start at which its search stopped, if
+            any.
+        """
+        with naming_memory_errors(_SEARCHING):
+            search = self.query.made("Backtracker")
+            given = None if output == "all" else watermark
+            streams = self.query.streams(partitions)
+            search.turn_to(_OUTPUTS.index(output), given, *streams)
+        yield from _portions(search.find, _SEARCHING)
+        if undecided is not None:
+            undecided += np.frombuffer(search.undecided(), np.int64).tolist()
+
+
+def _portions(
+    find: Callable[[int], tuple[bytes, bytes, bytes]], doing: str
+) -> Iterator[MatchArrays]:
+    """Yield the kernel's matches in growing portions."""
+    most = _FIRST
+    while True:
+        with naming_memory_errors(doing):
+            found = find(most)
+        matches = MatchArrays(*map(np.frombuffer, found, (np.int64, np.int64, np.int32)))
+        if not len(matches):
+            return
+        yield matches
+        most = min(2 * most, _MOST)

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of a SEQ query; those that no condition can tell apart are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+from pyflinkcep.engines.compressed.payloads import Payloads
+from pyflinkcep.engines.sequences.runs import Run, Runs
+from pyflinkcep.engines.sequences.track import Track
+from pyflinkcep.sase.model import Strategy
+
+__all__ = ["MergedRuns"]
+
+_RESTLESS = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
+_TRIED_RUNS = 1000
+"""After this many runs without a merge, runs are no longer compared."""
+
+
+class MergedRuns:
+    """
+    The runs over the events of one partition.
+
+    Runs are merged if they are in the same state and agree in V[t…]: the slots that a later
+    condition reads, and their start if a window or a negation depends on it.
+
+    Parameters
+    ----------
+    track : Track
+        The events.
+    payloads : Payloads
+        What the runs carry.
+    merges : bool
+        Whether runs are merged at all; the matches are the same.
+    gives_up : bool
+        Whether to stop comparing runs if none of the first 1,000 were merged.
+
+    Notes
+    -----
+    Agrawal and others, SIGMOD 2008, section 5.2: merging equivalent runs.
+    """
+
+    def __init__(
+        self, track: Track, payloads: Payloads, merges: bool = True, gives_up: bool = False
+    ) -> None:
+        self._track = track
+        self._automaton = track.automaton
+        self._runs = Runs(track, payloads)
+        self._merged = payloads.merged
+        self._alive: list[dict[Any, Run]] = [{} for _ in range(self._automaton.size)]
+        self._closing = self._runs.closing_positions()
+        self._merges = merges
+        self._gives_up = gives_up
+        self._number = count()
+        self._puts = self._hits = 0
+
+    def matches(self) -> Iterator[tuple[int, Any]]:
+        """Yield the position of each event that completes matches, and what their runs carry."""
+        for at in range(len(self._track.times)):
+            for payload in self._event(at):
+                yield at, payload
+
+    def earliest_start(self) -> int | None:
+        """Return the position at which the first live run began."""
+        starts = (run.start for alive in self._alive for run in alive.values())
+        return min(starts, default=None)
+
+    def _event(self, at: int) -> Iterator[Any]:
+        runs = self._runs
+        taking: list[Run] = []
+        staying: list[Run] = []
+        for component in self._affected(at):
+            self._advance(component, at, taking, staying)
+        if self._track.begins[at] & 1:
+            taking.append(runs.begin(at))
+        for run in taking:
+            if runs.completes(run, at):
+                yield run.payload
+            if runs.goes_on(run):
+                self._put(run)
+        for run in staying:
+            self._put(run)
+
+    def _affected(self, at: int) -> Iterator[int]:
+        """Yield the components whose runs the event may change."""
+        begins, takes = self._track.begins[at], self._track.takes[at]
+        closing = self._closing.get(at, ())
+        strategies, last = self._automaton.strategies, self._automaton.size - 1
+        for component, runs in enumerate(self._alive):
+            if runs and (
+                begins >> (component + 1) & 1
+                or takes >> component & 1
+                or component in closing
+                or strategies[component] in _RESTLESS
+                or (component < last and strategies[component + 1] in _RESTLESS)
+            ):
+                yield component
+
+    def _advance(self, component: int, at: int, taking: list[Run], staying: list[Run]) -> None:
+        """Process an event for the runs whose last event is of a component."""
+        track, alive, runs = self._track, self._alive[component], self._runs
+        window = self._automaton.query.window
+        closes = component in self._closing.get(at, ())
+        oldest = None if window is None else track.times[at] - window
+        for key, run in list(alive.items()):
+            if oldest is not None and track.times[run.start] < oldest:
+                del alive[key]
+                continue
+            begins, takes, mode = track.step(component, run.mode, run.slots, at)
+            if begins:
+                begun = runs.enter(run, at)
+                if begun is not None:
+                    taking.append(begun)
+            if takes:
+                taking.append(runs.take(run, at))
+            if closes or mode != run.mode:
+                del alive[key]
+                stays = runs.closed(run, mode) if closes else runs.moved(run, mode)
+                if stays is not None:
+                    staying.append(stays)
+
+    def _put(self, run: Run) -> None:
+        """Add a run to the live ones, or merge it into its equal."""
+        alive = self._alive[run.component]
+        key = self._runs.key(run) if self._merges else next(self._number)
+        other = alive.get(key)
+        self._puts += 1
+        if other is None:
+            alive[key] = run
+            if self._gives_up and self._puts == _TRIED_RUNS and not self._hits:
+                self._merges = False
+        else:
+            self._hits += 1
+            other.payload = self._merged(other.payload, run.payload)
+            other.start = min(other.start, run.start)

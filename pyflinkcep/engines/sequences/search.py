@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matches by depth-first search: one active run, its forks on a stack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyflinkcep.engines.sequences.liveness import LOOPING, WAITING
+from pyflinkcep.engines.sequences.runs import Run, Runs
+from pyflinkcep.engines.sequences.track import Track
+
+__all__ = ["Search"]
+
+_MOST_SHARED = 1 << 18
+"""This many failed configurations, or two for each event and component if that is more, are kept
+from one start to the next. Only runs that differ in what conditions read exceed that: up to starts
+times events."""
+
+Way = list[tuple[int, int]]
+"""A match: (component, position) of each event."""
+
+
+class _Ways:
+    """Lets runs carry their path, the last event first."""
+
+    def begun(self, component: int, at: int) -> Any:
+        return component, at, None
+
+    def taken(self, payload: Any, component: int, at: int) -> Any:
+        return component, at, payload
+
+    def merged(self, one: Any, other: Any) -> Any:
+        raise NotImplementedError  # one run at a time, so none are merged
+
+
+class Search:
+    """
+    The search over the events of one partition.
+
+    Parameters
+    ----------
+    track : Track
+        The events.
+    watermark : int or None, milliseconds
+        The time up to which all events have arrived; None if no more will come. The search stops at
+        a start whose first match depends on later events.
+
+    Attributes
+    ----------
+    undecided : int or None
+        The position of the start at which the search stopped.
+
+    Notes
+    -----
+    Agrawal and others, SIGMOD 2008: the backtracking algorithm. A configuration that failed once
+    fails again, so each is tried once per start.
+    """
+
+    def __init__(self, track: Track, watermark: int | None = None) -> None:
+        self._track = track
+        self._watermark = watermark
+        self.undecided: int | None = None
+        self._runs = Runs(track, _Ways())
+        self._last = track.automaton.size - 1
+        self._following = _following_begins(track)
+        self._minds_start = self._runs.minds_time or self._runs.minds_position
+        self._most_tried = max(_MOST_SHARED, 2 * track.automaton.size * len(track.times))
+        self._looks_ahead = track.automaton.query.looks_ahead
+
+    def all(self) -> Iterator[Way]:
+        """Yield every match once."""
+        for start in range(len(self._track.times)):
+            if self._track.begins[start] & 1:
+                yield from self._from(start)
+
+    def first_of_each_start(self) -> Iterator[Way]:
+        """Yield for each event that begins matches the first of them in search order."""
+        tried: set[Any] = set()
+        for start in range(len(self._track.times)):
+            way = self._first(start, tried)
+            if self.undecided is not None:
+                return
+            if way is not None:
+                tried.clear()
+                yield way
+
+    def not_overlapping(self) -> Iterator[Way]:
+        """Yield the first match of the earliest start, and go on after its last event."""
+        tried: set[Any] = set()
+        start = 0
+        while start < len(self._track.times):
+            way = self._first(start, tried)
+            if self.undecided is not None:
+                return
+            if way is None:
+                start += 1
+            else:
+                yield way
+                start = way[-1][1] + 1
+                tried.clear()
+
+    # --- searching
+
+    def _from(self, start: int) -> Iterator[Way]:
+        runs, track = self._runs, self._track
+        waiting: list[tuple[Run, int, bool]] = [(runs.begin(start), start, True)]
+        while waiting:
+            run, at, is_new = waiting.pop()
+            if is_new and runs.completes(run, at):
+                yield _way(run)
+            if not runs.goes_on(run) or not self._may_end(run, at):
+                continue
+            for next_at in range(at + 1, self._end(run)):
+                begins, takes, mode = track.step(run.component, run.mode, run.slots, next_at)
+                begun = runs.enter(run, next_at) if begins else None
+                if begun is not None:
+                    waiting.append((begun, next_at, True))
+                if takes:
+                    waiting.append((runs.take(run, next_at), next_at, True))
+                if not mode:
+                    break
+                if mode != run.mode:
+                    stays = runs.moved(run, mode)
+                    assert stays is not None
+                    run = stays
+
+    def _first(self, start: int, tried: set[Any]) -> Way | None:
+        """Return the first match of a start; None if there is none or it is undecided."""
+        runs = self._runs
+        if not self._track.begins[start] & 1:
+            return None
+        is_open = self._is_open(start)
+        if is_open and self._looks_ahead:
+            self.undecided = start
+            return None
+        if self._minds_start or len(tried) > self._most_tried:
+            tried.clear()
+        waiting: list[tuple[Run, int, bool]] = [(runs.begin(start), start, True)]
+        while waiting:
+            run, at, is_new = waiting.pop()
+            if is_new and runs.completes(run, at):
+                return _way(run)
+            if not runs.goes_on(run) or not (is_open or not is_new or self._may_end(run, at)):
+                continue
+            configuration = at, run.component, runs.key(run)
+            if configuration in tried:
+                continue
+            tried.add(configuration)
+            if at + 1 < self._end(run):
+                waiting.extend(reversed(list(self._choices(run, at + 1))))
+            elif is_open:
+                self.undecided = start
+                return None
+        return None
+
+    def _is_open(self, start: int) -> bool:
+        """Whether more events may arrive within the window of a start."""
+        window = self._track.automaton.query.window
+        if self._watermark is None:
+            return False
+        return window is None or self._track.times[start] + window > self._watermark
+
+    def _choices(self, run: Run, at: int) -> Iterator[tuple[Run, int, bool]]:
+        """Yield what a run may do with an event: begin, wait, take or skip it."""
+        runs, track = self._runs, self._track
+        begins, takes, mode = track.step(run.component, run.mode, run.slots, at)
+        begun = runs.enter(run, at) if begins else None
+        if begun is not None:
+            yield begun, at, True
+        for state in (WAITING, LOOPING):
+            if state == LOOPING and takes:
+                yield runs.take(run, at), at, True
+            stays = runs.moved(run, mode & state)
+            if stays is not None:
+                yield stays, at, False
+
+    def _end(self, run: Run) -> int:
+        """Return where the window of a run ends."""
+        window = self._track.automaton.query.window
+        if window is None:
+            return len(self._track.times)
+        return self._track.end_of(self._track.times[run.start] + window)
+
+    def _may_end(self, run: Run, at: int) -> bool:
+        """Whether the window has events that may begin the missing components."""
+        end = self._end(run)
+        for component in range(run.component + 1, self._last + 1):
+            at = self._following[component][at + 1]
+            if at >= end:
+                return False
+        return True
+
+
+def _way(run: Run) -> Way:
+    way: Way = []
+    node = run.payload
+    while node is not None:
+        component, at, node = node
+        way.append((component, at))
+    way.reverse()
+    return way
+
+
+def _following_begins(track: Track) -> list[list[int]]:
+    """Return for each component and position the next event that may begin it."""
+    size = len(track.times)
+    table = []
+    for component in range(track.automaton.size):
+        following = [size] * (size + 2)
+        for at in range(size - 1, -1, -1):
+            begins = track.begins[at] >> component & 1
+            following[at] = at if begins else following[at + 1]
+        table.append(following)
+    return table

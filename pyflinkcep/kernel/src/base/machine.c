@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The machine for match expressions; the opcodes are described in expressions/program.py. Mirror:
+ * the conditions in expressions/codegen.py.
+ */
+#include "base/values.h"
+
+#include <math.h>
+
+typedef struct {
+    const Values *values;
+    const Tally *tally; /* NULL for a partial match without events */
+    int64_t handle;
+    Value *stack; /* each value with a reference of its own */
+    Py_ssize_t size;
+    ProgramAnswer error; /* PROGRAM_TRUE for none */
+} Machine;
+
+static bool is_true(Value value) { return value.kind != VALUE_NULL && value.as.i != 0; }
+
+static bool is_false(Value value) { return value.kind != VALUE_NULL && value.as.i == 0; }
+
+/* --- operations */
+
+static Value fail(Machine *machine, ProgramAnswer error) {
+    machine->error = error;
+    return value_null();
+}
+
+static Value by_zero(Machine *machine) {
+    return machine->values->ansi ? fail(machine, PROGRAM_DIVIDED_BY_ZERO) : value_null();
+}
+
+static Value int_arithmetic(Machine *machine, int32_t opcode, int64_t a, int64_t b) {
+    int64_t result = 0;
+    bool over = false;
+    switch (opcode) {
+    case OP_ADD:
+    case OP_ADD_PASSING: over = add_overflows(a, b, &result); break;
+    case OP_SUB: over = subtract_overflows(a, b, &result); break;
+    case OP_MUL: over = multiply_overflows(a, b, &result); break;
+    default:
+        if (b == 0) return by_zero(machine);
+        if (b != -1)
+            result = opcode == OP_MOD ? a % b : a / b;
+        else if (opcode == OP_INT_DIV)
+            over = subtract_overflows(0, a, &result);
+    }
+    return over && machine->values->ansi ? fail(machine, PROGRAM_OVERFLOW) : value_int(result);
+}
+
+static Value float_arithmetic(Machine *machine, int32_t opcode, double a, double b) {
+    switch (opcode) {
+    case OP_ADD:
+    case OP_ADD_PASSING: return value_float(a + b);
+    case OP_SUB: return value_float(a - b);
+    case OP_MUL: return value_float(a * b);
+    default:
+        if (b == 0) return by_zero(machine);
+        return value_float(opcode == OP_MOD ? fmod(a, b) : a / b);
+    }
+}
+
+static Value arithmetic(Machine *machine, int32_t opcode, Value a, Value b) {
+    if (a.kind == VALUE_INT) return int_arithmetic(machine, opcode, a.as.i, b.as.i);
+    return float_arithmetic(machine, opcode, a.as.f, b.as.f);
+}
+
+static Value comparison(int32_t opcode, Value a, Value b) {
+    int order = value_compare(a, b);
+    switch (opcode) {
+    case OP_LT: return value_int(order < 0);
+    case OP_LE: return value_int(order <= 0);
+    case OP_GT: return value_int(order > 0);
+    case OP_GE: return value_int(order >= 0);
+    case OP_NE: return value_int(order != 0);
+    default: return value_int(order == 0);
+    }
+}
+
+static Value logic(bool is_or, Value a, Value b) {
+    if (is_or ? is_true(a) || is_true(b) : is_false(a) || is_false(b)) return value_int(is_or);
+    if (a.kind == VALUE_NULL || b.kind == VALUE_NULL) return value_null();
+    return value_int(!is_or);
+}
+
+static Value joined(Machine *machine, Value a, Value b) {
+    PyObject *text = PyUnicode_Concat(a.as.text, b.as.text);
+    return text == NULL ? fail(machine, PROGRAM_RAISED) : (Value){{.text = text}, VALUE_TEXT};
+}
+
+/* Return the result of an operator on two values, with a reference of its own. */
+static Value binary(Machine *machine, int32_t opcode, Value a, Value b) {
+    bool a_null = a.kind == VALUE_NULL, b_null = b.kind == VALUE_NULL;
+    switch (opcode) {
+    case OP_AND: return logic(false, a, b);
+    case OP_OR: return logic(true, a, b);
+    case OP_EQ_NULLSAFE:
+        return a_null || b_null ? value_int(a_null == b_null) : comparison(OP_EQ, a, b);
+    case OP_ADD_PASSING:
+        if (a_null || b_null) return a_null ? b : a;
+        return arithmetic(machine, opcode, a, b);
+    case OP_LEAST:
+    case OP_GREATEST: {
+        if (a_null || b_null) return value_keep(a_null ? b : a);
+        int order = value_compare(b, a);
+        return value_keep((opcode == OP_LEAST ? order < 0 : order > 0) ? b : a);
+    }
+    default:
+        if (a_null || b_null) return value_null();
+        if (opcode == OP_CONCAT) return joined(machine, a, b);
+        return opcode >= OP_LT ? comparison(opcode, a, b) : arithmetic(machine, opcode, a, b);
+    }
+}
+
+/* Test a LIKE pattern, a Python function that returns None for no match. */
+static Value like(Machine *machine, const Instruction *now, Value a) {
+    PyObject *answer = PyObject_CallFunctionObjArgs(now->operand.as.text, a.as.text, NULL);
+    if (answer == NULL) return fail(machine, PROGRAM_RAISED);
+    Py_DECREF(answer);
+    return value_int(answer != Py_None);
+}
+
+static Value magnitude(Machine *machine, int32_t opcode, Value a) {
+    if (a.kind == VALUE_FLOAT) return value_float(opcode == OP_ABS ? fabs(a.as.f) : -a.as.f);
+    if (opcode == OP_ABS && a.as.i >= 0) return a;
+    return int_arithmetic(machine, OP_SUB, 0, a.as.i);
+}
+
+/* Return the result of an operator on one value that is not NULL. */
+static Value unary(Machine *machine, const Instruction *now, Value a) {
+    switch (now->opcode) {
+    case OP_INT_TO_FLOAT: return a.kind == VALUE_INT ? value_float((double)a.as.i) : a;
+    case OP_NOT: return value_int(a.as.i == 0);
+    case OP_LIKE: return like(machine, now, a);
+    default: return magnitude(machine, now->opcode, a);
+    }
+}
+
+/* --- the stack */
+
+static void push(Machine *machine, Value value) { machine->stack[machine->size++] = value; }
+
+static Value *top(Machine *machine) { return &machine->stack[machine->size - 1]; }
+
+static void drop_top(Machine *machine) { value_drop(machine->stack[--machine->size]); }
+
+static void replace_top(Machine *machine, Value value) {
+    Value before = *top(machine);
+    *top(machine) = value;
+    value_drop(before);
+}
+
+static Value slot_of(const Machine *machine, int64_t slot) {
+    if (machine->tally == NULL) return values_initial(machine->values, (Py_ssize_t)slot);
+    return value_keep(machine->tally->slots[slot]);
+}
+
+/* Return how many of the next instructions to skip. */
+static int64_t jump(Machine *machine, int32_t opcode, int64_t count) {
+    if (opcode == OP_JUMP) return count;
+    Value value = *top(machine);
+    if (opcode == OP_JUMP_IF_FALSE) return is_false(value) ? count : 0;
+    if (opcode == OP_JUMP_IF_TRUE) return is_true(value) ? count : 0;
+    if (opcode == OP_JUMP_IF_NOT_NULL && value.kind != VALUE_NULL) return count;
+    drop_top(machine);
+    return opcode == OP_JUMP_UNLESS && !is_true(value) ? count : 0;
+}
+
+static void compute(Machine *machine, const Instruction *now) {
+    switch (now->opcode) {
+    case OP_FIELD:
+        push(machine, values_field(machine->values, now->operand.as.i, machine->handle));
+        return;
+    case OP_SLOT: push(machine, slot_of(machine, now->operand.as.i)); return;
+    case OP_INT:
+    case OP_FLOAT:
+    case OP_TEXT: push(machine, value_keep(now->operand)); return;
+    case OP_NULL: push(machine, value_null()); return;
+    case OP_IS_NULL: replace_top(machine, value_int(top(machine)->kind == VALUE_NULL)); return;
+    case OP_INT_TO_FLOAT:
+    case OP_NEG:
+    case OP_ABS:
+    case OP_NOT:
+    case OP_LIKE:
+        if (top(machine)->kind != VALUE_NULL)
+            replace_top(machine, unary(machine, now, *top(machine)));
+        return;
+    default: {
+        Value b = *top(machine), a = machine->stack[machine->size - 2];
+        Value result = binary(machine, now->opcode, a, b);
+        drop_top(machine);
+        replace_top(machine, result);
+    }
+    }
+}
+
+/* Find whether an expression holds; `tally` is NULL for a partial match without events. */
+ProgramAnswer program_run(
+    const Values *values, const Program *program, const Tally *tally, int64_t handle) {
+    if (tally_overflowed(tally)) return PROGRAM_OVERFLOW;
+    Machine machine = {.values = values,
+        .tally = tally,
+        .handle = handle,
+        .stack = program->stack,
+        .error = PROGRAM_TRUE};
+    for (Py_ssize_t at = 0; at < program->size && machine.error == PROGRAM_TRUE; at++) {
+        const Instruction *now = &program->code[at];
+        if (now->opcode >= OP_JUMP_IF_FALSE && now->opcode <= OP_JUMP)
+            at += (Py_ssize_t)jump(&machine, now->opcode, now->operand.as.i);
+        else
+            compute(&machine, now);
+    }
+    bool holds = machine.size > 0 && is_true(machine.stack[0]);
+    while (machine.size > 0) drop_top(&machine);
+    if (machine.error != PROGRAM_TRUE) return machine.error;
+    return holds ? PROGRAM_TRUE : PROGRAM_FALSE;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fields of events, and slots of partial matches, as in expressions/program.py. Mirror: the
+ * updates in expressions/codegen.py.
+ */
+#include "base/values.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COUNT, FIRST, LAST, SUM, MIN, MAX };
+
+/* Order two values of one type: texts by code point, NaN after everything and equal to itself. */
+int value_compare(Value a, Value b) {
+    if (a.kind == VALUE_INT) return (a.as.i > b.as.i) - (a.as.i < b.as.i);
+    if (a.kind == VALUE_TEXT) return PyUnicode_Compare(a.as.text, b.as.text);
+    bool a_nan = isnan(a.as.f), b_nan = isnan(b.as.f);
+    if (a_nan || b_nan) return a_nan - b_nan;
+    return (a.as.f > b.as.f) - (a.as.f < b.as.f);
+}
+
+static Value text_of(PyObject *texts, int64_t row) {
+    PyObject *text = PyList_GetItem(texts, (Py_ssize_t)row);
+    if (text == NULL) PyErr_Clear(); /* a list that was cut since */
+    if (text == NULL || !PyUnicode_Check(text)) return value_null();
+    return value_keep((Value){{.text = text}, VALUE_TEXT});
+}
+
+/* Return a field of an event, with a reference for the caller. */
+Value values_field(const Values *values, int64_t field, int64_t handle) {
+    const Field *column = &values->columns[field];
+    int64_t row;
+    if (subtract_overflows(handle, values->base, &row) || row < 0 || row >= values->rows)
+        return value_null();
+    if (column->texts != NULL) return text_of(column->texts, row);
+    if (column->valid != NULL && !column->valid[row]) return value_null();
+    if (column->is_float) return value_float(((const double *)column->data)[row]);
+    return value_int(((const int64_t *)column->data)[row]);
+}
+
+/* Return a slot of a partial match without events. */
+Value values_initial(const Values *values, Py_ssize_t slot) {
+    return values->slots[slot].function == COUNT ? value_int(0) : value_null();
+}
+
+static Value summed(const Values *values, Value before, Value value, bool is_float) {
+    if (before.kind == VALUE_NULL) return value;
+    if (is_float) return value_float(before.as.f + value.as.f);
+    int64_t sum;
+    bool over = add_overflows(before.as.i, value.as.i, &sum);
+    return over && values->ansi ? (Value){{.i = 0}, VALUE_OVERFLOWED} : value_int(sum);
+}
+
+/* Return the field's value if it is less, or greater; otherwise the slot's. */
+static Value extreme(int32_t function, Value before, Value value) {
+    if (before.kind == VALUE_NULL) return value;
+    int order = value_compare(value, before);
+    return (function == MIN ? order < 0 : order > 0) ? value : before;
+}
+
+/* Return a slot of the partial match before an event. */
+static Value slot_before(const Values *values, const Tally *before, Py_ssize_t slot) {
+    return before == NULL ? values_initial(values, slot) : before->slots[slot];
+}
+
+/* Return the new value of a slot that sees an event, with a reference for the caller. */
+Value slot_after(
+    const Values *values, const Slot *slot, Value old, const Tally *before, int64_t handle) {
+    if (slot->function == LAST && slot->offset > 0)
+        return value_keep(slot_before(values, before, slot->source));
+    Value value = slot->field < 0 ? value_int(1) : values_field(values, slot->field, handle);
+    if (slot->is_float && value.kind == VALUE_INT) value = value_float((double)value.as.i);
+    Value after = old;
+    if (slot->function == LAST)
+        after = value;
+    else if (slot->function == FIRST)
+        after = slot_before(values, before, slot->source).as.i == slot->offset ? value : old;
+    else if (value.kind == VALUE_NULL || old.kind == VALUE_OVERFLOWED)
+        after = old;
+    else if (slot->function == COUNT)
+        after = value_int(old.as.i + 1);
+    else if (slot->function == SUM)
+        after = summed(values, old, value, slot->is_float);
+    else
+        after = extreme(slot->function, old, value);
+    value_keep(after);
+    value_drop(value);
+    return after;
+}
+
+/* Return the new value of a slot when an event is taken for a stage, with a reference for the
+   caller. */
+Value tally_slot_after(
+    const Values *values, const Tally *before, int32_t stage, int64_t handle, Py_ssize_t number) {
+    const Slot *slot = &values->slots[number];
+    Value old = slot_before(values, before, number);
+    bool sees = slot->stage < 0 || slot->stage == stage;
+    return sees ? slot_after(values, slot, old, before, handle) : value_keep(old);
+}
+
+/* Make the slots after an event that is taken for a stage; `before` is NULL at the start of a
+   match. */
+Tally *tally_after(const Values *values, const Tally *before, int32_t stage, int64_t handle) {
+    Tally *tally = allocate(sizeof(Tally) + (size_t)values->slot_count * sizeof(Value));
+    if (tally == NULL) return NULL;
+    tally->size = values->slot_count;
+    for (Py_ssize_t i = 0; i < values->slot_count; i++)
+        tally->slots[i] = tally_slot_after(values, before, stage, handle, i);
+    return tally;
+}
+
+Tally *tally_copy(const Tally *tally) {
+    size_t size = sizeof(Tally) + (size_t)tally->size * sizeof(Value);
+    Tally *copy = allocate(size);
+    if (copy == NULL) return NULL;
+    memcpy(copy, tally, size);
+    for (Py_ssize_t i = 0; i < copy->size; i++) value_keep(copy->slots[i]);
+    return copy;
+}
+
+/* Whether a sum had no value; `tally` is NULL for a partial match without events. */
+bool tally_overflowed(const Tally *tally) {
+    for (Py_ssize_t i = 0; tally != NULL && i < tally->size; i++)
+        if (tally->slots[i].kind == VALUE_OVERFLOWED) return true;
+    return false;
+}
+
+void tally_free(Tally *tally) {
+    if (tally == NULL) return;
+    for (Py_ssize_t i = 0; i < tally->size; i++) value_drop(tally->slots[i]);
+    release_memory(tally);
+}

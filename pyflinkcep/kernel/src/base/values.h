@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What SQL over earlier stages computes with: values, fields, slots and programs. */
+#ifndef PYFLINKCEP_VALUES_H
+#define PYFLINKCEP_VALUES_H
+
+#include "base/memory.h"
+
+/* --- values.c */
+
+typedef struct {
+    union {
+        int64_t i;
+        double f;
+        PyObject *text; /* a str; the holder of the value holds a reference */
+    } as;
+    uint8_t kind; /* one of VALUE_* */
+} Value;
+
+enum { TYPE_INT, TYPE_FLOAT, TYPE_TEXT }; /* as expressions/program.py numbers them */
+
+enum { VALUE_NULL, VALUE_INT, VALUE_FLOAT, VALUE_TEXT, VALUE_OVERFLOWED };
+
+typedef struct {
+    int32_t stage; /* negative for all stages */
+    int32_t function;
+    int32_t field; /* -1 to count events whatever they hold */
+    int32_t source; /* of FIRST: the slot that counts the stage's events; of LAST: see offset */
+    int64_t offset; /* of LAST from 1: this slot becomes what the slot `source` was */
+    bool is_float;
+} Slot;
+
+typedef struct {
+    const void *data; /* int64_t or double */
+    const uint8_t *valid; /* a byte for each row, NULL when no value is null */
+    PyObject *texts; /* instead of both: a list of str and None */
+    bool is_float;
+} Field;
+
+typedef struct {
+    Py_ssize_t fields, slot_count;
+    Slot *slots;
+    Field *columns;
+    int64_t base, rows; /* the handle of the columns' first row, and how many there are */
+    bool ansi;
+} Values;
+
+/* Some slots, those that distinguish partial matches. */
+typedef struct {
+    int32_t *slots;
+    Py_ssize_t size;
+} Live;
+
+/* The slots of a partial match. */
+typedef struct {
+    Py_ssize_t size;
+    Value slots[];
+} Tally;
+
+static inline Value value_keep(Value value) {
+    if (value.kind == VALUE_TEXT) Py_INCREF(value.as.text);
+    return value;
+}
+
+static inline void value_drop(Value value) {
+    if (value.kind == VALUE_TEXT) Py_DECREF(value.as.text);
+}
+
+static inline Value value_null(void) { return (Value){{.i = 0}, VALUE_NULL}; }
+
+static inline Value value_int(int64_t i) { return (Value){{.i = i}, VALUE_INT}; }
+
+static inline Value value_float(double f) { return (Value){{.f = f}, VALUE_FLOAT}; }
+
+int value_compare(Value a, Value b);
+Value values_field(const Values *values, int64_t field, int64_t handle);
+Value values_initial(const Values *values, Py_ssize_t slot);
+Value slot_after(
+    const Values *values, const Slot *slot, Value old, const Tally *before, int64_t handle);
+Tally *tally_after(const Values *values, const Tally *before, int32_t stage, int64_t handle);
+Value tally_slot_after(
+    const Values *values, const Tally *before, int32_t stage, int64_t handle, Py_ssize_t slot);
+Tally *tally_copy(const Tally *tally);
+bool tally_overflowed(const Tally *tally);
+void tally_free(Tally *tally);
+
+/* --- programs.c */
+
+/* The opcodes of expressions/program.py. */
+enum {
+    OP_FIELD = 0,
+    OP_SLOT = 1,
+    OP_INT = 2,
+    OP_FLOAT = 3,
+    OP_TEXT = 4,
+    OP_NULL = 5,
+    OP_INT_TO_FLOAT = 6,
+    OP_NEG = 10,
+    OP_ADD = 11,
+    OP_SUB = 12,
+    OP_MUL = 13,
+    OP_DIV = 14,
+    OP_MOD = 15,
+    OP_ABS = 16,
+    OP_INT_DIV = 17,
+    OP_ADD_PASSING = 18,
+    OP_LT = 20,
+    OP_LE = 21,
+    OP_GT = 22,
+    OP_GE = 23,
+    OP_EQ = 24,
+    OP_NE = 25,
+    OP_EQ_NULLSAFE = 26,
+    OP_LEAST = 27,
+    OP_GREATEST = 28,
+    OP_NOT = 30,
+    OP_AND = 31,
+    OP_OR = 32,
+    OP_IS_NULL = 33,
+    OP_JUMP_IF_FALSE = 40,
+    OP_JUMP_IF_TRUE = 41,
+    OP_JUMP_IF_NOT_NULL = 42,
+    OP_JUMP_UNLESS = 43,
+    OP_JUMP = 44,
+    OP_CONCAT = 50,
+    OP_LIKE = 51,
+};
+
+typedef struct {
+    int32_t opcode;
+    Value operand; /* a number or a text; the function of a LIKE pattern */
+} Instruction;
+
+typedef struct {
+    Py_ssize_t size;
+    Instruction *code;
+    Value *stack; /* room for a run of it */
+} Program;
+
+int values_read_slots(Values *values, PyObject *slots);
+int program_read(Program *program, PyObject *code);
+void program_free(Program *program);
+
+/* --- machine.c */
+
+typedef enum {
+    PROGRAM_FALSE,
+    PROGRAM_TRUE,
+    PROGRAM_OVERFLOW,
+    PROGRAM_DIVIDED_BY_ZERO,
+    PROGRAM_RAISED,
+} ProgramAnswer;
+
+ProgramAnswer program_run(
+    const Values *values, const Program *program, const Tally *tally, int64_t handle);
+
+#endif

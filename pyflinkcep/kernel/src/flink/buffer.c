@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The versioned shared buffer. Mirror: engines/flink/sharedbuffer/buffer.py, engines/flink/sharedbuffer/elements.py. */
+#include "flink/buffer.h"
+
+static uint64_t last_serial = 0; /* of an edge; no two edges of a process have the same */
+
+/* --- memory */
+
+Node *node_keep(Node *node) {
+    node->memory++;
+    return node;
+}
+
+static void edge_free(Edge *edge) {
+    version_drop(edge->version);
+    tally_free(edge->tally);
+}
+
+static void entry_drop(Entry *entry) {
+    if (--entry->memory == 0) release_memory(entry);
+}
+
+/* Without recursion, since a loop may have taken any number of events. */
+void node_drop(Node *node) {
+    if (--node->memory > 0) return;
+    node->next_to_free = NULL;
+    while (node != NULL) {
+        Node *more = node->next_to_free;
+        for (int32_t i = 0; i < node->edge_count; i++) {
+            Node *target = node->edges[i].target;
+            if (target != NULL && --target->memory == 0) {
+                target->next_to_free = more;
+                more = target;
+            }
+            edge_free(&node->edges[i]);
+        }
+        if (node->edges != &node->own) release_memory(node->edges);
+        entry_drop(node->entry);
+        release_memory(node);
+        node = more;
+    }
+}
+
+static void entry_forget_nodes(Entry *entry) {
+    Node *node = entry->first_node;
+    entry->first_node = entry->last_node = NULL;
+    while (node != NULL) {
+        Node *next = node->next_of_entry;
+        node_drop(node);
+        node = next;
+    }
+}
+
+/* --- parts */
+
+static bool comes_after(const Entry *entry, int64_t timestamp, int64_t id) {
+    return timestamp > entry->timestamp || (timestamp == entry->timestamp && id > entry->id);
+}
+
+Entry *buffer_append(Buffer *buffer, int64_t timestamp, int64_t id, int64_t handle, int64_t locks) {
+    Entry *entry = allocate(sizeof(Entry));
+    if (entry == NULL) return NULL;
+    *entry = (Entry){.timestamp = timestamp,
+        .id = id,
+        .handle = handle,
+        .locks = locks,
+        .memory = 1,
+        .listed = true,
+        .before = buffer->last};
+    if (buffer->last != NULL) {
+        if (!comes_after(buffer->last, timestamp, id)) buffer->unsorted = true;
+        buffer->last->after = entry;
+    } else {
+        buffer->first = entry;
+        buffer->unsorted = false;
+    }
+    buffer->last = entry;
+    buffer->entries++;
+    return entry;
+}
+
+static Node *entry_node(const Entry *entry, int32_t stage) {
+    for (Node *node = entry->first_node; node != NULL; node = node->next_of_entry)
+        if (node->stage == stage) return node;
+    return NULL;
+}
+
+Node *entry_append(Entry *entry, int32_t stage, int64_t locks, bool alive) {
+    Node *node = allocate(sizeof(Node));
+    if (node == NULL) return NULL;
+    *node = (Node){.locks = locks,
+        .entry = entry,
+        .edge_room = 1,
+        .memory = 1,
+        .stage = stage,
+        .number = GONE,
+        .alive = alive};
+    node->edges = &node->own;
+    entry->memory++;
+    if (entry->last_node != NULL)
+        entry->last_node->next_of_entry = node;
+    else
+        entry->first_node = node;
+    entry->last_node = node;
+    return node;
+}
+
+static int reserve_edge(Node *node) {
+    bool is_own = node->edges == &node->own;
+    Py_ssize_t room = node->edge_room;
+    Edge *edges =
+        reserve(is_own ? NULL : node->edges, &room, (Py_ssize_t)node->edge_count + 1, sizeof(Edge));
+    if (edges == NULL) return -1;
+    if (is_own) edges[0] = node->own;
+    node->edges = edges;
+    node->edge_room = room < INT32_MAX ? (int32_t)room : INT32_MAX;
+    return 0;
+}
+
+Edge *node_append(Node *node, int64_t locks, Node *target, Version *version) {
+    if (node->edge_count == INT32_MAX) return (Edge *)PyErr_NoMemory();
+    if (node->edge_count == node->edge_room && reserve_edge(node) < 0) return NULL;
+    Edge *edge = &node->edges[node->edge_count++];
+    *edge = (Edge){.locks = locks,
+        .target = target == NULL ? NULL : node_keep(target),
+        .version = version_keep(version),
+        .serial = ++last_serial};
+    return edge;
+}
+
+/* Return the edge that a run came by; `ways` is how many there are, 1 unless versions collided. */
+Edge *node_edge(Node *node, const Version *version, Py_ssize_t *ways) {
+    if (node->edge_count == 1) {
+        *ways = 1;
+        return &node->edges[0];
+    }
+    Edge *found = NULL;
+    *ways = 0;
+    for (int32_t i = 0; i < node->edge_count; i++)
+        if (version_compatible(version, node->edges[i].version)) {
+            found = &node->edges[i];
+            (*ways)++;
+        }
+    return found;
+}
+
+/* --- events */
+
+static bool buffer_has(const Buffer *buffer, int64_t timestamp, int64_t id) {
+    for (const Entry *entry = buffer->last; entry != NULL; entry = entry->before)
+        if (entry->timestamp == timestamp && entry->id == id) return true;
+    return false;
+}
+
+/* Store an event under a new id, with one lock that the caller must release. */
+Entry *buffer_register(Buffer *buffer, int64_t handle, int64_t timestamp) {
+    if (!buffer->has_timestamp || timestamp != buffer->timestamp) {
+        buffer->timestamp = timestamp;
+        buffer->has_timestamp = true;
+        buffer->event_count = 0;
+    }
+    int64_t number = buffer->event_count;
+    /* An id can only be in use already if the clock stepped back. */
+    if (buffer->last != NULL && (buffer->unsorted || !comes_after(buffer->last, timestamp, number)))
+        while (buffer_has(buffer, timestamp, number)) number++;
+    buffer->event_count = number + 1;
+    return buffer_append(buffer, timestamp, number, handle, 1);
+}
+
+void buffer_release_event(Buffer *buffer, Entry *entry) {
+    if (entry->locks > 1) {
+        entry->locks--;
+        return;
+    }
+    entry->locks = 0;
+    if (entry->listed) {
+        entry->listed = false;
+        *(entry->before == NULL ? &buffer->first : &entry->before->after) = entry->after;
+        *(entry->after == NULL ? &buffer->last : &entry->after->before) = entry->before;
+        buffer->entries--;
+        entry_forget_nodes(entry);
+        entry_drop(entry);
+    } else {
+        entry_forget_nodes(entry);
+    }
+}
+
+void buffer_clear(Buffer *buffer) {
+    Entry *entry = buffer->first;
+    while (entry != NULL) {
+        Entry *next = entry->after;
+        entry->listed = false;
+        entry_forget_nodes(entry);
+        entry_drop(entry);
+        entry = next;
+    }
+    *buffer = (Buffer){0};
+}
+
+/* --- locks */
+
+void buffer_lock_node(Node *node, const Version *version) {
+    if (!node->alive) return;
+    node->locks++;
+    for (int32_t i = 0; i < node->edge_count; i++)
+        if (version_compatible(version, node->edges[i].version)) node->edges[i].locks++;
+}
+
+static void release_one(Buffer *buffer, Node *node) {
+    if (node->locks > 1) {
+        node->locks--;
+        return;
+    }
+    node->locks = 0;
+    node->alive = false;
+    Entry *entry = node->entry;
+    if (entry->locks > 1)
+        entry->locks--;
+    else
+        buffer_release_event(buffer, entry);
+}
+
+typedef struct {
+    Node *node;
+    Version *version;
+} Visit;
+
+typedef struct {
+    Visit *items;
+    Py_ssize_t size, room;
+} Visits;
+
+/* Add a visit, which takes over the caller's memory counts; they are dropped if memory runs out. */
+static int visit_later(Visits *work, Node *node, Version *version) {
+    Visit *items = reserve(work->items, &work->room, work->size + 1, sizeof(Visit));
+    if (items == NULL) {
+        node_drop(node);
+        version_drop(version);
+        return -1;
+    }
+    work->items = items;
+    work->items[work->size++] = (Visit){node, version};
+    return 0;
+}
+
+/* Remove the edges of a node that only this run uses; go on to where they lead. */
+static int take_edges(Visits *work, Node *node, const Version *version) {
+    int status = 0;
+    int32_t kept = 0;
+    for (int32_t i = 0; i < node->edge_count; i++) {
+        Edge edge = node->edges[i];
+        bool goes_by = version_compatible(version, edge.version);
+        if (!goes_by || edge.locks > 1) {
+            if (goes_by) edge.locks--;
+            node->edges[kept++] = edge;
+            continue;
+        }
+        if (edge.target != NULL && visit_later(work, edge.target, version_keep(edge.version)) < 0)
+            status = -1;
+        edge_free(&edge);
+    }
+    node->edge_count = kept;
+    return status;
+}
+
+/* Release a node that several runs reached, and what only this one passed through. */
+static int release_branches(Buffer *buffer, Node *node, Version *version) {
+    Visits work = {0};
+    int status = visit_later(&work, node_keep(node), version_keep(version));
+    bool ended = status < 0;
+    while (work.size > 0) {
+        Visit visit = work.items[--work.size];
+        ended = ended || !visit.node->alive; /* Flink stops here, even if work is left */
+        if (!ended) {
+            status = take_edges(&work, visit.node, visit.version);
+            ended = status < 0;
+            release_one(buffer, visit.node);
+        }
+        node_drop(visit.node);
+        version_drop(visit.version);
+    }
+    release_memory(work.items);
+    return status;
+}
+
+int buffer_release_node(Buffer *buffer, Node *node, Version *version) {
+    int status = 0;
+    node_keep(node);
+    version_keep(version);
+    while (node != NULL && node->alive) {
+        if (node->edge_count != 1) {
+            status = release_branches(buffer, node, version);
+            break;
+        }
+        Edge *edge = &node->edges[0];
+        Version *next = version_keep(edge->version);
+        Node *target = NULL;
+        if (version_compatible(version, next)) {
+            if (edge->locks <= 1) {
+                target = edge->target; /* and its count of memory */
+                edge_free(edge);
+                node->edge_count = 0;
+            } else {
+                edge->locks--;
+            }
+        }
+        version_drop(version);
+        version = next;
+        release_one(buffer, node);
+        node_drop(node);
+        node = target;
+    }
+    if (node != NULL) node_drop(node);
+    version_drop(version);
+    return status;
+}
+
+/* --- steps of runs */
+
+/* Compute the tally of the way up to an edge from that of the node before. */
+int edge_count_in(
+    const Values *values, Edge *edge, int32_t stage, const Entry *entry, Node *previous,
+    const Version *version) {
+    if (values->slot_count == 0) return 0;
+    Py_ssize_t ways;
+    Edge *before = previous == NULL ? NULL : node_edge(previous, version, &ways);
+    edge->tally = tally_after(values, before == NULL ? NULL : before->tally, stage, entry->handle);
+    return edge->tally == NULL ? -1 : 0;
+}
+
+static Node *add_edge(
+    const Values *values, Node *node, int64_t locks, Node *previous, Version *version) {
+    Edge *edge = node_append(node, locks, previous, version);
+    if (edge == NULL ||
+        edge_count_in(values, edge, node->stage, node->entry, previous, version) < 0)
+        return NULL;
+    return node;
+}
+
+Node *buffer_put(
+    const Values *values, int32_t stage, Entry *entry, Node *previous, Version *version) {
+    if (previous != NULL) buffer_lock_node(previous, version);
+    Node *node = entry_node(entry, stage);
+    if (node == NULL) {
+        node = entry_append(entry, stage, 0, true);
+        if (node == NULL) return NULL;
+        entry->locks++;
+    } else if (!node->alive) {
+        node->alive = true;
+        entry->locks++;
+    }
+    return add_edge(values, node, 0, previous, version);
+}
+
+/* Like put, lock with `following`, and release of what the run held before. */
+Node *buffer_extend(
+    Buffer *buffer, const Values *values, int32_t stage, Entry *entry, Node *previous,
+    Version *version, Version *following) {
+    if (entry_node(entry, stage) == NULL) {
+        Node *node = entry_append(entry, stage, 1, true);
+        if (node == NULL) return NULL;
+        entry->locks++;
+        return add_edge(values, node, 1, previous, version);
+    }
+    Node *node = buffer_put(values, stage, entry, previous, version);
+    if (node == NULL) return NULL;
+    buffer_lock_node(node, following);
+    if (previous != NULL && buffer_release_node(buffer, previous, version) < 0) return NULL;
+    return node;
+}
+
+/* Let a run continue under another version, which matters only at a node with several edges. */
+int buffer_relabel(Buffer *buffer, Node *node, Version *old, Version *now) {
+    if (node->edge_count <= 1) return 0;
+    buffer_lock_node(node, now);
+    return buffer_release_node(buffer, node, old);
+}

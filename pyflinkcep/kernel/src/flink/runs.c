@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Many keys in one call: stretches of a sorted chunk, or the keys of a page of state.
+ * Mirror: spark/matching/python_matcher.py.
+ */
+#include "flink/kernel.h"
+
+void events_close(Events *events) {
+    array_close(&events->times);
+    array_close(&events->handles);
+    array_close(&events->bits);
+}
+
+/* Open the arrays of events, with up to `most_words` words of bits for each event. */
+int events_open(
+    Events *events, PyObject *times, PyObject *handles, PyObject *bits, Py_ssize_t most_words) {
+    if (array_of(times, 8, &events->times) < 0 || array_of(handles, 8, &events->handles) < 0 ||
+        array_of(bits, 8, &events->bits) < 0)
+        return -1;
+    Py_ssize_t size = events->times.size;
+    if (events->bits.items != NULL && size > 0) events->words = events->bits.size / size;
+    if ((events->handles.items != NULL && events->handles.size != size) ||
+        (events->bits.items != NULL && events->bits.size != size * events->words) ||
+        events->words > most_words) {
+        PyErr_SetString(PyExc_ValueError, "times, handles and bits differ in length");
+        return -1;
+    }
+    return 0;
+}
+
+static Py_ssize_t process(
+    Kernel *kernel, Key *key, const Events *events, int64_t start, int64_t end,
+    Py_ssize_t most_results) {
+    if (start < 0 || end < start || end > events->times.size) {
+        PyErr_SetString(PyExc_ValueError, "expected events within the arrays");
+        return -1;
+    }
+    return key_process(kernel, key, events, start, end, most_results);
+}
+
+/*
+ * run(key, times, handles, base, bits, bounds, needed, stretch, row, most_results)
+ * -> (stretch, row, key)
+ *
+ * Match stretches of events, each of a different key, from a row on. Return the key of the last
+ * one, since its events may continue in the next chunk; the others get the final watermark.
+ */
+PyObject *kernel_run(Kernel *kernel, PyObject *args) {
+    PyObject *key_or_none, *times, *handles, *bits, *bounds_array, *needed_array, *result = NULL;
+    Py_ssize_t stretch, row, most;
+    Events events = {0};
+    Array bounds = {0}, needed = {0};
+    long long base;
+    if (!PyArg_ParseTuple(
+            args, "OOOLOOOnnn", &key_or_none, &times, &handles, &base, &bits, &bounds_array,
+            &needed_array, &stretch, &row, &most))
+        return NULL;
+    if (key_or_none != Py_None && !PyObject_TypeCheck(key_or_none, kernel->key_type)) {
+        PyErr_SetString(PyExc_TypeError, "expected a Key or None");
+        return NULL;
+    }
+    KeyObject *open = key_or_none == Py_None ? NULL : (KeyObject *)key_or_none;
+    if (open != NULL && key_check_usable(&open->key) < 0) return NULL;
+    Py_XINCREF((PyObject *)open);
+    events.base = base;
+    if (events_open(&events, times, handles, bits, kernel->asked.words) < 0 ||
+        array_of(bounds_array, 8, &bounds) < 0 || array_of(needed_array, 1, &needed) < 0)
+        goto end;
+    if (stretch < 0 || bounds.size < 1 || needed.size != bounds.size - 1) {
+        PyErr_SetString(PyExc_ValueError, "bounds, needed and stretch do not fit together");
+        goto end;
+    }
+    const int64_t *bound = bounds.items;
+    const bool *wanted = needed.items;
+    Py_ssize_t stretches = bounds.size - 1;
+    for (; stretch < stretches; stretch++) {
+        kernel->failed = stretch;
+        if (open == NULL && wanted[stretch]) {
+            open = key_object_new(kernel);
+            if (open == NULL || key_begin(&open->key, kernel->pattern.start) < 0) goto end;
+        }
+        if (open != NULL) {
+            row = process(kernel, &open->key, &events, row, bound[stretch + 1], most);
+            if (row < 0) goto end;
+            if (row < bound[stretch + 1]) break;
+        }
+        if (stretch + 1 == stretches) {
+            stretch++;
+            break;
+        }
+        row = bound[stretch + 1];
+        if (open == NULL) continue;
+        if (key_advance_watermark(kernel, &open->key, INT64_MAX) < 0) goto end;
+        Py_CLEAR(open);
+        context_forget(kernel);
+        if (kernel->found.size >= most) {
+            stretch++;
+            break;
+        }
+    }
+    result = Py_BuildValue("nnO", stretch, row, open == NULL ? Py_None : (PyObject *)open);
+end:
+    if (result == NULL) name_memory_error(kernel, 0);
+    Py_XDECREF((PyObject *)open);
+    events_close(&events);
+    array_close(&bounds);
+    array_close(&needed);
+    return result;
+}
+
+/* --- pages */
+
+typedef struct {
+    Array numbers, number_ends, event_ends;
+    int64_t first_held;
+} Stored;
+
+/* Return whether the ends around an item exist, and ascend from 0 to at most `most`. */
+static bool bounds_good(const Array *ends, int64_t position, int64_t most) {
+    if (position >= ends->size - 1) return false;
+    const int64_t *items = ends->items;
+    return items[position] >= 0 && items[position] <= items[position + 1] &&
+           items[position + 1] <= most;
+}
+
+/* Read the state of a page's key; `position` is its place in the page. */
+static int read_stored(Kernel *kernel, Key *key, const Stored *stored, int64_t position) {
+    const int64_t *numbers = stored->numbers.items, *ends = stored->number_ends.items;
+    const int64_t *events = stored->event_ends.items;
+    int64_t most_events = INT64_MAX - (stored->first_held > 0 ? stored->first_held : 0);
+    if (!bounds_good(&stored->number_ends, position, stored->numbers.size) ||
+        !bounds_good(&stored->event_ends, position, most_events)) {
+        Py_XDECREF(PyObject_CallMethod(kernel->helper, "damaged", NULL));
+        return -1;
+    }
+    return key_read(
+        kernel, key, numbers + ends[position], ends[position + 1] - ends[position],
+        stored->first_held + events[position], events[position + 1] - events[position]);
+}
+
+typedef struct {
+    Numbers items, deadlines, lengths, counts, numbers, handles;
+} Written;
+
+static int write_key(const Key *key, Written *written, Py_ssize_t item) {
+    Py_ssize_t numbers = written->numbers.size, handles = written->handles.size;
+    if (key_write(key, &written->numbers, &written->handles) < 0) return -1;
+    numbers_put(&written->items, item);
+    numbers_put(&written->deadlines, key->timer_count ? key->timers[0] : INT64_MAX);
+    numbers_put(&written->lengths, written->numbers.size - numbers);
+    numbers_put(&written->counts, written->handles.size - handles);
+    bool failed = written->items.failed || written->deadlines.failed || written->lengths.failed ||
+                  written->counts.failed;
+    return failed ? -1 : 0;
+}
+
+static PyObject *written_result(Written *written) {
+    Numbers *all[] = {&written->items, &written->deadlines, &written->lengths, &written->counts,
+        &written->numbers, &written->handles};
+    PyObject *result = PyTuple_New(6);
+    for (Py_ssize_t i = 0; i < 6; i++) {
+        PyObject *bytes =
+            result == NULL ? NULL : bytes_of(all[i]->items, all[i]->size, sizeof(int64_t));
+        if (bytes == NULL || PyTuple_SetItem(result, i, bytes) < 0) Py_CLEAR(result);
+    }
+    return result;
+}
+
+static void written_free(Written *written) {
+    Numbers *all[] = {&written->items, &written->deadlines, &written->lengths, &written->counts,
+        &written->numbers, &written->handles};
+    for (Py_ssize_t i = 0; i < 6; i++) release_memory(all[i]->items);
+}
+
+typedef struct {
+    int64_t position, start, end;
+} Item;
+
+static int match_item(
+    Kernel *kernel, Key *key, const Stored *stored, const Events *events, Item item,
+    int64_t watermark) {
+    if (item.position >= 0) {
+        if (read_stored(kernel, key, stored, item.position) < 0) return -1;
+    } else if (key_begin(key, kernel->pattern.start) < 0) {
+        return -1;
+    }
+    if (item.start < item.end &&
+        process(kernel, key, events, item.start, item.end, PY_SSIZE_T_MAX) < 0)
+        return -1;
+    int status = key_advance_watermark(kernel, key, watermark);
+    context_forget(kernel);
+    return status;
+}
+
+/*
+ * run_page(times, handles, base, bits, positions, starts, ends,
+ *          numbers, number_ends, event_ends, first_held, watermark)
+ * -> (items, deadlines, lengths, counts, numbers, handles) of the keys that continue, as bytes
+ *
+ * Process each item's events, which may be none, for the key at its position in the page, or for a
+ * new key if that is negative; then advance time to the watermark.
+ */
+PyObject *kernel_run_page(Kernel *kernel, PyObject *args) {
+    PyObject *times, *handles, *bits, *objects[6], *result = NULL;
+    long long base, first_held, watermark;
+    Events events = {0};
+    Stored stored = {0};
+    Array positions = {0}, starts = {0}, ends = {0};
+    Written written = {0};
+    if (!PyArg_ParseTuple(
+            args, "OOLOOOOOOOLL", &times, &handles, &base, &bits, &objects[0], &objects[1],
+            &objects[2], &objects[3], &objects[4], &objects[5], &first_held, &watermark))
+        return NULL;
+    Array *arrays[] = {
+        &positions, &starts, &ends, &stored.numbers, &stored.number_ends, &stored.event_ends};
+    events.base = base;
+    stored.first_held = first_held;
+    bool good = events_open(&events, times, handles, bits, kernel->asked.words) == 0;
+    for (Py_ssize_t i = 0; i < 6 && good; i++) good = array_of(objects[i], 8, arrays[i]) == 0;
+    if (good && (starts.size != positions.size || ends.size != positions.size)) {
+        PyErr_SetString(PyExc_ValueError, "positions, starts and ends differ in length");
+        good = false;
+    }
+    const int64_t *position = positions.items, *start = starts.items, *stop = ends.items;
+    for (Py_ssize_t i = 0; i < positions.size && good; i++) {
+        Key key = {0};
+        Item item = {position[i], start[i], stop[i]};
+        kernel->failed = i;
+        good = match_item(kernel, &key, &stored, &events, item, watermark) == 0;
+        if (good && !key_is_idle(kernel, &key)) good = write_key(&key, &written, i) == 0;
+        key_clear(&key);
+    }
+    if (good) result = written_result(&written);
+    if (result == NULL) name_memory_error(kernel, 0);
+    written_free(&written);
+    events_close(&events);
+    for (Py_ssize_t i = 0; i < 6; i++) array_close(arrays[i]);
+    return result;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The standard's search as Python sees it; engines/rows/bridge.py makes it. No mirror in Python. */
+#include "base/objects.h"
+#include "rows/search.h"
+
+#include <stddef.h>
+#include <structmember.h>
+
+/* turn_to(begin, end, has_first): select the rows of a partition; whether its first is there */
+static PyObject *search_turn_to(Search *search, PyObject *args) {
+    long long begin, end;
+    int has_first;
+    if (!PyArg_ParseTuple(args, "LLp", &begin, &end, &has_first)) return NULL;
+    if (begin < 0 || begin > end || end > search->rows) {
+        PyErr_SetString(PyExc_ValueError, "rows out of range");
+        return NULL;
+    }
+    if (search_turn(search, begin, end, has_first) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* find(start, number) -> where the next match begins and ends; (start, -1) if future rows decide,
+   None if there is no other match */
+static PyObject *search_find(Search *search, PyObject *args) {
+    long long start, number;
+    if (!PyArg_ParseTuple(args, "LL", &start, &number)) return NULL;
+    if (start < search->begin) {
+        PyErr_SetString(PyExc_ValueError, "row out of range");
+        return NULL;
+    }
+    int64_t end = search_next(search, start, number);
+    if (end == SEARCH_FAILED) return NULL;
+    if (end == SEARCH_NONE) Py_RETURN_NONE;
+    return Py_BuildValue("LL", (long long)search->way.start, (long long)end);
+}
+
+/* --- making one */
+
+static int open_buffer(PyObject *object, Py_ssize_t size, Py_buffer *buffer) {
+    if (PyObject_GetBuffer(object, buffer, PyBUF_WRITABLE) < 0) return -1;
+    if (buffer->len >= size) return 0;
+    PyErr_SetString(PyExc_ValueError, "a buffer is shorter than the rows");
+    return -1;
+}
+
+static int read_code(Search *search, PyObject *code) {
+    Py_ssize_t count = PyTuple_Size(code);
+    search->code = allocate_zeros(count, sizeof(Command));
+    if (search->code == NULL) return -1;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Command *at = &search->code[i];
+        PyObject *written = PyTuple_GetItem(code, i);
+        if (!PyArg_ParseTuple(written, "iii", &at->op, &at->first, &at->second)) return -1;
+        if (at->op == SPLIT) at->number = (int32_t)search->splits++;
+        bool jumps = at->op == SPLIT || at->op == JUMP;
+        if ((jumps && (at->first < 0 || at->first >= count)) || at->second >= count ||
+            (at->op == SPLIT && at->second < 0) ||
+            (at->op == TAKE && (at->first < 0 || at->first >= search->answer_count))) {
+            PyErr_SetString(PyExc_ValueError, "an instruction leads out of the program");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int read_rows(
+    Search *search, PyObject *fields, PyObject *answers, PyObject *labels, PyObject *hidden,
+    PyObject *times) {
+    search->slots.values.rows = search->rows;
+    if (fields_read(&search->slots.values, &search->slots.fields, fields) < 0 ||
+        open_buffer(labels, search->rows, &search->labels) < 0 ||
+        open_buffer(hidden, search->rows, &search->hidden) < 0 ||
+        array_of(times, sizeof(int64_t), &search->times) < 0)
+        return -1;
+    if (times != Py_None && search->times.size < search->rows) {
+        PyErr_SetString(PyExc_ValueError, "expected a time for each row");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < search->answer_count; i++) {
+        PyObject *known = PyTuple_GetItem(answers, i);
+        if (known != Py_None && open_buffer(known, search->rows, &search->answers[i]) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int search_init(Search *search, PyObject *args, PyObject *keywords) {
+    static char *names[] = {"code", "loops", "rows", "has_flags", "slots", "programs", "has_number",
+        "ansi", "most_remembered", "fields", "answers", "labels", "hidden", "times", "within",
+        "watermark", NULL};
+    PyObject *code, *slots, *programs, *fields, *answers, *labels, *hidden, *times, *watermark;
+    int has_flags, has_number, ansi;
+    long long within;
+    if (search->code != NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "the search is already set up");
+        return -1;
+    }
+    if (!PyArg_ParseTupleAndKeywords(
+            args, keywords, "O!inpO!O!ppnO!O!OOOLO", names, &PyTuple_Type, &code, &search->loops,
+            &search->rows, &has_flags, &PyTuple_Type, &slots, &PyTuple_Type, &programs, &has_number,
+            &ansi, &search->failed.most, &PyTuple_Type, &fields, &PyTuple_Type, &answers, &labels,
+            &hidden, &times, &within, &watermark))
+        return -1;
+    search->has_flags = has_flags;
+    search->within = within;
+    search->is_growing = watermark != Py_None;
+    if (search->is_growing) search->watermark = PyLong_AsLongLong(watermark);
+    if (PyErr_Occurred()) return -1;
+    search->answer_count = PyTuple_Size(answers);
+    search->answers = allocate_zeros(search->answer_count, sizeof(Py_buffer));
+    if (search->answers == NULL || read_code(search, code) < 0 ||
+        slots_read(&search->slots, slots, programs, search->answer_count) < 0)
+        return -1;
+    search->slots.has_number = has_number;
+    search->slots.values.ansi = ansi;
+    search->failed.width = search->slots.values.slot_count;
+    if (read_rows(search, fields, answers, labels, hidden, times) < 0) return -1;
+    return search_turn(search, 0, 0, true);
+}
+
+static void search_dealloc(Search *search) {
+    PyTypeObject *type = Py_TYPE((PyObject *)search);
+    slots_free(&search->slots);
+    failed_free(&search->failed);
+    array_close(&search->times);
+    if (search->labels.obj != NULL) PyBuffer_Release(&search->labels);
+    if (search->hidden.obj != NULL) PyBuffer_Release(&search->hidden);
+    for (Py_ssize_t i = 0; search->answers != NULL && i < search->answer_count; i++)
+        if (search->answers[i].obj != NULL) PyBuffer_Release(&search->answers[i]);
+    release_memory(search->answers);
+    release_memory(search->code);
+    release_memory(search->flags);
+    release_memory(search->stack);
+    PyObject_Free(search);
+    Py_DECREF((PyObject *)type);
+}
+
+static PyMemberDef search_members[] = {
+    {"asked", T_INT, offsetof(Search, asked), READONLY, "whose condition was asked last"},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyMethodDef search_methods[] = {
+    {"turn_to", (PyCFunction)search_turn_to, METH_VARARGS, "select a partition"},
+    {"find", (PyCFunction)search_find, METH_VARARGS, "find the next match"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot search_slots[] = {
+    {Py_tp_doc, "A search for matches in the rows of partitions."},
+    {Py_tp_new, AS_SLOT(PyType_GenericNew)},
+    {Py_tp_init, AS_SLOT(search_init)},
+    {Py_tp_dealloc, AS_SLOT(search_dealloc)},
+    {Py_tp_members, search_members},
+    {Py_tp_methods, search_methods},
+    {0, NULL},
+};
+
+PyType_Spec search_spec = {
+    .name = "pyflinkcep.kernel._kernel.Search",
+    .basicsize = sizeof(Search),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = search_slots,
+};

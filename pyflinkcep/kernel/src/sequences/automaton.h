@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The automaton of a SEQ query, and the events of its current partition. */
+#ifndef PYFLINKCEP_AUTOMATON_H
+#define PYFLINKCEP_AUTOMATON_H
+
+#include "base/fields.h"
+#include "base/values.h"
+
+enum { LOOPING = 1, WAITING = 2 }; /* as engines/sequences/liveness.py numbers them */
+
+enum { STRICT, PARTITION, NEXT, ANY };
+
+typedef struct {
+    bool loops;
+    int32_t strategy;
+    Program begin_alone, begin_joint, take_alone, take_joint, leave; /* empty for no condition */
+    Live live[4]; /* by mode */
+} Component;
+
+typedef struct {
+    int32_t gap; /* how many components come before it */
+    int32_t needs; /* the component that makes `joint` decidable when it begins */
+    Program alone, joint; /* empty for no condition */
+} Negative;
+
+/* The events of a partition. */
+typedef struct {
+    const int64_t *times, *handles; /* no handles: the events are numbered from 0 */
+    const int32_t *codes;
+    const uint8_t *starts; /* which may begin a match, NULL for all */
+    const int64_t *begins, *takes, *absents; /* by code a bit for each component, or negative */
+    Py_ssize_t size, kinds; /* of events, of codes */
+} Stream;
+
+enum { TIMES, HANDLES, CODES, STARTS, BEGINS, TAKES, ABSENTS, STREAM_ARRAYS };
+
+typedef struct {
+    Component *components;
+    Negative *negatives;
+    Program partition_alone, partition_joint;
+    Values values;
+    Fields fields;
+    Py_ssize_t component_count, negative_count;
+    int64_t window; /* negative for none */
+    bool minds_position; /* whether a negated component stands at an end */
+    bool waits_for_end; /* whether a negated component stands last */
+    Array arrays[STREAM_ARRAYS]; /* what `stream` points into */
+    Stream stream;
+    int64_t begins, takes, absents, closes; /* of the current event */
+} Automaton;
+
+/* What an event does to a run: whether it takes it, and the mode without it. */
+typedef struct {
+    bool begins, takes;
+    int32_t mode;
+} Edges;
+
+static inline bool has_bit(int64_t bits, Py_ssize_t place) { return (uint64_t)bits >> place & 1; }
+
+static inline int64_t automaton_handle(const Automaton *automaton, Py_ssize_t at) {
+    return automaton->stream.handles == NULL ? (int64_t)at : automaton->stream.handles[at];
+}
+
+/* Return the bits that a code has in one of the stream's masks. */
+static inline int64_t bits_of(const Stream *stream, const int64_t *masks, Py_ssize_t at) {
+    int32_t code = stream->codes[at];
+    return code >= 0 && code < stream->kinds ? masks[code] : 0;
+}
+
+/* automaton.c */
+bool automaton_holds(
+    const Automaton *automaton, const Program *program, const Tally *tally, int64_t handle);
+bool automaton_ask_alone(Automaton *automaton, Py_ssize_t at, int64_t awaited);
+bool automaton_is_restless(const Automaton *automaton, Py_ssize_t component);
+bool automaton_concerns(const Automaton *automaton, Py_ssize_t component);
+Edges automaton_edges(
+    const Automaton *automaton, Py_ssize_t component, int32_t mode, const Tally *tally,
+    int64_t handle);
+
+/* automaton_reader.c */
+int automaton_read(Automaton *automaton, PyObject *args);
+int automaton_set_events(Automaton *automaton, PyObject *args);
+int automaton_open(Automaton *automaton, PyObject **given);
+void automaton_close(Automaton *automaton);
+void automaton_free(Automaton *automaton);
+
+#endif

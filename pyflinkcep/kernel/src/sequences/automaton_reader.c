@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A SEQ query's automaton and events as engines/sequences/bridge.py hands them over. */
+#include "sequences/automaton.h"
+
+/* --- the query */
+
+static int read_live(Live *live, PyObject *slots) {
+    Py_ssize_t count = PyTuple_Size(slots);
+    if (count < 0) return -1;
+    live->slots = allocate_zeros(count, sizeof(int32_t));
+    if (live->slots == NULL) return -1;
+    live->size = count;
+    for (Py_ssize_t i = 0; i < count; i++)
+        live->slots[i] = (int32_t)PyLong_AsLong(PyTuple_GetItem(slots, i));
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int read_component(Component *component, PyObject *spec) {
+    PyObject *live[4], *asked[5];
+    Program *programs[5] = {&component->begin_alone, &component->begin_joint,
+        &component->take_alone, &component->take_joint, &component->leave};
+    int loops;
+    if (!PyArg_ParseTuple(
+            spec, "pi(OOOO)(OOOOO)", &loops, &component->strategy, &live[0], &live[1], &live[2],
+            &live[3], &asked[0], &asked[1], &asked[2], &asked[3], &asked[4]))
+        return -1;
+    component->loops = loops;
+    for (int mode = 0; mode < 4; mode++)
+        if (read_live(&component->live[mode], live[mode]) < 0) return -1;
+    for (int i = 0; i < 5; i++)
+        if (program_read(programs[i], asked[i]) < 0) return -1;
+    return 0;
+}
+
+static int read_components(Automaton *automaton, PyObject *components) {
+    Py_ssize_t count = PyTuple_Size(components);
+    automaton->components = allocate_zeros(count, sizeof(Component));
+    if (automaton->components == NULL) return -1;
+    automaton->component_count = count;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (read_component(&automaton->components[i], PyTuple_GetItem(components, i)) < 0)
+            return -1;
+    return 0;
+}
+
+static int read_negatives(Automaton *automaton, PyObject *negatives) {
+    Py_ssize_t count = PyTuple_Size(negatives);
+    automaton->negatives = allocate_zeros(count, sizeof(Negative));
+    if (automaton->negatives == NULL) return -1;
+    automaton->negative_count = count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Negative *negative = &automaton->negatives[i];
+        PyObject *alone, *joint, *spec = PyTuple_GetItem(negatives, i);
+        if (!PyArg_ParseTuple(spec, "iiOO", &negative->gap, &negative->needs, &alone, &joint) ||
+            program_read(&negative->alone, alone) < 0 || program_read(&negative->joint, joint) < 0)
+            return -1;
+        bool is_last = negative->gap == automaton->component_count;
+        automaton->waits_for_end |= is_last;
+        automaton->minds_position |= is_last || negative->gap == 0;
+    }
+    return 0;
+}
+
+/* Read (components, negatives, partition, slots, window). */
+int automaton_read(Automaton *automaton, PyObject *args) {
+    PyObject *components, *negatives, *alone, *joint, *slots;
+    long long window;
+    if (automaton->components != NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "the query is already set");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(
+            args, "O!O!(OO)O!L", &PyTuple_Type, &components, &PyTuple_Type, &negatives, &alone,
+            &joint, &PyTuple_Type, &slots, &window))
+        return -1;
+    automaton->window = window;
+    if (read_components(automaton, components) < 0 || read_negatives(automaton, negatives) < 0 ||
+        program_read(&automaton->partition_alone, alone) < 0 ||
+        program_read(&automaton->partition_joint, joint) < 0)
+        return -1;
+    return values_read_slots(&automaton->values, slots);
+}
+
+/* --- the events */
+
+/* Read (rows, fields): the events that handles refer to. */
+int automaton_set_events(Automaton *automaton, PyObject *args) {
+    PyObject *fields;
+    long long rows;
+    if (!PyArg_ParseTuple(args, "LO!", &rows, &PyTuple_Type, &fields)) return -1;
+    fields_close(&automaton->values, &automaton->fields);
+    automaton->values.rows = rows;
+    if (fields_read(&automaton->values, &automaton->fields, fields) == 0) return 0;
+    fields_close(&automaton->values, &automaton->fields);
+    return -1;
+}
+
+static bool fits(const Automaton *automaton) {
+    const Array *arrays = automaton->arrays;
+    Py_ssize_t size = arrays[TIMES].size, kinds = arrays[BEGINS].size;
+    if (arrays[HANDLES].items == NULL && size > automaton->values.rows) return false;
+    for (Py_ssize_t i = 0; i < arrays[HANDLES].size; i++) {
+        int64_t handle = ((const int64_t *)arrays[HANDLES].items)[i];
+        if (handle < 0 || handle >= automaton->values.rows) return false;
+    }
+    return arrays[CODES].size == size &&
+           (arrays[HANDLES].items == NULL || arrays[HANDLES].size == size) &&
+           (arrays[STARTS].items == NULL || arrays[STARTS].size == size) &&
+           arrays[TAKES].size == kinds && arrays[ABSENTS].size == kinds;
+}
+
+/* Open the events of a partition: times, handles, codes, starts, begins, takes, absents. */
+int automaton_open(Automaton *automaton, PyObject **given) {
+    static const Py_ssize_t widths[STREAM_ARRAYS] = {8, 8, 4, 1, 8, 8, 8};
+    Array *arrays = automaton->arrays;
+    automaton_close(automaton);
+    for (int i = 0; i < STREAM_ARRAYS; i++)
+        if (array_of(given[i], widths[i], &arrays[i]) < 0) return -1;
+    if (!fits(automaton)) {
+        PyErr_SetString(PyExc_ValueError, "expected arrays as long as there are events");
+        return -1;
+    }
+    automaton->stream = (Stream){.times = arrays[TIMES].items,
+        .handles = arrays[HANDLES].items,
+        .codes = arrays[CODES].items,
+        .starts = arrays[STARTS].items,
+        .begins = arrays[BEGINS].items,
+        .takes = arrays[TAKES].items,
+        .absents = arrays[ABSENTS].items,
+        .size = arrays[TIMES].size,
+        .kinds = arrays[BEGINS].size};
+    return 0;
+}
+
+/* Close the events of a partition. */
+void automaton_close(Automaton *automaton) {
+    for (int i = 0; i < STREAM_ARRAYS; i++) array_close(&automaton->arrays[i]);
+    automaton->stream = (Stream){0};
+}
+
+static void component_free(Component *component) {
+    program_free(&component->begin_alone);
+    program_free(&component->begin_joint);
+    program_free(&component->take_alone);
+    program_free(&component->take_joint);
+    program_free(&component->leave);
+    for (int mode = 0; mode < 4; mode++) release_memory(component->live[mode].slots);
+}
+
+void automaton_free(Automaton *automaton) {
+    automaton_close(automaton);
+    for (Py_ssize_t i = 0; i < automaton->component_count; i++)
+        component_free(&automaton->components[i]);
+    for (Py_ssize_t i = 0; i < automaton->negative_count; i++) {
+        program_free(&automaton->negatives[i].alone);
+        program_free(&automaton->negatives[i].joint);
+    }
+    program_free(&automaton->partition_alone);
+    program_free(&automaton->partition_joint);
+    fields_close(&automaton->values, &automaton->fields);
+    release_memory(automaton->components);
+    release_memory(automaton->negatives);
+    release_memory(automaton->values.slots);
+}

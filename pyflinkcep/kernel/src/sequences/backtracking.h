@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The depth-first search for matches of a SEQ query. */
+#ifndef PYFLINKCEP_BACKTRACKING_H
+#define PYFLINKCEP_BACKTRACKING_H
+
+#include "base/failed.h"
+#include "compressed/listed.h"
+#include "sequences/automaton.h"
+
+/* --- backtracking_track.c */
+
+/*
+ * Which conditions each event of a partition passes alone. The tables have for each position the
+ * first event from there on that passes something, or the number of events.
+ */
+typedef struct {
+    int64_t *begins, *takes, *absents; /* by event a bit for each component, or negative */
+    Py_ssize_t begins_room, takes_room, absents_room;
+    int32_t *places; /* of all tables */
+    Py_ssize_t place_room;
+    const int32_t **begun; /* by component, which may begin it */
+    const int32_t **changed; /* by component, which its loop may take or the next may begin with */
+    const int32_t **absent; /* by negative, which are candidates */
+} Track;
+
+int track_read(Track *track, const Automaton *automaton);
+int track_turn(Track *track, Automaton *automaton);
+void track_free(Track *track);
+
+/* --- backtracking.c */
+
+typedef struct {
+    int64_t at;
+    int32_t component;
+} Taken;
+
+/* What is left to try: the run with the way's first `depth` events takes one more, or continues. */
+typedef struct {
+    int64_t at; /* the event that it takes, or the last that it has skipped */
+    Py_ssize_t depth;
+    int32_t component, mode; /* no mode: it takes the event */
+} Choice;
+
+typedef struct {
+    PyObject_HEAD
+    Automaton automaton;
+    Track track;
+    Failed failed; /* configurations */
+    Value *known; /* room for what distinguishes configurations */
+    /* which matches are requested */
+    int32_t output;
+    Array bounds; /* where partitions begin, and where the last one ends */
+    Array may_end; /* by event of all partitions whether it may be a match's last; or no items */
+    Stream whole; /* the events of all partitions, concatenated */
+    Py_ssize_t partition; /* the current one */
+    bool is_growing; /* whether more events may arrive, all after the watermark */
+    int64_t watermark;
+    /* the current start */
+    int64_t start, end; /* its event, and where its window ends */
+    bool is_open; /* whether more events may arrive in its window */
+    int64_t next_start;
+    bool stops; /* whether later events decide the start, so that the search stops there */
+    int64_t *undecided; /* such starts, by handle */
+    Py_ssize_t undecided_count, undecided_room;
+    Taken *way; /* the events of the current run */
+    char *tallies; /* after each of them */
+    Py_ssize_t depth, way_room, tally_room;
+    Py_ssize_t *firsts; /* by component where on the way its first event is */
+    Choice *choices;
+    Py_ssize_t choice_count, choice_room;
+    Listed found;
+    int64_t steps;
+} Backtracker;
+
+enum { ALL, ONE_PER_START, NOT_OVERLAPPING }; /* as engines/sequences/listing.py numbers them */
+
+int backtracker_read(Backtracker *backtracker);
+int backtracker_turn(Backtracker *backtracker, PyObject *bounds, PyObject *may_end);
+int backtracker_run(Backtracker *backtracker, Py_ssize_t enough);
+void backtracker_end(Backtracker *backtracker);
+void backtracker_free(Backtracker *backtracker);
+
+/* --- backtracking_way.c */
+
+const Tally *way_tally(const Backtracker *backtracker);
+void way_cut(Backtracker *backtracker, Py_ssize_t depth);
+int way_take(Backtracker *backtracker, int32_t component, int64_t at);
+bool way_is_forbidden(Backtracker *backtracker, int32_t component);
+bool way_completes(Backtracker *backtracker);
+int way_found(Backtracker *backtracker);
+int way_was_tried(Backtracker *backtracker, int32_t component, int32_t mode, int64_t at);
+
+/* backtracking_object.c */
+extern PyType_Spec backtracker_spec;
+
+#endif

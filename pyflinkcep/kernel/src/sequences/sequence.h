@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The merged runs of a SEQ query over the events of a partition, whatever they carry. */
+#ifndef PYFLINKCEP_SEQUENCE_H
+#define PYFLINKCEP_SEQUENCE_H
+
+#include "compressed/merged.h"
+#include "sequences/automaton.h"
+
+typedef struct Sequence Sequence;
+
+/* What runs carry; each function but the first returns -1 with an exception. */
+typedef struct {
+    /* Whether all starts of a run are out of the window. */
+    bool (*is_over)(const Sequence *sequence, const Run *run);
+    /* Let runs take an event for a component: sequence_take, unless they are kept elsewhere. */
+    int (*take)(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at);
+    /* Add to a run what its predecessors carry, with the event that it took. */
+    int (*add)(Sequence *sequence, Run *run, const Run *before, Py_ssize_t at);
+    /* Add to a run what an equal one carries. */
+    int (*merge)(Sequence *sequence, Run *run, const Run *equal);
+    /* Let runs be matches, followed by the current event if they still take it. */
+    int (*complete)(Sequence *sequence, const Run *runs, bool takes, Py_ssize_t at);
+} Payloads;
+
+/* The positions of the candidates of a negated component, in the order of events. */
+typedef struct {
+    int64_t *items;
+    Py_ssize_t size, room;
+} Candidates;
+
+struct Sequence {
+    Automaton automaton;
+    const Payloads *payloads;
+    void *owner; /* for the payloads */
+    bool is_restless; /* whether runs depend on events that the query does not name */
+    bool is_judging; /* whether negated components read what runs have taken */
+    Value *known; /* room for what distinguishes runs */
+    Spans *passed; /* room for those of a run */
+    /* of the current partition */
+    RunList *alive; /* by component */
+    RunTable table, fresh; /* the live ones, those that the current event made */
+    RunList made, moved;
+    Candidates *candidates; /* by negated component, of those that read what runs have taken */
+};
+
+/* sequence.c */
+int sequence_read(Sequence *sequence, PyObject *args, const Payloads *payloads, void *owner);
+bool sequence_concerns(const Sequence *sequence, Py_ssize_t at);
+int64_t sequence_awaited(const Sequence *sequence);
+int sequence_take(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at);
+int sequence_advance(Sequence *sequence, Py_ssize_t at);
+int sequence_settle(Sequence *sequence, Py_ssize_t at);
+void sequence_sweep(Sequence *sequence);
+void sequence_restart(Sequence *sequence);
+void sequence_clear(Sequence *sequence);
+void sequence_free(Sequence *sequence);
+
+/* sequence_negatives.c */
+int sequence_find_candidates(Sequence *sequence);
+void sequence_forget_candidates(Sequence *sequence);
+int64_t sequence_candidates_to(const Sequence *sequence, int32_t negative, int64_t at);
+int sequence_pass(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at);
+bool sequence_is_forbidden(const Sequence *sequence, const Run *run);
+
+#endif

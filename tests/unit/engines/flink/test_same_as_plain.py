@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel and the plain path are the same: results, state to the last number, errors."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pyflinkcep import AfterMatchSkipStrategy, Pattern
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
+from pyflinkcep.engines.flink.operator.state_codec import StateWriter
+from pyflinkcep.errors import CepError, ConditionError, StateFormatError
+from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.testing import OperatorTestHarness
+from tests.kernel_harness import Found, KernelOperatorHarness, KernelRun, needs_kernel
+from tests.property.strategies import Event, PatternSpec, is_buildable, patterns
+from tests.shorthand import parse
+
+pytestmark = needs_kernel
+
+MANY = settings.default.max_examples * 5
+
+
+class Collect:
+    """Results of the plain path, as the kernel gives them."""
+
+    def __init__(self) -> None:
+        self.found: list[Found] = []
+        self.dropped_count = 0
+
+    def match(self, key: Any, timestamp: int, match: Any) -> None:
+        self.found.append((True, timestamp, match))
+
+    def timeout(self, key: Any, timestamp: int, match: Any) -> None:
+        self.found.append((False, timestamp, match))
+
+    def dropped(self, key: Any, count: int) -> None:
+        self.dropped_count += count
+
+
+class Both:
+    """One key on both paths."""
+
+    def __init__(self, nfa: NFA, limit: PartialMatchLimit | None = None) -> None:
+        nfa.open(RuntimeContext())
+        self.nfa = nfa
+        self.rules = CepOperator(nfa, limit=limit)
+        self.state = self.rules.new_key()
+        self.output = Collect()
+        self.run = KernelRun(nfa, limit)
+        self.key = self.run.kernel.new_key()
+
+    def process(self, times: list[int], events: list[Any]) -> None:
+        self.rules.process_events(None, self.state, times, events, self.output)
+        self.run.process(self.key, times, events)
+
+    def advance(self, time: int) -> None:
+        self.rules.advance_time(None, self.state, time, self.output)
+        self.run.kernel.advance(self.key, time)
+
+    def found(self) -> tuple[list[Found], list[Found]]:
+        """Return the results of the plain path and of the kernel since this was last asked."""
+        plain, self.output.found = self.output.found, []
+        return plain, self.run.results()
+
+    def states(self) -> tuple[tuple[list[int], list[Any]], tuple[list[int], list[Any]]]:
+        """Return the state as the plain path and the kernel write it."""
+        writer = StateWriter(self.nfa)
+        writer.write(self.state)
+        return (writer.numbers, writer.events), self.run.written(self.key)
+
+    def exchange(self) -> None:
+        """Let each path go on from what the other has written."""
+        plain, own = self.run.plain(self.key), self.run.read(self.state)
+        plain.nfa_state.is_new_start_partial_match = self.key.is_new_start
+        own.is_new_start = self.state.nfa_state.is_new_start_partial_match
+        self.state, self.key = plain, own
+
+
+@st.composite
+def steps(draw: st.DrawFn) -> list[tuple[int, list[tuple[int, Event]], bool]]:
+    """Draw what happens: watermarks after some events, and when to exchange states."""
+    time, number, drawn = draw(st.sampled_from([-5, 0, 1, 100])), 0, []
+    for _ in range(draw(st.integers(1, 6))):
+        events = []
+        for _ in range(draw(st.integers(0, 5))):
+            time += draw(st.sampled_from([0, 1, 2, 3, 0, 1, -2]))  # a clock may step back
+            number += 1
+            price = draw(st.integers(0, 5))
+            events.append((time, Event(draw(st.sampled_from("abcx")), number, price)))
+        time += draw(st.integers(0, 4))
+        drawn.append((time, events, draw(st.booleans())))
+    return drawn
+
+
+@settings(max_examples=MANY)
+@given(spec=patterns().filter(is_buildable), timeouts=st.booleans(), todo=steps())
+def test_results_and_state(spec: PatternSpec, timeouts: bool, todo: Any) -> None:
+    """After every step results and state are equal, and each path can go on from the other's."""
+    both = Both(NFACompiler.compile(spec.build(), timeouts))
+
+    for time, events, exchange in todo:
+        both.process([at for at, _ in events], [event for _, event in events])
+        both.advance(time)
+        plain, kernel = both.found()
+        assert kernel == plain
+        plain_state, kernel_state = both.states()
+        assert kernel_state == plain_state
+        if exchange:
+            both.exchange()
+    both.advance((1 << 63) - 1)
+    plain, kernel = both.found()
+    assert kernel == plain
+
+
+@settings(max_examples=MANY)
+@given(spec=patterns().filter(is_buildable), most=st.integers(1, 4), todo=steps())
+def test_a_bound_that_drops_the_oldest(spec: PatternSpec, most: int, todo: Any) -> None:
+    """The same partial matches are dropped when there are too many."""
+    limit = PartialMatchLimit(most, "dropOldest")
+    both = Both(NFACompiler.compile(spec.build(), True), limit)
+
+    for time, events, _ in todo:
+        both.process([at for at, _ in events], [event for _, event in events])
+        both.advance(time)
+
+    assert both.states()[1] == both.states()[0]
+    assert both.run.kernel.take_found()[-1] == both.output.dropped_count
+
+
+def _raises(event: Any) -> bool:
+    raise ZeroDivisionError("no")
+
+
+_THROWING = AfterMatchSkipStrategy.skipToFirst("b").throwExceptionOnMiss()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "limit"),
+    [
+        (parse("a").followedBy("b").where(_raises), None),
+        (parse("a").followedBy("b").where(lambda event: "yes"), None),
+        (parse("a").followedBy("b").where(lambda event: np.asarray([True, False])), None),
+        (parse("a").followedBy("b").where(lambda event, ctx: event.nothing), None),
+        (parse("a").followedBy("b").where(lambda event, ctx: None), None),
+        (parse("a").followedBy("b").where(lambda e, ctx: ctx.getEventsForPattern(None)), None),
+        (
+            Pattern.begin("a", _THROWING)
+            .where(lambda e: e.startswith("a"))
+            .followedBy("b")
+            .where(lambda e: e.startswith("x"))
+            .optional()
+            .followedBy("c")
+            .where(lambda e: e.startswith("b")),
+            None,
+        ),
+        (parse("a -> b"), PartialMatchLimit(1)),
+    ],
+    ids=[
+        "raises",
+        "no bool",
+        "many bools",
+        "no attribute",
+        "None",
+        "no stage",
+        "nothing to skip to",
+        "limit",
+    ],
+)
+def test_errors(pattern: Pattern, limit: PartialMatchLimit | None) -> None:
+    """What goes wrong is said in the same words: stage, key, time, hint and cause."""
+    errors = []
+    for harness in (OperatorTestHarness, KernelOperatorHarness):
+        most = {} if limit is None else {"maxPartialMatches": limit.most}
+        with pytest.raises(CepError) as caught:
+            feed(harness(pattern, **most))
+        errors.append((type(caught.value), str(caught.value), repr(caught.value.__cause__)))
+
+    assert errors[0] == errors[1]
+
+
+def feed(harness: OperatorTestHarness) -> None:
+    for time, event in enumerate(["a1", "a2", "b1", "b2"]):
+        harness.processElement(event, time, key="k")
+    harness.processWatermark(99)
+
+
+def test_the_context_of_a_condition() -> None:
+    """An iterative condition sees the events taken, the event's time, and the clock."""
+    seen: dict[type, list[Any]] = {}
+
+    def look(event: Any, ctx: Any) -> bool:
+        seen[kind].append((ctx.getEventsForPattern("a"), ctx.timestamp(), event))
+        return len(ctx.getEventsForPattern("b")) < 3
+
+    pattern = parse("a").followedByAny("b").where(look).oneOrMore().allowCombinations()
+    for kind in (OperatorTestHarness, KernelOperatorHarness):
+        seen[kind] = []
+        feed(kind(pattern))
+
+    assert seen[KernelOperatorHarness] == seen[OperatorTestHarness] != []
+
+
+@given(cut=st.integers(0, 200), change=st.integers(-3, 1 << 40), at=st.integers(0, 200))
+@example(cut=0, change=0, at=22)  # a version that fits no path, which only its use tells
+def test_damaged_state(cut: int, change: int, at: int) -> None:
+    """Numbers that are no state are refused, at the latest in use, or are another; none crash."""
+    both = Both(NFACompiler.compile(parse("a -> b+ -> c"), True))
+    both.process([1, 2, 3, 4], ["a1", "a2", "b1", "b2"])
+    numbers, events = both.run.written(both.key)
+    damaged = numbers[: len(numbers) - cut % len(numbers)]
+    if damaged:
+        damaged[at % len(damaged)] = change
+
+    try:
+        key = both.run.kernel.read(np.asarray(damaged, np.int64), 0, len(events))
+    except ValueError:
+        key = None
+    assert key is None or key.partial_count > 0
+    if key is not None:
+        with suppress(StateFormatError):
+            both.run.process(key, [5, 6], ["b3", "c"])
+            both.run.kernel.advance(key, (1 << 63) - 1)
+            assert both.run.kernel.write(key)
+
+
+def test_a_long_loop_needs_no_stack() -> None:
+    """A loop over very many events can be matched, written, read and freed."""
+    pattern = parse("a").followedBy("b").where(lambda e: e == "b").oneOrMore().greedy()
+    pattern = pattern.followedBy("c").where(lambda e: e == "c")
+    run = KernelRun(NFACompiler.compile(pattern))
+    key, size = run.kernel.new_key(), 200_000
+    run.process(key, range(size + 1), ["a", *["b"] * size])
+
+    copy = run.kernel.read(np.frombuffer(run.kernel.write(key)[0], np.int64), 0, size + 1)
+    run.process(copy, [size + 1], ["c"])
+
+    (_, _, match), *_ = run.results()
+    assert len(match["b"]) == size
+
+
+def test_an_interrupt_is_no_failed_condition() -> None:
+    """What is no ordinary exception comes through as it is, and says where it was."""
+
+    def interrupted(event: Any) -> bool:
+        raise KeyboardInterrupt
+
+    for harness in (OperatorTestHarness, KernelOperatorHarness):
+        with pytest.raises(KeyboardInterrupt) as caught:
+            feed(harness(parse("a").followedBy("b").where(interrupted)))
+        assert isinstance(where := caught.value.__cause__, ConditionError)
+        assert (where.stage, where.timestamp_ms) == ("b", 1)
+
+
+def test_the_context_can_ask_and_do_nothing_else() -> None:
+    """Conditions name the stage as an argument or by its keyword; they get no way to the kernel."""
+    contexts = []
+
+    def look(event: Any, ctx: Any) -> bool:
+        contexts.append(ctx)
+        with pytest.raises(TypeError):
+            ctx.getEventsForPattern(stage="a")
+        with pytest.raises(TypeError):
+            ctx.getEventsForPattern()
+        return ctx.getEventsForPattern(name="a") == ctx.getEventsForPattern("a") == ["a2"]
+
+    harness = KernelOperatorHarness(parse("a").followedBy("b").where(look))
+    feed(harness)
+
+    assert [match["a"] for _, _, match in harness.matches] == [["a2"]]
+    public = {name for name in dir(contexts[0]) if not name.startswith("_")}
+    assert public == {"getEventsForPattern", "timestamp", "currentProcessingTime"}
+
+
+class Tracked:
+    """An event that can be watched."""
+
+
+def test_events_that_conditions_saw_are_not_kept() -> None:
+    """Once a key is done, or handles mean other events, nothing holds on to what was shown."""
+    pattern = Pattern.begin("a").next("b").where(lambda e, ctx: bool(ctx.getEventsForPattern("a")))
+    for ends in (True, False):
+        run = KernelRun(NFACompiler.compile(pattern))
+        key = run.kernel.new_key()
+        run.process(key, [1, 2, 3], [Tracked(), Tracked(), Tracked()])
+        seen = weakref.ref(run.events[0])
+        run.events.clear()
+        if ends:
+            run.kernel.advance(key, (1 << 63) - 1)
+        else:
+            run.kernel.set_events(run.events.__getitem__, 0, 0, ())
+        run.kernel.take_found()
+
+        assert seen() is None
+
+
+def test_a_condition_that_keeps_its_context_is_collected() -> None:
+    """A circle through a user's function is garbage like any other."""
+
+    def used() -> weakref.ref[Any]:
+        contexts: list[Any] = []
+        keeps = Pattern.begin("a").where(lambda e, ctx: contexts.append(ctx) is None)
+        run = KernelRun(NFACompiler.compile(keeps))
+        run.process(run.kernel.new_key(), [1], ["x"])
+        assert len(contexts) == 1
+        return weakref.ref(run.kernel.helper)
+
+    helper = used()
+    gc.collect()
+
+    assert helper() is None

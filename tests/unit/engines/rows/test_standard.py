@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The standard's dialect on lists: names, and what is refused before a row is looked at."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyflinkcep.engines.rows.matcher import Place
+from pyflinkcep.engines.rows.matching import Matching, Partitions
+from pyflinkcep.errors import CepError, InputError
+from pyflinkcep.expressions.program import Kind
+from tests.unit.match_recognize.lists import ListColumns, answer, reading
+from tests.unit.match_recognize.planning import plans
+
+_COLUMNS = [["id", "INT"], ["k", "STRING"], ["name", "STRING"], ["v", "DOUBLE"]]
+_ROWS = [[1, "x", "a", 1.0], [2, "x", "b", 2.0], [3, "y", "a", None], [4, "x", "b", 4.0]]
+
+
+def _kind(sql: str) -> Kind:
+    return Kind.BOOLEAN if ">" in sql else Kind.STRING
+
+
+def _case(clause: str) -> dict[str, Any]:
+    sql = f"SELECT * FROM events MATCH_RECOGNIZE ({clause}) AS m"
+    return {"sql": sql, "columns": _COLUMNS, "items": _ROWS}
+
+
+def test_capitals_make_no_difference_to_variables() -> None:
+    """Variables and unions are found however they are written; PATTERN has the last word."""
+    clause = """ORDER BY id MEASURES a.id AS i, B.ID AS j, last(classifier(u)) AS c
+        AFTER MATCH SKIP TO LAST B PATTERN (a b) SUBSET U = (A, B)
+        DEFINE A AS name = 'a' AND A.v IS NOT NULL, b AS B.Name = 'b'"""
+
+    assert answer(None, _case(clause)) == (["i", "j", "c"], [(1, 2, "b")])
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        ("PATTERN (a A)", "the variables a and A differ in capitals only"),
+        ("PATTERN (A B) SUBSET u = (A), U = (B)", "the variables u and U differ in capitals only"),
+        ("PATTERN (A) SUBSET U = (A, C)", "SUBSET U: C is not a variable"),
+        ("AFTER MATCH SKIP TO C PATTERN (A)", "AFTER MATCH SKIP TO C: no such variable"),
+        ("PATTERN (DOWN) DEFINE DWON AS v > 1", "DEFINE DWON: PATTERN has no DWON"),
+        ("PATTERN (A) DEFINE A AS C.v > 1", "'C.v': C is not a variable of PATTERN"),
+        ("MEASURES v AS ID ALL ROWS PER MATCH PATTERN (A)", "measure ID is a column of the input"),
+        (f"PATTERN ({' '.join(f'V{n}' for n in range(257))})", "257 variables, more than 256"),
+        ("PATTERN (A) DEFINE A AS LAST(A.v, 10001) > 1", "an offset of more than 10000 in DEFINE"),
+        ("PATTERN (A{70000})", "steps when quantifiers and PERMUTE are expanded"),
+    ],
+)
+def test_what_means_nothing_is_refused_with_its_place(clause: str, message: str) -> None:
+    """Names of nothing, names of two things and patterns beyond all bounds are refused."""
+    measures = "" if "MEASURES" in clause else "MEASURES id AS i "
+    with pytest.raises(CepError) as raised:
+        reading(_case(f"ORDER BY id {measures}{clause}"))
+
+    assert message in raised.value.message
+    assert "line 1, column " in raised.value.message
+    assert raised.value.hint
+
+
+def test_a_definition_of_an_unknown_variable_names_the_nearest() -> None:
+    """A misspelt variable of DEFINE would accept every row; Flink ignores it, the standard not."""
+    case = _case("ORDER BY id MEASURES id AS i PATTERN (UP DOWN) DEFINE UP AS v < 1, DWON AS v > 1")
+    with pytest.raises(CepError) as raised:
+        reading(case)
+
+    assert raised.value.hint == "did you mean 'DOWN'?"
+    assert plans(case["sql"], [name for name, _ in _COLUMNS], "flink")
+
+
+def test_sums_of_decimals_are_exact() -> None:
+    """A decimal of 38 digits loses none in a sum."""
+    case = _case("ORDER BY id MEASURES SUM(v) AS s PATTERN (A+) DEFINE A AS TRUE")
+    case["items"] = [
+        [n, "x", "a", Decimal("1234567890123456789012345678901234567.5")] for n in (1, 2)
+    ]
+
+    assert answer(None, case)[1] == [(Decimal("2469135780246913578024691357802469135"),)]
+
+
+@pytest.mark.parametrize("kernel", ["0", "1"])
+@pytest.mark.parametrize(
+    ("condition", "rows"),
+    [
+        ("upper(LAST(A.name)) = 'A'", [(1, 2), (3, 4)]),
+        ("upper(A.name) < B.name AND upper(B.name) = 'B'", [(1, 2), (3, 4)]),
+        ("upper(FIRST(A.name, 1)) IS NULL AND upper(PREV(B.name)) = 'A'", [(1, 2), (3, 4)]),
+        ("coalesce(upper(LAST(A.name, 1)), 'none') = 'none' AND A.id = 3", [(3, 4)]),
+        ("upper(NEXT(A.k)) = 'Y' OR upper(A.k) = 'Y'", [(3, 4)]),
+    ],
+)  # fmt: skip
+def test_functions_of_a_row_elsewhere(
+    kernel: str, condition: str, rows: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A function of one row's columns is computed at that row, NULL if there is none."""
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", kernel)
+    clause = f"""ORDER BY id MEASURES A.id AS a, B.id AS b PATTERN (A B)
+        DEFINE A AS name = 'a', B AS {condition}"""
+
+    assert answer(None, _case(clause))[1] == rows
+
+
+@pytest.mark.parametrize("condition", ["upper(A.name || B.name) = 'X'", "floor(SUM(A.v)) = 1"])
+def test_functions_of_two_rows_are_refused(condition: str) -> None:
+    """What Spark would have to compute of two rows, or of an aggregate, is refused by name."""
+    clause = f"ORDER BY id MEASURES A.id AS a PATTERN (A B) DEFINE B AS {condition}"
+
+    with pytest.raises(CepError, match=r"next to values of the match|around an aggregate"):
+        answer(None, _case(clause))
+
+
+@pytest.mark.parametrize("offset", [1, 2, 100, 101])
+def test_offsets_in_conditions(offset: int) -> None:
+    """LAST at an offset is the row so far back, in the kernel and, if that is far, without it."""
+    case = _case(
+        f"""ORDER BY id MEASURES COUNT(*) AS n PATTERN (A+)
+        DEFINE A AS LAST(A.id, {offset}) IS NULL OR LAST(A.id, {offset}) = A.id - {offset}"""
+    )
+    case["items"] = [[n, "x", "a", 1.0] for n in [*range(150), 1000]]
+
+    assert answer(None, case)[1] == [(150,), (1,)]
+
+
+@pytest.mark.parametrize("aggregate", ["SUM", "AVG"])
+@pytest.mark.parametrize("argument", ["name", "A.name", "U.name || U.k", "CLASSIFIER()", "v > 1"])
+def test_only_numbers_are_summed(aggregate: str, argument: str) -> None:
+    """SUM and AVG in DEFINE refuse texts, which Python would put together, and booleans."""
+    clause = f"""ORDER BY id MEASURES id AS i PATTERN (A) SUBSET U = (A)
+        DEFINE A AS {aggregate}({argument}) IS NOT NULL"""
+    read = reading(_case(clause))
+    kinds = {sql: _kind(sql) for sql in read.condition_arguments()}
+
+    with pytest.raises(InputError, match=f"{aggregate} of .*, which is (string|boolean)"):
+        read.plan(kinds, ansi=True).condition("A")
+
+
+_NTZ = "cast(ts as timestamp_ntz)"
+
+
+@pytest.mark.parametrize("kernel", ["0", "1"])
+def test_differences_of_times_are_of_the_local_clock(
+    kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TIMESTAMPDIFF and - of timestamps take them as the session's clock shows them, in each row."""
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", kernel)
+    sql = """SELECT * FROM e MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A B)
+        DEFINE B AS timestampdiff(HOUR, A.ts, B.ts) = 2 AND B.ts > A.ts
+        AND B.ts - LAST(A.ts) < INTERVAL '3' HOUR)"""
+    plan = reading({"sql": sql, "columns": [["ts", "TIMESTAMP"]]}).plan(
+        {"ts": Kind.TIMESTAMP}, True
+    )
+    plan = plan.with_casts()
+    hour = 3_600_000_000
+    times = {"ts": [hour * n for n in (1, 2, 3)], _NTZ: [hour * n for n in (1, 3, 4)]}
+    rows = Partitions(np.array([3]), ListColumns(times, plan.kinds), times.__getitem__)
+    matching, place = Matching(plan, plan.compiled(), rows), Place()
+
+    assert plan.kinds == {"ts": Kind.TIMESTAMP, _NTZ: Kind.TIMESTAMP_NTZ}
+    assert [*matching.partition(0, place)] == []
+    assert matching.rest().rows == [1]
+
+
+def test_an_aggregate_is_not_one_rows_time() -> None:
+    """The clock at one row is needed; the least time of several is refused with the way out."""
+    sql = """SELECT * FROM e MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A B)
+        DEFINE B AS timestampdiff(HOUR, MIN(A.ts), B.ts) = 2)"""
+    read = reading({"sql": sql, "columns": [["ts", "TIMESTAMP"]]})
+
+    with pytest.raises(InputError, match=r"MIN\(ts\) is not one row's time") as raised:
+        read.plan({"ts": Kind.TIMESTAMP}, True).with_casts()
+    assert "FIRST or LAST" in (raised.value.hint or "")
