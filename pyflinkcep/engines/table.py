@@ -127,7 +127,7 @@ class EventTable:
             yield range(len(self.times)), False
             return
         groups: dict[tuple[Any, ...], list[int]] = {}
-        tested = [listed(self.columns[name]) for name in query.equal]
+        tested = [_as_keys(listed(self.columns[name])) for name in query.equal]
         for at, values in enumerate(zip(*tested, strict=True)):
             groups.setdefault(values, []).append(at)
         for values, positions in groups.items():
@@ -148,6 +148,14 @@ def listed(values: Any) -> Sequence[Any]:
     """Return a column as a list: arrays as Python values, None if masked."""
     own: Sequence[Any] = values.tolist() if hasattr(values, "tolist") else values
     return own
+
+
+def _as_keys(values: Sequence[Any]) -> Sequence[Any]:
+    """Return values to group by: NaN, which equals itself in Spark, is one object."""
+    return [_NAN if value != value else value for value in values]
+
+
+_NAN = float("nan")
 
 
 def queried_attributes(query: Query) -> list[str]:

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import ndiff
 from typing import Any
 
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.testing.values import field_getter
+
 __all__ = ["assertMatches"]
 
 
@@ -33,8 +36,12 @@ def assertMatches(
 
     Raises
     ------
+    InvalidArgumentError
+        If `actual` or `expected` is not a list of dicts of lists.
+    InputError
+        If an event has no field `by`.
     AssertionError
-        If they differ. The message has a line for each match: ``-`` is missing, ``+`` is not
+        If the matches differ. The message has a line for each match: ``-`` is missing, ``+`` is not
         expected.
 
     Examples
@@ -47,14 +54,20 @@ def assertMatches(
     >>> assertMatches(match(pattern, events), [{"low": [2], "high": [8]}], by="n")
     Traceback (most recent call last):
     ...
-    AssertionError: 1 of 1 expected matches is missing, 1 is not expected:
+    AssertionError: 1 of 1 expected matches missing, 1 unexpected:
     - low: 2 | high: 8
     + low: 2 | high: 9
     """
     __tracebackhide__ = True
     value_of = _value_of(by)
-    found = [{name: list(map(value_of, events)) for name, events in m.items()} for m in actual]
-    wanted = [{name: list(events) for name, events in match.items()} for match in expected]
+    found = [
+        {name: list(map(value_of, events)) for name, events in match.items()}
+        for match in _checked(actual, "actual")
+    ]
+    wanted = [
+        {name: list(events) for name, events in match.items()}
+        for match in _checked(expected, "expected")
+    ]
     if found == wanted or (ignoreOrder and _same(found, wanted)):
         return
     shown, hoped = list(map(_line, found)), list(map(_line, wanted))
@@ -64,9 +77,33 @@ def assertMatches(
     missing = sum(line.startswith("- ") for line in lines)
     surplus = sum(line.startswith("+ ") for line in lines)
     raise AssertionError(
-        f"{missing} of {len(wanted)} expected matches {_is(missing)} missing, "
-        f"{surplus} {_is(surplus)} not expected:\n" + "\n".join(lines)
+        f"{missing} of {len(wanted)} expected matches missing, {surplus} unexpected:\n"
+        + "\n".join(lines)
     )
+
+
+def _checked(matches: Any, what: str) -> list[Mapping[str, Sequence[Any]]]:
+    """Return matches as a list; refuse what is not a list of dicts of lists."""
+    if isinstance(matches, str | Mapping) or not isinstance(matches, Iterable):
+        raise InvalidArgumentError(
+            f"assertMatches, {what}: expected a list of matches, got {matches!r:.300}",
+            "write [{'stage': [event]}], or [] for no matches",
+        )
+    listed = list(matches)
+    for match in listed:
+        if not isinstance(match, Mapping):
+            raise InvalidArgumentError(
+                f"assertMatches, {what}: expected a dict of stage to events, got {match!r:.300}",
+                "a harness lists (key, time, match): pass [m for _, _, m in harness.matches]",
+            )
+        for stage, events in match.items():
+            if isinstance(events, str | Mapping) or not isinstance(events, Iterable):
+                raise InvalidArgumentError(
+                    f"assertMatches, {what}: expected a list of events of {stage!r}, "
+                    f"got {events!r:.300}",
+                    f"write {{{stage!r}: [event]}}; compare the rows of RETURN by ==",
+                )
+    return listed
 
 
 def _same(found: list[Any], wanted: list[Any]) -> bool:
@@ -82,14 +119,8 @@ def _same(found: list[Any], wanted: list[Any]) -> bool:
 def _value_of(by: str | Callable[[Any], Any] | None) -> Callable[[Any], Any]:
     if by is None:
         return lambda event: event
-    if callable(by):
-        return by
-    return lambda event: event[by] if isinstance(event, dict) else getattr(event, by)
+    return field_getter(by, "by")
 
 
 def _line(match: Mapping[str, Sequence[Any]]) -> str:
     return " | ".join(f"{name}: {', '.join(map(repr, events))}" for name, events in match.items())
-
-
-def _is(number: int) -> str:
-    return "is" if number == 1 else "are"

@@ -19,7 +19,8 @@ from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import check_types, output_attributes
-from pyflinkcep.testing.events import Table, epoch_milliseconds, events_of
+from pyflinkcep.testing.events import Table, events_of
+from pyflinkcep.testing.values import epoch_milliseconds, plain
 
 __all__ = ["EventObjects", "attribute_of"]
 
@@ -69,6 +70,8 @@ class EventObjects:
         rows = list(events_of(events))
         times = list(range(len(rows)))
         if timestamp is not None:
+            if isinstance(timestamp, str):
+                _column(rows, timestamp)
             times = [epoch_milliseconds(_asked(timestamp, event), event) for event in rows]
             order = sorted(range(len(rows)), key=times.__getitem__)
             rows, times = [rows[at] for at in order], [times[at] for at in order]
@@ -121,7 +124,7 @@ def _column(rows: Sequence[Any], name: str) -> list[Any]:
         near = get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]!r}?" if near else f"the attributes are {', '.join(known)}"
         raise InputError(f"the query names the attribute {name!r}, which no event has", hint)
-    return [attribute_of(event, name) for event in rows]
+    return [plain(attribute_of(event, name)) for event in rows]
 
 
 def _attributes(event: Any) -> Iterable[str]:

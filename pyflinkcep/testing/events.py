@@ -3,17 +3,17 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.runtime import no_such_column
 
-__all__ = ["Record", "Table", "as_event", "epoch_milliseconds", "events_of"]
+__all__ = ["MISSING", "Record", "Table", "as_event", "events_of"]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+MISSING = ("NaTType", "NAType")
+"""The types of missing values of pandas."""
 
 
 class Record(dict[str, Any]):
@@ -86,7 +86,7 @@ def events_of(source: Any) -> Iterator[Any]:
     if kind == "pandas" and hasattr(source, "itertuples"):
         names = [str(name) for name in source.columns]
         rows = source.astype(object).itertuples(index=False, name=None)
-        return (Record(zip(names, map(_without_nan, row), strict=True)) for row in rows)
+        return (_record(zip(names, row, strict=True)) for row in rows)
     if kind == "polars" and hasattr(source, "iter_rows"):
         return (Record(row) for row in source.iter_rows(named=True))
     if kind == "pyarrow" and hasattr(source, "to_pylist"):
@@ -103,7 +103,12 @@ def events_of(source: Any) -> Iterator[Any]:
 
 def as_event(event: Any) -> Any:
     """Return an event as conditions see it: a dict as :class:`Record`, anything else unchanged."""
-    return Record(event) if type(event) is dict else event
+    return _record(event.items()) if type(event) is dict else event
+
+
+def _record(fields: Iterable[tuple[Any, Any]]) -> Record:
+    """Return fields as an event; the missing values of pandas are None, NaN stays."""
+    return Record((name, None if type(v).__name__ in MISSING else v) for name, v in fields)
 
 
 def _rows(columns: Mapping[str, Any]) -> Iterator[Record]:
@@ -114,29 +119,4 @@ def _rows(columns: Mapping[str, Any]) -> Iterator[Record]:
             f"expected columns of one length, got {lengths}",
             "pass one value per event",
         )
-    return (Record(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True))
-
-
-def _without_nan(value: Any) -> Any:
-    """Return None for the missing values of pandas; a NaN of a float column is unchanged."""
-    return None if type(value).__name__ in ("NaTType", "NAType") else value
-
-
-def epoch_milliseconds(time: Any, event: Any) -> int:
-    """
-    Return an event's time in epoch milliseconds.
-
-    Raises
-    ------
-    InputError
-        If `time` is neither a whole number nor a datetime.
-    """
-    if isinstance(time, datetime):
-        moment = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-        return (moment - _EPOCH) // timedelta(milliseconds=1)
-    if hasattr(time, "__index__") and not isinstance(time, bool):
-        return operator.index(time)
-    raise InputError(
-        f"the time of event {event!r}: expected epoch milliseconds or a datetime, got {time!r}",
-        "pass epoch milliseconds as int, or a datetime",
-    )
+    return (_record(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True))

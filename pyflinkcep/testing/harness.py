@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from pyflinkcep.engines.flink.nfa import EventEvaluation, EventMatch, NFACompiler, TimedOut
@@ -18,10 +19,12 @@ from pyflinkcep.engines.flink.operator import (
     snapshot,
 )
 from pyflinkcep.engines.flink.sharedbuffer import SharedBuffer
+from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.testing.events import as_event, events_of
 from pyflinkcep.testing.sql import evaluated_here, expressions_over_stages
+from pyflinkcep.testing.values import epoch_milliseconds, grouping_key, watermark
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["NFATestHarness", "OperatorTestHarness"]
@@ -64,13 +67,13 @@ class NFATestHarness:
         self._state = self._nfa.create_initial_state()
         self._buffer = SharedBuffer()
 
-    def advanceTime(self, timestamp: int) -> tuple[list[EventMatch], list[TimedOut]]:
+    def advanceTime(self, timestamp: int | datetime) -> tuple[list[EventMatch], list[TimedOut]]:
         """
         Advance time.
 
         Parameters
         ----------
-        timestamp : int, epoch milliseconds
+        timestamp : int, epoch milliseconds, or datetime
             The time reached.
 
         Returns
@@ -78,9 +81,10 @@ class NFATestHarness:
         tuple of (list of dict, list of tuple)
             Matches that waited for time to pass, and (partial match, end of its window).
         """
-        return self._nfa.advance_time(self._buffer.get_accessor(), self._state, timestamp)
+        time = watermark(timestamp)
+        return self._nfa.advance_time(self._buffer.get_accessor(), self._state, time)
 
-    def process(self, event: Any, timestamp: int) -> list[EventMatch]:
+    def process(self, event: Any, timestamp: int | datetime) -> list[EventMatch]:
         """
         Process an event; call :meth:`advanceTime` first if windows matter.
 
@@ -88,7 +92,7 @@ class NFATestHarness:
         ----------
         event : object
             The event; a dict has its fields as attributes too, as a Row on Spark.
-        timestamp : int, epoch milliseconds
+        timestamp : int, epoch milliseconds, or datetime
             Its time.
 
         Returns
@@ -96,7 +100,7 @@ class NFATestHarness:
         list of dict of str to list
             The matches it completes, in Flink's order.
         """
-        event = as_event(event)
+        event, timestamp = as_event(event), epoch_milliseconds(timestamp, event)
         evaluation = EventEvaluation(expressions=self._expressions)
         evaluation.begin(event, timestamp)
         accessor = self._buffer.get_accessor()
@@ -185,7 +189,7 @@ class OperatorTestHarness:
         self.timeouts: list[tuple[Any, int, EventMatch]] = []
         self.lateData: list[tuple[Any, Any]] = []
         self.numPartialMatchesDropped = 0
-        self._lateDataOutput = lateDataOutput
+        self._lateDataOutput, self._closed = lateDataOutput, False
         given = list(events_of(examples))
         nfa = NFACompiler.compile(evaluated_here(pattern, given), timeoutHandling)
         nfa.open(RuntimeContext())
@@ -201,22 +205,45 @@ class OperatorTestHarness:
         )
         self._operator = KeyedCepOperator(rules, _Collect(self), order)
 
-    def processElement(self, event: Any, timestamp: int, key: Any = None) -> None:
-        """Process an event of a key at a time in epoch milliseconds."""
-        self._operator.process_element(key, as_event(event), timestamp)
+    def processElement(self, event: Any, timestamp: int | datetime, key: Any = None) -> None:
+        """Process an event of a key at a time: epoch milliseconds, or a datetime (UTC)."""
+        self._check_open()
+        time = epoch_milliseconds(timestamp, event)
+        self._operator.process_element(grouping_key(key), as_event(event), time)
 
-    def processWatermark(self, timestamp: int) -> None:
+    def processWatermark(self, timestamp: int | datetime) -> None:
         """Advance the watermark, epoch milliseconds; one before the last is ignored."""
-        self._operator.advance_watermark(timestamp)
+        self._check_open()
+        self._operator.advance_watermark(watermark(timestamp))
 
-    def setProcessingTime(self, timestamp: int) -> None:
-        """Advance the clock, epoch milliseconds; with `processingTime` only."""
-        self._operator.advance_watermark(timestamp)
+    def setProcessingTime(self, timestamp: int | datetime) -> None:
+        """
+        Advance the clock, epoch milliseconds.
+
+        Raises
+        ------
+        NotSupportedError
+            Without `processingTime`.
+        """
+        self._check_open()
+        if not self._operator.operator.processing_time:
+            raise NotSupportedError(
+                "setProcessingTime() on a harness in event time",
+                "write OperatorTestHarness(pattern, processingTime=True), or processWatermark()",
+            )
+        self._operator.advance_watermark(watermark(timestamp))
 
     def close(self) -> None:
-        """End the input: in event time, the final watermark."""
+        """End the input: in event time, the final watermark. The harness takes no more events."""
         if not self._operator.operator.processing_time:
-            self.processWatermark(MAX_WATERMARK)
+            self._operator.advance_watermark(MAX_WATERMARK)
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise NotSupportedError(
+                "the harness is closed: its input has ended", "make another harness"
+            )
 
     def snapshotAndRestore(self) -> OperatorTestHarness:
         """Return a harness restored from this one's state as bytes, with the results so far."""
@@ -225,7 +252,7 @@ class OperatorTestHarness:
         copy.matches, copy.timeouts = list(self.matches), list(self.timeouts)
         copy.lateData = list(self.lateData)
         copy.numPartialMatchesDropped = self.numPartialMatchesDropped
-        copy._lateDataOutput = self._lateDataOutput
+        copy._lateDataOutput, copy._closed = self._lateDataOutput, self._closed
         copy._operator = KeyedCepOperator(old.operator, _Collect(copy), old.order)
         restore(copy._operator, snapshot(old, serializer, serializer), serializer, serializer)
         return copy

@@ -8,11 +8,12 @@ from datetime import timedelta
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
 from pyflinkcep.engines.choice import EVENT_LISTS, check_pattern_evaluation
-from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.testing.chain_match import chain_matches
-from pyflinkcep.testing.events import Record, Table, epoch_milliseconds, events_of
+from pyflinkcep.testing.events import Record, Table, events_of
 from pyflinkcep.testing.harness import OperatorTestHarness
+from pyflinkcep.testing.values import epoch_milliseconds, field_getter, grouping_key, key_getter
 from pyflinkcep.time import to_milliseconds
 
 __all__ = ["Matches", "Timeout", "match"]
@@ -67,7 +68,7 @@ def match(
     pattern: Pattern,
     events: Table | Iterable[dict[str, Any]],
     timestamp: str | Callable[[Any], Any] | None = None,
-    key: str | Callable[[Any], Any] | None = None,
+    key: str | Sequence[str] | Callable[[Any], Any] | None = None,
     delayThreshold: timedelta | None = None,
     evaluation: str = "auto",
 ) -> Matches[Record]: ...
@@ -76,7 +77,7 @@ def match(
     pattern: Pattern,
     events: Iterable[EventT],
     timestamp: str | Callable[[EventT], Any] | None = None,
-    key: str | Callable[[EventT], Any] | None = None,
+    key: str | Sequence[str] | Callable[[EventT], Any] | None = None,
     delayThreshold: timedelta | None = None,
     evaluation: str = "auto",
 ) -> Matches[EventT]: ...
@@ -84,7 +85,7 @@ def match(
     pattern: Pattern,
     events: Any,
     timestamp: str | Callable[[Any], Any] | None = None,
-    key: str | Callable[[Any], Any] | None = None,
+    key: str | Sequence[str] | Callable[[Any], Any] | None = None,
     delayThreshold: timedelta | None = None,
     evaluation: str = "auto",
 ) -> Matches[Any]:
@@ -102,13 +103,14 @@ def match(
         order, a millisecond apart.
     timestamp : str or callable, optional
         The field or function of an event's time: epoch milliseconds, or a datetime
-        (UTC if it has no zone).
-    key : str or callable, optional
-        The field or function of an event's key; by default one key for all.
+        (UTC if it has no zone), of pandas or NumPy too.
+    key : str, list of str or callable, optional
+        The field, fields or function of an event's key; by default one key for all. Null and NaN
+        are keys like any other.
     delayThreshold : timedelta, optional
-        Let the events arrive in the order given, with a watermark this far behind the latest
-        time, as on a stream: events behind it are late. By default events are first sorted by time,
-        as on a bounded DataFrame, and nothing is late.
+        Let the events arrive in the order given, with a watermark this far (zero or more) behind
+        the latest time, as on a stream: events behind it are late. By default events are first
+        sorted by time, as on a bounded DataFrame, and nothing is late.
     evaluation : {"auto", "nfa", "eventLists"}
         How to find the matches. Event lists return the same ones in no particular order, without
         timeouts; ``auto`` keeps Flink's order, and so uses the automaton here.
@@ -124,7 +126,7 @@ def match(
     InvalidArgumentError
         If an argument is of the wrong kind.
     InputError
-        If an event has no usable time.
+        If an event has no usable time or key.
     NotSupportedError
         If a condition needs Spark and no session is running, or if event lists cannot evaluate the
         pattern or would have to return timeouts or late events.
@@ -149,9 +151,9 @@ def match(
     harness = OperatorTestHarness(
         pattern, timeoutHandling=True, lateDataOutput=True, examples=given
     )
-    delay = None if delayThreshold is None else to_milliseconds(delayThreshold, "delayThreshold")
-    time_of = None if timestamp is None else _getter(timestamp, "timestamp")
-    key_of = None if key is None else _getter(key, "key")
+    delay = None if delayThreshold is None else _delay(delayThreshold)
+    time_of = None if timestamp is None else field_getter(timestamp, "timestamp")
+    key_of = None if key is None else key_getter(key)
     latest: int | None = None
     for position, event in enumerate(given):
         time = position if time_of is None else epoch_milliseconds(time_of(event), event)
@@ -166,11 +168,21 @@ def match(
     return found
 
 
+def _delay(threshold: timedelta) -> int:
+    milliseconds = to_milliseconds(threshold, "delayThreshold")
+    if milliseconds < 0:
+        raise InvalidArgumentError(
+            f"delayThreshold: expected zero or more, got {threshold!r}",
+            "write timedelta(0) if no event may come late",
+        )
+    return milliseconds
+
+
 def _by_lists(
     pattern: Pattern,
     given: Sequence[Any],
     timestamp: str | Callable[[Any], Any] | None,
-    key: str | Callable[[Any], Any] | None,
+    key: str | Sequence[str] | Callable[[Any], Any] | None,
     delay: timedelta | None,
 ) -> Matches[Any]:
     if delay is not None:
@@ -179,25 +191,10 @@ def _by_lists(
         )
     times: Sequence[int] = range(len(given))
     if timestamp is not None:
-        time_of = _getter(timestamp, "timestamp")
+        time_of = field_getter(timestamp, "timestamp")
         times = [epoch_milliseconds(time_of(event), event) for event in given]
-    key_of = (lambda _: None) if key is None else _getter(key, "key")
-    found = Matches(chain_matches(pattern, given, times, list(map(key_of, given))))
+    key_of = (lambda _: None) if key is None else key_getter(key)
+    keys = [grouping_key(key_of(event)) for event in given]
+    found = Matches(chain_matches(pattern, given, times, keys))
     found._has_timeouts = False
     return found
-
-
-def _getter(field: str | Callable[[Any], Any], what: str) -> Callable[[Any], Any]:
-    if callable(field):
-        return field
-
-    def get(event: Any) -> Any:
-        try:
-            return event[field] if isinstance(event, dict) else getattr(event, field)
-        except (LookupError, AttributeError) as cause:
-            raise InputError(
-                f"{what}={field!r}: the event {event!r} has no {field!r}",
-                "pass the name of a field that every event has, or a function of the event",
-            ) from cause
-
-    return get

@@ -17,7 +17,7 @@ from pyflinkcep.conditions import (
     SimpleCondition,
 )
 from pyflinkcep.engines.flink.nfa import NFA, Expressions
-from pyflinkcep.errors import CepError, NotSupportedError
+from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.evaluator import event_condition
 from pyflinkcep.expressions.local_match import local_expressions
@@ -55,9 +55,15 @@ def evaluated_here(pattern: Pattern, examples: Sequence[Any] = ()) -> Pattern:
 
     Raises
     ------
+    InvalidArgumentError
+        If `pattern` is not a Pattern.
     NotSupportedError
         If a condition needs Spark, and no session is running.
     """
+    if not isinstance(pattern, Pattern):
+        raise InvalidArgumentError(
+            f"expected a Pattern, got {pattern!r}", "pass what Pattern.begin(...) returns"
+        )
     done: dict[int, IterativeCondition] = {}
 
     def change(condition: IterativeCondition) -> IterativeCondition:

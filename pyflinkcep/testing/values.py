@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times, keys and fields of events in memory, by Spark's rules."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.testing.events import MISSING
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
+
+__all__ = [
+    "Field",
+    "epoch_milliseconds",
+    "field_getter",
+    "grouping_key",
+    "key_getter",
+    "plain",
+    "watermark",
+]
+
+Field = str | Callable[[Any], Any]
+"""The name of a field, or a function of the event."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def epoch_milliseconds(time: Any, event: Any) -> int:
+    """
+    Return an event's time in epoch milliseconds.
+
+    Parameters
+    ----------
+    time : int or datetime
+        Epoch milliseconds, or a datetime (UTC if it has no zone), of pandas and NumPy too.
+    event : object
+        The event, for errors.
+
+    Raises
+    ------
+    InputError
+        If `time` is missing, of another kind, or out of the range of 64 bits.
+    """
+    if type(time) is not int:
+        time = _milliseconds(time, f"the time of event {event!r}")
+    if not MIN_WATERMARK < time <= MAX_WATERMARK:
+        raise InputError(
+            f"the time of event {event!r}: expected epoch milliseconds of 64 bits, got {time}",
+            "pass epoch milliseconds, not nanoseconds or a value that stands for a missing time",
+        )
+    return time  # type: ignore[no-any-return]
+
+
+def watermark(time: Any) -> int:
+    """Return a watermark, or a time of the clock, in epoch milliseconds."""
+    given = time if type(time) is int else _milliseconds(time, "the watermark")
+    return max(MIN_WATERMARK, min(given, MAX_WATERMARK))
+
+
+def _milliseconds(time: Any, what: str) -> int:
+    moment = plain(time)
+    if isinstance(moment, datetime):
+        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return (aware - _EPOCH) // timedelta(milliseconds=1)
+    if hasattr(moment, "__index__") and not isinstance(moment, bool):
+        return operator.index(moment)
+    raise InputError(
+        f"{what}: expected epoch milliseconds or a datetime, got {time!r}",
+        "pass epoch milliseconds as int, or a datetime; leave events without a time out",
+    )
+
+
+def plain(value: Any) -> Any:
+    """Return a value of pandas or NumPy as Python's own, and a missing one as None."""
+    kind = type(value)
+    if kind.__name__ in MISSING:
+        return None
+    if kind.__module__ != "numpy" or getattr(value, "shape", None) != ():
+        return value
+    return (value.astype("datetime64[us]") if kind.__name__ == "datetime64" else value).item()
+
+
+class _Nan(float):
+    """NaN as a key, which is equal to itself."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Nan)
+
+    def __hash__(self) -> int:
+        return hash(_Nan)
+
+
+def grouping_key(key: Any) -> Any:
+    """
+    Return a key as Spark groups by it: NaN equals NaN, and a missing value is null.
+
+    Raises
+    ------
+    InputError
+        If it is a map, a set or something else that cannot be a key.
+    """
+    value = plain(key)
+    if isinstance(value, list | tuple) or type(value).__name__ == "ndarray":
+        return tuple(map(grouping_key, value))
+    try:
+        hash(value)
+    except TypeError as cause:
+        raise InputError(
+            f"expected a key that can be compared, got {type(key).__name__}: {key!r}",
+            "use a text, a number, a time, or a tuple of them as key",
+        ) from cause
+    return _Nan("nan") if value != value else value
+
+
+def key_getter(key: Field | Sequence[str]) -> Callable[[Any], Any]:
+    """Return a function that returns the key of an event, by a field, several or a function."""
+    if not isinstance(key, list | tuple) or not key:
+        return field_getter(key, "key")
+    getters = [field_getter(name, "key") for name in key]
+    return lambda event: tuple(get(event) for get in getters)
+
+
+def field_getter(field: Any, what: str) -> Callable[[Any], Any]:
+    """
+    Return a function that returns a field of an event.
+
+    Parameters
+    ----------
+    field : str or callable
+        The name of the field, or the function itself.
+    what : str
+        The name of the argument, for errors.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If `field` is neither.
+    """
+    if callable(field):
+        return field  # type: ignore[no-any-return]
+    if isinstance(field, str):
+        return _named(field, what)
+    raise InvalidArgumentError(
+        f"{what}: expected the name of a field or a function of the event, got {field!r}",
+        f"write {what}='name', or {what}=lambda event: event.name",
+    )
+
+
+def _named(field: str, what: str) -> Callable[[Any], Any]:
+    def get(event: Any) -> Any:
+        try:
+            return event[field] if isinstance(event, dict) else getattr(event, field)
+        except (LookupError, AttributeError) as cause:
+            raise InputError(
+                f"{what}={field!r}: the event {event!r} has no {field!r}",
+                "pass the name of a field that every event has, or a function of the event",
+            ) from cause
+
+    return get
