@@ -156,7 +156,7 @@ class StreamedQuery:
         due: dict[int, int] = {}
         for match in self._all(table):
             first = _first_event(match)
-            end = times[first] + window
+            end = min(times[first] + window, MAX_WATERMARK)
             if end <= portion.watermark:
                 found.append(match)
             else:
@@ -225,8 +225,7 @@ class StreamedQuery:
         window = self.query.window
         for key, at in enumerate(undecided):
             if at < portion.bounds[key + 1]:
-                end = _LAST if window is None else portion.table.times[at] + window
-                kept.deadlines[key] = end
+                kept.deadlines[key] = _LAST if window is None else _end(portion, at, window)
 
     # --- all matches, compressed
 
@@ -256,7 +255,7 @@ class StreamedQuery:
             if ending[0] < kept.free[key]:
                 certain.append(ending)
             else:
-                end = portion.table.times[ending[0]] + self._window
+                end = _end(portion, ending[0], self._window)
                 due = kept.deadlines[key]
                 kept.deadlines[key] = end if due is None else min(due, end)
         return certain, kept
@@ -296,8 +295,13 @@ class StreamedQuery:
             windows = 1 + (self._looks_back or self._looks_ahead or self._output != "all")
             for key, (at, end) in enumerate(zip(since, portion.bounds[1:], strict=True)):
                 if at < end:
-                    deadlines[key] = portion.table.times[end - 1] + windows * self.query.window
+                    deadlines[key] = _end(portion, end - 1, windows * self.query.window)
         return Kept(since, list(since), deadlines)
+
+
+def _end(portion: Portion, at: int, milliseconds: int) -> int:
+    """Return the end of a window that begins with an event; the end of input if it is later."""
+    return min(portion.table.times[at] + milliseconds, _LAST)
 
 
 def _first_event(match: MatchPositions) -> int:

@@ -11,9 +11,17 @@ import attrs
 
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.tree import references
+from pyflinkcep.sase.tree import arithmetic, functions, references
 
-__all__ = ["Coded", "EventTable", "Numbers", "constants_hold", "listed", "queried_attributes"]
+__all__ = [
+    "Coded",
+    "EventTable",
+    "Numbers",
+    "added_attributes",
+    "constants_hold",
+    "listed",
+    "queried_attributes",
+]
 
 
 @attrs.frozen(eq=False)
@@ -163,6 +171,14 @@ def queried_attributes(query: Query) -> list[str]:
     named = [r.attribute for c in query.conditions for r in references(c)]
     tested = [*query.equal, *(name for name, _ in query.constants)]
     return list(dict.fromkeys([*tested, *(name for name in named if name is not None)]))
+
+
+def added_attributes(query: Query) -> set[str | None]:
+    """Return the attributes with which WHERE calculates."""
+    operations = [o for condition in query.conditions for o in arithmetic(condition)]
+    named = {r.attribute for operation in operations for r in references(operation)}
+    sums = (f.over for c in query.conditions for f in functions(c) if f.name in ("sum", "avg"))
+    return named | {over.attribute for over in sums}
 
 
 def constants_hold(query: Query, table: EventTable, at: int) -> bool:

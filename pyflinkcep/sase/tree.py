@@ -23,6 +23,7 @@ __all__ = [
     "Negation",
     "NullTest",
     "Reference",
+    "arithmetic",
     "functions",
     "plain_references",
     "references",
@@ -137,6 +138,15 @@ def functions(tree: Expression) -> Iterator[Function]:
         yield tree
     for part in _parts(tree):
         yield from functions(part)
+
+
+def arithmetic(tree: Expression) -> Iterator[Arithmetic]:
+    """Yield the calculations in a tree, the outermost ones."""
+    if isinstance(tree, Arithmetic):
+        yield tree
+        return
+    for part in _parts(tree):
+        yield from arithmetic(part)
 
 
 def plain_references(tree: Expression) -> Iterator[Reference]:

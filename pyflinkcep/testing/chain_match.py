@@ -20,6 +20,7 @@ from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.testing.events import as_event
 from pyflinkcep.testing.sql import evaluated_here
+from pyflinkcep.time import MIN_WATERMARK
 
 __all__ = ["chain_matches"]
 
@@ -53,7 +54,8 @@ def chain_matches(
     chain = PatternChain.of(here, nfa, expressions)
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     places = [numbers[key] for key in keys]
-    order = sorted(range(len(given)), key=lambda at: (places[at], times[at]))
+    in_time = (at for at, time in enumerate(times) if time > MIN_WATERMARK)  # others are late
+    order = sorted(in_time, key=lambda at: (places[at], times[at]))
     events = [as_event(given[at]) for at in order]
     seen = _Seen(events, fields)
     lists = ChainEvents(

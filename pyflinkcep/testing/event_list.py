@@ -12,8 +12,9 @@ from typing import Any
 import attrs
 
 from pyflinkcep.engines.compressed.matches import Measured, check_measure
-from pyflinkcep.engines.table import EventTable, queried_attributes
+from pyflinkcep.engines.table import EventTable, added_attributes, queried_attributes
 from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.arithmetic import LEAST, MOST
 from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.computed import is_computed
@@ -79,6 +80,9 @@ class EventObjects:
         kinds = _known({name: _kind(name, values) for name, values in columns.items()})
         outputs = {name: _output_kind(_column(rows, name)) for name in output_attributes(query)}
         check_types(query, {**_known(outputs), **kinds})
+        added = added_attributes(query)
+        for name, kind in kinds.items():
+            columns[name] = _machine_numbers(name, columns[name], kind, name in added)
         return cls(rows, EventTable(times, _types(rows, type_), columns, kinds))
 
     def match(self, positions: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
@@ -158,6 +162,30 @@ def _kind(name: str, values: Iterable[Any]) -> Kind | None:
             f"the attribute {name!r} holds {found}", "use values of one kind in an attribute"
         )
     return kinds.pop() if kinds else None
+
+
+def _machine_numbers(name: str, values: list[Any], kind: Kind, is_added: bool) -> list[Any]:
+    """
+    Return a column's numbers as Spark has them: whole ones beside floats are floats.
+
+    Larger ones than those of Spark can be compared, but not added.
+    """
+    if kind is Kind.DOUBLE:
+        try:
+            return [None if value is None else float(value) for value in values]
+        except OverflowError as cause:
+            raise _too_large(name, "double") from cause
+    if kind is Kind.BIGINT and is_added:
+        known = [value for value in values if value is not None]
+        if not LEAST <= min(known) <= max(known) <= MOST:
+            raise _too_large(name, "bigint")
+    return values
+
+
+def _too_large(name: str, type_: str) -> InputError:
+    return InputError(
+        f"the attribute {name!r} holds a number that does not fit {type_}", "scale it, or use texts"
+    )
 
 
 def _kind_of(name: str, value: Any) -> Kind:

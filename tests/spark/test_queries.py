@@ -341,3 +341,18 @@ def test_types_and_constants_are_those_of_lists(spark: SparkSession) -> None:
             compressed.aggregate(text)
     row = compressed.aggregate("min(a.s)", "max(b.day)", "min(b.flag)", "max(a.id)").collect()[0]
     assert list(row)[-4:] == ["x", events[1]["day"], True, 1]
+
+
+@pytest.mark.spark
+def test_slices_at_the_ends_of_time(spark: SparkSession) -> None:
+    """Time slices end with the first and the last time that there are."""
+    rows = [
+        (n, at, "AB"[n % 2]) for n, at in enumerate([-(2**63), 1 - 2**63, 2**63 - 3, 2**63 - 1])
+    ]
+    frame = spark.createDataFrame(rows, "id bigint, ts bigint, kind string")
+    for text in ("SEQ(A a, B b)", "A a;B b", "SEQ(~N n, A a, B b)"):
+        query = parse(f"PATTERN {text} WITHIN 5")
+        stream = CEP.pattern(frame, query, type="kind", evaluation="eventLists").inEventTime("ts")
+        assert found(stream.toDF().collect(), "ab") == Counter(
+            ['{"a": [0], "b": [1]}', '{"a": [2], "b": [3]}']
+        )

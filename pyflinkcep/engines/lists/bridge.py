@@ -51,7 +51,9 @@ def joined_frames(lists: EventLists) -> Iterable[Frame] | None:
         The argument of :meth:`EventLists.frames`; None if only the plain path can join them.
     """
     module = compiled_module()
-    return None if module is None else _Plan(lists, module).frames()
+    if module is None or not lists.conditions.columns.is_native:
+        return None
+    return _Plan(lists, module).frames()
 
 
 def kernel_split() -> Split | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pyflinkcep.engines.lists.clauses import Clauses
 from pyflinkcep.engines.lists.columns import Columns, Values, holding
-from pyflinkcep.engines.lists.ranges import Ints
+from pyflinkcep.engines.lists.ranges import Ints, earlier, later
 from pyflinkcep.engines.table import EventTable, constants_hold
 from pyflinkcep.sase.model import Component, Form, Query
 from pyflinkcep.sase.tree import Expression, Function, Reference
@@ -79,8 +79,8 @@ class Ranks:
         if query.window is None:
             until, since = np.full(size, size, np.int64), np.zeros(size, np.int64)
         else:
-            until = np.searchsorted(moments, times + query.window, "right")
-            since = np.searchsorted(moments, times - query.window, "left")
+            until = np.searchsorted(moments, later(times, query.window), "right")
+            since = np.searchsorted(moments, earlier(times, query.window), "left")
         if query.form is Form.LIST or table.keys is None:
             return rank, until, since
         # Places in place of times, which begin anew with each key.

@@ -106,8 +106,13 @@ class Columns:
             values = table.columns[name]
             if kind.type == Type.TEXT:
                 values = [None if value is None else ranks[value] for value in values]
-            columns[name] = column_of(values, kind)
+            columns[name] = _column(values, kind)
         return cls(table.kinds, columns, ranks)
+
+    @property
+    def is_native(self) -> bool:
+        """Whether all numbers fit 64 bits."""
+        return all(column.data.dtype != object for column in self._columns.values())
 
     def taken(self, name: str, positions: Array) -> Values:
         """Return an attribute of the events at some positions."""
@@ -125,7 +130,14 @@ class Columns:
 
 
 def column_of(values: Sequence[Any], kind: Kind) -> Values:
-    """Return a column as numbers: times are microseconds."""
+    """
+    Return a column as numbers: times are microseconds.
+
+    Raises
+    ------
+    OverflowError
+        If a whole number does not fit 64 bits.
+    """
     dtype = np.float64 if kind.type == Type.FLOAT else np.int64
     if isinstance(values, np.ma.MaskedArray):
         return Values(np.asarray(values.data, dtype), np.ma.getmaskarray(values))
@@ -138,6 +150,15 @@ def column_of(values: Sequence[Any], kind: Kind) -> Values:
     nulls = np.fromiter((value is None for value in values), bool, len(values))
     filled = [0 if value is None else value for value in values]
     return Values(np.asarray(filled, dtype), nulls)
+
+
+def _column(values: Sequence[Any], kind: Kind) -> Values:
+    """Return a column as numbers; those beyond 64 bits as objects, which numpy compares."""
+    try:
+        return column_of(values, kind)
+    except OverflowError:
+        nulls = np.fromiter((value is None for value in values), bool, len(values))
+        return Values(np.asarray([value or 0 for value in values], object), nulls)
 
 
 def literals(trees: Iterable[Expression]) -> Iterator[str]:

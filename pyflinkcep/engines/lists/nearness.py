@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from pyflinkcep.engines.lists.candidates import Ranks
-from pyflinkcep.engines.lists.ranges import Ints, Stretches, expanded
+from pyflinkcep.engines.lists.ranges import Ints, Stretches, earlier, expanded, later
 from pyflinkcep.sase.model import Query
 
 __all__ = ["near_the_rarest", "stretches_near_the_rarest"]
@@ -80,8 +80,8 @@ def stretches_near_the_rarest(
 def _spans(window: int, times: Ints, positions: Ints) -> Stretches:
     """Return the stretches near some events; no two of them touch."""
     moments = np.take(times, positions)
-    low = np.searchsorted(times, moments - window, "left")
-    high = np.searchsorted(times, moments + window, "right")
+    low = np.searchsorted(times, earlier(moments, window), "left")
+    high = np.searchsorted(times, later(moments, window), "right")
     begins = np.ones(len(low), bool)
     begins[1:] = low[1:] > high[:-1]  # times ascend, and so do low and high
     ends = np.append(begins[1:], True)[: len(high)]

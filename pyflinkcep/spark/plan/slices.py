@@ -9,6 +9,7 @@ from pyspark.sql.types import TimestampNTZType
 
 from pyflinkcep.spark.arrow.columns import OWN, SLICE, quoted
 from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 
 __all__ = ["slice_length", "sliced"]
 
@@ -44,7 +45,9 @@ def sliced(
         The events with :data:`SLICE` and :data:`OWN`.
     """
     time = _milliseconds(source)
-    slices = F.sequence(_floor(time - after, length), _floor(time + before, length))
+    first = F.when(time >= F.lit(MIN_WATERMARK + after), time - after).otherwise(time)
+    last = F.when(time <= F.lit(MAX_WATERMARK - before), time + before).otherwise(time)
+    slices = F.sequence(_floor(first, length), _floor(last, length))
     everything = [F.col(quoted(name)) for name in events.columns]
     cut = events.select(*everything, F.explode_outer(slices).alias(SLICE))
     return cut.withColumn(OWN, F.col(SLICE) == _floor(time, length))

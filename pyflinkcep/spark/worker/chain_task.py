@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import Atom, in_word
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
+from pyflinkcep.engines.lists.ranges import earlier
 from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
@@ -107,7 +108,7 @@ class ChainTask:
         first = int(changes[-1]) if len(changes) else 0
         times = self.layout.times_ms(events.slice(first))
         if chain.query.window is not None and len(times):
-            first += int(np.searchsorted(times, times[-1] - chain.query.window))
+            first += int(np.searchsorted(times, earlier(times[-1:], chain.query.window)[0]))
         return events.slice(first)
 
 

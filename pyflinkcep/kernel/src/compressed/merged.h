@@ -64,7 +64,7 @@ void run_free(Run *run);
 
 typedef struct {
     int64_t time;
-    int64_t barred; /* of a query the time of the last event before it that forbids it */
+    int64_t barred; /* of a query the last event before it that forbids it; -1 for none */
 } Start;
 
 /* The events that runs began with, numbered; those before `head` are out of the window. */

@@ -104,11 +104,15 @@ void list_link(const List *from, const List *to, bool is_forward, int64_t *links
     bool has_keys = from->keys.items != NULL && to->keys.items != NULL;
     Py_ssize_t at = 0;
     for (Py_ssize_t i = 0; i < from->size; i++) {
-        int64_t most = from->order[i] - !is_forward, key = key_at(from, i);
-        if (!has_keys)
+        int64_t most = from->order[i], key = key_at(from, i);
+        bool is_first = !is_forward && most == INT64_MIN; /* nothing is earlier */
+        if (!is_forward && !is_first) most--;
+        if (has_keys)
+            while (at < to->size && is_before(to, at, key, most) &&
+                   !(is_first && key_at(to, at) == key))
+                at++;
+        else if (!is_first)
             at = past_order(to->order, at, to->size, most);
-        else
-            while (at < to->size && is_before(to, at, key, most)) at++;
         links[i] = at;
     }
 }

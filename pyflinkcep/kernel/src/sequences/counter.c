@@ -86,7 +86,7 @@ int counter_event(Counter *counter, Py_ssize_t at) {
         if (counter->rising[c].rises && ladder_event(counter, c, at) < 0) return -1;
     if (sequence_advance(&counter->sequence, at) < 0) return -1;
     if (has_bit(automaton->begins, 0) && begin(counter, at) < 0) return -1;
-    if (bars) counter->barred_time = time;
+    if (bars) counter->barred_at = at;
     int64_t until = counter_first_forbidden(counter, at);
     for (Py_ssize_t c = 0; c < automaton->component_count; c++)
         if (counter->rising[c].rises && ladder_settle(counter, c, at, until) < 0) return -1;
@@ -101,7 +101,7 @@ static int find_barred_after(Counter *counter) {
     const Stream *stream = &automaton->stream;
     counter->barred_after = allocate_zeros(stream->size, sizeof(int64_t));
     if (counter->barred_after == NULL) return -1;
-    int64_t next = INT64_MAX;
+    int64_t next = stream->size;
     for (Py_ssize_t at = stream->size - 1; at >= 0; at--) {
         counter->barred_after[at] = next;
         int64_t absents = bits_of(stream, stream->absents, at);
@@ -109,7 +109,7 @@ static int find_barred_after(Counter *counter) {
             const Negative *negative = &automaton->negatives[n];
             if (has_bit(absents, n) && negative->gap == automaton->component_count &&
                 automaton_holds(automaton, &negative->alone, NULL, automaton_handle(automaton, at)))
-                next = stream->times[at];
+                next = at;
         }
     }
     return 0;
@@ -117,7 +117,7 @@ static int find_barred_after(Counter *counter) {
 
 /* Begin with the events of a partition. */
 int counter_begin(Counter *counter) {
-    counter->barred_time = INT64_MIN;
+    counter->barred_at = -1;
     if (sequence_find_candidates(&counter->sequence) < 0) return -1;
     return counter->sequence.automaton.waits_for_end ? find_barred_after(counter) : 0;
 }

@@ -19,8 +19,8 @@ typedef struct {
     Rising *rising; /* by component */
     /* of the current partition */
     Starts starts;
-    int64_t barred_time; /* of the last negated event that may precede a match */
-    int64_t *barred_after; /* by event the time of the next that must not follow a match */
+    int64_t barred_at; /* the last negated event that may precede a match; -1 for none */
+    int64_t *barred_after; /* by event the next that must not follow a match, or their number */
     Weighing weighing;
     Ended now; /* with the current event */
 } Counter;

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times at the ends of 64 bits, and numbers that doubles do not hold, in every evaluation."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyflinkcep import Pattern
+from pyflinkcep.engines.lists.ranges import earlier, later
+from pyflinkcep.engines.streamed import Portion, StreamedQuery
+from pyflinkcep.engines.table import EventTable
+from pyflinkcep.errors import InputError
+from pyflinkcep.sase import parse
+from pyflinkcep.testing import match, matchSase
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
+
+QUERIES = [
+    "SEQ(A a, B b)", "SEQ(A+ a[], B b)", "SEQ(A a, ~N n, B b)", "SEQ(A a, B b, ~N n)",
+    "SEQ(~N n, A a, B b)", "SEQ(A a, B+ b[])", "A a;B b", "A a;N^1 n;B b", "N^1 n;A a",
+    "A a;N^1 n", "A a;!N;B b", "!N;A a;B b", "A a;B b;!N",
+]  # fmt: skip
+PATHS = ("0", "1")
+
+
+def events(random_: random.Random) -> list[dict[str, Any]]:
+    """Return events whose times are near the first or the last one."""
+    near = [(MIN_WATERMARK, 1), (MAX_WATERMARK, -1)]
+    ends = random_.choice([near, near[:1], near[1:]])
+    times = []
+    for _ in range(random_.randint(2, 7)):
+        end, way = random_.choice(ends)
+        times.append(end + way * random_.choice([0, 1, 2, 3, 5, 8]))
+    return [
+        {"id": n, "ts": time, "type": random_.choice("ABN")} for n, time in enumerate(sorted(times))
+    ]
+
+
+def ids(matches: Any) -> Counter[str]:
+    return Counter(
+        str({name: [e["id"] for e in own] for name, own in match.items()}) for match in matches
+    )
+
+
+def evaluations(pattern: str) -> Sequence[str]:
+    if ";" in pattern:
+        return ("eventLists",)
+    return ("nfa", "backtracking") if "+" in pattern else ("nfa", "backtracking", "eventLists")
+
+
+def moved(given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the same events at ordinary times."""
+    return [
+        {**e, "ts": e["ts"] - MIN_WATERMARK if e["ts"] < 0 else e["ts"] - MAX_WATERMARK + 10**9}
+        for e in given
+    ]
+
+
+@pytest.mark.parametrize("pattern", QUERIES)
+def test_windows_do_not_overflow(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queries on times near ±2⁶³ have the matches of the same events at ordinary times."""
+    random_ = random.Random(pattern)
+    for _ in range(12):
+        given, window = events(random_), random_.choice([1, 3, 10])
+        text = f"PATTERN {pattern} WITHIN {window}"
+        output = random_.choice(["all", "onePerStart", "nonOverlapping"])
+        wanted = ids(matchSase(text, moved(given), "ts", output=output))
+        total = sum(ids(matchSase(text, moved(given), "ts")).values())
+        for path in PATHS:
+            monkeypatch.setenv("PYFLINKCEP_KERNEL", path)
+            for evaluation in evaluations(pattern):
+                found = matchSase(text, given, "ts", evaluation=evaluation, output=output)
+                assert ids(found) == wanted, (text, output, evaluation, path, given)
+            assert matchSase(text, given, "ts", compressed=True).count() == total
+
+
+@pytest.mark.parametrize("pattern", ["SEQ(A a, B b, ~N n)", "SEQ(A a, B b)", "A a;B b;!N"])
+@pytest.mark.parametrize("output", ["all", "onePerStart", "nonOverlapping"])
+def test_streamed_windows_do_not_overflow(pattern: str, output: str) -> None:
+    """A window that ends after the last time ends with the input, and is waited for."""
+    query = parse(f"PATTERN {pattern} WITHIN {2**52}")
+    table = EventTable([MAX_WATERMARK - 9, MAX_WATERMARK - 7], ["A", "B"], {}, {}, [0, 0])
+    for evaluation in evaluations(pattern):
+        streamed = StreamedQuery(query, evaluation, output)
+        found, kept = streamed.matches(Portion(table, [0, 2], [0], [0], MAX_WATERMARK - 5))
+        assert all(due is None or due <= MAX_WATERMARK for due in kept.deadlines)
+        rest, _ = streamed.matches(Portion(table, [0, 2], [2], kept.free, MAX_WATERMARK))
+        assert [*found, *rest] == [{"a": [0], "b": [1]}]
+
+
+def test_patterns_at_the_ends_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernel, plain path and event lists agree, and so do timeouts."""
+    first = Pattern.begin("a").where("type = 'A'")
+    patterns = [
+        first.followedBy("b").where("type = 'B'"),
+        first.followedByAny("b").where("type = 'B'"),
+        first.oneOrMore().followedBy("b").where("type = 'B' AND count(a.*) > 0"),
+        first.notFollowedBy("n").where("type = 'N'"),
+    ]
+    random_ = random.Random(9)
+    for _ in range(60):
+        given = events(random_)
+        window = random_.choice([timedelta(milliseconds=3), timedelta.max])
+        pattern = random_.choice(patterns).within(window)
+        found = []
+        for path in PATHS:
+            monkeypatch.setenv("PYFLINKCEP_KERNEL", path)
+            listed = match(pattern, given, "ts")
+            found.append((ids(listed), ids(t.match for t in listed.timeouts)))
+            if "followedByAny" in repr(pattern):
+                lists = match(pattern, given, "ts", evaluation="eventLists")
+                assert ids(lists) == found[-1][0]
+        assert found[0] == found[1], (pattern, given)
+
+
+def test_times_saturate() -> None:
+    """Times are moved to the ends of 64 bits, not past them."""
+    times = np.array([MIN_WATERMARK, MIN_WATERMARK + 5, 0, MAX_WATERMARK - 5, MAX_WATERMARK])
+    assert later(times, 7).tolist()[-3:] == [7, MAX_WATERMARK, MAX_WATERMARK]
+    assert earlier(times, 7).tolist()[:3] == [MIN_WATERMARK, MIN_WATERMARK, -7]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("evaluation", ["nfa", "backtracking", "eventLists"])
+def test_whole_numbers_beside_floats_are_floats(
+    path: str, evaluation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on Spark, where a column has one type: 2⁵³ + 1 beside floats is 2⁵³."""
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", path)
+    given = [{"type": "A", "x": 2**53 + 1}, {"type": "B", "x": float(2**53)}]
+    for comparison, count in (("=", 1), (">", 0), ("<=", 1)):
+        text = f"PATTERN SEQ(A a, B b) WHERE a.x {comparison} b.x"
+        assert len(matchSase(text, given, evaluation=evaluation)) == count
+    for large, type_ in (([2**63, 1], "bigint"), ([2**1100, 0.5], "double")):
+        own = [{**event, "x": x} for event, x in zip(given, large, strict=True)]
+        with pytest.raises(InputError, match=f"does not fit {type_}"):
+            matchSase("PATTERN SEQ(A a, B b) WHERE a.x + 1 > b.x", own, evaluation=evaluation)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("evaluation", ["nfa", "backtracking", "eventLists"])
+def test_numbers_beyond_64_bits_compare(
+    path: str, evaluation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys and identifiers on lists may be larger than Spark's numbers, NULL among them."""
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", path)
+    values = [2**100, 2**100 + 1, None, 2**100 + 1]
+    given = [{"type": "AB"[n % 2], "x": x} for n, x in enumerate(values)]
+    for condition, count in (("b.x > a.x", 2), ("b.x = a.x", 0), ("[x]", 0), ("b.x <> 7", 3)):
+        text = f"PATTERN SEQ(A a, B b) WHERE {condition}"
+        assert len(matchSase(text, given, evaluation=evaluation)) == count
+        assert matchSase(text, given, compressed=True).count() == count
