@@ -14,6 +14,7 @@ setup: ## make .venv with all tools and what the tests need, and the kernel buil
 	.venv/bin/pip install -e '.[dev]'
 
 kernel: ## build the C kernel in place, after a change of its code
+	$(PYTHON) -m pyflinkcep.kernel.opcodes
 	$(PYTHON) setup.py -q build_ext --inplace
 
 kernel-sanitized: ## run the kernel's tests under the address and undefined-behaviour sanitizers

@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { COUNT, FIRST, LAST, SUM, MIN, MAX };
-
 /* Order two values of one type: texts by code point, NaN after everything and equal to itself. */
 int value_compare(Value a, Value b) {
     if (a.kind == VALUE_INT) return (a.as.i > b.as.i) - (a.as.i < b.as.i);
@@ -40,7 +38,7 @@ Value values_field(const Values *values, int64_t field, int64_t handle) {
 
 /* Return a slot of a partial match without events. */
 Value values_initial(const Values *values, Py_ssize_t slot) {
-    return values->slots[slot].function == COUNT ? value_int(0) : value_null();
+    return values->slots[slot].function == SLOT_COUNT ? value_int(0) : value_null();
 }
 
 static Value summed(const Values *values, Value before, Value value, bool is_float) {
@@ -55,7 +53,7 @@ static Value summed(const Values *values, Value before, Value value, bool is_flo
 static Value extreme(int32_t function, Value before, Value value) {
     if (before.kind == VALUE_NULL) return value;
     int order = value_compare(value, before);
-    return (function == MIN ? order < 0 : order > 0) ? value : before;
+    return (function == SLOT_MIN ? order < 0 : order > 0) ? value : before;
 }
 
 /* Return a slot of the partial match before an event. */
@@ -66,20 +64,20 @@ static Value slot_before(const Values *values, const Tally *before, Py_ssize_t s
 /* Return the new value of a slot that sees an event, with a reference for the caller. */
 Value slot_after(
     const Values *values, const Slot *slot, Value old, const Tally *before, int64_t handle) {
-    if (slot->function == LAST && slot->offset > 0)
+    if (slot->function == SLOT_LAST && slot->offset > 0)
         return value_keep(slot_before(values, before, slot->source));
     Value value = slot->field < 0 ? value_int(1) : values_field(values, slot->field, handle);
     if (slot->is_float && value.kind == VALUE_INT) value = value_float((double)value.as.i);
     Value after = old;
-    if (slot->function == LAST)
+    if (slot->function == SLOT_LAST)
         after = value;
-    else if (slot->function == FIRST)
+    else if (slot->function == SLOT_FIRST)
         after = slot_before(values, before, slot->source).as.i == slot->offset ? value : old;
     else if (value.kind == VALUE_NULL || old.kind == VALUE_OVERFLOWED)
         after = old;
-    else if (slot->function == COUNT)
+    else if (slot->function == SLOT_COUNT)
         after = value_int(old.as.i + 1);
-    else if (slot->function == SUM)
+    else if (slot->function == SLOT_SUM)
         after = summed(values, old, value, slot->is_float);
     else
         after = extreme(slot->function, old, value);

@@ -4,6 +4,7 @@
 #define PYFLINKCEP_VALUES_H
 
 #include "base/memory.h"
+#include "base/opcodes.h"
 
 /* --- values.c */
 
@@ -15,8 +16,6 @@ typedef struct {
     } as;
     uint8_t kind; /* one of VALUE_* */
 } Value;
-
-enum { TYPE_INT, TYPE_FLOAT, TYPE_TEXT }; /* as expressions/program.py numbers them */
 
 enum { VALUE_NULL, VALUE_INT, VALUE_FLOAT, VALUE_TEXT, VALUE_OVERFLOWED };
 
@@ -84,46 +83,6 @@ bool tally_overflowed(const Tally *tally);
 void tally_free(Tally *tally);
 
 /* --- programs.c */
-
-/* The opcodes of expressions/program.py. */
-enum {
-    OP_FIELD = 0,
-    OP_SLOT = 1,
-    OP_INT = 2,
-    OP_FLOAT = 3,
-    OP_TEXT = 4,
-    OP_NULL = 5,
-    OP_INT_TO_FLOAT = 6,
-    OP_NEG = 10,
-    OP_ADD = 11,
-    OP_SUB = 12,
-    OP_MUL = 13,
-    OP_DIV = 14,
-    OP_MOD = 15,
-    OP_ABS = 16,
-    OP_INT_DIV = 17,
-    OP_ADD_PASSING = 18,
-    OP_LT = 20,
-    OP_LE = 21,
-    OP_GT = 22,
-    OP_GE = 23,
-    OP_EQ = 24,
-    OP_NE = 25,
-    OP_EQ_NULLSAFE = 26,
-    OP_LEAST = 27,
-    OP_GREATEST = 28,
-    OP_NOT = 30,
-    OP_AND = 31,
-    OP_OR = 32,
-    OP_IS_NULL = 33,
-    OP_JUMP_IF_FALSE = 40,
-    OP_JUMP_IF_TRUE = 41,
-    OP_JUMP_IF_NOT_NULL = 42,
-    OP_JUMP_UNLESS = 43,
-    OP_JUMP = 44,
-    OP_CONCAT = 50,
-    OP_LIKE = 51,
-};
 
 typedef struct {
     int32_t opcode;

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Made by kernel/opcodes.py from expressions/program.py, which says what they mean. */
+#ifndef PYFLINKCEP_OPCODES_H
+#define PYFLINKCEP_OPCODES_H
+
+/* The opcodes of programs. */
+enum {
+    OP_FIELD = 0,
+    OP_SLOT = 1,
+    OP_INT = 2,
+    OP_FLOAT = 3,
+    OP_TEXT = 4,
+    OP_NULL = 5,
+    OP_INT_TO_FLOAT = 6,
+    OP_NEG = 10,
+    OP_ADD = 11,
+    OP_SUB = 12,
+    OP_MUL = 13,
+    OP_DIV = 14,
+    OP_MOD = 15,
+    OP_ABS = 16,
+    OP_INT_DIV = 17,
+    OP_ADD_PASSING = 18,
+    OP_LT = 20,
+    OP_LE = 21,
+    OP_GT = 22,
+    OP_GE = 23,
+    OP_EQ = 24,
+    OP_NE = 25,
+    OP_EQ_NULLSAFE = 26,
+    OP_LEAST = 27,
+    OP_GREATEST = 28,
+    OP_NOT = 30,
+    OP_AND = 31,
+    OP_OR = 32,
+    OP_IS_NULL = 33,
+    OP_JUMP_IF_FALSE = 40,
+    OP_JUMP_IF_TRUE = 41,
+    OP_JUMP_IF_NOT_NULL = 42,
+    OP_JUMP_UNLESS = 43,
+    OP_JUMP = 44,
+    OP_CONCAT = 50,
+    OP_LIKE = 51,
+};
+
+/* The types of values. */
+enum {
+    TYPE_INT = 0,
+    TYPE_FLOAT = 1,
+    TYPE_TEXT = 2,
+};
+
+/* What a slot accumulates. */
+enum {
+    SLOT_COUNT = 0,
+    SLOT_FIRST = 1,
+    SLOT_LAST = 2,
+    SLOT_SUM = 3,
+    SLOT_MIN = 4,
+    SLOT_MAX = 5,
+};
+
+#endif
