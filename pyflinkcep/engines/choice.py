@@ -7,7 +7,7 @@ import attrs
 
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.lists.chain import PatternChain, check_chain
-from pyflinkcep.engines.lists.refusals import reason, refused
+from pyflinkcep.engines.lists.refusals import NotListedError, refused
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.pattern import Pattern
@@ -153,10 +153,10 @@ def chosen_for_pattern(
         if obstacle:
             raise refused(obstacle)
         chain = PatternChain.of(pattern, nfa, expressions)
-    except NotSupportedError as cause:
+    except NotListedError as cause:
         if evaluation == EVENT_LISTS:
             raise
-        return Evaluation(AUTOMATON, reason(cause))
+        return Evaluation(AUTOMATON, cause.reason)
     if evaluation == EVENT_LISTS:
         return Evaluation(EVENT_LISTS, "asked for")
     if order_is_seen:
