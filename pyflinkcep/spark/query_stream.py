@@ -223,5 +223,5 @@ class QueryStream:
             time_column=self._time_column,
             late_tag=self._late_tag,
             evaluation=AUTOMATON,
-            settings=self._settings,
+            settings=attrs.evolve(self._settings, allows_null_keys=True),
         )

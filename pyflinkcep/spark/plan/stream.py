@@ -51,10 +51,13 @@ class StreamSettings:
         The number of key groups.
     on_pattern_change : {"fail", "restart"}
         The policy for a checkpoint of another pattern.
+    allows_null_keys : bool
+        Whether a key may be null, as that of a query may, where null equals nothing.
     """
 
     key_groups: int = 128
     on_pattern_change: str = "fail"
+    allows_null_keys: bool = False
 
     def __attrs_post_init__(self) -> None:
         if self.on_pattern_change not in ("fail", "restart"):
@@ -127,6 +130,7 @@ class StreamJob:
             dropped=droppable if late_output is None else frozenset(),
             delay_ms=watermark.delay_ms,
             is_downstream=watermark.is_downstream,
+            allows_null_keys=settings.allows_null_keys,
             clock=watermark.clock,
         )
         unpack = UnpackTask(layout, job.nfa.stages, consumer, late_output)
