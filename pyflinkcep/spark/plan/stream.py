@@ -20,6 +20,7 @@ from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.counters import counters_name
 from pyflinkcep.spark.plan.flush import by_bucket, stored_state
 from pyflinkcep.spark.plan.job import Job
+from pyflinkcep.spark.plan.pipelines import set_or_refuse
 from pyflinkcep.spark.plan.prefilter import droppable_events
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.watermark import StreamWatermark
@@ -240,7 +241,7 @@ def choose_state_store(spark: SparkSession) -> None:
     Raises
     ------
     InputError
-        If the session is configured for another state store.
+        If the session is configured for another state store, or in a pipeline for none.
     """
     chosen = spark.conf.get(_PROVIDER)
     if chosen == _ROCKSDB:
@@ -250,7 +251,7 @@ def choose_state_store(spark: SparkSession) -> None:
             f"expected the state store RocksDB for patterns on streams, got {chosen}",
             f"set {_PROVIDER} to {_ROCKSDB}, or leave it unset",
         )
-    spark.conf.set(_PROVIDER, _ROCKSDB)
+    set_or_refuse(spark, _PROVIDER, _ROCKSDB)
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:
