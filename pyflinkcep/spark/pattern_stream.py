@@ -301,8 +301,13 @@ class PatternStream:
         ------
         NotSupportedError
             If the pattern has a skip strategy or a condition that is a function of the context,
-            or there is a comparator.
+            there is a comparator, or event lists were requested, which list the matches.
         """
+        if self._evaluation == EVENT_LISTS:
+            raise NotSupportedError(
+                'compressed matches with evaluation="eventLists", which lists them',
+                'leave evaluation out, or use "nfa"',
+            )
         return CompressedStream(
             CompressedPattern.of(self._job(timeout_handling=False), self._settings)
         )

@@ -8,11 +8,17 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import TimestampType
 
 from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
-from pyflinkcep.engines.choice import AUTOMATON, EVENT_LISTS, Evaluation, chosen
+from pyflinkcep.engines.choice import (
+    AUTOMATON,
+    EVENT_LISTS,
+    Evaluation,
+    chosen,
+    chosen_for_compressed,
+)
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.sase.as_pattern import as_pattern, why_no_pattern
-from pyflinkcep.sase.model import Form, Query
+from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
@@ -158,14 +164,15 @@ class QueryStream:
         ------
         InvalidArgumentError
             If the query has HAVING, or not all matches are requested.
+        NotSupportedError
+            If an evaluation was requested that lists the matches.
         """
         if self._query.having is not None or self._output != "all":
             raise InvalidArgumentError(
                 "compressed matches with HAVING or an output other than all",
                 'leave HAVING out, use output="all", and filter what unpack() returns',
             )
-        name = AUTOMATON if self._query.form is Form.SEQ else EVENT_LISTS
-        job = self._job(chosen(self._query, name))
+        job = self._job(chosen_for_compressed(self._query, self._evaluation))
         return CompressedStream(CompressedQuery(job, self._settings))
 
     # --- helpers
