@@ -1,16 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The tree of all expressions: SQL over stages, conditions of queries, DEFINE and MEASURES.
-
-Parsers build it, rewrites turn one tree into another, and each target has one function over it:
-programs (:mod:`~pyflinkcep.expressions.compiler`), Spark SQL
-(:mod:`~pyflinkcep.expressions.spark_sql`), Python values (:mod:`~pyflinkcep.expressions.values`).
-What runs many times runs programs, for which types are decided once.
-"""
+"""SQL over what a partial match has taken: ``where("price > avg(up.price)")``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -21,22 +14,14 @@ from pyflinkcep.errors import NotSupportedError
 
 __all__ = [
     "AGGREGATES",
-    "ALL",
-    "CONDITIONS",
     "WHOLE",
     "Aggregate",
-    "Column",
+    "Constant",
+    "EventPart",
     "Interval",
-    "Leaf",
-    "Literal",
     "MatchExpression",
     "Operation",
-    "Span",
-    "Tree",
-    "attribute_of",
-    "leaves",
-    "parts",
-    "rewritten",
+    "Part",
 ]
 
 WHOLE = "match"
@@ -45,19 +30,19 @@ WHOLE = "match"
 AGGREGATES = ("first", "last", "count", "sum", "min", "max", "avg")
 """The functions over the events that a partial match has taken for a stage."""
 
-CONDITIONS = (
-    "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "not", "is null", "is not null", "like",
-    "in",
-)  # fmt: skip
-"""The operators whose results are conditions."""
 
-ALL = ""
-"""The index of all events of a variable, as in ``a[].x``."""
+@attrs.frozen
+class EventPart:
+    """
+    A part that reads only the current event; the engine computes it.
 
-Span = tuple[int, int]
-"""Where a part begins and ends in the text."""
+    Attributes
+    ----------
+    text : str
+        SQL over the event's columns, as it was written.
+    """
 
-_NOWHERE: Span = (0, 0)
+    text: str
 
 
 @attrs.frozen
@@ -67,62 +52,18 @@ class Interval:
     microseconds: int
 
 
-def _typed(value: Any) -> Any:
-    return type(value), value
-
-
 @attrs.frozen
-class Literal:
-    """A literal and its text; in SQL, 0.8 is a Decimal, 0.8D and 8e-1 are floats."""
+class Constant:
+    """A literal and its text; 0.8 is a Decimal, 0.8D and 8e-1 are floats."""
 
-    value: int | float | str | bool | Decimal | Interval | None = attrs.field(eq=_typed)
-    text: str = attrs.field(default="", eq=False)
-    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
-
-
-@attrs.frozen
-class Column:
-    """
-    A value of one event: a column, or what SQL computes from its columns.
-
-    Attributes
-    ----------
-    sql : str or None
-        SQL over the event's columns; None for the event itself.
-    variable : str
-        The variable that stands for the event; empty for the current event.
-    index : str or None
-        For a variable that repeats, which of its events, as written in brackets.
-    text : str
-        How it is shown.
-    """
-
-    sql: str | None
-    variable: str = ""
-    index: str | None = None
-    text: str = attrs.field(default="", eq=False)
-    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
-
-    @property
-    def attribute(self) -> str | None:
-        """The name of the column, or SQL in parentheses; None for the event itself."""
-        return None if self.sql is None else attribute_of(self.sql)
-
-    @property
-    def over(self) -> Column:
-        """The column itself, as aggregates have one."""
-        return self
-
-    @property
-    def at(self) -> int:
-        """Where it begins in the text."""
-        return self.span[0]
+    value: int | float | str | bool | Decimal | Interval | None
+    text: str
 
 
 @attrs.frozen
 class Aggregate:
     """
-    A function over the events of a stage or variable.
+    A function over the events that the partial match has taken for a stage.
 
     Attributes
     ----------
@@ -133,86 +74,46 @@ class Aggregate:
     argument : str or None
         SQL over the columns of those events; None to count the events themselves.
     text : str
-        How it is shown.
+        All of it as SQL.
     offset : int, at least 0
         For first and last: the number of events from the beginning or the end.
     with_event : bool
         Whether the current event counts as the last of those events.
-    index : str
-        Which events of a variable, as written in brackets.
     """
 
     function: str
     stage: str
     argument: str | None
-    text: str = attrs.field(default="", eq=False)
+    text: str
     offset: int = 0
     with_event: bool = False
-    index: str = ALL
-    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
-
-    @property
-    def over(self) -> Column:
-        """The column of each event."""
-        return Column(self.argument, self.stage, self.index, span=self.span)
 
 
 @attrs.frozen
 class Operation:
     r"""
-    An operator over parts.
+    An operator over parts, at least one of which reads the partial match.
 
     Attributes
     ----------
     operator : str
-        With two operands ``+ - * / % div ||``, ``= <> < <= > >= <=>``, ``like`` (the
-        second is a Literal that has ``\`` as its escape), ``timestampdiff UNIT``, ``datediff``;
-        with one ``neg``, ``abs``, ``not``, ``is null`` and ``is not null``; with any number
-        ``and``, ``or``, ``coalesce``, ``greatest``, ``least``, ``in`` (a value, then the
-        alternatives) and ``case`` (conditions and values in turn; an odd last one is for ELSE).
-    operands : tuple of Tree
+        With two operands ``+ - * / % div ||``, ``= <> < <= > >= <=>``, ``and or``, ``like`` (the
+        second is a Constant that has ``\`` as its escape), ``timestampdiff UNIT``, ``datediff``;
+        with one ``neg``, ``abs``, ``not`` and ``is null``; with any number ``coalesce``,
+        ``greatest``, ``least``, ``in`` (a value, then the alternatives) and ``case`` (conditions
+        and values in turn; an odd last one is for ELSE).
+    operands : tuple of Part
         Its operands.
     text : str
-        How it is shown; empty if its operands say it.
+        All of it as SQL.
     """
 
     operator: str
-    operands: tuple[Tree, ...]
-    text: str = attrs.field(default="", eq=False)
-    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+    operands: tuple[Part, ...]
+    text: str
 
 
-Leaf = Column | Aggregate
-Tree = Literal | Column | Aggregate | Operation
-
-
-def attribute_of(sql: str) -> str:
-    """Return the name of a column that SQL consists of; otherwise the SQL."""
-    return sql.strip("`")
-
-
-def leaves(tree: Tree) -> Iterator[Leaf]:
-    """Yield the values of events that a tree reads, in order."""
-    if isinstance(tree, Operation):
-        for operand in tree.operands:
-            yield from leaves(operand)
-    elif not isinstance(tree, Literal):
-        yield tree
-
-
-def rewritten(tree: Tree, leaf: Callable[[Leaf], Tree]) -> Tree:
-    """Return a tree with other leaves."""
-    if isinstance(tree, Operation):
-        return attrs.evolve(tree, operands=tuple(rewritten(part, leaf) for part in tree.operands))
-    return tree if isinstance(tree, Literal) else leaf(tree)
-
-
-def parts(tree: Tree) -> Iterator[Tree]:
-    """Yield a tree and all parts inside, in order."""
-    yield tree
-    if isinstance(tree, Operation):
-        for operand in tree.operands:
-            yield from parts(operand)
+Part = EventPart | Constant | Aggregate | Operation
 
 
 class MatchExpression(IterativeCondition):
@@ -229,7 +130,7 @@ class MatchExpression(IterativeCondition):
     ----------
     text : str
         The expression as SQL.
-    tree : Tree
+    tree : Part
         The expression as a tree.
     owners : frozenset of str
         The qualifiers of columns outside aggregates, which are not stages.
@@ -239,7 +140,7 @@ class MatchExpression(IterativeCondition):
     """
 
     def __init__(
-        self, text: str, tree: Tree, owners: Iterable[str] = (), own_stage: str = ""
+        self, text: str, tree: Part, owners: Iterable[str] = (), own_stage: str = ""
     ) -> None:
         self.text = text
         self.tree = tree
@@ -256,18 +157,31 @@ class MatchExpression(IterativeCondition):
 
     def event_parts(self) -> Iterator[str]:
         """Yield the SQL of everything that is computed from one event, in order."""
-        for leaf in leaves(self.tree):
-            sql = leaf.sql if isinstance(leaf, Column) else leaf.argument
-            if sql is not None:
-                yield sql
+        yield from _event_parts(self.tree)
 
     def stages(self) -> Iterator[str]:
         """Yield the stages that the aggregates name."""
-        yield from (part.stage for part in leaves(self.tree) if isinstance(part, Aggregate))
+        yield from (part.stage for part in _leaves(self.tree) if isinstance(part, Aggregate))
 
     def __repr__(self) -> str:
         return self.text
 
 
-def _counts_the_event(tree: Tree) -> bool:
-    return any(isinstance(part, Aggregate) and part.with_event for part in leaves(tree))
+def _leaves(part: Part) -> Iterator[Part]:
+    if isinstance(part, Operation):
+        for operand in part.operands:
+            yield from _leaves(operand)
+    else:
+        yield part
+
+
+def _event_parts(part: Part) -> Iterator[str]:
+    for leaf in _leaves(part):
+        if isinstance(leaf, EventPart):
+            yield leaf.text
+        elif isinstance(leaf, Aggregate) and leaf.argument is not None:
+            yield leaf.argument
+
+
+def _counts_the_event(tree: Part) -> bool:
+    return any(isinstance(part, Aggregate) and part.with_event for part in _leaves(tree))

@@ -7,11 +7,11 @@ import math
 from collections.abc import Callable
 
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.expressions.tree import AGGREGATES, Aggregate, Column, Literal, Operation, Tree
-from pyflinkcep.sase.computed import LIKES, column_sql, like, read_call
+from pyflinkcep.expressions.tree import AGGREGATES
+from pyflinkcep.sase.computed import LIKES, like, read_call
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component
-from pyflinkcep.sase.tokens import KEYWORDS, NAME, NUMBER, OPERATOR, TEXT, Token
+from pyflinkcep.sase.tokens import KEYWORDS, NAME, NUMBER, OPERATOR, TEXT
 from pyflinkcep.sase.tree import (
     ALL,
     BEFORE,
@@ -19,9 +19,18 @@ from pyflinkcep.sase.tree import (
     FIRST,
     LAST,
     PREVIOUS,
+    Arithmetic,
+    Comparison,
+    Expression,
+    Function,
+    Literal,
+    Logical,
+    Negation,
+    NullTest,
+    Reference,
 )
 
-__all__ = ["ConditionReader", "made"]
+__all__ = ["ConditionReader"]
 
 _COMPARISONS = {
     "=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
@@ -49,21 +58,21 @@ class ConditionReader:
         self._by_name = {part.variable: part for part in components}
         self._depth = 0
 
-    def condition(self) -> Tree:
+    def condition(self) -> Expression:
         """Read a condition: AND binds before OR."""
         return self._joined("or", lambda: self._joined("and", self.factor))
 
-    def _joined(self, word: str, part: Callable[[], Tree]) -> Tree:
+    def _joined(self, word: str, part: Callable[[], Expression]) -> Expression:
         operands = [part()]
         while self._cursor.take(word):
             operands.append(part())
-        return operands[0] if len(operands) == 1 else made(word, *operands)
+        return operands[0] if len(operands) == 1 else Logical(word, tuple(operands))
 
-    def factor(self) -> Tree:
+    def factor(self) -> Expression:
         """Read a condition without AND or OR, except in parentheses."""
         cursor = self._cursor
         if cursor.take("not"):
-            return made("not", self._deeper(self.factor))
+            return Negation(self._deeper(self.factor))
         if cursor.here.word == "(" and self._holds_condition():
             cursor.next()
             inner = self._deeper(self.condition)
@@ -71,7 +80,7 @@ class ConditionReader:
             return inner
         return self._comparison()
 
-    def _deeper(self, read: Callable[[], Tree]) -> Tree:
+    def _deeper(self, read: Callable[[], Expression]) -> Expression:
         self._depth += 1
         if self._depth > _MOST_DEPTH:
             raise self._cursor.unexpected(
@@ -97,76 +106,76 @@ class ConditionReader:
             if depth == 0 or token.kind not in (OPERATOR, NAME, NUMBER, TEXT):
                 return False
 
-    def _comparison(self) -> Tree:
+    def _comparison(self) -> Expression:
         cursor = self._cursor
         left = self.value()
         if cursor.take("is"):
             negated = cursor.take("not") is not None
             cursor.need("null", "write IS NULL or IS NOT NULL")
-            return made("is not null" if negated else "is null", left)
+            return NullTest(left, negated)
         operator = cursor.take(*_COMPARISONS)
         if operator is not None:
-            return made(_COMPARISONS[operator.text], left, self.value())
+            return Comparison(_COMPARISONS[operator.text], left, self.value())
         negated = cursor.take("not") is not None
         test = self._sql_test(left)
-        return made("not", test) if negated else test
+        return Negation(test) if negated else test
 
-    def _sql_test(self, left: Tree) -> Tree:
+    def _sql_test(self, left: Expression) -> Expression:
         """Read IN, BETWEEN or LIKE; return it as comparisons."""
         cursor = self._cursor
         if (operator := cursor.take(*LIKES)) is not None:
             return like(cursor, left, operator)
         if cursor.take("between"):
-            low = made(">=", left, self.value())
+            low = Comparison(">=", left, self.value())
             cursor.need("and", "write BETWEEN low AND high")
-            return made("and", low, made("<=", left, self.value()))
+            return Logical("and", (low, Comparison("<=", left, self.value())))
         if not cursor.take("in"):
             raise cursor.unexpected(
                 "a comparison", "compare the value: = <> < <= > >=, IN, BETWEEN, LIKE or IS NULL"
             )
         cursor.need("(", "write IN (1, 2)")
-        tests = [made("=", left, self.value())]
+        tests = [Comparison("=", left, self.value())]
         while cursor.take(","):
-            tests.append(made("=", left, self.value()))
+            tests.append(Comparison("=", left, self.value()))
         cursor.need(")", "close the parenthesis of IN (")
-        return tests[0] if len(tests) == 1 else made("or", *tests)
+        return tests[0] if len(tests) == 1 else Logical("or", tuple(tests))
 
     # --- values
 
-    def value(self) -> Tree:
+    def value(self) -> Expression:
         """Read a value."""
         return self._binary(("+", "-"), lambda: self._binary(("*", "/", "%"), self._signed))
 
-    def _binary(self, signs: tuple[str, ...], part: Callable[[], Tree]) -> Tree:
+    def _binary(self, signs: tuple[str, ...], part: Callable[[], Expression]) -> Expression:
         left = part()
         while (sign := self._cursor.take(*signs)) is not None:
-            left = made(sign.text, left, part())
+            left = Arithmetic(sign.text, (left, part()))
         return left
 
-    def _signed(self) -> Tree:
+    def _signed(self) -> Expression:
         if not self._cursor.take("-"):
             return self._primary()
         operand = self._deeper(self._signed)
         if isinstance(operand, Literal) and not operand.text.startswith("-"):
             value = operand.value
             if isinstance(value, int | float):
-                return Literal(-value, f"-{operand.text}", operand.span)
-        return made("neg", operand)
+                return Literal(-value, f"-{operand.text}")
+        return Arithmetic("-", (operand,))
 
-    def _primary(self) -> Tree:
+    def _primary(self) -> Expression:
         cursor = self._cursor
         token = cursor.here
         if token.kind == NUMBER:
             return self._number()
         if token.kind == TEXT:
             cursor.next()
-            return Literal(token.text[1:-1].replace("''", "'"), token.text, cursor.span(token.at))
+            return Literal(token.text[1:-1].replace("''", "'"), token.text)
         if cursor.take("("):
             inner = self._deeper(self.value)
             cursor.need(")", "close the parenthesis")
             return inner
         if cursor.take("null"):
-            return Literal(None, "NULL", cursor.span(token.at))
+            return Literal(None, "NULL")
         name = cursor.name("a value", "a value is a number, a 'text', NULL or variable.attribute")
         if cursor.here.text == "(" and name.word in AGGREGATES:
             cursor.next()
@@ -174,12 +183,12 @@ class ConditionReader:
             if cursor.here.text == "(":
                 raise cursor.unexpected("')'", "an aggregate is over one variable: avg(a[].x)")
             cursor.need(")", "an aggregate is over one variable: avg(a[].x)")
-            return self._function(name, over)
+            return self._function(name.word, over)
         if cursor.here.text == "(" and name.text not in self._by_name:
             return read_call(cursor, name, self._by_name, lambda: self._reference("a variable"))
         found = self._rest_of_reference(name.text, name.at)
         if found.attribute == "LEN":
-            return Aggregate("count", found.variable, None, span=found.span)
+            return Function("count", Reference(found.variable, ALL, None, found.at))
         return found
 
     def _number(self) -> Literal:
@@ -195,8 +204,8 @@ class ConditionReader:
             )
         if cursor.here.text == "%" and not _begins_operand(cursor):
             cursor.next()
-            return Literal(value / 100, f"{written}%", cursor.span(token.at))
-        return Literal(value, written, cursor.span(token.at))
+            return Literal(value / 100, f"{written}%")
+        return Literal(value, written)
 
     def literal(self) -> Literal:
         """Read a literal."""
@@ -208,8 +217,7 @@ class ConditionReader:
             )
         return value
 
-    def _function(self, called: Token, over: Column) -> Aggregate:
-        name = called.word
+    def _function(self, name: str, over: Reference) -> Function:
         shown = f"{over.variable}[{over.index}]"
         if over.index not in (None, ALL, BEFORE):
             raise self._cursor.failure(
@@ -224,19 +232,17 @@ class ConditionReader:
                 f"{name}({over.variable}) needs an attribute",
                 f"write {name}({over.variable}[].attribute); only count goes without",
             )
-        return Aggregate(
-            name, over.variable, over.sql, index=over.index or ALL, span=self._cursor.span(over.at)
-        )
+        return Function(name, Reference(over.variable, over.index or ALL, over.attribute, over.at))
 
     # --- references
 
-    def _reference(self, what: str) -> Column:
+    def _reference(self, what: str) -> Reference:
         name = self._cursor.name(what, "name a variable of PATTERN")
         return self._rest_of_reference(name.text, name.at)
 
-    def _rest_of_reference(self, name: str, at: int) -> Column:
+    def _rest_of_reference(self, name: str, at: int) -> Reference:
         cursor = self._cursor
-        part, shown = self._by_name.get(name), ""
+        part, shown = self._by_name.get(name), None
         if part is None and cursor.here.text not in (".", "["):
             part, shown = next((p for p in self._components if p.type == name), None), name
         if part is None:
@@ -247,8 +253,7 @@ class ConditionReader:
             attribute = cursor.name("an attribute", f"write {name}.attribute").text
             if attribute.lower() == "len" and index is None and part.repeats:
                 attribute = "LEN"
-        sql = None if attribute is None else column_sql(attribute)
-        return Column(sql, part.variable, index, shown, cursor.span(at))
+        return Reference(part.variable, index, attribute, at, shown)
 
     def _unknown(self, name: str, at: int) -> InvalidArgumentError:
         known = ", ".join(map(repr, self._by_name))
@@ -305,8 +310,3 @@ def _begins_operand(cursor: Cursor) -> bool:
     if token.kind == NAME:
         return token.word not in KEYWORDS or token.word == "null"
     return token.kind in (NUMBER, TEXT) or token.text == "("
-
-
-def made(operator: str, *operands: Tree) -> Operation:
-    """Return an operation on operands that stand beside each other in the text."""
-    return Operation(operator, operands, span=(operands[0].span[0], operands[-1].span[1]))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
 
 import attrs
 import numpy as np
@@ -19,11 +18,11 @@ from pyflinkcep.conditions import (
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom, atom_of
 from pyflinkcep.engines.lists.frame import Flags
-from pyflinkcep.engines.lists.refusals import refused
-from pyflinkcep.engines.lists.stage_values import StageValues, is_true
+from pyflinkcep.engines.lists.programs import condition_of
+from pyflinkcep.engines.lists.refusals import reason, refused
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.expressions.tree import Column, Literal, MatchExpression, Operation, Tree
+from pyflinkcep.sase.tree import Comparison, Expression, Literal, Logical, Reference
 
 __all__ = ["StageConditions", "answer_name", "conditions_of", "fitting"]
 
@@ -42,12 +41,12 @@ class StageConditions:
     ----------
     own : tuple of IterativeCondition
         Conditions on the event alone.
-    joining : tuple of Tree
+    joining : tuple of Expression
         Conditions on the event and those of earlier stages.
     """
 
     own: tuple[IterativeCondition, ...]
-    joining: tuple[Tree, ...]
+    joining: tuple[Expression, ...]
 
 
 def conditions_of(
@@ -78,13 +77,9 @@ def conditions_of(
     NotSupportedError
         If lists cannot evaluate a part; the message says which and why.
     """
-    values = None
-    if expressions is not None:
-        kinds = {field.sql: field.kind for field in expressions.fields}
-        values = StageValues(stage, before, kinds, expressions.ansi)
-    reading = _Reading(nfa, values, stage)
+    reading = _Reading(nfa, expressions, stage, before)
     own: list[IterativeCondition] = []
-    joining: list[Tree] = []
+    joining: list[Expression] = []
     for part in _conjuncts(condition):
         if reading.is_own(part):
             own.append(part)
@@ -134,8 +129,9 @@ class _Reading:
     """Reads the condition of a stage."""
 
     nfa: NFA
-    values: StageValues | None
+    expressions: CompiledExpressions | None
     stage: str
+    before: Collection[str]
 
     def is_own(self, condition: IterativeCondition) -> bool:
         """Whether a condition reads one event only."""
@@ -145,21 +141,27 @@ class _Reading:
             return all(map(self.is_own, condition.nestedConditions))
         return atom_of(self.nfa.atoms, condition).bit > 0
 
-    def tree(self, condition: IterativeCondition) -> Tree:
+    def tree(self, condition: IterativeCondition) -> Expression:
         """Return a condition on several events."""
         if isinstance(condition, BooleanConditions):
-            return Operation("=", (Literal(int(condition.value)), Literal(1)))
+            return Comparison("=", Literal(int(condition.value), ""), Literal(1, ""))
         if isinstance(condition, RichAndCondition | RichOrCondition):
             word = "and" if isinstance(condition, RichAndCondition) else "or"
-            return Operation(word, tuple(map(self.tree, condition.nestedConditions)))
+            return Logical(word, tuple(map(self.tree, condition.nestedConditions)))
         if isinstance(condition, RichNotCondition):
             raise self._refused(condition, "NULL under it counts as true")
         atom = atom_of(self.nfa.atoms, condition)
         if atom.bit:
-            return is_true(Column(answer_name(atom), self.stage))
-        if not isinstance(atom.condition, MatchExpression) or self.values is None:
+            return Comparison(
+                "<>", Reference(self.stage, None, answer_name(atom), 0), Literal(0, "0")
+            )
+        if atom.expression is None or self.expressions is None:
             raise self._refused(condition, "it is a function of the event and the partial match")
-        return self.values.condition(atom.condition.tree, partial(self._refused, condition))
+        try:
+            code = self.expressions.programs[atom.expression]
+            return condition_of(code, self.stage, self.before, self.expressions)
+        except NotSupportedError as cause:
+            raise self._refused(condition, reason(cause)) from None
 
     def _refused(self, condition: IterativeCondition, why: str) -> NotSupportedError:
         return refused(f"the condition {condition!r} of stage {self.stage!r}: {why}")

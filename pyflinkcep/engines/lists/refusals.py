@@ -5,26 +5,16 @@ from __future__ import annotations
 
 from pyflinkcep.errors import NotSupportedError
 
-__all__ = ["NotListedError", "refused"]
+__all__ = ["reason", "refused"]
+
+_BEGIN = 'evaluation="eventLists": '
 
 
-class NotListedError(NotSupportedError):
-    """
-    A pattern that lists cannot evaluate.
-
-    Attributes
-    ----------
-    reason : str
-        Why.
-    """
-
-    reason: str
-
-
-def refused(why: str) -> NotListedError:
+def refused(why: str) -> NotSupportedError:
     """Return the error for a pattern that lists cannot evaluate."""
-    error = NotListedError(
-        f'evaluation="eventLists": {why}', 'leave evaluation out, or write evaluation="nfa"'
-    )
-    error.reason = why
-    return error
+    return NotSupportedError(f"{_BEGIN}{why}", 'leave evaluation out, or write evaluation="nfa"')
+
+
+def reason(refusal: NotSupportedError) -> str:
+    """Return the reason in such an error."""
+    return refusal.message.removeprefix(_BEGIN)
