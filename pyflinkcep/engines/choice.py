@@ -7,7 +7,7 @@ import attrs
 
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.lists.chain import PatternChain, check_chain
-from pyflinkcep.engines.lists.refusals import reason, refused
+from pyflinkcep.engines.lists.refusals import NotListedError, refused
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.pattern import Pattern
@@ -22,6 +22,7 @@ __all__ = [
     "Evaluation",
     "check_pattern_evaluation",
     "chosen",
+    "chosen_for_compressed",
     "chosen_for_pattern",
 ]
 
@@ -79,7 +80,29 @@ def chosen(query: Query, evaluation: str = "auto", output: str = "all") -> Evalu
             'evaluation="eventLists" with loops or a strategy other than skip_till_any_match',
             'use "nfa" or "backtracking", which answer every SEQ',
         )
+    if evaluation == AUTOMATON and output != "all":
+        return Evaluation(BACKTRACKING, f"nfa was asked for, and searches for output {output} too")
     return Evaluation(evaluation, "asked for")
+
+
+def chosen_for_compressed(query: Query, evaluation: str = "auto") -> Evaluation:
+    """
+    Return how all matches of a query are counted without listing them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the evaluation is unknown.
+    NotSupportedError
+        If the evaluation lists the matches.
+    """
+    own = AUTOMATON if query.form is Form.SEQ else EVENT_LISTS
+    if chosen(query, evaluation).name != own and evaluation != "auto":
+        raise NotSupportedError(
+            f'compressed matches with evaluation="{evaluation}", which lists them',
+            f'leave evaluation out, or use "{own}"',
+        )
+    return Evaluation(own, "compressed")
 
 
 def _is_chain(query: Query) -> bool:
@@ -153,10 +176,10 @@ def chosen_for_pattern(
         if obstacle:
             raise refused(obstacle)
         chain = PatternChain.of(pattern, nfa, expressions)
-    except NotSupportedError as cause:
+    except NotListedError as cause:
         if evaluation == EVENT_LISTS:
             raise
-        return Evaluation(AUTOMATON, reason(cause))
+        return Evaluation(AUTOMATON, cause.reason)
     if evaluation == EVENT_LISTS:
         return Evaluation(EVENT_LISTS, "asked for")
     if order_is_seen:

@@ -177,7 +177,7 @@ def added_attributes(query: Query) -> set[str | None]:
     """Return the attributes with which WHERE calculates."""
     operations = [o for condition in query.conditions for o in arithmetic(condition)]
     named = {r.attribute for operation in operations for r in references(operation)}
-    sums = (f.over for c in query.conditions for f in functions(c) if f.name in ("sum", "avg"))
+    sums = (f.over for c in query.conditions for f in functions(c) if f.function in ("sum", "avg"))
     return named | {over.attribute for over in sums}
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 import attrs
 
@@ -11,14 +12,15 @@ from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.layout import Layout
 from pyflinkcep.expressions.literals import UNITS_US
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Instruction, Kind, Op, Type
+from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
     Aggregate,
-    Constant,
-    EventPart,
+    Column,
     Interval,
+    Literal,
     MatchExpression,
     Operation,
-    Part,
+    Tree,
 )
 from pyflinkcep.expressions.typed import (
     DECIMALS,
@@ -31,7 +33,7 @@ from pyflinkcep.expressions.typed import (
     said,
 )
 
-__all__ = ["compiled", "kind_of"]
+__all__ = ["Leaves", "compiled", "condition_code", "value_code"]
 
 _COMPARISONS = {
     "=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE,
@@ -39,6 +41,10 @@ _COMPARISONS = {
 }  # fmt: skip
 _ARITHMETIC = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV, "%": Op.MOD, "div": Op.INT_DIV}
 _JUMPS = {"and": (Op.JUMP_IF_FALSE, Op.AND), "or": (Op.JUMP_IF_TRUE, Op.OR)}
+_NULL_TESTS: dict[str, list[Instruction]] = {
+    "is null": [(Op.IS_NULL, None)],
+    "is not null": [(Op.IS_NULL, None), (Op.NOT, None)],
+}
 _PASSING = {"least": Op.LEAST, "greatest": Op.GREATEST}
 _TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE)
 _DAY_US = UNITS_US["DAY"]
@@ -70,65 +76,94 @@ def compiled(
     programs: dict[str, Code] = {}
     for where, expression in expressions:
         what = f"{where}: the condition {expression.text!r}"
-        value = _Compiler(layout, what).part(expression.tree)
-        if value.kind not in (Kind.BOOLEAN, None):
-            raise InputError(
-                f"{what}: expected boolean, got {said(value)}", "compare it with a value"
-            )
-        programs[expression.key] = tuple(value.code)
+        programs[expression.key] = condition_code(expression.tree, layout, what)
     return layout.compiled(programs, ansi)
 
 
-def kind_of(where: str, part: Part, kinds: Mapping[str, Kind]) -> Kind | None:
+class Leaves(Protocol):
+    """Where the values of events come from."""
+
+    def knows(self, sql: str) -> bool:
+        """Whether a value of one event has a type; without one it is always NULL."""
+
+    def kind(self, sql: str) -> Kind:
+        """Return the kind of a value of one event."""
+
+    def cast(self, sql: str, kind: Kind) -> str:
+        """Return the SQL of a value of one event cast to another kind."""
+
+    def column(self, part: Column) -> Typed:
+        """Return the instructions that push a value of one event."""
+
+    def aggregate(self, part: Aggregate) -> Typed:
+        """Return the instructions that push an aggregate."""
+
+
+def condition_code(tree: Tree, leaves: Leaves, where: str) -> Code:
     """
-    Return the kind of a value; None if it is always NULL.
+    Return the program of a condition.
+
+    Parameters
+    ----------
+    tree : Tree
+        The condition.
+    leaves : Leaves
+        Where the values that it reads come from.
+    where : str
+        The condition's name in errors.
 
     Raises
     ------
     InputError
-        If types are incompatible; the message begins with `where`.
+        If types are incompatible, or it is not boolean.
     """
-    return _Compiler(Layout(kinds), where).part(part).kind
+    value = value_code(tree, leaves, where)
+    if value.kind not in (Kind.BOOLEAN, None):
+        raise InputError(f"{where}: expected boolean, got {said(value)}", "compare it with a value")
+    return tuple(value.code)
+
+
+def value_code(tree: Tree, leaves: Leaves, where: str) -> Typed:
+    """Return the program of a value; see :func:`condition_code`."""
+    return _Compiler(leaves, where).part(tree)
 
 
 class _Compiler:
     """Compiles one expression."""
 
-    def __init__(self, layout: Layout, where: str) -> None:
-        self._layout = layout
+    def __init__(self, leaves: Leaves, where: str) -> None:
+        self._leaves = leaves
         self._where = where
 
-    def part(self, part: Part) -> Typed:
+    def part(self, part: Tree) -> Typed:
         """Return the instructions that push the value of a part."""
-        if isinstance(part, Constant):
+        if isinstance(part, Literal):
             value = constant(part.value)
             if value is None:
                 raise self._refused(part, "has too many digits", "write it as a double: 1.5e30")
             return value
-        if isinstance(part, EventPart):
-            if not self._layout.knows(part.text):
-                return Typed([(Op.NULL, None)], None)
-            field, kind = self._layout.field(part.text)
-            return Typed([(Op.FIELD, field)], kind)
+        if isinstance(part, Column):
+            known = self._leaves.knows(part.sql or "")
+            return self._leaves.column(part) if known else Typed([(Op.NULL, None)], None)
         if isinstance(part, Aggregate):
-            if part.argument is not None and not self._layout.knows(part.argument):
-                return self.part(Constant(0 if part.function == "count" else None, part.text))
+            if part.argument is not None and not self._leaves.knows(part.argument):
+                return self.part(Literal(0 if part.function == "count" else None, part.text))
             if part.function in ("sum", "avg"):
-                kind = self._layout.kind(part.argument or "")
+                kind = self._leaves.kind(part.argument or "")
                 allowed = NUMBERS if part.function == "avg" else (*NUMBERS, Kind.INTERVAL)
                 self._check(Typed([], kind), allowed, part)
-            return self._layout.aggregate(part)
+            return self._leaves.aggregate(part)
         return self._operation(part)
 
-    def _refused(self, part: Part, what: str, hint: str) -> InputError:
-        return InputError(f"{self._where}: {part.text!r} {what}", hint)
+    def _refused(self, part: Tree, what: str, hint: str) -> InputError:
+        return InputError(f"{self._where}: {shown(part)!r} {what}", hint)
 
     # --- operations
 
     def _operation(self, part: Operation) -> Typed:
         operator, operands = part.operator, part.operands
         if operator in _JUMPS:
-            return self._logic(part, *map(self.part, operands))
+            return self._logic(part, list(map(self.part, operands)))
         if operator in _COMPARISONS:
             (left, right), kind = self._alike(part, operands)
             code = [*left.code, *right.code, (_COMPARISONS[operator], kind.type)]
@@ -150,16 +185,18 @@ class _Compiler:
             return self._unary(part, values[0])
         return self._arithmetic(part, values[0], values[1])
 
-    def _logic(self, part: Operation, left: Typed, right: Typed) -> Typed:
-        self._check(left, (Kind.BOOLEAN,), part)
-        self._check(right, (Kind.BOOLEAN,), part)
+    def _logic(self, part: Operation, operands: list[Typed]) -> Typed:
         jump, combine = _JUMPS[part.operator]
-        skipped = len(right.code) + 1
-        return Typed([*left.code, (jump, skipped), *right.code, (combine, None)], Kind.BOOLEAN)
+        for operand in operands:
+            self._check(operand, (Kind.BOOLEAN,), part)
+        code = operands[0].code
+        for right in operands[1:]:
+            code = [*code, (jump, len(right.code) + 1), *right.code, (combine, None)]
+        return Typed(code, Kind.BOOLEAN)
 
     def _unary(self, part: Operation, value: Typed) -> Typed:
-        if part.operator == "is null":
-            return Typed([*value.code, (Op.IS_NULL, None)], Kind.BOOLEAN)
+        if part.operator in _NULL_TESTS:
+            return Typed([*value.code, *_NULL_TESTS[part.operator]], Kind.BOOLEAN)
         if part.operator == "not":
             self._check(value, (Kind.BOOLEAN,), part)
             return Typed([*value.code, (Op.NOT, None)], Kind.BOOLEAN)
@@ -173,7 +210,7 @@ class _Compiler:
         if part.operator == "||":
             return Typed([*values[0].code, *values[1].code, (Op.CONCAT, None)], Kind.STRING)
         pattern = part.operands[1]
-        assert isinstance(pattern, Constant)
+        assert isinstance(pattern, Literal)
         return Typed([*values[0].code, (Op.LIKE, str(pattern.value))], Kind.BOOLEAN)
 
     # --- arithmetic
@@ -228,7 +265,7 @@ class _Compiler:
     def _difference(self, part: Operation) -> Typed:
         start, end = part.operands
         if part.operator == "datediff":
-            days = [self.part(_cast(operand, "date", self._layout)) for operand in (start, end)]
+            days = [self.part(_cast(operand, "date", self._leaves)) for operand in (start, end)]
             for value in days:
                 self._check(value, (Kind.DATE,), part)
             return Typed([*days[0].code, *days[1].code, (Op.SUB, Type.INT)], Kind.BIGINT)
@@ -238,15 +275,15 @@ class _Compiler:
         code = self._between(end, start).code
         return Typed([*code, (Op.INT, unit), (Op.INT_DIV, Type.INT)], Kind.BIGINT)
 
-    def _between(self, end: Part, start: Part) -> Typed:
+    def _between(self, end: Tree, start: Tree) -> Typed:
         """Compile the time between two times, in the session's time zone as in Spark."""
         return Typed([*self._local(end), *self._local(start), (Op.SUB, Type.INT)], Kind.INTERVAL)
 
-    def _local(self, part: Part) -> list[Instruction]:
+    def _local(self, part: Tree) -> list[Instruction]:
         """Return the instructions for a time as microseconds of the local clock."""
         value = self.part(part)
         if value.kind is Kind.TIMESTAMP:
-            local = self.part(_cast(part, "timestamp_ntz", self._layout))
+            local = self.part(_cast(part, "timestamp_ntz", self._leaves))
             if local.kind is not Kind.TIMESTAMP_NTZ:
                 raise self._refused(
                     part, "is not one event's time", "use first or last, or a timestamp_ntz"
@@ -275,7 +312,7 @@ class _Compiler:
         conditions = [self.part(operands[2 * place]) for place in range(pairs)]
         for condition in conditions:
             self._check(condition, (Kind.BOOLEAN,), part)
-        otherwise = operands[-1] if len(operands) % 2 else Constant(None, "null")
+        otherwise = operands[-1] if len(operands) % 2 else Literal(None, "null")
         results = (*operands[1 : 2 * pairs : 2], otherwise)
         values, kind = self._alike(part, results)
         code = values[-1].code
@@ -293,7 +330,7 @@ class _Compiler:
 
     # --- kinds
 
-    def _alike(self, part: Part, operands: Iterable[Part]) -> tuple[list[Typed], Typed]:
+    def _alike(self, part: Tree, operands: Iterable[Tree]) -> tuple[list[Typed], Typed]:
         """Convert values to one kind and scale; also return a value of it without instructions."""
         values = list(map(self.part, operands))
         kinds = {value.kind for value in values if value.kind is not None}
@@ -309,7 +346,7 @@ class _Compiler:
             raise self._refused(part, f"puts {' and '.join(names)} together", _CAST)
         return [Typed(converted(v, like), like.kind, like.scale) for v in values], like
 
-    def _check(self, value: Typed, wanted: tuple[Kind, ...], part: Part) -> None:
+    def _check(self, value: Typed, wanted: tuple[Kind, ...], part: Tree) -> None:
         if value.kind is not None and value.kind not in wanted:
             hidden = (*DECIMALS, Kind.INTERVAL) if Kind.BIGINT in wanted else ()
             names = " or ".join(kind.value for kind in wanted if kind not in hidden)
@@ -324,13 +361,13 @@ def _scaled(left: Typed, right: Typed) -> bool:
     return bool(left.scale or right.scale)
 
 
-def _is_short(part: Part) -> bool:
+def _is_short(part: Tree) -> bool:
     """Whether a part is an interval whose length is the same in all time zones."""
-    value = part.value if isinstance(part, Constant) else None
+    value = part.value if isinstance(part, Literal) else None
     return isinstance(value, Interval) and abs(value.microseconds) < _DAY_US
 
 
-def _any_equal(text: str, value: Part, others: tuple[Part, ...]) -> Operation:
+def _any_equal(text: str, value: Tree, others: tuple[Tree, ...]) -> Operation:
     """Return IN as equalities joined by OR, balanced so that long lists do not nest deeply."""
     if len(others) == 1:
         return Operation("=", (value, others[0]), text)
@@ -339,19 +376,19 @@ def _any_equal(text: str, value: Part, others: tuple[Part, ...]) -> Operation:
     return Operation("or", sides, text)
 
 
-def _cast(part: Part, type_: str, layout: Layout) -> Part:
+def _cast(part: Tree, type_: str, leaves: Leaves) -> Tree:
     """Return a time as a timestamp_ntz or date, cast on each event."""
     kind = Kind(type_)
-    if isinstance(part, EventPart):
-        return EventPart(layout.cast(part.text, kind))
+    if isinstance(part, Column):
+        return attrs.evolve(part, sql=leaves.cast(part.sql or "", kind))
     if isinstance(part, Aggregate) and part.function in ("first", "last"):
-        return attrs.evolve(part, argument=layout.cast(part.argument or "", kind))
+        return attrs.evolve(part, argument=leaves.cast(part.argument or "", kind))
     if isinstance(part, Operation) and part.operator in ("coalesce", "case"):
         is_case, last = part.operator == "case", len(part.operands) - 1
         operands = tuple(
             operand
             if is_case and place % 2 == 0 and place < last
-            else _cast(operand, type_, layout)
+            else _cast(operand, type_, leaves)
             for place, operand in enumerate(part.operands)
         )
         return attrs.evolve(part, operands=operands)

@@ -28,19 +28,12 @@ from pyflinkcep.expressions.sql_functions import (
 from pyflinkcep.expressions.sql_values import arithmetic, compared, negated, truth, truth_and
 from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.expressions.tokens import string_value
+from pyflinkcep.expressions.values import COMPARISONS
 
 __all__ = ["event_condition", "event_function"]
 
 Function = Callable[[Any], Any]
 
-_COMPARISONS: dict[str, Callable[[int], bool]] = {
-    "=": lambda order: order == 0,
-    "<>": lambda order: order != 0,
-    "<": lambda order: order < 0,
-    "<=": lambda order: order <= 0,
-    ">": lambda order: order > 0,
-    ">=": lambda order: order >= 0,
-}
 _ARITHMETIC = ("+", "-", "*", "/", "%", "div", "||")
 
 
@@ -173,8 +166,8 @@ class _Evaluator:
             return lambda e: truth_and(truth(first(e)), lambda: truth(second(e)), decisive)
         if operator == "<=>":
             return lambda e: _null_safe_equal(first(e), second(e))
-        if operator in _COMPARISONS:
-            return _of_two(first, second, lambda a, b: _COMPARISONS[operator](compared(a, b)))
+        if operator in COMPARISONS:
+            return _of_two(first, second, lambda a, b: COMPARISONS[operator](compared(a, b)))
         if operator in _ARITHMETIC:
             return _of_two(first, second, lambda a, b: arithmetic(operator, a, b))
         raise self._only_spark(node)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from pyflinkcep.expressions.leaf_fields import Kinds
 from pyflinkcep.expressions.program import (
     ALL,
     Code,
@@ -19,13 +20,13 @@ from pyflinkcep.expressions.program import (
     Slot,
     Type,
 )
-from pyflinkcep.expressions.tree import Aggregate
+from pyflinkcep.expressions.tree import Aggregate, Column
 from pyflinkcep.expressions.typed import Typed
 
 __all__ = ["Layout"]
 
 
-class Layout:
+class Layout(Kinds):
     """
     Assigns indexes to fields and slots, equal ones the same.
 
@@ -43,7 +44,7 @@ class Layout:
     """
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
-        self._kinds = dict(kinds)
+        super().__init__(kinds)
         self.fields: dict[Field, int] = {}
         self.slots: dict[Slot, int] = {}
 
@@ -78,25 +79,14 @@ class Layout:
         programs = {key: renumbered(code) for key, code in programs.items()}
         return CompiledExpressions(sql, tuple(kept), programs, ansi)
 
-    def knows(self, sql: str) -> bool:
-        """Whether a part about one event has a type."""
-        return sql in self._kinds
-
-    def kind(self, sql: str) -> Kind:
-        """Return the kind of a part about one event."""
-        return self._kinds[sql]
-
-    def cast(self, sql: str, kind: Kind) -> str:
-        """Return the SQL of a part cast to another kind."""
-        if self._kinds[sql] is kind:
-            return sql
-        cast = f"cast({sql} as {kind.value})"
-        self._kinds[cast] = kind
-        return cast
+    def column(self, part: Column) -> Typed:
+        """Return the instruction that pushes a value of the current event."""
+        field, kind = self.field(part.sql or "")
+        return Typed([(Op.FIELD, field)], kind)
 
     def field(self, sql: str) -> tuple[int, Kind]:
         """Return the index of a field and its kind."""
-        kind = self._kinds[sql]
+        kind = self.kind(sql)
         return self.fields.setdefault(Field(sql, kind), len(self.fields)), kind
 
     def _slot(self, slot: Slot) -> int:

@@ -14,11 +14,11 @@ from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.expressions.tokens import string_value
 from pyflinkcep.expressions.tree import (
     Aggregate,
-    Constant,
-    EventPart,
+    Column,
     Interval,
+    Literal,
     Operation,
-    Part,
+    Tree,
 )
 
 __all__ = ["Operators"]
@@ -72,12 +72,14 @@ class Operators:
     def __init__(self, names: Names) -> None:
         self._names = names
 
-    def part(self, tree: Syntax) -> Part:
+    def part(self, tree: Syntax) -> Tree:
         """Return a part's meaning; raise InvalidArgumentError if unsupported."""
         names, node = self._names, tree.bare()
         if names.is_about_event(node):
             constant = self._constant(node)
-            return EventPart(names.event_sql(node)) if constant is None else constant
+            if constant is not None:
+                return constant
+            return Column(names.event_sql(node), span=(node.start, node.end))
         if node.form in (Form.COLUMN, Form.CALL) and next(names.aggregates(node)) is node:
             return names.aggregate(node)
         if node.form is Form.CASE:
@@ -91,22 +93,22 @@ class Operators:
     def _not_here(self, node: Syntax) -> InvalidArgumentError:
         return self._names.refused(f"{self._names.written(node)!r} around an aggregate", _ALLOWED)
 
-    def _made(self, operator: str, node: Syntax, *operands: Part) -> Operation:
-        return Operation(operator, operands, self._names.written(node))
+    def _made(self, operator: str, node: Syntax, *operands: Tree) -> Operation:
+        return Operation(operator, operands, self._names.written(node), (node.start, node.end))
 
-    def _constant(self, node: Syntax) -> Constant | None:
+    def _constant(self, node: Syntax) -> Literal | None:
         """Return a literal as a constant; None for anything else."""
         text = self._names.written(node)
         if node.form is Form.LITERAL:
-            return Constant(literal_value(node.value), text)
+            return Literal(literal_value(node.value), text)
         if node.form is Form.INTERVAL:
             length = interval_us(node.value)
-            return None if length is None else Constant(Interval(length), text)
+            return None if length is None else Literal(Interval(length), text)
         return None
 
     # --- operators
 
-    def _operation(self, node: Syntax) -> Part:
+    def _operation(self, node: Syntax) -> Tree:
         operator, operands = node.value, node.operands
         if operator in ("+", "-"):
             shifted = self._shifted(node)
@@ -121,7 +123,7 @@ class Operators:
             above = self._made(">=", node, value, low)
             return self._made("and", node, above, self._made("<=", node, value, high))
         if operator in ("is true", "is false"):
-            truth = Constant(operator == "is true", operator[3:])
+            truth = Literal(operator == "is true", operator[3:])
             return self._made("<=>", node, self.part(operands[0]), truth)
         if operator == "like":
             return self._like(node)
@@ -141,10 +143,10 @@ class Operators:
                 f"{self._names.written(node)!r}: expected only % and _ to be escaped",
                 f"write {escape}%, {escape}_ or {escape}{escape}",
             )
-        constant = Constant(normal, self._names.written(pattern))
+        constant = Literal(normal, self._names.written(pattern))
         return self._made("like", node, self.part(value), constant)
 
-    def _shifted(self, node: Syntax) -> Part | None:
+    def _shifted(self, node: Syntax) -> Tree | None:
         """Return an aggregate of times and a literal interval, computed inside the aggregate."""
         left, right = (side.bare() for side in node.operands)
         if left.form is Form.INTERVAL and node.value == "+":
@@ -160,7 +162,7 @@ class Operators:
         has_subject, has_else = node.value
         operands = list(node.operands)
         subject = self.part(operands.pop(0)) if has_subject else None
-        parts: list[Part] = []
+        parts: list[Tree] = []
         last = len(operands) - (1 if has_else else 0)
         for place, operand in enumerate(operands):
             part = self.part(operand)
@@ -169,7 +171,7 @@ class Operators:
             parts.append(part)
         return self._made("case", node, *parts)
 
-    def _call(self, node: Syntax) -> Part:
+    def _call(self, node: Syntax) -> Tree:
         name, operands = node.value, node.operands
         if name in ("timestampdiff", "datediff", "date_diff") and len(operands) == 3:
             return self._difference(node)
@@ -190,14 +192,14 @@ class Operators:
         if name == "nullif" and len(operands) == 2:
             value, other = map(self.part, operands)
             same = self._made("=", node, value, other)
-            return self._made("case", node, same, Constant(None, "null"), value)
+            return self._made("case", node, same, Literal(None, "null"), value)
         return self._inside_call(node)
 
-    def _joined(self, operator: str, node: Syntax) -> Part:
+    def _joined(self, operator: str, node: Syntax) -> Tree:
         parts = list(map(self.part, node.operands))
         if operator != "||":
             return self._made(operator, node, *parts)
-        joined: Part = parts[0]
+        joined: Tree = parts[0]
         for part in parts[1:]:
             joined = self._made("||", node, joined, part)
         return joined
@@ -211,7 +213,7 @@ class Operators:
             )
         return self._made(f"timestampdiff {unit}", node, *map(self.part, node.operands[1:]))
 
-    def _inside_call(self, node: Syntax) -> Part:
+    def _inside_call(self, node: Syntax) -> Tree:
         """Return a function of one first() or last() and literals, computed inside it."""
         inner = [o for o in node.operands if not self._names.is_about_event(o)]
         others = [o for o in node.operands if self._names.is_about_event(o)]
@@ -227,7 +229,7 @@ class Operators:
         return part
 
 
-def _inside(part: Part, made: Callable[[str], str], functions: tuple[str, ...]) -> Aggregate | None:
+def _inside(part: Tree, made: Callable[[str], str], functions: tuple[str, ...]) -> Aggregate | None:
     """Return an aggregate of a function of its argument; None for other parts."""
     if isinstance(part, Aggregate) and part.function in functions and part.argument is not None:
         return attrs.evolve(part, argument=made(part.argument))

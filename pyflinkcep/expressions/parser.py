@@ -13,7 +13,7 @@ from pyflinkcep.expressions.names import Names, Scope
 from pyflinkcep.expressions.operators import Operators
 from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.expressions.tokens import SqlSyntaxError
-from pyflinkcep.expressions.tree import AGGREGATES, Aggregate, MatchExpression, Operation, Part
+from pyflinkcep.expressions.tree import AGGREGATES, Aggregate, MatchExpression, Operation, Tree
 
 __all__ = ["Scope", "aggregates_in", "column_owners", "match_part", "sql_condition"]
 
@@ -69,7 +69,7 @@ def sql_condition(text: str, stage: str = "", scope: Scope | None = None) -> Ite
     if not rest:
         assert answered is not None
         return answered
-    matching: Part = operators.part(rest[0])
+    matching: Tree = operators.part(rest[0])
     for number, conjunct in enumerate(rest[1:], 2):
         joined = " AND ".join(map(names.written, rest[:number]))
         matching = Operation("and", (matching, operators.part(conjunct)), joined)
@@ -79,7 +79,7 @@ def sql_condition(text: str, stage: str = "", scope: Scope | None = None) -> Ite
     return expression if answered is None else RichAndCondition(answered, expression)
 
 
-def match_part(text: str, stage: str, scope: Scope) -> Part:
+def match_part(text: str, stage: str, scope: Scope) -> Tree:
     """Read an expression of any type over stages; raise InvalidArgumentError if it is not one."""
     return Operators(Names(text, stage, scope)).part(parsed(text))
 

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL over what a partial match has taken: ``where("price > avg(up.price)")``."""
+"""
+The tree of all expressions: SQL over stages, conditions of queries, DEFINE and MEASURES.
+
+Parsers build it, rewrites turn one tree into another, and each target has one function over it:
+programs (:mod:`~pyflinkcep.expressions.compiler`), Spark SQL
+(:mod:`~pyflinkcep.expressions.spark_sql`), Python values (:mod:`~pyflinkcep.expressions.values`).
+What runs many times runs programs, for which types are decided once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -14,14 +21,22 @@ from pyflinkcep.errors import NotSupportedError
 
 __all__ = [
     "AGGREGATES",
+    "ALL",
+    "CONDITIONS",
     "WHOLE",
     "Aggregate",
-    "Constant",
-    "EventPart",
+    "Column",
     "Interval",
+    "Leaf",
+    "Literal",
     "MatchExpression",
     "Operation",
-    "Part",
+    "Span",
+    "Tree",
+    "attribute_of",
+    "leaves",
+    "parts",
+    "rewritten",
 ]
 
 WHOLE = "match"
@@ -30,19 +45,19 @@ WHOLE = "match"
 AGGREGATES = ("first", "last", "count", "sum", "min", "max", "avg")
 """The functions over the events that a partial match has taken for a stage."""
 
+CONDITIONS = (
+    "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "not", "is null", "is not null", "like",
+    "in",
+)  # fmt: skip
+"""The operators whose results are conditions."""
 
-@attrs.frozen
-class EventPart:
-    """
-    A part that reads only the current event; the engine computes it.
+ALL = ""
+"""The index of all events of a variable, as in ``a[].x``."""
 
-    Attributes
-    ----------
-    text : str
-        SQL over the event's columns, as it was written.
-    """
+Span = tuple[int, int]
+"""Where a part begins and ends in the text."""
 
-    text: str
+_NOWHERE: Span = (0, 0)
 
 
 @attrs.frozen
@@ -52,18 +67,62 @@ class Interval:
     microseconds: int
 
 
-@attrs.frozen
-class Constant:
-    """A literal and its text; 0.8 is a Decimal, 0.8D and 8e-1 are floats."""
+def _typed(value: Any) -> Any:
+    return type(value), value
 
-    value: int | float | str | bool | Decimal | Interval | None
-    text: str
+
+@attrs.frozen
+class Literal:
+    """A literal and its text; in SQL, 0.8 is a Decimal, 0.8D and 8e-1 are floats."""
+
+    value: int | float | str | bool | Decimal | Interval | None = attrs.field(eq=_typed)
+    text: str = attrs.field(default="", eq=False)
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+
+@attrs.frozen
+class Column:
+    """
+    A value of one event: a column, or what SQL computes from its columns.
+
+    Attributes
+    ----------
+    sql : str or None
+        SQL over the event's columns; None for the event itself.
+    variable : str
+        The variable that stands for the event; empty for the current event.
+    index : str or None
+        For a variable that repeats, which of its events, as written in brackets.
+    text : str
+        How it is shown.
+    """
+
+    sql: str | None
+    variable: str = ""
+    index: str | None = None
+    text: str = attrs.field(default="", eq=False)
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    @property
+    def attribute(self) -> str | None:
+        """The name of the column, or SQL in parentheses; None for the event itself."""
+        return None if self.sql is None else attribute_of(self.sql)
+
+    @property
+    def over(self) -> Column:
+        """The column itself, as aggregates have one."""
+        return self
+
+    @property
+    def at(self) -> int:
+        """Where it begins in the text."""
+        return self.span[0]
 
 
 @attrs.frozen
 class Aggregate:
     """
-    A function over the events that the partial match has taken for a stage.
+    A function over the events of a stage or variable.
 
     Attributes
     ----------
@@ -74,46 +133,86 @@ class Aggregate:
     argument : str or None
         SQL over the columns of those events; None to count the events themselves.
     text : str
-        All of it as SQL.
+        How it is shown.
     offset : int, at least 0
         For first and last: the number of events from the beginning or the end.
     with_event : bool
         Whether the current event counts as the last of those events.
+    index : str
+        Which events of a variable, as written in brackets.
     """
 
     function: str
     stage: str
     argument: str | None
-    text: str
+    text: str = attrs.field(default="", eq=False)
     offset: int = 0
     with_event: bool = False
+    index: str = ALL
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    @property
+    def over(self) -> Column:
+        """The column of each event."""
+        return Column(self.argument, self.stage, self.index, span=self.span)
 
 
 @attrs.frozen
 class Operation:
     r"""
-    An operator over parts, at least one of which reads the partial match.
+    An operator over parts.
 
     Attributes
     ----------
     operator : str
-        With two operands ``+ - * / % div ||``, ``= <> < <= > >= <=>``, ``and or``, ``like`` (the
-        second is a Constant that has ``\`` as its escape), ``timestampdiff UNIT``, ``datediff``;
-        with one ``neg``, ``abs``, ``not`` and ``is null``; with any number ``coalesce``,
-        ``greatest``, ``least``, ``in`` (a value, then the alternatives) and ``case`` (conditions
-        and values in turn; an odd last one is for ELSE).
-    operands : tuple of Part
+        With two operands ``+ - * / % div ||``, ``= <> < <= > >= <=>``, ``like`` (the
+        second is a Literal that has ``\`` as its escape), ``timestampdiff UNIT``, ``datediff``;
+        with one ``neg``, ``abs``, ``not``, ``is null`` and ``is not null``; with any number
+        ``and``, ``or``, ``coalesce``, ``greatest``, ``least``, ``in`` (a value, then the
+        alternatives) and ``case`` (conditions and values in turn; an odd last one is for ELSE).
+    operands : tuple of Tree
         Its operands.
     text : str
-        All of it as SQL.
+        How it is shown; empty if its operands say it.
     """
 
     operator: str
-    operands: tuple[Part, ...]
-    text: str
+    operands: tuple[Tree, ...]
+    text: str = attrs.field(default="", eq=False)
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
 
 
-Part = EventPart | Constant | Aggregate | Operation
+Leaf = Column | Aggregate
+Tree = Literal | Column | Aggregate | Operation
+
+
+def attribute_of(sql: str) -> str:
+    """Return the name of a column that SQL consists of; otherwise the SQL."""
+    return sql.strip("`")
+
+
+def leaves(tree: Tree) -> Iterator[Leaf]:
+    """Yield the values of events that a tree reads, in order."""
+    if isinstance(tree, Operation):
+        for operand in tree.operands:
+            yield from leaves(operand)
+    elif not isinstance(tree, Literal):
+        yield tree
+
+
+def rewritten(tree: Tree, leaf: Callable[[Leaf], Tree]) -> Tree:
+    """Return a tree with other leaves."""
+    if isinstance(tree, Operation):
+        return attrs.evolve(tree, operands=tuple(rewritten(part, leaf) for part in tree.operands))
+    return tree if isinstance(tree, Literal) else leaf(tree)
+
+
+def parts(tree: Tree) -> Iterator[Tree]:
+    """Yield a tree and all parts inside, in order."""
+    yield tree
+    if isinstance(tree, Operation):
+        for operand in tree.operands:
+            yield from parts(operand)
 
 
 class MatchExpression(IterativeCondition):
@@ -130,7 +229,7 @@ class MatchExpression(IterativeCondition):
     ----------
     text : str
         The expression as SQL.
-    tree : Part
+    tree : Tree
         The expression as a tree.
     owners : frozenset of str
         The qualifiers of columns outside aggregates, which are not stages.
@@ -140,7 +239,7 @@ class MatchExpression(IterativeCondition):
     """
 
     def __init__(
-        self, text: str, tree: Part, owners: Iterable[str] = (), own_stage: str = ""
+        self, text: str, tree: Tree, owners: Iterable[str] = (), own_stage: str = ""
     ) -> None:
         self.text = text
         self.tree = tree
@@ -157,31 +256,18 @@ class MatchExpression(IterativeCondition):
 
     def event_parts(self) -> Iterator[str]:
         """Yield the SQL of everything that is computed from one event, in order."""
-        yield from _event_parts(self.tree)
+        for leaf in leaves(self.tree):
+            sql = leaf.sql if isinstance(leaf, Column) else leaf.argument
+            if sql is not None:
+                yield sql
 
     def stages(self) -> Iterator[str]:
         """Yield the stages that the aggregates name."""
-        yield from (part.stage for part in _leaves(self.tree) if isinstance(part, Aggregate))
+        yield from (part.stage for part in leaves(self.tree) if isinstance(part, Aggregate))
 
     def __repr__(self) -> str:
         return self.text
 
 
-def _leaves(part: Part) -> Iterator[Part]:
-    if isinstance(part, Operation):
-        for operand in part.operands:
-            yield from _leaves(operand)
-    else:
-        yield part
-
-
-def _event_parts(part: Part) -> Iterator[str]:
-    for leaf in _leaves(part):
-        if isinstance(leaf, EventPart):
-            yield leaf.text
-        elif isinstance(leaf, Aggregate) and leaf.argument is not None:
-            yield leaf.argument
-
-
-def _counts_the_event(tree: Part) -> bool:
-    return any(isinstance(part, Aggregate) and part.with_event for part in _leaves(tree))
+def _counts_the_event(tree: Tree) -> bool:
+    return any(isinstance(part, Aggregate) and part.with_event for part in leaves(tree))

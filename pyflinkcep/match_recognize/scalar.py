@@ -17,12 +17,12 @@ from pyflinkcep.expressions.parser import Scope, match_part
 from pyflinkcep.expressions.program import Code, Kind
 from pyflinkcep.expressions.tree import (
     Aggregate,
-    Constant,
-    EventPart,
+    Column,
     Interval,
+    Literal,
     MatchExpression,
     Operation,
-    Part,
+    Tree,
 )
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
@@ -88,9 +88,9 @@ def condition_leaves(expression: Expression) -> dict[str, Leaf]:
     return found
 
 
-def _event_parts(part: Part) -> Iterator[str]:
-    if isinstance(part, EventPart):
-        yield part.text
+def _event_parts(part: Tree) -> Iterator[str]:
+    if isinstance(part, Column):
+        yield part.sql or ""
     for operand in part.operands if isinstance(part, Operation) else ():
         yield from _event_parts(operand)
 
@@ -171,24 +171,24 @@ class _Function:
         return self.function(values, ())
 
 
-def _leaves_as_fields(part: Part) -> Part:
+def _leaves_as_fields(part: Tree) -> Tree:
     """Return a part with leaves as fields; intervals are added to times here, not there."""
     if isinstance(part, Aggregate):
         argument = part.argument or ""
         shifted = _SHIFTED.fullmatch(argument)
         length = None if shifted is None else interval_us(shifted[3].strip())
         if shifted is None or length is None:
-            return EventPart(argument)
-        by = Constant(Interval(length), f"INTERVAL{shifted[3]}")
-        return Operation(shifted[2], (EventPart(shifted[1]), by), part.text)
+            return Column(argument)
+        by = Literal(Interval(length), f"INTERVAL{shifted[3]}")
+        return Operation(shifted[2], (Column(shifted[1]), by), part.text)
     if isinstance(part, Operation):
         return attrs.evolve(part, operands=tuple(map(_leaves_as_fields, part.operands)))
     return part
 
 
-def _check_fields(part: Part, known: Collection[str]) -> None:
+def _check_fields(part: Tree, known: Collection[str]) -> None:
     """Refuse what only Spark could compute from a leaf, which it never sees."""
-    if isinstance(part, EventPart) and part.text not in known:
-        raise InputError(f"{part.text!r} next to values of the match", _BEFORE)
+    if isinstance(part, Column) and part.sql not in known:
+        raise InputError(f"{part.sql!r} next to values of the match", _BEFORE)
     for operand in part.operands if isinstance(part, Operation) else ():
         _check_fields(operand, known)

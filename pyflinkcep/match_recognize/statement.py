@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 import attrs
 
@@ -72,6 +73,12 @@ class Statement:
     def text(self) -> str:
         """The statement as it is now."""
         return self._joined(0, len(self._tokens))
+
+    @property
+    def first_words(self) -> list[str]:
+        """The words that the statement begins with, in capitals."""
+        words = takewhile(lambda token: token.kind == "word", self._tokens)
+        return [token.text.upper() for token in words]
 
     def next_use(self) -> Use | None:
         """Return the next clause, an inner one before an outer one; None if there is none."""

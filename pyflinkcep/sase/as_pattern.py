@@ -8,12 +8,13 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.expressions.spark_sql import literal_sql
 from pyflinkcep.expressions.tree import WHOLE
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Component, Form, Query, Strategy
 from pyflinkcep.sase.placement import Clause, Edges, placed
-from pyflinkcep.sase.sql import all_of, literal_sql, part_sql
+from pyflinkcep.sase.sql import all_of, condition_sql
 
 __all__ = ["as_pattern", "why_no_pattern"]
 
@@ -159,7 +160,7 @@ class _Builder:
         return all_of(tests)
 
     def _all(self, clauses: tuple[Clause, ...], *, is_first: bool = False) -> list[str]:
-        texts = [part_sql(clause.tree) for clause in clauses]
+        texts = [condition_sql(clause.tree) for clause in clauses]
         if is_first:
             return texts
         first = self.query.positive[0].variable

@@ -9,6 +9,7 @@ from itertools import pairwise
 import attrs
 
 from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.expressions.tree import Column, Tree
 from pyflinkcep.sase.constants import is_constant
 from pyflinkcep.sase.model import Component, Form, Query, Strategy
 from pyflinkcep.sase.normal_form import MOST_CLAUSES, clause_count, clauses
@@ -19,8 +20,6 @@ from pyflinkcep.sase.tree import (
     FIRST,
     LAST,
     PREVIOUS,
-    Expression,
-    Reference,
     functions,
     plain_references,
     references,
@@ -142,13 +141,13 @@ class _Checks:
                 "name a variable of PATTERN, or leave WHERE out",
             )
 
-    def _condition(self, condition: Expression) -> None:
+    def _condition(self, condition: Tree) -> None:
         for function in functions(condition):
             self._aggregate(function.over)
         for clause in clauses(condition):
             self._clause(clause)
 
-    def _clause_count(self, conditions: Iterable[Expression]) -> None:
+    def _clause_count(self, conditions: Iterable[Tree]) -> None:
         if sum(map(clause_count, conditions)) > MOST_CLAUSES:
             raise self.failure(
                 self.query.components[0].at,
@@ -156,7 +155,7 @@ class _Checks:
                 "write fewer ANDs inside ORs",
             )
 
-    def _aggregate(self, over: Reference) -> None:
+    def _aggregate(self, over: Column) -> None:
         if not self._part(over).repeats:
             raise self.failure(
                 over.at,
@@ -164,7 +163,7 @@ class _Checks:
                 f"write {over.variable}.attribute",
             )
 
-    def _clause(self, clause: Expression) -> None:
+    def _clause(self, clause: Tree) -> None:
         found = list(references(clause))
         negated = list(dict.fromkeys(r.variable for r in found if self._part(r).negated))
         if len(negated) > 1:
@@ -185,7 +184,7 @@ class _Checks:
         if last >= 0 and self.query.form is Form.SEQ:
             self._together(clause, self.query.components[last])
 
-    def _plain(self, reference: Reference) -> None:
+    def _plain(self, reference: Column) -> None:
         part, variable = self._part(reference), reference.variable
         if reference.attribute is None:
             raise self.failure(
@@ -198,7 +197,7 @@ class _Checks:
                 f"write {variable}[i], {variable}[1], {variable}[LEN] or {variable}[]",
             )
 
-    def _moving(self, reference: Reference, last: int, negated: bool) -> None:
+    def _moving(self, reference: Column, last: int, negated: bool) -> None:
         """Refuse ``[i]`` and the like in conditions that are not evaluated event by event."""
         variable, index = reference.variable, reference.index
         if self.query.form is Form.LIST:
@@ -215,7 +214,7 @@ class _Checks:
                 f"write {variable}[1], {variable}[LEN] or an aggregate over {variable}[]",
             )
 
-    def _together(self, clause: Expression, part: Component) -> None:
+    def _together(self, clause: Tree, part: Component) -> None:
         """Refuse indexes of one variable that become known at different moments."""
         mine = [r for r in plain_references(clause) if r.variable == part.variable]
         over = [f.over for f in functions(clause) if f.over.variable == part.variable]
@@ -238,7 +237,7 @@ class _Checks:
 
     # --- HAVING and RETURN
 
-    def _given_out(self, value: Expression, is_column: bool) -> None:
+    def _given_out(self, value: Tree, is_column: bool) -> None:
         for function in functions(value):
             self._aggregate(function.over)
         for reference in references(value):
@@ -254,11 +253,11 @@ class _Checks:
                     f"{reference.variable}[{reference.index}] outside WHERE",
                     f"write {reference.variable}[1], {reference.variable}[LEN] or an aggregate",
                 )
-        alone = is_column and isinstance(value, Reference)
+        alone = is_column and isinstance(value, Column)
         for reference in plain_references(value):
             self._one_value(reference, alone)
 
-    def _one_value(self, reference: Reference, alone: bool) -> None:
+    def _one_value(self, reference: Column, alone: bool) -> None:
         if alone:
             return
         variable = reference.variable
@@ -273,5 +272,5 @@ class _Checks:
                 reference.at, f"{variable!r} needs an attribute", f"write {variable}.attribute"
             )
 
-    def _part(self, reference: Reference) -> Component:
+    def _part(self, reference: Column) -> Component:
         return self.query.component(reference.variable)

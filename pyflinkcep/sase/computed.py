@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from pyflinkcep.expressions.spark_sql import text_sql
+from pyflinkcep.expressions.tree import Column, Literal, Operation, Tree
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tokens import END, NAME, TEXT, Token
-from pyflinkcep.sase.tree import BEFORE, Comparison, Expression, Literal, Reference, references
+from pyflinkcep.sase.tree import BEFORE, references
 
 __all__ = [
     "LIKES",
@@ -18,7 +20,6 @@ __all__ = [
     "like",
     "read_call",
     "refuse_computed",
-    "text_sql",
 ]
 
 LIKES = ("like", "ilike", "rlike")
@@ -47,8 +48,8 @@ def computed_for(query: Query) -> dict[str, list[str]]:
 
 
 def read_call(
-    cursor: Cursor, name: Token, variables: Iterable[str], reference: Callable[[], Reference]
-) -> Reference:
+    cursor: Cursor, name: Token, variables: Iterable[str], reference: Callable[[], Column]
+) -> Column:
     """
     Read the rest of a call to a SQL function of one event.
 
@@ -65,11 +66,11 @@ def read_call(
 
     Returns
     -------
-    Reference
+    Column
         The event, with the call in place of an attribute.
     """
     known, sql = set(variables), [name.text]
-    found: list[Reference] = []
+    found: list[Column] = []
     depth = 0
     while True:
         token = cursor.here
@@ -79,7 +80,7 @@ def read_call(
             part = reference()
             _check_event(cursor, part, found, name.text)
             found.append(part)
-            sql.append(column_sql(str(part.attribute)))
+            sql.append(str(part.sql))
             continue
         cursor.next()
         depth += (token.word == "(") - (token.word == ")")
@@ -94,10 +95,12 @@ def read_call(
             "first, last",
         )
     shown = cursor.text[name.at : token.at + 1]
-    return Reference(found[0].variable, found[0].index, f"({' '.join(sql)})", name.at, shown)
+    return Column(
+        f"({' '.join(sql)})", found[0].variable, found[0].index, shown, cursor.span(name.at)
+    )
 
 
-def _check_event(cursor: Cursor, part: Reference, found: list[Reference], name: str) -> None:
+def _check_event(cursor: Cursor, part: Column, found: list[Column], name: str) -> None:
     if part.attribute is None or part.attribute == "LEN" or part.index == BEFORE:
         raise cursor.failure(
             part.at, f"expected an attribute of an event in {name}(…)", f"write {name}(a.attribute)"
@@ -110,38 +113,37 @@ def _check_event(cursor: Cursor, part: Reference, found: list[Reference], name: 
         )
 
 
-def like(cursor: Cursor, left: Expression, operator: Token) -> Comparison:
+def like(cursor: Cursor, left: Tree, operator: Token) -> Operation:
     """Read the pattern after LIKE or a similar operator; return the test as a comparison."""
     token = cursor.here
     if token.kind != TEXT:
         raise cursor.unexpected("a 'text'", f"write {operator.text.upper()} 'pattern'")
-    if not isinstance(left, Reference) or left.attribute is None:
+    if not isinstance(left, Column) or left.sql is None:
         raise cursor.failure(
             operator.at,
             f"{operator.text.upper()} tests an attribute of an event",
             f"write a.name {operator.text.upper()} {token.text}",
         )
     cursor.next()
-    tested = column_sql(left.attribute)
-    sql = f"(cast ( {tested} {operator.word} {_literal(token.text)} as int ))"
-    event = left.shown or f"{left.variable}{_indexed(left)}.{left.attribute}"
+    sql = f"(cast ( {left.sql} {operator.word} {_literal(token.text)} as int ))"
+    event = left.text or f"{left.variable}{_indexed(left)}.{left.attribute}"
     shown = f"cast({event} {operator.word} {token.text} as int)"
-    return Comparison(
-        "=", Reference(left.variable, left.index, sql, left.at, shown), Literal(1, "1")
-    )
+    span = cursor.span(left.at)
+    tested = Column(sql, left.variable, left.index, shown, span)
+    return Operation("=", (tested, Literal(1, "1", span)), span=span)
 
 
-def _indexed(reference: Reference) -> str:
+def _indexed(reference: Column) -> str:
     return "" if reference.index is None else f"[{reference.index}]"
 
 
-def refuse_computed(cursor: Cursor, tree: Expression) -> None:
+def refuse_computed(cursor: Cursor, tree: Tree) -> None:
     """Refuse functions in HAVING and RETURN, which are computed on matches, not on events."""
     for reference in references(tree):
         if reference.attribute is not None and is_computed(reference.attribute):
             raise cursor.failure(
                 reference.at,
-                f"the function {reference.shown} outside WHERE",
+                f"the function {reference.text} outside WHERE",
                 "HAVING and RETURN take attributes and aggregates: use Spark's functions on the "
                 "columns that toDF() returns",
             )
@@ -150,9 +152,3 @@ def refuse_computed(cursor: Cursor, tree: Expression) -> None:
 def _literal(text: str) -> str:
     """Return a quoted text as Spark reads it."""
     return text_sql(text[1:-1].replace("''", "'"))
-
-
-def text_sql(value: str) -> str:
-    """Return a text as an SQL literal."""
-    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

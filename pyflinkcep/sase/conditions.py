@@ -7,11 +7,11 @@ import math
 from collections.abc import Callable
 
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.expressions.tree import AGGREGATES
-from pyflinkcep.sase.computed import LIKES, like, read_call
+from pyflinkcep.expressions.tree import AGGREGATES, Aggregate, Column, Literal, Operation, Tree
+from pyflinkcep.sase.computed import LIKES, column_sql, like, read_call
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component
-from pyflinkcep.sase.tokens import KEYWORDS, NAME, NUMBER, OPERATOR, TEXT
+from pyflinkcep.sase.tokens import KEYWORDS, NAME, NUMBER, OPERATOR, TEXT, Token
 from pyflinkcep.sase.tree import (
     ALL,
     BEFORE,
@@ -19,18 +19,9 @@ from pyflinkcep.sase.tree import (
     FIRST,
     LAST,
     PREVIOUS,
-    Arithmetic,
-    Comparison,
-    Expression,
-    Function,
-    Literal,
-    Logical,
-    Negation,
-    NullTest,
-    Reference,
 )
 
-__all__ = ["ConditionReader"]
+__all__ = ["ConditionReader", "made"]
 
 _COMPARISONS = {
     "=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",
@@ -58,21 +49,21 @@ class ConditionReader:
         self._by_name = {part.variable: part for part in components}
         self._depth = 0
 
-    def condition(self) -> Expression:
+    def condition(self) -> Tree:
         """Read a condition: AND binds before OR."""
         return self._joined("or", lambda: self._joined("and", self.factor))
 
-    def _joined(self, word: str, part: Callable[[], Expression]) -> Expression:
+    def _joined(self, word: str, part: Callable[[], Tree]) -> Tree:
         operands = [part()]
         while self._cursor.take(word):
             operands.append(part())
-        return operands[0] if len(operands) == 1 else Logical(word, tuple(operands))
+        return operands[0] if len(operands) == 1 else made(word, *operands)
 
-    def factor(self) -> Expression:
+    def factor(self) -> Tree:
         """Read a condition without AND or OR, except in parentheses."""
         cursor = self._cursor
         if cursor.take("not"):
-            return Negation(self._deeper(self.factor))
+            return made("not", self._deeper(self.factor))
         if cursor.here.word == "(" and self._holds_condition():
             cursor.next()
             inner = self._deeper(self.condition)
@@ -80,7 +71,7 @@ class ConditionReader:
             return inner
         return self._comparison()
 
-    def _deeper(self, read: Callable[[], Expression]) -> Expression:
+    def _deeper(self, read: Callable[[], Tree]) -> Tree:
         self._depth += 1
         if self._depth > _MOST_DEPTH:
             raise self._cursor.unexpected(
@@ -106,76 +97,76 @@ class ConditionReader:
             if depth == 0 or token.kind not in (OPERATOR, NAME, NUMBER, TEXT):
                 return False
 
-    def _comparison(self) -> Expression:
+    def _comparison(self) -> Tree:
         cursor = self._cursor
         left = self.value()
         if cursor.take("is"):
             negated = cursor.take("not") is not None
             cursor.need("null", "write IS NULL or IS NOT NULL")
-            return NullTest(left, negated)
+            return made("is not null" if negated else "is null", left)
         operator = cursor.take(*_COMPARISONS)
         if operator is not None:
-            return Comparison(_COMPARISONS[operator.text], left, self.value())
+            return made(_COMPARISONS[operator.text], left, self.value())
         negated = cursor.take("not") is not None
         test = self._sql_test(left)
-        return Negation(test) if negated else test
+        return made("not", test) if negated else test
 
-    def _sql_test(self, left: Expression) -> Expression:
+    def _sql_test(self, left: Tree) -> Tree:
         """Read IN, BETWEEN or LIKE; return it as comparisons."""
         cursor = self._cursor
         if (operator := cursor.take(*LIKES)) is not None:
             return like(cursor, left, operator)
         if cursor.take("between"):
-            low = Comparison(">=", left, self.value())
+            low = made(">=", left, self.value())
             cursor.need("and", "write BETWEEN low AND high")
-            return Logical("and", (low, Comparison("<=", left, self.value())))
+            return made("and", low, made("<=", left, self.value()))
         if not cursor.take("in"):
             raise cursor.unexpected(
                 "a comparison", "compare the value: = <> < <= > >=, IN, BETWEEN, LIKE or IS NULL"
             )
         cursor.need("(", "write IN (1, 2)")
-        tests = [Comparison("=", left, self.value())]
+        tests = [made("=", left, self.value())]
         while cursor.take(","):
-            tests.append(Comparison("=", left, self.value()))
+            tests.append(made("=", left, self.value()))
         cursor.need(")", "close the parenthesis of IN (")
-        return tests[0] if len(tests) == 1 else Logical("or", tuple(tests))
+        return tests[0] if len(tests) == 1 else made("or", *tests)
 
     # --- values
 
-    def value(self) -> Expression:
+    def value(self) -> Tree:
         """Read a value."""
         return self._binary(("+", "-"), lambda: self._binary(("*", "/", "%"), self._signed))
 
-    def _binary(self, signs: tuple[str, ...], part: Callable[[], Expression]) -> Expression:
+    def _binary(self, signs: tuple[str, ...], part: Callable[[], Tree]) -> Tree:
         left = part()
         while (sign := self._cursor.take(*signs)) is not None:
-            left = Arithmetic(sign.text, (left, part()))
+            left = made(sign.text, left, part())
         return left
 
-    def _signed(self) -> Expression:
+    def _signed(self) -> Tree:
         if not self._cursor.take("-"):
             return self._primary()
         operand = self._deeper(self._signed)
         if isinstance(operand, Literal) and not operand.text.startswith("-"):
             value = operand.value
             if isinstance(value, int | float):
-                return Literal(-value, f"-{operand.text}")
-        return Arithmetic("-", (operand,))
+                return Literal(-value, f"-{operand.text}", operand.span)
+        return made("neg", operand)
 
-    def _primary(self) -> Expression:
+    def _primary(self) -> Tree:
         cursor = self._cursor
         token = cursor.here
         if token.kind == NUMBER:
             return self._number()
         if token.kind == TEXT:
             cursor.next()
-            return Literal(token.text[1:-1].replace("''", "'"), token.text)
+            return Literal(token.text[1:-1].replace("''", "'"), token.text, cursor.span(token.at))
         if cursor.take("("):
             inner = self._deeper(self.value)
             cursor.need(")", "close the parenthesis")
             return inner
         if cursor.take("null"):
-            return Literal(None, "NULL")
+            return Literal(None, "NULL", cursor.span(token.at))
         name = cursor.name("a value", "a value is a number, a 'text', NULL or variable.attribute")
         if cursor.here.text == "(" and name.word in AGGREGATES:
             cursor.next()
@@ -183,12 +174,12 @@ class ConditionReader:
             if cursor.here.text == "(":
                 raise cursor.unexpected("')'", "an aggregate is over one variable: avg(a[].x)")
             cursor.need(")", "an aggregate is over one variable: avg(a[].x)")
-            return self._function(name.word, over)
+            return self._function(name, over)
         if cursor.here.text == "(" and name.text not in self._by_name:
             return read_call(cursor, name, self._by_name, lambda: self._reference("a variable"))
         found = self._rest_of_reference(name.text, name.at)
         if found.attribute == "LEN":
-            return Function("count", Reference(found.variable, ALL, None, found.at))
+            return Aggregate("count", found.variable, None, span=found.span)
         return found
 
     def _number(self) -> Literal:
@@ -204,8 +195,8 @@ class ConditionReader:
             )
         if cursor.here.text == "%" and not _begins_operand(cursor):
             cursor.next()
-            return Literal(value / 100, f"{written}%")
-        return Literal(value, written)
+            return Literal(value / 100, f"{written}%", cursor.span(token.at))
+        return Literal(value, written, cursor.span(token.at))
 
     def literal(self) -> Literal:
         """Read a literal."""
@@ -217,7 +208,8 @@ class ConditionReader:
             )
         return value
 
-    def _function(self, name: str, over: Reference) -> Function:
+    def _function(self, called: Token, over: Column) -> Aggregate:
+        name = called.word
         shown = f"{over.variable}[{over.index}]"
         if over.index not in (None, ALL, BEFORE):
             raise self._cursor.failure(
@@ -232,17 +224,19 @@ class ConditionReader:
                 f"{name}({over.variable}) needs an attribute",
                 f"write {name}({over.variable}[].attribute); only count goes without",
             )
-        return Function(name, Reference(over.variable, over.index or ALL, over.attribute, over.at))
+        return Aggregate(
+            name, over.variable, over.sql, index=over.index or ALL, span=self._cursor.span(over.at)
+        )
 
     # --- references
 
-    def _reference(self, what: str) -> Reference:
+    def _reference(self, what: str) -> Column:
         name = self._cursor.name(what, "name a variable of PATTERN")
         return self._rest_of_reference(name.text, name.at)
 
-    def _rest_of_reference(self, name: str, at: int) -> Reference:
+    def _rest_of_reference(self, name: str, at: int) -> Column:
         cursor = self._cursor
-        part, shown = self._by_name.get(name), None
+        part, shown = self._by_name.get(name), ""
         if part is None and cursor.here.text not in (".", "["):
             part, shown = next((p for p in self._components if p.type == name), None), name
         if part is None:
@@ -253,7 +247,8 @@ class ConditionReader:
             attribute = cursor.name("an attribute", f"write {name}.attribute").text
             if attribute.lower() == "len" and index is None and part.repeats:
                 attribute = "LEN"
-        return Reference(part.variable, index, attribute, at, shown)
+        sql = None if attribute is None else column_sql(attribute)
+        return Column(sql, part.variable, index, shown, cursor.span(at))
 
     def _unknown(self, name: str, at: int) -> InvalidArgumentError:
         known = ", ".join(map(repr, self._by_name))
@@ -310,3 +305,8 @@ def _begins_operand(cursor: Cursor) -> bool:
     if token.kind == NAME:
         return token.word not in KEYWORDS or token.word == "null"
     return token.kind in (NUMBER, TEXT) or token.text == "("
+
+
+def made(operator: str, *operands: Tree) -> Operation:
+    """Return an operation on operands that stand beside each other in the text."""
+    return Operation(operator, operands, span=(operands[0].span[0], operands[-1].span[1]))

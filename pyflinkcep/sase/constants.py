@@ -5,22 +5,21 @@ from __future__ import annotations
 
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.tree import MatchExpression
-from pyflinkcep.sase.parts import part_of
-from pyflinkcep.sase.tree import Comparison, Expression, Literal, references
+from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.tree import Literal, MatchExpression, Operation, Tree, leaves
 
 __all__ = ["FALSE", "TRUE", "is_constant", "truth"]
 
-TRUE = Comparison("=", Literal(1, "1"), Literal(1, "1"))
-FALSE = Comparison("=", Literal(1, "1"), Literal(0, "0"))
+TRUE = Operation("=", (Literal(1, "1"), Literal(1, "1")))
+FALSE = Operation("=", (Literal(1, "1"), Literal(0, "0")))
 
 
-def is_constant(tree: Expression) -> bool:
+def is_constant(tree: Tree) -> bool:
     """Whether a condition or a value reads no event."""
-    return next(references(tree), None) is None
+    return next(leaves(tree), None) is None
 
 
-def truth(condition: Expression) -> Expression:
+def truth(condition: Tree) -> Tree:
     """
     Return `TRUE` if a constant condition holds, otherwise `FALSE`.
 
@@ -29,6 +28,6 @@ def truth(condition: Expression) -> Expression:
     InputError
         If its types are incompatible.
     """
-    tree = part_of(condition)
-    expressions = compiled([("WHERE", MatchExpression(tree.text, tree, ()))], {}, False)
-    return TRUE if generated(expressions).conditions[tree.text]((), ()) else FALSE
+    text = shown(condition)
+    expressions = compiled([("WHERE", MatchExpression(text, condition))], {}, False)
+    return TRUE if generated(expressions).conditions[text]((), ()) else FALSE

@@ -40,6 +40,11 @@ class Cursor:
             self._at += 1
         return token
 
+    def span(self, at: int) -> tuple[int, int]:
+        """Return the span from an offset to the end of the last token that was read."""
+        before = self._tokens[self._at - 1]
+        return at, before.at + len(before.text)
+
     def take(self, *words: str) -> Token | None:
         """Move on if the next token is one of these words."""
         token = self._tokens[self._at]

@@ -7,7 +7,7 @@ from enum import Enum
 
 import attrs
 
-from pyflinkcep.sase.tree import Expression, Literal
+from pyflinkcep.expressions.tree import Literal, Tree
 
 __all__ = ["Column", "Component", "Form", "Query", "Strategy"]
 
@@ -61,7 +61,7 @@ class Component:
 class Column:
     """A column of RETURN; `given` says whether its name was written after AS."""
 
-    value: Expression
+    value: Tree
     name: str
     given: bool
 
@@ -83,11 +83,11 @@ class Query:
         The attributes of the tests ``[attr]``.
     constants : tuple of (str, Literal)
         The tests ``[attr = literal]``.
-    conditions : tuple of Expression
+    conditions : tuple of Tree
         The conditions of WHERE, all of which must hold.
     window : int or None, milliseconds
         The longest time from the first to the last event, inclusive.
-    having : Expression or None
+    having : Tree or None
         The condition that filters matches.
     columns : tuple of Column or None
         RETURN.
@@ -100,9 +100,9 @@ class Query:
     strategies: tuple[tuple[str, Strategy], ...] = ()
     equal: tuple[str, ...] = ()
     constants: tuple[tuple[str, Literal], ...] = ()
-    conditions: tuple[Expression, ...] = ()
+    conditions: tuple[Tree, ...] = ()
     window: int | None = None
-    having: Expression | None = None
+    having: Tree | None = None
     columns: tuple[Column, ...] | None = None
     source: str | None = None
 

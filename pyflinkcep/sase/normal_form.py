@@ -4,19 +4,26 @@
 from __future__ import annotations
 
 import math
+from typing import TypeGuard
 
+import attrs
+
+from pyflinkcep.expressions.tree import Operation, Tree
 from pyflinkcep.sase.constants import FALSE, TRUE, is_constant, truth
-from pyflinkcep.sase.tree import Comparison, Expression, Logical, Negation, NullTest
 
 __all__ = ["MOST_CLAUSES", "clause_count", "clauses"]
 
 MOST_CLAUSES = 256
 """The most clauses that the conditions of a query may have."""
 
-_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_OPPOSITE = {
+    "=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">", "and": "or", "or": "and",
+    "is null": "is not null", "is not null": "is null",
+}  # fmt: skip
+_LOGIC = ("and", "or")
 
 
-def clauses(condition: Expression) -> list[Expression]:
+def clauses(condition: Tree) -> list[Tree]:
     """
     Return clauses that all hold exactly if the condition holds.
 
@@ -28,29 +35,29 @@ def clauses(condition: Expression) -> list[Expression]:
     return [_disjunction(clause) for clause in _spread(pushed)]
 
 
-def clause_count(condition: Expression) -> int:
+def clause_count(condition: Tree) -> int:
     """Return how many clauses a condition has, without making them."""
     pushed = _pushed(condition, negated=False)
     return 0 if pushed == TRUE else _count(pushed)
 
 
-def _pushed(condition: Expression, *, negated: bool) -> Expression:
-    """Return a condition without NOT and without constant operands."""
-    if isinstance(condition, Negation):
-        return _pushed(condition.operand, negated=not negated)
-    if isinstance(condition, Logical):
-        operator = condition.operator
-        if negated:
-            operator = "or" if operator == "and" else "and"
-        return _joined(operator, [_pushed(part, negated=negated) for part in condition.operands])
-    if negated and isinstance(condition, Comparison):
-        condition = Comparison(_OPPOSITE[condition.operator], condition.left, condition.right)
-    elif negated and isinstance(condition, NullTest):
-        condition = NullTest(condition.value, not condition.negated)
-    return truth(condition) if is_constant(condition) else condition
+def _pushed(tree: Tree, *, negated: bool) -> Tree:
+    """Return a condition without constant operands, and NOT only where nothing is opposite."""
+    if isinstance(tree, Operation):
+        operator, operands = tree.operator, tree.operands
+        if operator == "not":
+            return _pushed(operands[0], negated=not negated)
+        if operator in _LOGIC:
+            operator = _OPPOSITE[operator] if negated else operator
+            return _joined(operator, [_pushed(part, negated=negated) for part in operands])
+        if negated and operator in _OPPOSITE:
+            tree, negated = attrs.evolve(tree, operator=_OPPOSITE[operator], text=""), False
+    if negated:
+        tree = Operation("not", (tree,), span=tree.span)
+    return truth(tree) if is_constant(tree) else tree
 
 
-def _joined(operator: str, parts: list[Expression]) -> Expression:
+def _joined(operator: str, parts: list[Tree]) -> Tree:
     """Return conditions without NOT under AND or OR; NULL is as good as false there."""
     decides, neutral = (TRUE, FALSE) if operator == "or" else (FALSE, TRUE)
     if decides in parts:
@@ -58,29 +65,33 @@ def _joined(operator: str, parts: list[Expression]) -> Expression:
     others = tuple(part for part in parts if part != neutral)
     if len(others) < 2:
         return others[0] if others else neutral
-    return Logical(operator, others)
+    return Operation(operator, others, span=others[0].span)
 
 
-def _count(condition: Expression) -> int:
-    if not isinstance(condition, Logical):
+def _is_logic(tree: Tree) -> TypeGuard[Operation]:
+    return isinstance(tree, Operation) and tree.operator in _LOGIC
+
+
+def _count(condition: Tree) -> int:
+    if not _is_logic(condition):
         return 1
     counts = [_count(part) for part in condition.operands]
     return sum(counts) if condition.operator == "and" else math.prod(counts)
 
 
-def _spread(condition: Expression) -> list[tuple[Expression, ...]]:
+def _spread(condition: Tree) -> list[tuple[Tree, ...]]:
     """Return the clauses of a condition without NOT, each as the operands of an OR."""
-    if not isinstance(condition, Logical):
+    if not _is_logic(condition):
         return [(condition,)]
     parts = [_spread(part) for part in condition.operands]
     if condition.operator == "and":
         return [clause for part in parts for clause in part]
-    joined: list[tuple[Expression, ...]] = [()]
+    joined: list[tuple[Tree, ...]] = [()]
     for part in parts:
         joined = [(*left, *right) for left in joined for right in part]
     return joined
 
 
-def _disjunction(parts: tuple[Expression, ...]) -> Expression:
+def _disjunction(parts: tuple[Tree, ...]) -> Tree:
     distinct = tuple(dict.fromkeys(parts))
-    return distinct[0] if len(distinct) == 1 else Logical("or", distinct)
+    return distinct[0] if len(distinct) == 1 else Operation("or", distinct, span=distinct[0].span)

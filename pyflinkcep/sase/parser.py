@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import attrs
 
+from pyflinkcep.expressions import tree
 from pyflinkcep.sase.checks import check
 from pyflinkcep.sase.computed import refuse_computed
 from pyflinkcep.sase.conditions import ConditionReader
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Column, Component, Form, Query
 from pyflinkcep.sase.tokens import END, KEYWORDS, NAME, NUMBER
-from pyflinkcep.sase.tree import Expression, Reference
 from pyflinkcep.sase.where import WhereReader
 
 __all__ = ["parsed", "parsed_columns", "parsed_condition"]
@@ -201,7 +201,7 @@ class _QueryReader:
         return int(milliseconds)
 
 
-def _having(cursor: Cursor, values: ConditionReader) -> Expression:
+def _having(cursor: Cursor, values: ConditionReader) -> tree.Tree:
     condition = values.condition()
     refuse_computed(cursor, condition)
     return condition
@@ -227,9 +227,9 @@ def _columns(cursor: Cursor, values: ConditionReader) -> Iterator[Column]:
         yield Column(value, name, given)
 
 
-def _name_of(value: Expression, number: int) -> str:
-    if not isinstance(value, Reference) or value.index is not None:
+def _name_of(value: tree.Tree, number: int) -> str:
+    if not isinstance(value, tree.Column) or value.index is not None:
         return f"_{number}"
     if value.attribute is None:
-        return value.shown or value.variable
+        return value.text or value.variable
     return f"{value.variable}_{value.attribute}"

@@ -5,81 +5,48 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
-
-from pyflinkcep.expressions.tree import Aggregate, Constant, EventPart, Operation, Part
-from pyflinkcep.sase.computed import column_sql
-from pyflinkcep.sase.text import condition_text
-from pyflinkcep.sase.tree import (
-    ALL,
-    CURRENT,
-    FIRST,
-    Arithmetic,
-    Comparison,
-    Expression,
-    Function,
-    Literal,
-    Negation,
-    NullTest,
-    Reference,
-)
+from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.tree import Aggregate, Column, Literal, Operation, Tree
+from pyflinkcep.sase.tree import ALL, CURRENT, FIRST
 
 __all__ = ["event_at_hand", "joined", "part_of"]
 
 
-def part_of(tree: Expression, owner: str = "", edge: str = "leave") -> Part:
+def part_of(tree: Tree, owner: str = "", edge: str = "leave") -> Tree:
     """Return a condition or a value as evaluated on an edge; by default on a whole match."""
-    return _Writer(owner, edge).part(tree)
+    if isinstance(tree, Literal):
+        return tree
+    if isinstance(tree, Column):
+        if event_at_hand(tree, owner, edge):
+            return Column(tree.sql, span=tree.span)
+        return _aggregate("first" if tree.index == FIRST else "last", tree)
+    if isinstance(tree, Aggregate):
+        return _aggregate(tree.function, tree.over)
+    text, operands = shown(tree), [part_of(part, owner, edge) for part in tree.operands]
+    if tree.operator in ("and", "or"):
+        return joined(tree.operator, operands)
+    if tree.operator == "is not null":
+        test = Operation("is null", tuple(operands), text, tree.span)
+        return Operation("not", (test,), text, tree.span)
+    return Operation(tree.operator, tuple(operands), text, tree.span)
 
 
-def event_at_hand(reference: Reference, owner: str, edge: str) -> bool:
+def event_at_hand(reference: Column, owner: str, edge: str) -> bool:
     """Whether a reference outside aggregates means the current event."""
     if reference.variable != owner or edge == "leave":
         return False
     return reference.index in (None, CURRENT, ALL) or (edge == "begin" and reference.index == FIRST)
 
 
-@attrs.frozen
-class _Writer:
-    """Writes a clause as SQL over the event and the run."""
-
-    owner: str
-    edge: str
-
-    def part(self, tree: Expression) -> Part:
-        if isinstance(tree, Literal):
-            return Constant(tree.value, tree.text)
-        if isinstance(tree, Reference):
-            return self._reference(tree)
-        if isinstance(tree, Function):
-            return _aggregate(tree.name, tree.over)
-        text = condition_text(tree)
-        if isinstance(tree, Arithmetic):
-            operator = tree.operator if len(tree.operands) > 1 else "neg"
-            return Operation(operator, tuple(map(self.part, tree.operands)), text)
-        if isinstance(tree, Comparison):
-            return Operation(tree.operator, (self.part(tree.left), self.part(tree.right)), text)
-        if isinstance(tree, NullTest):
-            test = Operation("is null", (self.part(tree.value),), text)
-            return Operation("not", (test,), text) if tree.negated else test
-        if isinstance(tree, Negation):
-            return Operation("not", (self.part(tree.operand),), text)
-        return joined(tree.operator, map(self.part, tree.operands))
-
-    def _reference(self, tree: Reference) -> Part:
-        if event_at_hand(tree, self.owner, self.edge):
-            return EventPart(column_sql(str(tree.attribute)))
-        return _aggregate("first" if tree.index == FIRST else "last", tree)
+def _aggregate(function: str, over: Column) -> Aggregate:
+    text = f"{function}({shown(over)})"
+    return Aggregate(function, over.variable, over.sql, text, span=over.span)
 
 
-def _aggregate(function: str, over: Reference) -> Aggregate:
-    argument = None if over.attribute is None else column_sql(over.attribute)
-    return Aggregate(function, over.variable, argument, condition_text(Function(function, over)))
-
-
-def joined(operator: str, parts: Iterable[Part]) -> Part:
+def joined(operator: str, parts: Iterable[Tree]) -> Tree:
     """Return conditions under AND or OR."""
     first, *rest = parts
     for part in rest:
-        first = Operation(operator, (first, part), f"({first.text} {operator.upper()} {part.text})")
+        text = f"({shown(first)} {operator.upper()} {shown(part)})"
+        first = Operation(operator, (first, part), text)
     return first

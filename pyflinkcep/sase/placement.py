@@ -5,20 +5,18 @@ from __future__ import annotations
 
 import attrs
 
-from pyflinkcep.expressions.tree import Part
+from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.tree import Column, Tree
 from pyflinkcep.sase.constants import is_constant
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.normal_form import clauses
 from pyflinkcep.sase.parts import event_at_hand, part_of
-from pyflinkcep.sase.text import condition_text
 from pyflinkcep.sase.tree import (
     ALL,
     BEFORE,
     CURRENT,
     FIRST,
     PREVIOUS,
-    Expression,
-    Reference,
     functions,
     plain_references,
     references,
@@ -36,14 +34,14 @@ class Clause:
     ----------
     text : str
         The clause as written in the query.
-    tree : Part
+    tree : Tree
         The clause as a tree.
     reads : frozenset of str
         The variables whose taken events it reads.
     """
 
     text: str
-    tree: Part
+    tree: Tree
     reads: frozenset[str]
 
 
@@ -95,7 +93,7 @@ def placed(query: Query) -> Placement:
     }
 
 
-def _edges(clause: Expression, query: Query) -> tuple[str, tuple[str, ...]]:
+def _edges(clause: Tree, query: Query) -> tuple[str, tuple[str, ...]]:
     """Return the variable that a clause belongs to, and its edges."""
     if is_constant(clause):
         return query.positive[0].variable, ("begin",)
@@ -117,10 +115,10 @@ def _edges(clause: Expression, query: Query) -> tuple[str, tuple[str, ...]]:
     return owner, ("leave",)
 
 
-def _clause(clause: Expression, owner: str, edge: str) -> Clause:
-    def at_hand(reference: Reference) -> bool:
+def _clause(clause: Tree, owner: str, edge: str) -> Clause:
+    def at_hand(reference: Column) -> bool:
         return event_at_hand(reference, owner, edge)
 
     taken = {r.variable for r in plain_references(clause) if not at_hand(r)}
     taken |= {f.over.variable for f in functions(clause)}
-    return Clause(condition_text(clause), part_of(clause, owner, edge), frozenset(taken))
+    return Clause(shown(clause), part_of(clause, owner, edge), frozenset(taken))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pyflinkcep.expressions.tree import Aggregate, Operation, Part
+from pyflinkcep.expressions.tree import Aggregate, Operation, Tree
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.placement import placed
 
@@ -60,7 +60,7 @@ def slots_by_variable(query: Query) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _aggregates(trees: Iterable[Part]) -> Iterator[Aggregate]:
+def _aggregates(trees: Iterable[Tree]) -> Iterator[Aggregate]:
     for tree in trees:
         if isinstance(tree, Aggregate):
             yield tree

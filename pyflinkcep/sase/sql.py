@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from pyflinkcep.expressions.tree import Aggregate, Constant, EventPart, Operation, Part
-from pyflinkcep.sase.computed import column_sql, is_computed, text_sql
+from pyflinkcep.expressions.spark_sql import literal_sql, spark_sql
+from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Operation, Tree
+from pyflinkcep.sase.computed import column_sql, is_computed
 from pyflinkcep.sase.model import Component, Form, Query
 from pyflinkcep.sase.placement import Clause, Edges, placed
 
-__all__ = ["all_of", "literal_sql", "part_sql", "usable_sql"]
+__all__ = ["all_of", "condition_sql", "usable_sql"]
+
+_PLAIN = ("=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "is null", "is not null")
+"""The operators that never fail."""
 
 
 def usable_sql(query: Query, type_column: str) -> str:
@@ -41,17 +44,15 @@ def _way(part: Component, edges: Edges | None, type_column: str) -> str:
 
 
 def _plain(clauses: Iterable[Clause]) -> list[str]:
-    return [part_sql(c.tree) for c in clauses if _is_plain(c.tree)]
+    return [condition_sql(c.tree) for c in clauses if _is_plain(c.tree)]
 
 
-def _is_plain(tree: Part) -> bool:
+def _is_plain(tree: Tree) -> bool:
     """Whether a condition compares columns and literals only."""
-    if isinstance(tree, EventPart):
-        return not is_computed(tree.text)
+    if isinstance(tree, Column):
+        return not is_computed(str(tree.sql))
     if isinstance(tree, Operation):
-        return tree.operator not in ("+", "-", "*", "/", "%", "neg") and all(
-            map(_is_plain, tree.operands)
-        )
+        return tree.operator in _PLAIN and all(map(_is_plain, tree.operands))
     return not isinstance(tree, Aggregate)
 
 
@@ -60,32 +61,13 @@ def all_of(tests: Iterable[str]) -> str:
     return " AND ".join(tests)
 
 
-def part_sql(part: Part) -> str:
-    """Return a condition or a value as SQL."""
-    if isinstance(part, EventPart):
-        return part.text
-    if isinstance(part, Constant):
-        return literal_sql(part.value)
-    if isinstance(part, Aggregate):
-        what = "*" if part.argument is None else part.argument
-        return f"{part.function}({part.stage}.{what})"
-    return _operation(part.operator, list(map(part_sql, part.operands)))
+def condition_sql(tree: Tree) -> str:
+    """Return a condition over the current event and the run as SQL over stages."""
+    return spark_sql(tree, _leaf_sql)
 
 
-def _operation(operator: str, operands: list[str]) -> str:
-    if operator == "is null":
-        return f"({operands[0]} IS NULL)"
-    if operator == "not":
-        return f"(NOT {operands[0]})"
-    if operator == "neg":
-        return f"(- {operands[0]})"
-    return f"({f' {operator.upper()} '.join(operands)})"
-
-
-def literal_sql(value: Any) -> str:
-    """Return a literal as SQL."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, str):
-        return text_sql(value)
-    return f"{value!r}D" if isinstance(value, float) else str(value)
+def _leaf_sql(leaf: Leaf) -> str:
+    if isinstance(leaf, Column):
+        return str(leaf.sql)
+    what = "*" if leaf.argument is None else leaf.argument
+    return f"{leaf.function}({leaf.stage}.{what})"

@@ -3,20 +3,11 @@
 
 from __future__ import annotations
 
+from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.tree import Operation, Tree
 from pyflinkcep.sase.model import Column, Component, Form, Query, Strategy
-from pyflinkcep.sase.tree import (
-    Arithmetic,
-    Comparison,
-    Expression,
-    Function,
-    Literal,
-    Logical,
-    Negation,
-    NullTest,
-    Reference,
-)
 
-__all__ = ["condition_text", "query_text"]
+__all__ = ["query_text"]
 
 _UNITS = (("days", 86_400_000), ("hours", 3_600_000), ("minutes", 60_000), ("seconds", 1000))
 
@@ -31,7 +22,7 @@ def query_text(query: Query) -> str:
     if query.window is not None:
         lines.append(f"WITHIN {_duration(query.window)}")
     if query.having is not None:
-        lines.append(f"HAVING {condition_text(query.having)}")
+        lines.append(f"HAVING {shown(query.having)}")
     if query.columns is not None:
         lines.append(f"RETURN {', '.join(map(_column, query.columns))}")
     return "\n".join(lines)
@@ -81,42 +72,9 @@ def _duration(milliseconds: int) -> str:
 
 
 def _column(column: Column) -> str:
-    return condition_text(column.value) + (f" AS {column.name}" if column.given else "")
+    return shown(column.value) + (f" AS {column.name}" if column.given else "")
 
 
-def _factor(condition: Expression) -> str:
-    text = condition_text(condition)
-    return f"({text})" if isinstance(condition, Logical) else text
-
-
-def condition_text(tree: Expression) -> str:
-    """Return the text of a condition or a value."""
-    if isinstance(tree, Literal):
-        return tree.text
-    if isinstance(tree, Reference):
-        return _reference(tree)
-    if isinstance(tree, Function):
-        return f"{tree.name}({_reference(tree.over)})"
-    if isinstance(tree, Arithmetic):
-        operands = list(map(_operand, tree.operands))
-        return f" {tree.operator} ".join(operands) if len(operands) > 1 else f"-{operands[0]}"
-    if isinstance(tree, Comparison):
-        return f"{condition_text(tree.left)} {tree.operator} {condition_text(tree.right)}"
-    if isinstance(tree, NullTest):
-        return f"{condition_text(tree.value)} IS {'NOT ' if tree.negated else ''}NULL"
-    if isinstance(tree, Negation):
-        return f"NOT {_factor(tree.operand)}"
-    return f" {tree.operator.upper()} ".join(map(_factor, tree.operands))
-
-
-def _operand(tree: Expression) -> str:
-    text = condition_text(tree)
-    negative = isinstance(tree, Literal) and text.startswith("-")
-    return f"({text})" if isinstance(tree, Arithmetic) or negative else text
-
-
-def _reference(tree: Reference) -> str:
-    if tree.shown is not None:
-        return tree.shown
-    index = "" if tree.index is None else f"[{tree.index}]"
-    return f"{tree.variable}{index}" + (f".{tree.attribute}" if tree.attribute else "")
+def _factor(condition: Tree) -> str:
+    is_logic = isinstance(condition, Operation) and condition.operator in ("and", "or")
+    return f"({shown(condition)})" if is_logic else shown(condition)

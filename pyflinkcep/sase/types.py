@@ -5,14 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from pyflinkcep.expressions.compiler import kind_of
+from pyflinkcep.expressions.compiler import value_code
+from pyflinkcep.expressions.layout import Layout
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.expressions.tree import Constant, EventPart, Operation, Part
+from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.tree import Column, Operation, Tree
 from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.parts import part_of
-from pyflinkcep.sase.text import condition_text, query_text
-from pyflinkcep.sase.tree import Expression, Reference, references
+from pyflinkcep.sase.text import query_text
+from pyflinkcep.sase.tree import references
 
 __all__ = ["check_types", "one_line", "output_attributes"]
 
@@ -35,27 +37,27 @@ def check_types(query: Query, kinds: Mapping[str, Kind]) -> None:
     """
     sql = {column_sql(name): kind for name, kind in kinds.items()}
     for what, part in _parts(query):
-        kind_of(f"query {one_line(query)}: {what}", part, sql)
+        value_code(part, Layout(sql), f"query {one_line(query)}: {what}")
 
 
-def _parts(query: Query) -> Iterator[tuple[str, Part]]:
+def _parts(query: Query) -> Iterator[tuple[str, Tree]]:
     """Yield what has types, each with its name."""
     for name, literal in query.constants:
         own = f"{name} = {literal.text}"
-        operands = EventPart(column_sql(name)), Constant(literal.value, literal.text)
+        operands = Column(column_sql(name)), literal
         yield f"the test [{own}]", Operation("=", operands, own)
     for condition in query.conditions:
-        yield f"the condition {condition_text(condition)!r}", part_of(condition)
+        yield f"the condition {shown(condition)!r}", part_of(condition)
     for tree in _outputs(query):
-        yield f"the output {condition_text(tree)!r}", part_of(tree)
+        yield f"the output {shown(tree)!r}", part_of(tree)
 
 
-def _outputs(query: Query) -> Iterator[Expression]:
+def _outputs(query: Query) -> Iterator[Tree]:
     """Yield HAVING, and the columns of RETURN that are computed."""
     if query.having is not None:
         yield query.having
     for column in query.columns or ():
-        if not isinstance(column.value, Reference):
+        if not isinstance(column.value, Column):
             yield column.value
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 import attrs
 
-from pyflinkcep.sase.conditions import ConditionReader
+from pyflinkcep.expressions.tree import Literal, Tree
+from pyflinkcep.sase.conditions import ConditionReader, made
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component, Strategy
 from pyflinkcep.sase.tokens import NAME, Token
-from pyflinkcep.sase.tree import Expression, Literal, Logical
 
 __all__ = ["WhereReader"]
 
@@ -31,7 +31,7 @@ class WhereReader:
         The attributes of the tests ``[attr]``.
     constants : list of (str, Literal)
         The tests ``[attr = literal]``.
-    conditions : list of Expression
+    conditions : list of Tree
         The conditions.
     """
 
@@ -41,7 +41,7 @@ class WhereReader:
     strategies: dict[str, Strategy] = attrs.field(factory=dict)
     same: list[str] = attrs.field(factory=list)
     constants: list[tuple[str, Literal]] = attrs.field(factory=list)
-    conditions: list[Expression] = attrs.field(factory=list)
+    conditions: list[Tree] = attrs.field(factory=list)
 
     def read(self) -> None:
         """Read all of WHERE, after the word."""
@@ -141,7 +141,7 @@ class WhereReader:
             Whether a strategy comes next.
         """
         cursor = self._cursor
-        group: list[Expression] = []
+        group: list[Tree] = []
         test: Token | None = None
         while True:
             if cursor.here.text == "[":
@@ -160,8 +160,8 @@ class WhereReader:
                     "put the operands of OR in parentheses: [a] AND (b.x = 1 OR c.x = 1)",
                 )
             cursor.next()
-            left = group[0] if len(group) == 1 else Logical("and", tuple(group))
-            group = [Logical("or", (left, self._values.condition()))]
+            left = group[0] if len(group) == 1 else made("and", *group)
+            group = [made("or", left, self._values.condition())]
         self.conditions.extend(group)
         return joined is not None
 

@@ -19,6 +19,7 @@ from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.order import order_columns
+from pyflinkcep.spark.plan.pipelines import check_analysable
 from pyflinkcep.spark.plan.source import KeyedDataFrame
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.query_stream import QueryStream
@@ -310,6 +311,7 @@ def _checked(dataframe: DataFrame) -> DataFrame:
     if isinstance(dataframe, CepDataFrame):
         return dataframe.toDF()
     if isinstance(dataframe, DataFrame):
+        check_analysable(dataframe)
         return dataframe
     kind = type(dataframe)
     begins = [name for name in _FROM_OTHERS if f"{kind.__module__}.".startswith(f"{name}.")]

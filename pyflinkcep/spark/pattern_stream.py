@@ -7,6 +7,7 @@ from typing import overload
 
 import attrs
 from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import TimestampType
 
 from pyflinkcep.adapters import (
     FunctionAdapter,
@@ -48,7 +49,7 @@ from pyflinkcep.spark.plan.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
 from pyflinkcep.spark.stream_result import stream_result
-from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, FunctionConsumer
+from pyflinkcep.spark.worker.consumers import MAIN, Consumer, FunctionConsumer
 
 __all__ = ["PatternStream"]
 
@@ -278,7 +279,10 @@ class PatternStream:
         job = self._job(timeout_handling=timeoutTag is not None)
         stages = taking_stages(self._pattern, job.nfa)
         consumer = match_rows(job.source, stages, timeoutTag)
-        return self._run(job, consumer)
+        result = self._run(job, consumer)
+        if isinstance(consumer.schemas[MAIN]["matchTimestamp"].dataType, TimestampType):
+            result = result.withEventTime("matchTimestamp")
+        return result
 
     def __repr__(self) -> str:
         key = f", key {', '.join(map(str, self._keys))}" if self._keys else ""
@@ -297,8 +301,13 @@ class PatternStream:
         ------
         NotSupportedError
             If the pattern has a skip strategy or a condition that is a function of the context,
-            or there is a comparator.
+            there is a comparator, or event lists were requested, which list the matches.
         """
+        if self._evaluation == EVENT_LISTS:
+            raise NotSupportedError(
+                'compressed matches with evaluation="eventLists", which lists them',
+                'leave evaluation out, or use "nfa"',
+            )
         return CompressedStream(
             CompressedPattern.of(self._job(timeout_handling=False), self._settings)
         )
@@ -351,7 +360,7 @@ class PatternStream:
             run = run_lists if how.name == EVENT_LISTS else run_batch
             return CepDataFrame(run(job, consumer), consumer.schemas, job.name)
         stream = StreamJob.of(job, consumer, self._settings, late)
-        return stream_result(stream, consumer.schemas, isinstance(consumer, ColumnConsumer))
+        return stream_result(stream, consumer.schemas, job.source.watermark_delay_ms)
 
     def _evaluation_of(self) -> PatternEvaluation:
         return PatternEvaluation(

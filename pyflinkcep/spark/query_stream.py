@@ -5,13 +5,20 @@ from __future__ import annotations
 
 import attrs
 from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import TimestampType
 
 from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
-from pyflinkcep.engines.choice import AUTOMATON, EVENT_LISTS, Evaluation, chosen
+from pyflinkcep.engines.choice import (
+    AUTOMATON,
+    EVENT_LISTS,
+    Evaluation,
+    chosen,
+    chosen_for_compressed,
+)
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.sase.as_pattern import as_pattern, why_no_pattern
-from pyflinkcep.sase.model import Form, Query
+from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
@@ -24,7 +31,7 @@ from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.spark.plan.queries.stream import query_stream_job
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.stream_result import stream_result
-from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, FunctionConsumer
+from pyflinkcep.spark.worker.consumers import Consumer, FunctionConsumer
 
 __all__ = ["QueryStream"]
 
@@ -106,6 +113,8 @@ class QueryStream:
             return self._returned(pattern.toDF())
         job = self._job(self._how())
         result = self._run(job, match_rows(job.source, self._query.variables))
+        if isinstance(result.schema["matchTimestamp"].dataType, TimestampType):
+            result = result.withEventTime("matchTimestamp")
         return self._returned(result)
 
     def select(self, function: Select, schema: Schema) -> CepDataFrame:
@@ -155,14 +164,15 @@ class QueryStream:
         ------
         InvalidArgumentError
             If the query has HAVING, or not all matches are requested.
+        NotSupportedError
+            If an evaluation was requested that lists the matches.
         """
         if self._query.having is not None or self._output != "all":
             raise InvalidArgumentError(
                 "compressed matches with HAVING or an output other than all",
                 'leave HAVING out, use output="all", and filter what unpack() returns',
             )
-        name = AUTOMATON if self._query.form is Form.SEQ else EVENT_LISTS
-        job = self._job(chosen(self._query, name))
+        job = self._job(chosen_for_compressed(self._query, self._evaluation))
         return CompressedStream(CompressedQuery(job, self._settings))
 
     # --- helpers
@@ -201,7 +211,7 @@ class QueryStream:
             name = f"CEP: {job.source.pattern}"
             return CepDataFrame(job.run(consumer), consumer.schemas, name)
         stream = query_stream_job(job, consumer, self._settings, late)
-        return stream_result(stream, consumer.schemas, isinstance(consumer, ColumnConsumer))
+        return stream_result(stream, consumer.schemas, job.source.watermark_delay_ms)
 
     def _as_pattern(self) -> PatternStream | None:
         """Return the job of the pattern with the same matches, if that is to run."""
@@ -220,5 +230,5 @@ class QueryStream:
             time_column=self._time_column,
             late_tag=self._late_tag,
             evaluation=AUTOMATON,
-            settings=self._settings,
+            settings=attrs.evolve(self._settings, allows_null_keys=True),
         )

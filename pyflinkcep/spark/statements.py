@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL with MATCH_RECOGNIZE: each clause becomes a view, and Spark runs the statement over them."""
+"""SQL with MATCH_RECOGNIZE: each clause becomes a DataFrame that Spark runs the statement over."""
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 
 import attrs
 from pyspark.sql import DataFrame, SparkSession
@@ -20,14 +19,15 @@ from pyflinkcep.match_recognize.statement import VIEW, Statement, Use
 from pyflinkcep.match_recognize.tokens import Source, tokenize
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.match_recognize.with_queries import without_unused
-from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.explain import explanation
 from pyflinkcep.spark.plan.analysis import first_line, is_case_sensitive
 from pyflinkcep.spark.plan.clauses.flink import flink_clause
 from pyflinkcep.spark.plan.clauses.matched import Matched
+from pyflinkcep.spark.plan.clauses.run_sql import check_kind, hint_for, run_sql
 from pyflinkcep.spark.plan.clauses.standard import standard_clause
+from pyflinkcep.spark.plan.pipelines import check_analysable, check_not_in_query_function
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count
@@ -112,6 +112,7 @@ def matchRecognize(
             f"expected a DataFrame, got {type(df).__name__}",
             "for a table, write matchRecognize(spark.table('events'), clause)",
         )
+    check_analysable(df)
     options = SqlOptions.of(
         dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
     )
@@ -129,40 +130,42 @@ def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDat
         If it cannot be read, or means nothing.
     """
     statement = Statement(text)
+    check_kind(statement)
     levels: list[_Level] = []
-    with _views(spark) as create:
-        while (use := statement.next_use()) is not None:
-            frame = _queried(spark, use.query, statement.source, use)
-            if levels and (frame.isStreaming or levels[-1].matched.frame.isStreaming):
-                _check_chain(levels, use, frame, statement.source, options)
-            matched = _matched(frame, use.clause, statement.source, use.alias, options)
-            view = f"{VIEW}{uuid.uuid4().hex}"
-            create(view, matched.frame)
-            levels.append(_Level(without_unused(use.query), view, matched))
-            statement.replaced(use, view)
-        if not levels:
-            raise statement.source.error(
-                "no MATCH_RECOGNIZE ( in the statement", "for other statements use spark.sql",
-                0, len(text),
-            )  # fmt: skip
-        main = _queried(spark, statement.text, statement.source, None)
-        last = without_unused(statement.text)
-        if main.isStreaming:
-            main = _queried(spark, last, statement.source, None)
-            _check_streams(main, levels, last, statement.source)
+    frames: dict[str, DataFrame] = {}
+    while (use := statement.next_use()) is not None:
+        frame = _queried(spark, use.query, statement, frames, use)
+        if levels and (frame.isStreaming or levels[-1].matched.frame.isStreaming):
+            _check_chain(levels, use, frame, statement.source, options)
+        matched = _matched(frame, use.clause, statement.source, use.alias, options)
+        view = f"{VIEW}{uuid.uuid4().hex}"
+        frames[view] = matched.frame
+        levels.append(_Level(without_unused(use.query), view, matched))
+        statement.replaced(use, view)
+    if not levels:
+        raise statement.source.error(
+            "no MATCH_RECOGNIZE ( in the statement", "for other statements use spark.sql",
+            0, len(text),
+        )  # fmt: skip
+    main = _queried(spark, statement.text, statement, frames)
+    if not main.isStreaming:
+        return _result(main, levels[-1].matched, None, text, options)
+    last = without_unused(statement.text)
+    main = _queried(spark, last, statement, frames)
+    _check_streams(main, levels, last, statement.source)
 
     def flush(checkpoint: str, operator: int) -> DataFrame:
         rest: DataFrame | None = None
-        with _views(spark) as create:
-            for number, level in enumerate(levels):
-                if rest is not None:
-                    rest = _queried(spark, level.query, statement.source, None)
-                assert level.matched.flush is not None
-                rest = level.matched.flush(checkpoint, operator + len(levels) - 1 - number, rest)
-                create(level.view, rest)
-            return _queried(spark, last, statement.source, None)
+        ends: dict[str, DataFrame] = {}
+        for number, level in enumerate(levels):
+            if rest is not None:
+                rest = _queried(spark, level.query, statement, ends)
+            assert level.matched.flush is not None
+            rest = level.matched.flush(checkpoint, operator + len(levels) - 1 - number, rest)
+            ends[level.view] = rest
+        return _queried(spark, last, statement, ends)
 
-    return _result(main, levels[-1].matched, flush, statement.source.text, options)
+    return _result(main, levels[-1].matched, flush, text, options)
 
 
 @attrs.frozen(eq=False)
@@ -228,7 +231,8 @@ def run_clause(dataframe: DataFrame, text: str, options: SqlOptions) -> CepDataF
         assert matched.flush is not None
         return matched.flush(checkpoint, operator, None)
 
-    return _result(matched.frame, matched, flush, text, options)
+    rest = flush if matched.flush is not None else None
+    return _result(matched.frame, matched, rest, text, options)
 
 
 def _matched(
@@ -248,7 +252,7 @@ def _matched(
 def _result(
     main: DataFrame,
     matched: Matched,
-    rest: Callable[[str, int], DataFrame],
+    rest: Callable[[str, int], DataFrame] | None,
     text: str,
     options: SqlOptions,
 ) -> CepDataFrame:
@@ -265,7 +269,7 @@ def _result(
         )
         return explanation(matched.pattern, matched.events, keys, time, unfiltered)
 
-    if matched.flush is not None:
+    if rest is not None:
 
         def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
             frame = rest(checkpoint, operator_id)
@@ -276,37 +280,27 @@ def _result(
     )
 
 
-def _queried(spark: SparkSession, text: str, source: Source, use: Use | None) -> DataFrame:
+def _queried(
+    spark: SparkSession,
+    text: str,
+    statement: Statement,
+    frames: Mapping[str, DataFrame],
+    use: Use | None = None,
+) -> DataFrame:
     """Return the DataFrame of a query; name the position in the statement if Spark refuses it."""
+    source = statement.source
     try:
-        frame = spark.sql(text)
-        frame.schema  # noqa: B018 - analysed now, while the views are there
-        return frame
+        return run_sql(spark, text, frames)
     except CepError:
         raise
     except Exception as cause:
+        check_not_in_query_function(cause)
         start, end = use.span if use is not None else (0, len(source.text))
         what = "the input of MATCH_RECOGNIZE" if use is not None else "the statement"
         raise source.error(
             f"Spark refuses {what}: {first_line(cause)}",
-            "try it with a table instead of MATCH_RECOGNIZE ( … )",
+            hint_for(statement, cause),
             start,
             end,
             InputError,
         ) from cause
-
-
-@contextmanager
-def _views(spark: SparkSession) -> Iterator[Callable[[str, DataFrame], None]]:
-    """Create temporary views within a ``with``; plans analysed by its end keep them inside."""
-    made: list[str] = []
-
-    def create(name: str, frame: DataFrame) -> None:
-        frame.createOrReplaceTempView(quoted(name))
-        made.append(name)
-
-    try:
-        yield create
-    finally:
-        for name in made:
-            spark.catalog.dropTempView(name)

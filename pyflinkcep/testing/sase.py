@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 
 import attrs
 
-from pyflinkcep.engines.choice import chosen
+from pyflinkcep.engines.choice import chosen, chosen_for_compressed
 from pyflinkcep.engines.compressed.counting import Total
 from pyflinkcep.engines.compressed.matches import CompressedMatches, Measured
 from pyflinkcep.engines.queries import Compressed, compressed_matches, query_matches
@@ -107,7 +107,11 @@ def matchSase(
         raise InvalidArgumentError(
             f"expected a query or its text, got {query!r}", "pass the result of parse(...)"
         )
-    how = chosen(asked, evaluation, output)
+    how = (
+        chosen_for_compressed(asked, evaluation)
+        if compressed
+        else chosen(asked, evaluation, output)
+    )
     objects = EventObjects.of(events, timestamp, type, asked)
     if compressed:
         _refuse_compressed(asked, output)

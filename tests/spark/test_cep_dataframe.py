@@ -182,6 +182,11 @@ kinds = [isinstance(result, kind) for kind in (DataFrame, CepDataFrame, type(fra
 both = frame.select("user", "ts").union(result).transform(lambda df: df.where("ts = 2"))
 print(kinds, [tuple(row) for row in result.persist().collect()], result.is_cached)
 print(result.getSideOutput(late).toPandas().values.tolist(), both.count())
+frame.createOrReplaceTempView("events")
+clause = "MATCH_RECOGNIZE (ORDER BY ts MEASURES A.ts + 1 AS ts PATTERN (A) DEFINE A AS ts < 3)"
+inner = f"SELECT * FROM events {clause} AS m"
+CEP.sql(spark, f"CREATE TEMPORARY VIEW kept AS SELECT '{{}}' AS x, ts FROM ({inner}) {clause} AS n")
+print(CEP.sql(spark, inner).count(), [tuple(row) for row in spark.table("kept").collect()])
 spark.stop()
 """
 
@@ -206,4 +211,5 @@ def test_on_spark_connect() -> None:
     assert done.stdout.splitlines() == [
         "[True, True, True] [('u', 2)] True",
         "[['v']] 2",
+        "3 [('{}', 3), ('{}', 3)]",
     ], done.stderr[-3000:]

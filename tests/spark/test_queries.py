@@ -356,3 +356,20 @@ def test_slices_at_the_ends_of_time(spark: SparkSession) -> None:
         assert found(stream.toDF().collect(), "ab") == Counter(
             ['{"a": [0], "b": [1]}', '{"a": [2], "b": [3]}']
         )
+
+
+@pytest.mark.spark
+def test_an_evaluation_is_not_replaced_in_silence(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """explain() names what runs instead; matches that are not listed refuse what lists them."""
+    query = parse("PATTERN SEQ(Stock a, Stock b)")
+    frame = trades(spark)
+    stream = CEP.pattern(frame, query, type="kind", evaluation="nfa", output="onePerStart")
+    stream.inEventTime("ts").explain()
+    assert "backtracking (nfa was asked for, and searches for" in capsys.readouterr().out
+    pattern = Pattern.begin("a").followedByAny("b").within(timedelta(seconds=1))
+    for what, more in ((query, {"type": "kind"}), (pattern, {})):
+        asked = CEP.pattern(frame, what, evaluation="eventLists", **more).inEventTime("ts")
+        with pytest.raises(NotSupportedError, match='evaluation="eventLists", which lists them'):
+            asked.compressed()

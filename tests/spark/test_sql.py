@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from pyflinkcep import CEP, Pattern, matchRecognize
 from pyflinkcep.errors import CepError
@@ -143,14 +143,23 @@ def test_matches_of_which_no_column_is_read(spark: SparkSession) -> None:
 
 
 @pytest.mark.usefixtures("compiled_plans")  # lists of tables need them
-def test_views_do_not_stay(spark: SparkSession, tmp_path: Path) -> None:
-    """Planning a statement leaves no view behind."""
-    logins(tmp_path).bounded(spark).createOrReplaceTempView("logins")
+def test_views_of_matches_and_no_others_stay(spark: SparkSession) -> None:
+    """A temporary view, also global or cached, can be read; no view of our own stays behind."""
+    matched = """SELECT a FROM (VALUES (1L), (2L), (3L)) AS t(ts) MATCH_RECOGNIZE
+        (ORDER BY ts MEASURES A.ts AS a PATTERN (A B) DEFINE A AS ts > 1) AS m"""
     before = {table.name for table in spark.catalog.listTables()}
+    CEP.sql(spark, f"CREATE TEMPORARY VIEW kept AS {matched}")
+    CEP.sql(spark, f"CREATE OR REPLACE TEMP VIEW kept (b COMMENT 'of A') AS {matched}")
+    CEP.sql(spark, f"CREATE OR REPLACE GLOBAL TEMPORARY VIEW kept AS {matched}")
+    CEP.sql(spark, f"CACHE LAZY TABLE cached AS {matched}")
+    names = {table.name for table in spark.catalog.listTables()}
+    kept = [spark.table(name).collect() for name in ("kept", "global_temp.kept", "cached")]
+    spark.catalog.dropTempView("kept")
+    spark.catalog.dropGlobalTempView("kept")
+    spark.catalog.dropTempView("cached")
 
-    CEP.sql(spark, f"SELECT * FROM logins MATCH_RECOGNIZE ({CLAUSE}) AS m")
-
-    assert {table.name for table in spark.catalog.listTables()} == before
+    assert kept == [[Row(b=2)], [Row(a=2)], [Row(a=2)]]
+    assert names == {*before, "kept", "cached"}
 
 
 def test_columns_order_events_of_equal_time_for_the_fluent_api(spark: SparkSession) -> None:

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyflinkcep import CEP, OutputTag, Pattern, keyBy
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.sase import parse
+from pyflinkcep.testing import matchSase
 from tests.spark.streams import FileSource, Finished, failure, run, settings
 
 SCHEMA = "id bigint, ts bigint, kind string, k string, x bigint"
@@ -175,3 +176,43 @@ def test_patterns_are_counted_and_stored_on_streams(
     expected = counted(bounded[0].unionAll(bounded[1]).collect())
     assert got == expected
     assert sum(expected.values()) > 40
+
+
+NULL_KEYS = [
+    "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) { [k] } WITHIN 60 ms",
+    "PATTERN SEQ(A+ a[]) WHERE partition_contiguity(a[]) { [k] } WITHIN 60 ms",
+    "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { [k] } WITHIN 60 ms",
+    "PATTERN A a;B b WHERE [k] WITHIN 60 ms",
+]
+
+
+def test_a_null_attribute_equals_nothing_and_stops_no_stream(
+    spark: SparkSession, source: FileSource, tmp_path: Path
+) -> None:
+    """Under auto, when a query runs as a pattern, as in other evaluations; keys may be null too."""
+    rows = [(n, 1000 + 3 * n, "AAB"[n % 3], [None, "p", "p", None][n % 4], n) for n in range(24)]
+    names = SCHEMA.replace(" bigint", "").replace(" string", "").split(", ")
+    given = [dict(zip(names, row, strict=True)) for row in rows]
+    source.add(rows[:12], rows[12:])
+
+    def shown(number: int) -> Any:
+        return lambda m: (json.dumps([number, {v: [e["id"] for e in m[v]] for v in m}]),)
+
+    asked = [(text, "auto", False) for text in NULL_KEYS]
+    asked += [(NULL_KEYS[0], "auto", True), (NULL_KEYS[2], "backtracking", True)]
+    streams, expected = [], Counter[str]()
+    for number, (text, evaluation, is_keyed) in enumerate(asked):
+        events = source.stream(spark, 10)
+        keyed = keyBy(events, "k") if is_keyed else events
+        stream = CEP.pattern(keyed, parse(text), type="kind", evaluation=evaluation, keyGroups=8)
+        streams.append(stream.inEventTime("time").select(shown(number), "found string"))
+        groups = [[e for e in given if e["k"] == k] for k in ("p", None)] if is_keyed else [given]
+        matches = (match for group in groups for match in matchSase(text, group, "ts", "kind"))
+        expected.update(shown(number)(match)[0] for match in matches)
+    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+        together = reduce(DataFrame.unionAll, [stream.toDF() for stream in streams])
+        found = counted(run(together, tmp_path / "checkpoint").rows)
+        for number, stream in enumerate(streams):
+            found += counted(stream.flush(str(tmp_path / "checkpoint"), number).collect())
+    assert found == expected
+    assert {json.loads(text)[0] for text in expected} == {0, 1, 2, 3, 4, 5}

@@ -11,24 +11,21 @@ import numpy as np
 
 from pyflinkcep.engines.lists.candidates import ElementList
 from pyflinkcep.engines.lists.clauses import named
-from pyflinkcep.engines.lists.columns import Values, computed
+from pyflinkcep.engines.lists.columns import Columns
 from pyflinkcep.engines.lists.frame import Frame
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.lists.ranges import Ints, Stretches
 from pyflinkcep.engines.lists.type_codes import Split
-from pyflinkcep.expressions.program import Code, Op, Type
+from pyflinkcep.expressions.arrays import Values, computed, ranked
+from pyflinkcep.expressions.compiler import condition_code, value_code
+from pyflinkcep.expressions.leaf_fields import LeafFields
+from pyflinkcep.expressions.program import Code, Op
+from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.tree import CONDITIONS, Column, Leaf, Operation, Tree
+from pyflinkcep.expressions.typed import Typed
 from pyflinkcep.kernel.memory import naming_memory_errors
 from pyflinkcep.kernel.module import compiled_module
 from pyflinkcep.sase.model import Form
-from pyflinkcep.sase.tree import (
-    Arithmetic,
-    Comparison,
-    Expression,
-    Function,
-    Logical,
-    NullTest,
-    Reference,
-)
 
 __all__ = ["joined_frames", "kernel_split"]
 
@@ -36,9 +33,6 @@ _MOST_ROWS = 1 << 14
 _MOST, _LEAST = (1 << 63) - 1, -(1 << 63)
 _NO_WINDOW = -1
 _JOINING = "event lists are joined"
-_COMPARED = {"=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE}
-_COMPUTED = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV, "%": Op.MOD}
-_JOINED = {"and": Op.AND, "or": Op.OR}
 
 
 def joined_frames(lists: EventLists) -> Iterable[Frame] | None:
@@ -80,81 +74,71 @@ class _Programs:
     ----------
     lists : EventLists
         The lists.
-    columns : dict
-        By element and value, the index and the values of its column.
+    columns : dict of Tree to Column
+        What stands for each value of one element.
+    values : list of (Typed, Values)
+        The type of each column, and its value for each event of the element.
     """
 
     lists: EventLists
-    columns: dict[tuple[str, Expression], tuple[int, Values]] = attrs.field(factory=dict)
+    columns: dict[Tree, Column] = attrs.field(factory=dict)
+    values: list[tuple[Typed, Values]] = attrs.field(factory=list)
     _taken: dict[tuple[str, str], Values] = attrs.field(factory=dict)
 
-    def condition(self, tree: Expression) -> Code:
-        """Return the program of a condition without NOT."""
-        if isinstance(tree, Logical):
-            first, *rest = map(self.condition, tree.operands)
-            for code in rest:
-                first = *first, *code, (_JOINED[tree.operator], None)
-            return first
-        if isinstance(tree, NullTest):
-            code, _ = self._value(tree.value)
-            return *code, (Op.IS_NULL, None), *([(Op.NOT, None)] if tree.negated else [])
-        assert isinstance(tree, Comparison)
-        return self._operation(_COMPARED[tree.operator], (tree.left, tree.right))[0]
+    def condition(self, tree: Tree) -> Code:
+        """Return the program of a condition."""
+        fields = _ElementValues(self.values)
+        code = condition_code(self._by_element(tree), fields, f"the condition {shown(tree)!r}")
+        return ranked(code, self._arrays.ranks)
 
-    def _value(self, tree: Expression) -> tuple[Code, bool]:
-        """Return the program of a value, and whether that is a float."""
+    @property
+    def _arrays(self) -> Columns:
+        return self.lists.conditions.columns
+
+    def _by_element(self, tree: Tree) -> Tree:
+        """Return a condition whose values of one element are columns."""
+        if not isinstance(tree, Operation | Leaf):
+            return tree
         names = named(tree)
-        if not names:
-            return _constant(computed(tree, self._none, self.lists.conditions.columns))
-        if len(names) == 1:
-            number, values = self._column(names[0], tree)
-            return ((Op.FIELD, number),), values.data.dtype.kind == "f"
-        assert isinstance(tree, Arithmetic)  # a value of several elements
-        return self._operation(
-            _COMPUTED[tree.operator], tree.operands, wants_float=tree.operator == "/"
-        )
+        if isinstance(tree, Operation) and (tree.operator in CONDITIONS or len(names) != 1):
+            return attrs.evolve(tree, operands=tuple(map(self._by_element, tree.operands)))
+        if tree not in self.columns:
+            self.columns[tree] = Column(str(len(self.columns)), names[0])
+            self.values.append(self._computed(tree, names[0]))
+        return self.columns[tree]
 
-    def _operation(
-        self, op: Op, operands: Sequence[Expression], *, wants_float: bool = False
-    ) -> tuple[Code, bool]:
-        parts = list(map(self._value, operands))
-        is_float = wants_float or any(own for _, own in parts)
-        code: Code = ()
-        for own, has_float in parts:
-            code += own if has_float or not is_float else (*own, (Op.INT_TO_FLOAT, None))
-        if len(parts) == 1:
-            op = Op.NEG
-        return (*code, (op, int(Type.FLOAT if is_float else Type.INT))), is_float
+    def _computed(self, tree: Tree, name: str) -> tuple[Typed, Values]:
+        """Return the type and the values of a tree over the events of an element."""
+        fields, ranks = self._arrays.fields(), self._arrays.ranks
+        value = value_code(tree, fields, f"the value {shown(tree)!r}")
+        leaves = [self._attribute(name, str(leaf.over.attribute)) for leaf in fields.leaves]
+        return value, computed(ranked(tuple(value.code), ranks), leaves.__getitem__)
 
-    def _column(self, name: str, tree: Expression) -> tuple[int, Values]:
-        found = self.columns.get((name, tree))
-        if found is None:
-            columns = self.lists.conditions.columns
-            found = len(self.columns), computed(tree, self._attribute, columns)
-            self.columns[name, tree] = found
-        return found
-
-    def _attribute(self, reference: Reference | Function) -> Values:
+    def _attribute(self, name: str, attribute: str) -> Values:
         """Return an attribute of an element's events; read once, because memory is slow."""
-        assert isinstance(reference, Reference)
-        key = reference.variable, str(reference.attribute)
+        key = name, attribute
         if key not in self._taken:
-            positions = self.lists.lists[reference.variable].positions
-            self._taken[key] = self.lists.conditions.columns.taken(key[1], positions)
+            positions = self.lists.lists[name].positions
+            self._taken[key] = self._arrays.taken(attribute, positions)
         return self._taken[key]
 
-    @staticmethod
-    def _none(reference: Reference | Function) -> Values:
-        raise NotImplementedError  # for conditions that name no element
 
+class _ElementValues(LeafFields):
+    """The columns of values as fields."""
 
-def _constant(values: Values) -> tuple[Code, bool]:
-    if np.any(values.nulls):
-        return ((Op.NULL, None),), False
-    value = np.asarray(values.data)
-    if value.dtype.kind == "f":
-        return ((Op.FLOAT, float(value)),), True
-    return ((Op.INT, int(value)),), False
+    def __init__(self, values: Sequence[tuple[Typed, Values]]) -> None:
+        super().__init__({})
+        self._values = values
+
+    def knows(self, sql: str) -> bool:
+        """Whether a column has a type."""
+        return self._values[int(sql)][0].kind is not None
+
+    def column(self, part: Column) -> Typed:
+        """Return the instruction that pushes a column."""
+        number = int(part.sql or 0)
+        value = self._values[number][0]
+        return Typed([(Op.FIELD, number)], value.kind, value.scale)
 
 
 @attrs.frozen(eq=False)
@@ -196,13 +180,14 @@ class _Plan:
         return own.positions, own.times, own.groups
 
     def _columns(self, programs: _Programs) -> Iterator[tuple[int, Any, Any]]:
-        for (name, _), (_, values) in programs.columns.items():
-            size = len(self.lists.lists[name])
-            dtype = np.float64 if values.data.dtype.kind == "f" else np.int64
+        for column, (_, values) in zip(programs.columns.values(), programs.values, strict=True):
+            name, size = column.variable, len(self.lists.lists[column.variable])
+            data = np.broadcast_to(values.data, size)
+            dtype = np.float64 if data.dtype.kind == "f" else np.int64
             valid = None
             if np.any(values.nulls):
                 valid = np.array(np.broadcast_to(np.logical_not(values.nulls), size))
-            yield self.lists.order.index(name), np.ascontiguousarray(values.data, dtype), valid
+            yield self.lists.order.index(name), np.ascontiguousarray(data, dtype), valid
 
     def _steps(self, programs: _Programs) -> Iterator[tuple[Any, ...]]:
         order = self.lists.order

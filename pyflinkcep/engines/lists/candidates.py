@@ -10,11 +10,12 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.lists.clauses import Clauses
-from pyflinkcep.engines.lists.columns import Columns, Values, holding
+from pyflinkcep.engines.lists.columns import Columns
 from pyflinkcep.engines.lists.ranges import Ints, earlier, later
 from pyflinkcep.engines.table import EventTable, constants_hold
+from pyflinkcep.expressions.arrays import Values, holding
+from pyflinkcep.expressions.tree import Column, Tree
 from pyflinkcep.sase.model import Component, Form, Query
-from pyflinkcep.sase.tree import Expression, Function, Reference
 
 __all__ = ["ElementList", "Ranks"]
 
@@ -177,9 +178,12 @@ class ElementList:
         return np.searchsorted(self.keys, groups * (self._ranks.size + 1) + ranks)
 
 
-def _holding(clause: Expression, positions: Ints, columns: Columns) -> Any:
-    def value_of(reference: Reference | Function) -> Values:
-        assert isinstance(reference, Reference)
-        return columns.taken(str(reference.attribute), positions)
+def _holding(clause: Tree, positions: Ints, columns: Columns) -> Any:
+    asked = columns.program(clause)
 
-    return holding(clause, len(positions), value_of, columns)
+    def field(number: int) -> Values:
+        leaf = asked.leaves[number]
+        assert isinstance(leaf, Column)
+        return columns.taken(str(leaf.attribute), positions)
+
+    return holding(asked.code, len(positions), field)

@@ -19,11 +19,11 @@ from pyflinkcep.engines.lists.chain_conditions import (
 )
 from pyflinkcep.engines.lists.frame import Flags
 from pyflinkcep.engines.lists.matching import EventLists
-from pyflinkcep.engines.lists.programs import field_name
 from pyflinkcep.engines.lists.ranges import Ints
 from pyflinkcep.engines.lists.refusals import refused
 from pyflinkcep.engines.table import EventTable
-from pyflinkcep.expressions.program import CompiledExpressions, Kind, Type
+from pyflinkcep.expressions.program import CompiledExpressions, Kind
+from pyflinkcep.expressions.tree import attribute_of
 from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty
 from pyflinkcep.sase.model import Component, Form, Query
@@ -31,8 +31,6 @@ from pyflinkcep.sase.normal_form import MOST_CLAUSES, clause_count
 from pyflinkcep.sase.tree import references
 
 __all__ = ["ChainEvents", "PatternChain", "check_chain"]
-
-_KINDS = {Type.INT: Kind.BIGINT, Type.FLOAT: Kind.DOUBLE, Type.TEXT: Kind.STRING}
 
 
 @attrs.frozen(eq=False)
@@ -125,7 +123,7 @@ class PatternChain:
     def lists(self, events: ChainEvents) -> EventLists:
         """Return the event lists that matches are joined from."""
         columns = dict(self._columns(events))
-        kinds = dict(self._kinds())
+        kinds = {name: kind for name, kind in self._kinds() if name in columns}
         shown: Any = (events.keys, events.starts, events.ends)
         times: Any = events.times
         table = EventTable(times, (), columns, kinds, *shown)
@@ -162,21 +160,18 @@ class PatternChain:
     def _columns(self, events: ChainEvents) -> Iterator[tuple[str, Any]]:
         """Yield what conditions read: fields, and answers as numbers."""
         asked = self._asked
-        for number in range(len(self._expressions.fields) if self._expressions else 0):
-            if field_name(number) in asked:
-                yield field_name(number), events.field(number)
+        for number, field in enumerate(self._expressions.fields if self._expressions else ()):
+            if attribute_of(field.sql) in asked:
+                yield attribute_of(field.sql), events.field(number)
         for atom in self._nfa.atoms:
             if answer_name(atom) in asked:
                 yield answer_name(atom), events.holding(atom).astype(np.int64)
 
     def _kinds(self) -> Iterator[tuple[str, Kind]]:
-        asked = self._asked
-        for number, field in enumerate(self._expressions.fields if self._expressions else ()):
-            if field_name(number) in asked:
-                yield field_name(number), _KINDS[field.kind.type]
+        for field in self._expressions.fields if self._expressions else ():
+            yield attribute_of(field.sql), field.kind
         for atom in self._nfa.atoms:
-            if answer_name(atom) in asked:
-                yield answer_name(atom), Kind.BIGINT
+            yield answer_name(atom), Kind.BOOLEAN
 
 
 def check_chain(stages: Sequence[Pattern], nfa: NFA) -> None:

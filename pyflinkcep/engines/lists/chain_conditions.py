@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 
 import attrs
 import numpy as np
@@ -18,11 +19,11 @@ from pyflinkcep.conditions import (
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom, atom_of
 from pyflinkcep.engines.lists.frame import Flags
-from pyflinkcep.engines.lists.programs import condition_of
-from pyflinkcep.engines.lists.refusals import reason, refused
+from pyflinkcep.engines.lists.refusals import refused
+from pyflinkcep.engines.lists.stage_values import StageValues, is_true
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.sase.tree import Comparison, Expression, Literal, Logical, Reference
+from pyflinkcep.expressions.tree import Column, Literal, MatchExpression, Operation, Tree
 
 __all__ = ["StageConditions", "answer_name", "conditions_of", "fitting"]
 
@@ -41,12 +42,12 @@ class StageConditions:
     ----------
     own : tuple of IterativeCondition
         Conditions on the event alone.
-    joining : tuple of Expression
+    joining : tuple of Tree
         Conditions on the event and those of earlier stages.
     """
 
     own: tuple[IterativeCondition, ...]
-    joining: tuple[Expression, ...]
+    joining: tuple[Tree, ...]
 
 
 def conditions_of(
@@ -77,9 +78,13 @@ def conditions_of(
     NotSupportedError
         If lists cannot evaluate a part; the message says which and why.
     """
-    reading = _Reading(nfa, expressions, stage, before)
+    values = None
+    if expressions is not None:
+        kinds = {field.sql: field.kind for field in expressions.fields}
+        values = StageValues(stage, before, kinds, expressions.ansi)
+    reading = _Reading(nfa, values, stage)
     own: list[IterativeCondition] = []
-    joining: list[Expression] = []
+    joining: list[Tree] = []
     for part in _conjuncts(condition):
         if reading.is_own(part):
             own.append(part)
@@ -129,9 +134,8 @@ class _Reading:
     """Reads the condition of a stage."""
 
     nfa: NFA
-    expressions: CompiledExpressions | None
+    values: StageValues | None
     stage: str
-    before: Collection[str]
 
     def is_own(self, condition: IterativeCondition) -> bool:
         """Whether a condition reads one event only."""
@@ -141,27 +145,21 @@ class _Reading:
             return all(map(self.is_own, condition.nestedConditions))
         return atom_of(self.nfa.atoms, condition).bit > 0
 
-    def tree(self, condition: IterativeCondition) -> Expression:
+    def tree(self, condition: IterativeCondition) -> Tree:
         """Return a condition on several events."""
         if isinstance(condition, BooleanConditions):
-            return Comparison("=", Literal(int(condition.value), ""), Literal(1, ""))
+            return Operation("=", (Literal(int(condition.value)), Literal(1)))
         if isinstance(condition, RichAndCondition | RichOrCondition):
             word = "and" if isinstance(condition, RichAndCondition) else "or"
-            return Logical(word, tuple(map(self.tree, condition.nestedConditions)))
+            return Operation(word, tuple(map(self.tree, condition.nestedConditions)))
         if isinstance(condition, RichNotCondition):
             raise self._refused(condition, "NULL under it counts as true")
         atom = atom_of(self.nfa.atoms, condition)
         if atom.bit:
-            return Comparison(
-                "<>", Reference(self.stage, None, answer_name(atom), 0), Literal(0, "0")
-            )
-        if atom.expression is None or self.expressions is None:
+            return is_true(Column(answer_name(atom), self.stage))
+        if not isinstance(atom.condition, MatchExpression) or self.values is None:
             raise self._refused(condition, "it is a function of the event and the partial match")
-        try:
-            code = self.expressions.programs[atom.expression]
-            return condition_of(code, self.stage, self.before, self.expressions)
-        except NotSupportedError as cause:
-            raise self._refused(condition, reason(cause)) from None
+        return self.values.condition(atom.condition.tree, partial(self._refused, condition))
 
     def _refused(self, condition: IterativeCondition, why: str) -> NotSupportedError:
         return refused(f"the condition {condition!r} of stage {self.stage!r}: {why}")

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 import attrs
 
+from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.normal_form import clauses
-from pyflinkcep.sase.tree import ALL, Expression, functions, plain_references, references
+from pyflinkcep.sase.tree import ALL, functions, plain_references, references
 
 __all__ = ["Clauses", "each_of", "named"]
 
@@ -23,24 +24,24 @@ class Clauses:
     ----------
     query : Query
         The query.
-    constant : dict of str to list of Expression
+    constant : dict of str to list of Tree
         By variable, the clauses on one of its events alone.
-    associations : tuple of Expression
+    associations : tuple of Tree
         The clauses that join events of several variables, or all events of a closure.
-    absent : dict of str to list of Expression
+    absent : dict of str to list of Tree
         By negated variable, the clauses that join its events to others.
     """
 
     query: Query
-    constant: dict[str, list[Expression]]
-    associations: tuple[Expression, ...]
-    absent: dict[str, list[Expression]]
+    constant: dict[str, list[Tree]]
+    associations: tuple[Tree, ...]
+    absent: dict[str, list[Tree]]
 
     @classmethod
     def of(cls, query: Query) -> Clauses:
         """Return the clauses of a query."""
-        constant: dict[str, list[Expression]] = {}
-        absent: dict[str, list[Expression]] = {}
+        constant: dict[str, list[Tree]] = {}
+        absent: dict[str, list[Tree]] = {}
         associations = []
         for condition in query.conditions:
             for clause in clauses(condition):
@@ -62,12 +63,12 @@ class Clauses:
         return bool(self.query.constants)
 
 
-def named(clause: Expression) -> Sequence[str]:
+def named(clause: Tree) -> Sequence[str]:
     """Return the variables that a clause names."""
     return list(dict.fromkeys(reference.variable for reference in references(clause)))
 
 
-def each_of(clause: Expression, query: Query) -> list[str]:
+def each_of(clause: Tree, query: Query) -> list[str]:
     """Return the closures for whose every event a clause must hold."""
     return sorted(
         {
@@ -78,7 +79,7 @@ def each_of(clause: Expression, query: Query) -> list[str]:
     )
 
 
-def _is_constant(clause: Expression) -> bool:
+def _is_constant(clause: Tree) -> bool:
     if any(True for _ in functions(clause)):
         return False
     return all(r.index in (None, ALL) for r in plain_references(clause))

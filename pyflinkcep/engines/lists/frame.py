@@ -11,10 +11,12 @@ import numpy as np
 
 from pyflinkcep.engines.lists.candidates import ElementList
 from pyflinkcep.engines.lists.clauses import each_of
-from pyflinkcep.engines.lists.columns import Columns, Values, holding
+from pyflinkcep.engines.lists.columns import Columns
 from pyflinkcep.engines.lists.ranges import Ints, expanded
+from pyflinkcep.expressions.arrays import Values, holding
+from pyflinkcep.expressions.tree import Aggregate, Leaf, Tree
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.tree import ALL, LAST, Expression, Function, Reference
+from pyflinkcep.sase.tree import ALL, LAST
 
 __all__ = ["Conditions", "Flags", "Frame"]
 
@@ -64,7 +66,7 @@ class Conditions:
     columns: Columns
     lists: Mapping[str, ElementList]
 
-    def holding(self, clause: Expression, frame: Frame) -> Flags:
+    def holding(self, clause: Tree, frame: Frame) -> Flags:
         """Return for each row whether a clause holds for every event of the closures it names."""
         rows, opened = None, frame
         for name in each_of(clause, self.query):
@@ -72,14 +74,16 @@ class Conditions:
             again, numbers = expanded(low, high)
             opened = opened.rows(again).with_single(name, self.lists[name].positions[numbers])
             rows = again if rows is None else rows[again]
-        found = holding(clause, opened.size, lambda r: self._value(r, opened), self.columns)
+        asked = self.columns.program(clause)
+        values = [self._value(leaf, opened) for leaf in asked.leaves]
+        found = holding(asked.code, opened.size, values.__getitem__)
         if rows is None:
             return found
         fails = np.bincount(rows[~found], minlength=frame.size)
         return np.equal(fails, 0)
 
-    def _value(self, reference: Reference | Function, frame: Frame) -> Values:
-        if isinstance(reference, Function):
+    def _value(self, reference: Leaf, frame: Frame) -> Values:
+        if isinstance(reference, Aggregate):
             return self._aggregate(reference, frame)
         name, attribute = reference.variable, str(reference.attribute)
         if name in frame.singles and reference.index in (None, ALL):
@@ -88,19 +92,19 @@ class Conditions:
         at = high - 1 if reference.index == LAST else low
         return self.columns.taken(attribute, self.lists[name].positions[at])
 
-    def _aggregate(self, function: Function, frame: Frame) -> Values:
+    def _aggregate(self, function: Aggregate, frame: Frame) -> Values:
         over = function.over
         low, high = frame.closures[over.variable]
         if over.attribute is None:
             return Values(high - low)
         positions = self.lists[over.variable].positions
-        if function.name in ("first", "last"):
-            at = low if function.name == "first" else high - 1
+        if function.function in ("first", "last"):
+            at = low if function.function == "first" else high - 1
             return self.columns.taken(over.attribute, positions[at])
         rows, numbers = expanded(low, high)
         values = self.columns.taken(over.attribute, positions[numbers])
         known = np.broadcast_to(np.logical_not(values.nulls), len(numbers))
-        return _reduced(function.name, values.data[known], rows[known], frame.size)
+        return _reduced(function.function, values.data[known], rows[known], frame.size)
 
 
 def _reduced(name: str, data: Any, rows: Ints, size: int) -> Values:

@@ -12,15 +12,15 @@ import numpy as np
 
 from pyflinkcep.engines.lists.candidates import ElementList, Ranks
 from pyflinkcep.engines.lists.clauses import Clauses, named
-from pyflinkcep.engines.lists.columns import Columns, literals
+from pyflinkcep.engines.lists.columns import Columns
 from pyflinkcep.engines.lists.frame import Conditions, Flags, Frame
 from pyflinkcep.engines.lists.nearness import near_the_rarest, stretches_near_the_rarest
 from pyflinkcep.engines.lists.order import join_order
 from pyflinkcep.engines.lists.ranges import Ints, expanded
 from pyflinkcep.engines.lists.type_codes import Split, TypeCodes
 from pyflinkcep.engines.table import EventTable
+from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.sase.model import Component, Query
-from pyflinkcep.sase.tree import Expression
 
 __all__ = ["EventLists", "list_matches"]
 
@@ -131,7 +131,7 @@ class EventLists:
         cls, query: Query, table: EventTable, ranks: Ranks, own: Mapping[str, Ints]
     ) -> EventLists:
         clauses = Clauses.of(query)
-        columns = Columns.of(table, literals(query.conditions))
+        columns = Columns.of(table, query.conditions)
         starts, ends = (
             None if flags is None else np.asarray(flags, bool)
             for flags in (table.starts, table.ends)
@@ -318,7 +318,7 @@ class EventLists:
     def _allowed(self, frame: Frame, part: Component) -> Frame:
         """Drop the rows that an event of a negated element forbids."""
         low, high = self._range(part.variable, frame)
-        clauses: Sequence[Expression] = self.clauses.absent.get(part.variable, ())
+        clauses: Sequence[Tree] = self.clauses.absent.get(part.variable, ())
         if not clauses:
             return frame.rows(high <= low)
         rows, numbers = expanded(low, high)

@@ -5,16 +5,26 @@ from __future__ import annotations
 
 from pyflinkcep.errors import NotSupportedError
 
-__all__ = ["reason", "refused"]
-
-_BEGIN = 'evaluation="eventLists": '
+__all__ = ["NotListedError", "refused"]
 
 
-def refused(why: str) -> NotSupportedError:
+class NotListedError(NotSupportedError):
+    """
+    A pattern that lists cannot evaluate.
+
+    Attributes
+    ----------
+    reason : str
+        Why.
+    """
+
+    reason: str
+
+
+def refused(why: str) -> NotListedError:
     """Return the error for a pattern that lists cannot evaluate."""
-    return NotSupportedError(f"{_BEGIN}{why}", 'leave evaluation out, or write evaluation="nfa"')
-
-
-def reason(refusal: NotSupportedError) -> str:
-    """Return the reason in such an error."""
-    return refusal.message.removeprefix(_BEGIN)
+    error = NotListedError(
+        f'evaluation="eventLists": {why}', 'leave evaluation out, or write evaluation="nfa"'
+    )
+    error.reason = why
+    return error

@@ -17,9 +17,9 @@ import attrs
 
 from pyflinkcep.engines.lists.clauses import Clauses, each_of
 from pyflinkcep.engines.table import EventTable
+from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.sase.model import Component, Query
 from pyflinkcep.sase.returns import Returns
-from pyflinkcep.sase.tree import Expression
 
 __all__ = ["start_cep"]
 
@@ -125,7 +125,7 @@ class _Verifier:
         """Whether the association constraints hold."""
         return all(self._everywhere(clause, chosen) for clause in self.clauses.associations)
 
-    def _everywhere(self, clause: Expression, chosen: Chosen) -> bool:
+    def _everywhere(self, clause: Tree, chosen: Chosen) -> bool:
         """Whether a clause holds for each event of the closures that it names."""
         asked = Returns(self.query, self._attribute)
         loops = each_of(clause, self.query)

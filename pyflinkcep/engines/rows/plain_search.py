@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 from pyflinkcep.engines.rows.program import Op, Program
-from pyflinkcep.engines.rows.values import UNKNOWN, RowConditions
+from pyflinkcep.engines.rows.values import UNKNOWN, Known, RowConditions
 
 __all__ = ["MOST_BYTES", "MOST_REMEMBERED", "OPEN", "PlainSearch"]
 
@@ -23,13 +22,90 @@ OPEN = -1
 """Stands for the end of a match: future rows decide."""
 
 
+class Configuration(NamedTuple):
+    """
+    A place in a search.
+
+    Attributes
+    ----------
+    pc, row : int
+        The next instruction, and the row it looks at.
+    mask : int
+        The open rounds of loops that have taken a row, a bit each.
+    known : tuple
+        What conditions know of the match so far.
+    """
+
+    pc: int
+    row: int
+    mask: int
+    known: Known
+
+    def at(self, pc: int) -> Configuration:
+        """Return the same at another instruction."""
+        return Configuration(pc, self.row, self.mask, self.known)
+
+
+class _FailedPlaces:
+    """The places of a partition from which no match follows, whatever row it begins at."""
+
+    def __init__(self, program: Program) -> None:
+        splits = [at for at, (op, _, _) in enumerate(program.code) if op is Op.SPLIT]
+        self._numbers = {at: number for number, at in enumerate(splits)}
+        self._loops = program.loops
+        self._rows = range(0)
+        self._flags = bytearray()
+
+    def size(self, rows: int) -> int:
+        """Return the number of bytes for a partition."""
+        return (len(self._numbers) << self._loops) * (rows + 1)
+
+    def turn_to(self, rows: range) -> None:
+        """Forget the places of the last partition."""
+        self._rows = rows
+        self._flags = bytearray(self.size(len(rows)))
+
+    def begin(self) -> None:
+        """Begin a match at another row, for which the same places have failed."""
+
+    def add(self, place: Configuration) -> None:
+        """Remember a place."""
+        self._flags[self._index(place)] = 1
+
+    def __contains__(self, place: Configuration) -> bool:
+        return bool(self._flags[self._index(place)])
+
+    def _index(self, place: Configuration) -> int:
+        above = (self._numbers[place.pc] << self._loops) | place.mask
+        return above * (len(self._rows) + 1) + place.row - self._rows.start
+
+
+class _FailedStates:
+    """The places from which the match that begins at a row cannot go on, with what it knows."""
+
+    def __init__(self, remembers: bool) -> None:
+        self._most = MOST_REMEMBERED if remembers else 0
+        self._places: set[Configuration] = set()
+
+    def turn_to(self, rows: range) -> None:
+        """Turn to another partition."""
+
+    def begin(self) -> None:
+        """Forget the places of the last match."""
+        self._places.clear()
+
+    def add(self, place: Configuration) -> None:
+        """Remember a place, unless there are too many."""
+        if len(self._places) < self._most:
+            self._places.add(place)
+
+    def __contains__(self, place: Configuration) -> bool:
+        return place in self._places
+
+
 class PlainSearch:
     """
     The machine; see :class:`~pyflinkcep.engines.rows.bridge.Search`.
-
-    A place in a search encodes an instruction, the open rounds that have taken a row (a bit each)
-    and the row. The stack has the places of untried alternatives, and below each the place of its
-    SPLIT, made negative, which is remembered as failed when it is popped.
 
     Parameters
     ----------
@@ -57,41 +133,70 @@ class PlainSearch:
         within: int = 0,
         watermark: int | None = None,
     ) -> None:
-        self._code = [(int(op), first, second) for op, first, second in program.code]
+        self._code = program.code
         self._conditions = conditions
         self._times, self._within, self._watermark = times, within, watermark
         self.labels = bytearray(size)
         self.hidden = bytearray(size)
-        splits = [at for at, (op, _, _) in enumerate(program.code) if op is Op.SPLIT]
-        self._numbers = {at: number for number, at in enumerate(splits)}
-        self._loops = program.loops
-        self._split_places = len(splits) << program.loops
-        is_positional = times is None and not conditions.is_numbered
-        is_positional = is_positional and not any(conditions.updates) and conditions.remembers
-        self._has_flags = is_positional and self._split_places * (longest + 1) <= MOST_BYTES
-        self._flags = bytearray()
-        self._failed: set[tuple[int, tuple[Any, ...]]] = set()
+        self._every = (1 << program.loops) - 1
+        self._failed = self._failures(program, longest)
         self._answers = [conditions.answers(v) for v in range(len(program.variables))]
         self._part, self._first_row = range(0), 0
+        self._start = self._limit = 0
+        self._stack: list[tuple[bool, Configuration]] = []
+        self._steps = {
+            Op.TAKE: self._take,
+            Op.SPLIT: self._split,
+            Op.JUMP: self._jump,
+            Op.START: self._at_start,
+            Op.END: self._at_end,
+            Op.MARK: self._mark,
+            Op.CHECK: self._check,
+        }
+
+    def _failures(self, program: Program, longest: int) -> _FailedPlaces | _FailedStates:
+        conditions = self._conditions
+        places = _FailedPlaces(program)
+        depends_on_match = (
+            self._times is not None or conditions.is_numbered or any(conditions.updates)
+        )
+        if depends_on_match or not conditions.remembers or places.size(longest) > MOST_BYTES:
+            return _FailedStates(conditions.remembers)
+        return places
 
     def turn_to(self, begin: int, end: int, has_first: bool) -> None:
         """Select the rows of a partition, whose first row may be missing."""
         self._part = range(begin, end)
         self._first_row = begin if has_first else OPEN
         self._conditions.turn_to(self._part)
-        if self._has_flags:
-            self._flags = bytearray(self._split_places * (len(self._part) + 1))
+        self._failed.turn_to(self._part)
 
     def find(self, start: int, number: int) -> tuple[int, int] | None:
         """Return where the next match begins and ends, as the compiled search does."""
         for row in range(start, self._part.stop):
             self._conditions.begin(row, number, self.labels)
-            end = self._run(row)
+            end = self._preferred(row)
             if end is not None:
                 return row, end
         return None
 
-    def _limit(self, start: int) -> int:
+    def _preferred(self, start: int) -> int | None:
+        """Return where the preferred match from a row ends, :data:`OPEN` if that is undecided."""
+        self._failed.begin()
+        self._stack.clear()
+        self._start, self._limit = start, self._first_too_late(start)
+        is_open = self._is_open(start)
+        place: Configuration | None = Configuration(0, start, 0, self._conditions.initial)
+        while place is not None:
+            op, first, second = self._code[place.pc]
+            if op is Op.ACCEPT:
+                return place.row
+            if op is Op.TAKE and is_open and place.row == self._part.stop:
+                return OPEN
+            place = self._steps[op](place, first, second) or self._untried()
+        return None
+
+    def _first_too_late(self, start: int) -> int:
         """Return the first row that is too late for a match that begins at a row."""
         if self._times is None:
             return self._part.stop
@@ -104,87 +209,57 @@ class PlainSearch:
             return False
         return self._times is None or self._watermark < self._times[start] + self._within - 1
 
-    def _run(self, start: int) -> int | None:
-        """Return where the preferred match from a row ends."""
-        self._failed.clear()
-        limit, is_open = self._limit(start), self._is_open(start)
-        begin, end = self._part.start, self._part.stop
-        code, width, loops = self._code, end - begin + 1, self._loops
-        every = (1 << loops) - 1
-        conditions, updates = self._conditions, self._conditions.updates
-        labels, hidden, all_answers = self.labels, self.hidden, self._answers
-        numbers, failed, flags = self._numbers, self._failed, self._flags
-        has_flags, remembers = self._has_flags, conditions.remembers
-        stack = array("q")
-        states: list[tuple[Any, ...]] = []
-        pc, row, mask, state = 0, start, 0, conditions.initial
-        while True:
-            op, first, second = code[pc]
-            if op == 0:  # TAKE
-                if row < limit:
-                    taken = state
-                    labels[row - start] = first
-                    update = updates[first]
-                    if update is not None:
-                        taken = update(state, row)
-                    answers = all_answers[first]
-                    if answers is None:
-                        holds: int = conditions.holds(first, row, taken)
-                    else:
-                        holds = answers[row]
-                        if holds == UNKNOWN:
-                            holds = answers[row] = conditions.holds(first, row, taken)
-                    if holds:
-                        hidden[row - start] = second
-                        row += 1
-                        mask, state = every, taken
-                        pc += 1
-                        continue
-                elif is_open and row == end:
-                    return OPEN
-            elif op == 1:  # SPLIT
-                place = ((numbers[pc] << loops) | mask) * width + row - begin
-                if not (flags[place] if has_flags else (place, state) in failed):
-                    stack.append(~place)
-                    stack.append(((second << loops) | mask) * width + row - begin)
-                    if not has_flags:
-                        states.append(state)
-                    pc = first
-                    continue
-            elif op == 2:  # JUMP
-                pc = first
-                continue
-            elif op == 3 or op == 4:  # START, END
-                if row == (self._first_row if op == 3 else end):
-                    pc += 1
-                    continue
-            elif op == 5:  # MARK
-                mask &= ~(1 << first)
-                pc += 1
-                continue
-            elif op == 6:  # CHECK
-                if mask >> first & 1:
-                    pc += 1
-                    continue
-                if second >= 0:
-                    pc = second
-                    continue
-            else:
-                return row
-            while stack:
-                place = stack.pop()
-                if place >= 0:
-                    rest, row = divmod(place, width)
-                    row += begin
-                    pc, mask = rest >> loops, rest & every
-                    if not has_flags:
-                        state = states[-1]
-                    break
-                if has_flags:
-                    flags[~place] = 1
-                elif remembers and len(failed) < MOST_REMEMBERED:
-                    failed.add((~place, states.pop()))
-                else:
-                    states.pop()
-            else:
-                return None
+    def _untried(self) -> Configuration | None:
+        """Return the last untried alternative; what failed above it is remembered."""
+        while self._stack:
+            is_untried, place = self._stack.pop()
+            if is_untried:
+                return place
+            self._failed.add(place)
+        return None
+
+    # --- instructions: each returns where to go on, or None if it fails
+
+    def _take(self, place: Configuration, variable: int, hidden: int) -> Configuration | None:
+        row = place.row
+        if row >= self._limit:
+            return None
+        self.labels[row - self._start] = variable
+        update = self._conditions.updates[variable]
+        known = place.known if update is None else update(place.known, row)
+        if not self._holds(variable, row, known):
+            return None
+        self.hidden[row - self._start] = hidden
+        return Configuration(place.pc + 1, row + 1, self._every, known)
+
+    def _holds(self, variable: int, row: int, known: Known) -> int:
+        """Whether a condition holds; if it depends on the row alone, it is evaluated once."""
+        answers = self._answers[variable]
+        if answers is None:
+            return self._conditions.holds(variable, row, known)
+        if answers[row] == UNKNOWN:
+            answers[row] = self._conditions.holds(variable, row, known)
+        return answers[row]
+
+    def _split(self, place: Configuration, preferred: int, other: int) -> Configuration | None:
+        if place in self._failed:
+            return None
+        self._stack += [(False, place), (True, place.at(other))]
+        return place.at(preferred)
+
+    def _jump(self, place: Configuration, target: int, _: int) -> Configuration:
+        return place.at(target)
+
+    def _at_start(self, place: Configuration, *_: int) -> Configuration | None:
+        return place.at(place.pc + 1) if place.row == self._first_row else None
+
+    def _at_end(self, place: Configuration, *_: int) -> Configuration | None:
+        return place.at(place.pc + 1) if place.row == self._part.stop else None
+
+    def _mark(self, place: Configuration, loop: int, _: int) -> Configuration:
+        return Configuration(place.pc + 1, place.row, place.mask & ~(1 << loop), place.known)
+
+    def _check(self, place: Configuration, loop: int, target: int) -> Configuration | None:
+        if place.mask >> loop & 1:
+            return place.at(place.pc + 1)
+        return place.at(target) if target >= 0 else None

@@ -13,11 +13,11 @@ from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Kind, Op
 from pyflinkcep.expressions.tree import (
     Aggregate,
-    Constant,
-    EventPart,
+    Column,
+    Literal,
     MatchExpression,
     Operation,
-    Part,
+    Tree,
 )
 from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Query, Strategy
@@ -214,7 +214,7 @@ class _Compiler:
         query = self._query
         trees = [clause.tree for clause in own]
         if constants:
-            trees += [_equal(name, Constant(v.value, v.text)) for name, v in query.constants]
+            trees += [_equal(name, Literal(v.value, v.text)) for name, v in query.constants]
         if same and query.is_global:
             first = self._names[0]
             trees += [
@@ -225,7 +225,7 @@ class _Compiler:
         joint = [tree for tree in trees if _has_aggregate(tree)]
         return self._register(what, alone), self._register(what, joint)
 
-    def _register(self, what: str, trees: list[Part]) -> str | None:
+    def _register(self, what: str, trees: list[Tree]) -> str | None:
         if not trees:
             return None
         tree = joined("and", trees)
@@ -249,11 +249,11 @@ class _Compiler:
         )
 
 
-def _equal(name: str, other: Part) -> Operation:
-    return Operation("=", (EventPart(column_sql(name)), other), f"{name} = {other.text}")
+def _equal(name: str, other: Tree) -> Operation:
+    return Operation("=", (Column(column_sql(name)), other), f"{name} = {other.text}")
 
 
-def _has_aggregate(tree: Part) -> bool:
+def _has_aggregate(tree: Tree) -> bool:
     if isinstance(tree, Operation):
         return any(map(_has_aggregate, tree.operands))
     return isinstance(tree, Aggregate)

@@ -83,6 +83,7 @@ def emit(
     for match in completed:
         heap_add(waiting, match, by_start)
     matches = []
+    pruned: set[EventId] = set()
     while waiting:
         first, earliest = waiting[0].start_event_id, state.partial_matches[0].start_event_id
         if earliest is not None and first is not None and earliest < first:
@@ -90,7 +91,7 @@ def emit(
         match = heap_poll(waiting, by_start)
         node = match.previous_node
         assert node is not None
-        _prune(strategy, accessor, state, match)
+        _prune(strategy, accessor, state, match, pruned)
         matches.append(accessor.materialize_match(node, match.version))
         accessor.release_node(node, match.version)
     return matches
@@ -101,14 +102,20 @@ def _prune(
     accessor: SharedBufferAccessor,
     state: NFAState,
     match: ComputationState,
+    pruned: set[EventId],
 ) -> None:
-    """Drop the partial matches and waiting matches that an emitted match makes superfluous."""
+    """
+    Drop the partial matches and waiting matches that an emitted match makes superfluous.
+
+    `pruned` has the pruning ids since any were added: those drop nothing more.
+    """
     paths = accessor.extract_patterns(match.previous_node, match.version)
     pruning_id = strategy.pruning_id(
         [{stage: [e.event_id for e in path[stage]] for stage in path} for path in paths]
     )
-    if pruning_id is None:
+    if pruning_id is None or pruning_id in pruned:
         return
+    pruned.add(pruning_id)
 
     def superfluous(candidate: ComputationState) -> bool:
         start, node = candidate.start_event_id, candidate.previous_node

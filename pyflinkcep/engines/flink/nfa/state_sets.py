@@ -57,40 +57,32 @@ class StateSet:
         The states.
     family : StateSets
         The other sets.
-    passed : set of int
-        Events that change nothing, as bits of their conditions.
     reactions : dict of int to Reaction
-        The effects of other events, by the bits of their conditions.
+        The effects of events, by the bits of their conditions.
     root : Ask or Reaction or None
         The first condition to evaluate; None until first needed.
     """
 
     tables: tuple[StateTable, ...]
     family: StateSets
-    passed: set[int] = attrs.field(factory=set)
     reactions: dict[int, Reaction] = attrs.field(factory=dict)
     root: Ask | Reaction | None = None
 
     def react(self, evaluation: EventEvaluation) -> Reaction:
         """Return the effect of an event, evaluating the conditions on single events."""
+        bits = evaluation.values
+        remembered = self.reactions.get(bits)
+        if remembered is not None:
+            return remembered
         if self.root is None:
             self.root = self._resolve({})
-        bits = evaluation.values
         reaction: Any = self.root
         while reaction.__class__ is Ask:
             reaction = reaction.following(evaluation.holds(reaction.atom))
-        if evaluation.known == self.family.known:
-            self._remember(bits, reaction)
-        return reaction  # type: ignore[no-any-return]
-
-    def _remember(self, bits: int, reaction: Reaction) -> None:
-        """Keep a reaction that follows from the bits given with an event alone."""
-        if not self.family.reserve(len(reaction.steps)):
-            return
-        if reaction.passes:
-            self.passed.add(bits)
-        else:
+        follows_from_bits = evaluation.known == self.family.known
+        if follows_from_bits and self.family.reserve(len(reaction.steps)):
             self.reactions[bits] = reaction
+        return reaction  # type: ignore[no-any-return]
 
     def _resolve(self, answers: dict[Atom, bool]) -> Ask | Reaction:
         """Compute the reaction for these answers, or the next condition to evaluate."""

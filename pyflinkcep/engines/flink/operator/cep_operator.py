@@ -184,9 +184,6 @@ class CepOperator:
             If a condition or a throwing skip strategy fails; the message names stage, key and time.
         """
         nfa, nfa_state, accessor = self.nfa, state.nfa_state, state.buffer.get_accessor()
-        limit = self.limit
-        sets = nfa.state_sets(known)
-        states = nfa_state.set_among(sets)
         evaluation = EventEvaluation(self.view, known, processing_time, self.expressions)
         answers = itertools.repeat(0) if values is None else values
         now: int | None = None
@@ -195,23 +192,12 @@ class CepOperator:
             for timestamp, event, bits in zip(timestamps, events, answers, strict=False):
                 # Once per time: its first event may move a partial match to a state whose gap is
                 # already over, and in Flink the second event can still use it.
-                if timestamp >= nfa_state.deadline and timestamp != now:
+                if timestamp != now:
                     self._advance(key, accessor, nfa_state, timestamp, output)
-                    states = nfa_state.set_among(sets)
-                if bits in states.passed:
-                    continue
-                reaction = states.reactions.get(bits)
-                if reaction is None or reaction.asks:
-                    evaluation.begin(event, timestamp, bits)
-                    if reaction is None:
-                        reaction = states.react(evaluation)
-                        if reaction.passes:
-                            continue
                 now = timestamp
-                matches = nfa.apply(reaction, accessor, nfa_state, timestamp, evaluation, event)
-                if limit is not None and len(nfa_state.partial_matches) > limit.most + 1:
-                    self._enforce(limit, key, accessor, nfa_state, timestamp, output)
-                states = nfa_state.state_set or nfa_state.set_among(sets)
+                evaluation.begin(event, timestamp, bits)
+                matches = nfa.process(accessor, nfa_state, timestamp, evaluation, event)
+                self._enforce_limit(key, accessor, nfa_state, timestamp, output)
                 if begun is None and nfa_state.is_new_start_partial_match:
                     begun = timestamp
                 for match in matches:
@@ -221,9 +207,8 @@ class CepOperator:
         if begun is not None and nfa.window_time > 0:
             self._set_timers(state, timestamps, begun)
 
-    def _enforce(
+    def _enforce_limit(
         self,
-        limit: PartialMatchLimit,
         key: Any,
         accessor: SharedBufferAccessor,
         nfa_state: NFAState,
@@ -231,7 +216,12 @@ class CepOperator:
         output: Output,
     ) -> None:
         """Apply the limit to a key with too many partial matches."""
+        limit = self.limit
+        if limit is None:
+            return
         surplus = len(nfa_state.partial_matches) - 1 - limit.most
+        if surplus <= 0:
+            return
         if limit.policy == "fail":
             raise too_many(limit, limit.most + surplus, timestamp)
         self.nfa.drop_oldest(accessor, nfa_state, surplus)

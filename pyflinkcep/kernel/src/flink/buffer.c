@@ -2,18 +2,11 @@
 /* The versioned shared buffer. Mirror: engines/flink/sharedbuffer/buffer.py, engines/flink/sharedbuffer/elements.py. */
 #include "flink/buffer.h"
 
-static uint64_t last_serial = 0; /* of an edge; no two edges of a process have the same */
-
 /* --- memory */
 
 Node *node_keep(Node *node) {
     node->memory++;
     return node;
-}
-
-static void edge_free(Edge *edge) {
-    version_drop(edge->version);
-    tally_free(edge->tally);
 }
 
 static void entry_drop(Entry *entry) {
@@ -26,7 +19,8 @@ void node_drop(Node *node) {
     node->next_to_free = NULL;
     while (node != NULL) {
         Node *more = node->next_to_free;
-        for (int32_t i = 0; i < node->edge_count; i++) {
+        for (int32_t i = 0; i < node->edge_end; i++) {
+            if (node->edges[i].version == NULL) continue;
             Node *target = node->edges[i].target;
             if (target != NULL && --target->memory == 0) {
                 target->next_to_free = more;
@@ -34,7 +28,7 @@ void node_drop(Node *node) {
             }
             edge_free(&node->edges[i]);
         }
-        if (node->edges != &node->own) release_memory(node->edges);
+        edges_free(node);
         entry_drop(node->entry);
         release_memory(node);
         node = more;
@@ -105,45 +99,6 @@ Node *entry_append(Entry *entry, int32_t stage, int64_t locks, bool alive) {
     return node;
 }
 
-static int reserve_edge(Node *node) {
-    bool is_own = node->edges == &node->own;
-    Py_ssize_t room = node->edge_room;
-    Edge *edges =
-        reserve(is_own ? NULL : node->edges, &room, (Py_ssize_t)node->edge_count + 1, sizeof(Edge));
-    if (edges == NULL) return -1;
-    if (is_own) edges[0] = node->own;
-    node->edges = edges;
-    node->edge_room = room < INT32_MAX ? (int32_t)room : INT32_MAX;
-    return 0;
-}
-
-Edge *node_append(Node *node, int64_t locks, Node *target, Version *version) {
-    if (node->edge_count == INT32_MAX) return (Edge *)PyErr_NoMemory();
-    if (node->edge_count == node->edge_room && reserve_edge(node) < 0) return NULL;
-    Edge *edge = &node->edges[node->edge_count++];
-    *edge = (Edge){.locks = locks,
-        .target = target == NULL ? NULL : node_keep(target),
-        .version = version_keep(version),
-        .serial = ++last_serial};
-    return edge;
-}
-
-/* Return the edge that a run came by; `ways` is how many there are, 1 unless versions collided. */
-Edge *node_edge(Node *node, const Version *version, Py_ssize_t *ways) {
-    if (node->edge_count == 1) {
-        *ways = 1;
-        return &node->edges[0];
-    }
-    Edge *found = NULL;
-    *ways = 0;
-    for (int32_t i = 0; i < node->edge_count; i++)
-        if (version_compatible(version, node->edges[i].version)) {
-            found = &node->edges[i];
-            (*ways)++;
-        }
-    return found;
-}
-
 /* --- events */
 
 static bool buffer_has(const Buffer *buffer, int64_t timestamp, int64_t id) {
@@ -202,8 +157,9 @@ void buffer_clear(Buffer *buffer) {
 void buffer_lock_node(Node *node, const Version *version) {
     if (!node->alive) return;
     node->locks++;
-    for (int32_t i = 0; i < node->edge_count; i++)
-        if (version_compatible(version, node->edges[i].version)) node->edges[i].locks++;
+    for (int32_t i = node_way(node, version, 0); i < node->edge_end;
+        i = node_way(node, version, i + 1))
+        node->edges[i].locks++;
 }
 
 static void release_one(Buffer *buffer, Node *node) {
@@ -246,20 +202,19 @@ static int visit_later(Visits *work, Node *node, Version *version) {
 /* Remove the edges of a node that only this run uses; go on to where they lead. */
 static int take_edges(Visits *work, Node *node, const Version *version) {
     int status = 0;
-    int32_t kept = 0;
-    for (int32_t i = 0; i < node->edge_count; i++) {
-        Edge edge = node->edges[i];
-        bool goes_by = version_compatible(version, edge.version);
-        if (!goes_by || edge.locks > 1) {
-            if (goes_by) edge.locks--;
-            node->edges[kept++] = edge;
+    for (int32_t i = node_way(node, version, 0); i < node->edge_end;
+        i = node_way(node, version, i + 1)) {
+        Edge *edge = &node->edges[i];
+        if (edge->locks > 1) {
+            edge->locks--;
             continue;
         }
-        if (edge.target != NULL && visit_later(work, edge.target, version_keep(edge.version)) < 0)
+        if (edge->target != NULL &&
+            visit_later(work, edge->target, version_keep(edge->version)) < 0)
             status = -1;
-        edge_free(&edge);
+        node_remove(node, i);
     }
-    node->edge_count = kept;
+    node_squeeze(node);
     return status;
 }
 
@@ -299,7 +254,7 @@ int buffer_release_node(Buffer *buffer, Node *node, Version *version) {
             if (edge->locks <= 1) {
                 target = edge->target; /* and its count of memory */
                 edge_free(edge);
-                node->edge_count = 0;
+                node->edge_count = node->edge_end = 0;
             } else {
                 edge->locks--;
             }

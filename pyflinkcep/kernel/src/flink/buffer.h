@@ -21,6 +21,7 @@ typedef struct Version {
     int64_t digit;
     int64_t memory;
     int32_t length;
+    uint32_t root; /* the first digit, cut to 32 bits */
 } Version;
 
 Version *version_following(Version *parent, int64_t digit);
@@ -31,7 +32,7 @@ void version_drop(Version *version);
 bool version_same(const Version *left, const Version *right);
 bool version_compatible(const Version *version, const Version *other);
 
-/* --- buffer.c */
+/* --- edges.c */
 
 struct Node;
 struct Entry;
@@ -44,13 +45,17 @@ typedef struct {
     uint64_t serial; /* distinguishes edges */
 } Edge;
 
+typedef struct EdgeIndex EdgeIndex;
+
 typedef struct Node {
     int64_t locks;
     struct Entry *entry;
     struct Node *next_of_entry;
     struct Node *next_to_free;
     Edge *edges; /* `own`, or a separate block for more */
+    EdgeIndex *index; /* of more than a few edges; otherwise NULL, and no place is free */
     int32_t edge_count, edge_room;
+    int32_t edge_end; /* the places in use: with an index, those without a version are free */
     int32_t memory;
     int32_t stage;
     int32_t number; /* while state is written: its index, otherwise GONE */
@@ -76,12 +81,27 @@ typedef struct {
     bool unsorted; /* ids are not in order of registration, because a clock stepped back */
 } Buffer;
 
+Edge *node_append(Node *node, int64_t locks, Node *target, Version *version);
+Edge *node_edge(const Node *node, const Version *version, Py_ssize_t *ways);
+int32_t node_way_indexed(const Node *node, const Version *version, int32_t from);
+void node_remove(Node *node, int32_t place);
+void node_squeeze(Node *node);
+void edge_free(Edge *edge);
+void edges_free(Node *node);
+
+/* Return the first place, from one on, of an edge that a run may walk; `edge_end` for none. */
+static inline int32_t node_way(const Node *node, const Version *version, int32_t from) {
+    if (node->index != NULL) return node_way_indexed(node, version, from);
+    while (from < node->edge_end && !version_compatible(version, node->edges[from].version)) from++;
+    return from;
+}
+
+/* --- buffer.c */
+
 Node *node_keep(Node *node);
 void node_drop(Node *node);
 Entry *buffer_append(Buffer *buffer, int64_t timestamp, int64_t id, int64_t handle, int64_t locks);
 Node *entry_append(Entry *entry, int32_t stage, int64_t locks, bool alive);
-Edge *node_append(Node *node, int64_t locks, Node *target, Version *version);
-Edge *node_edge(Node *node, const Version *version, Py_ssize_t *ways);
 int edge_count_in(
     const Values *values, Edge *edge, int32_t stage, const Entry *entry, Node *previous,
     const Version *version);

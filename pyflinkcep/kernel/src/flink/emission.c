@@ -211,12 +211,18 @@ static int raise_miss(Kernel *kernel, const Partial *match) {
     return -1;
 }
 
-/* Drop the partial matches and waiting matches that an emitted match makes superfluous. */
-static int prune(Kernel *kernel, Key *key, const Partial *match) {
+/*
+ * Drop the partial matches and waiting matches that an emitted match makes superfluous. What is not
+ * after `done` was dropped before, by other matches of the same emission.
+ */
+static int prune(Kernel *kernel, Key *key, const Partial *match, Pruning *done) {
     Pruning pruning = {.kernel = kernel};
     if (paths_of_run(match->node, match->version, consider_path, &pruning) < 0) return -1;
     if (pruning.missed) return raise_miss(kernel, match);
     if (!pruning.found) return 0;
+    if (done->found && compared(pruning.timestamp, pruning.id, done->timestamp, done->id) <= 0)
+        return 0;
+    *done = pruning;
     if (drop_superfluous(&pruning, key, &key->partials) < 0) return -1;
     key->present_known = false;
     key_first_deadline(kernel, key);
@@ -226,8 +232,10 @@ static int prune(Kernel *kernel, Key *key, const Partial *match) {
     return dropped < 0 ? -1 : 0;
 }
 
-static int emit_match(Kernel *kernel, Key *key, const Partial *match, int64_t timestamp) {
-    if (prune(kernel, key, match) < 0 || context_path(kernel, match->node, match->version) < 0 ||
+static int emit_match(
+    Kernel *kernel, Key *key, const Partial *match, Pruning *done, int64_t timestamp) {
+    if (prune(kernel, key, match, done) < 0 ||
+        context_path(kernel, match->node, match->version) < 0 ||
         found_path(&kernel->found, &kernel->work.path) < 0)
         return -1;
     return found_end(&kernel->found, true, timestamp);
@@ -248,12 +256,13 @@ static int add_completed(Key *key, Partials *completed) {
  * partial match with an earlier start lives, and each emitted match prunes others.
  */
 int emit(Kernel *kernel, Key *key, Partials *completed, int64_t timestamp) {
+    Pruning done = {.kernel = kernel};
     int status = add_completed(key, completed);
     while (status == 0 && key->completed.size > 0) {
         const Partial *earliest = &key->partials.items[0];
         if (earliest->has_start && by_start_event(earliest, &key->completed.items[0]) < 0) break;
         Partial match = heap_poll(&key->completed);
-        status = emit_match(kernel, key, &match, timestamp);
+        status = emit_match(kernel, key, &match, &done, timestamp);
         if (partial_release(key, &match) < 0) status = -1;
     }
     return status;

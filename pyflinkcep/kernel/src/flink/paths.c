@@ -71,11 +71,10 @@ static int walk_on(Walk *walk, Visit from) {
     if (cell == NULL) return -1;
     *cell = (Cell){from.node, from.path, walk->cells};
     walk->cells = cell;
-    for (int32_t i = 0; i < from.node->edge_count; i++) {
-        Edge *edge = &from.node->edges[i];
-        if (version_compatible(from.version, edge->version) &&
-            visit_later(walk, edge->target, edge->version, cell) < 0)
-            return -1;
+    for (int32_t i = node_way(from.node, from.version, 0); i < from.node->edge_end;
+        i = node_way(from.node, from.version, i + 1)) {
+        const Edge *edge = &from.node->edges[i];
+        if (visit_later(walk, edge->target, edge->version, cell) < 0) return -1;
     }
     return 0;
 }

@@ -198,7 +198,7 @@ static bool has_one_start(const Kernel *kernel, const Key *key) {
 static void count_again(Reader *reader) {
     for (Py_ssize_t i = 0; i < reader->node_count && !reader->damaged; i++) {
         Node *node = reader->nodes[i];
-        for (int32_t j = 0; j < node->edge_count && !reader->damaged; j++) {
+        for (int32_t j = 0; j < node->edge_end && !reader->damaged; j++) {
             Edge *edge = &node->edges[j];
             if (edge_count_in(
                     &reader->kernel->values, edge, node->stage, node->entry, edge->target,

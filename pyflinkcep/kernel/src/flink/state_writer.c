@@ -108,8 +108,9 @@ static int write_all_versions(
     const Key *key, Versions *versions, Missing *missing, Numbers *numbers) {
     for (Entry *entry = key->buffer.first; entry != NULL; entry = entry->after)
         for (Node *node = entry->first_node; node != NULL; node = node->next_of_entry)
-            for (int32_t i = 0; i < node->edge_count; i++)
-                if (write_version(versions, node->edges[i].version, missing, numbers) < 0)
+            for (int32_t i = 0; i < node->edge_end; i++)
+                if (node->edges[i].version != NULL &&
+                    write_version(versions, node->edges[i].version, missing, numbers) < 0)
                     return -1;
     if (write_versions_of(&key->partials, versions, missing, numbers) < 0) return -1;
     return write_versions_of(&key->completed, versions, missing, numbers);
@@ -155,7 +156,8 @@ static void write_edges(const Key *key, const Versions *versions, Numbers *numbe
     for (Entry *entry = key->buffer.first; entry != NULL; entry = entry->after)
         for (Node *node = entry->first_node; node != NULL; node = node->next_of_entry) {
             numbers_put(numbers, node->edge_count);
-            for (int32_t i = 0; i < node->edge_count; i++) {
+            for (int32_t i = 0; i < node->edge_end; i++) {
+                if (node->edges[i].version == NULL) continue;
                 numbers_put(numbers, node_number(node->edges[i].target));
                 numbers_put(numbers, node->edges[i].locks);
                 numbers_put(numbers, versions_number(versions, node->edges[i].version));

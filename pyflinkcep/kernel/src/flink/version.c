@@ -14,6 +14,7 @@ Version *version_following(Version *parent, int64_t digit) {
     version->parent = parent == NULL ? NULL : version_keep(parent);
     version->digit = digit;
     version->length = parent == NULL ? 1 : parent->length + 1;
+    version->root = parent == NULL ? (uint32_t)digit : parent->root;
     version->code = mixed(parent == NULL ? 0 : parent->code, digit);
     version->memory = 1;
     return version;

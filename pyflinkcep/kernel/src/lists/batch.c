@@ -3,7 +3,7 @@
  * The machine for conditions, on as many events at once as a word has bits. The opcodes are
  * described in expressions/program.py; texts are numbers here, which compare as the texts do. Both
  * sides of AND and OR are computed, so jumps do nothing: without ANSI no computation fails. Mirror:
- * engines/lists/columns.py.
+ * expressions/arrays.py.
  */
 #include "lists/batch.h"
 

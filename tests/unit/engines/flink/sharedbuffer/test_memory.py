@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,6 +13,7 @@ from pyflinkcep import AfterMatchSkipStrategy as Skip
 from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.sharedbuffer import DeweyNumber, SharedBufferEdge
 from pyflinkcep.engines.flink.sharedbuffer.elements import ManyEdges
+from pyflinkcep.pattern.aftermatch import SkipToElementStrategy
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness
 from tests.shorthand import braces, parse, run
 
@@ -91,8 +94,8 @@ def test_events_of_one_time_are_told_apart() -> None:
     assert list(map(braces, found)) == ["{a a a}", "{a a a}"]
 
 
-def compared_versions(times: int, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Count how often versions are compared while many matches of one stage begin and end."""
+def count_comparisons(matching: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Count how often versions are compared."""
     count = 0
     compatible = DeweyNumber.is_compatible_with
 
@@ -103,11 +106,19 @@ def compared_versions(times: int, monkeypatch: pytest.MonkeyPatch) -> int:
 
     with monkeypatch.context() as patched:
         patched.setattr(DeweyNumber, "is_compatible_with", counted)
+        matching()
+    return count
+
+
+def compared_versions(times: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Count how often versions are compared while many matches of one stage begin and end."""
+
+    def matching() -> None:
         harness = NFATestHarness(Pattern.begin("a").where(lambda _: True).times(times))
         found = [len(harness.process(n, n)) for n in range(2 * times)]
+        assert (sum(found), harness.partialMatches) == (times + 1, times)
 
-    assert (sum(found), harness.partialMatches) == (times + 1, times)
-    return count
+    return count_comparisons(matching, monkeypatch)
 
 
 def test_long_repetitions_cost_the_square(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,14 +131,42 @@ def test_long_repetitions_cost_the_square(monkeypatch: pytest.MonkeyPatch) -> No
 def test_edges_of_many_runs_are_those_of_a_list() -> None:
     """However many runs came to a node: what a run may walk is the same, and in the same order."""
     chance = random.Random(1)
-    digits = [[chance.randrange(1, 5), *chance.choices(range(3), k=2)] for _ in range(300)]
+    digits = [
+        [chance.randrange(1, 5), *chance.choices(range(3), k=chance.randrange(5))]
+        for _ in range(300)
+    ]
     edges = [SharedBufferEdge(0, None, DeweyNumber.of(number)) for number in digits]
     many, plain = ManyEdges(edges), list(edges)
-    for edge in chance.sample(edges, 250):
+    for edge in chance.sample(edges, 290):
         many.remove(edge)
         plain.remove(edge)
 
-        version = DeweyNumber.of([*chance.choice(digits), 0])
+        version = DeweyNumber.of([*chance.choice(digits), *chance.choice([(0,), (2,), (0, 1)])])
         walked = [e for e in many.of(version) if version.is_compatible_with(e.version)]
         assert walked == [e for e in plain if version.is_compatible_with(e.version)]
         assert (list(many), len(many), many[0]) == (plain, len(plain), plain[0])
+
+
+def test_combinations_cost_as_much_as_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop that takes any combination: no partial match looks at the ways of the others."""
+    compared = [
+        count_comparisons(lambda n=n: run("a+:any ->> b", "a " * n + "b"), monkeypatch)
+        for n in (7, 10)
+    ]
+
+    assert compared[1] < 2 * 8 * compared[0]
+
+
+def test_a_skip_strategy_looks_once_at_what_it_skips(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matches that skip to the same event ask no more of the others than the first of them."""
+    asked = []
+    should_prune = SkipToElementStrategy.should_prune
+
+    def counted(self: Any, start: Any, pruning_id: Any) -> bool:
+        asked.append(start)
+        return should_prune(self, start, pruning_id)
+
+    monkeypatch.setattr(SkipToElementStrategy, "should_prune", counted)
+    matches = run("a+:any -> b", "a " * 8 + "b", Skip.skipToFirst("a")).matches
+
+    assert (len(matches), len(asked) < 5 * len(matches)) == (128, True)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs whose fields are the leaves of a tree, for engines that look these up themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyflinkcep.expressions.program import Kind, Op
+from pyflinkcep.expressions.tree import Aggregate, Column, Leaf
+from pyflinkcep.expressions.typed import Typed
+
+__all__ = ["Kinds", "LeafFields"]
+
+
+class Kinds:
+    """
+    The types of values of one event.
+
+    Parameters
+    ----------
+    kinds : mapping of str to Kind
+        The types by SQL; other values are NULL in every event.
+    """
+
+    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+        self._kinds = dict(kinds)
+
+    def knows(self, sql: str) -> bool:
+        """Whether a value has a type."""
+        return sql in self._kinds
+
+    def kind(self, sql: str) -> Kind:
+        """Return the kind of a value."""
+        return self._kinds[sql]
+
+    def cast(self, sql: str, kind: Kind) -> str:
+        """Return the SQL of a value cast to another kind."""
+        if self.kind(sql) is kind:
+            return sql
+        cast = f"cast({sql} as {kind.value})"
+        self._kinds[cast] = kind
+        return cast
+
+
+class LeafFields(Kinds):
+    """
+    Assigns a field to each leaf of trees.
+
+    Attributes
+    ----------
+    leaves : dict of Leaf to int
+        The leaves and their fields.
+    """
+
+    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+        super().__init__(kinds)
+        self.leaves: dict[Leaf, int] = {}
+
+    def column(self, part: Column) -> Typed:
+        """Return the instruction that pushes a value of one event."""
+        return Typed([(Op.FIELD, self._field(part))], self.kind(part.sql or ""))
+
+    def aggregate(self, part: Aggregate) -> Typed:
+        """Return the instruction that pushes an aggregate."""
+        if part.function == "count":
+            kind = Kind.BIGINT
+        else:
+            kind = Kind.DOUBLE if part.function == "avg" else self.kind(part.argument or "")
+        return Typed([(Op.FIELD, self._field(part))], kind)
+
+    def _field(self, leaf: Leaf) -> int:
+        return self.leaves.setdefault(leaf, len(self.leaves))

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trees as text: as they were written, or as a query writes them."""
+
+from __future__ import annotations
+
+from pyflinkcep.expressions.tree import Aggregate, Column, Literal, Operation, Tree
+
+__all__ = ["shown"]
+
+_LOGIC = ("and", "or")
+_ARITHMETIC = ("+", "-", "*", "/", "%")
+_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
+
+
+def shown(tree: Tree) -> str:
+    """Return the text of a condition or a value."""
+    if tree.text:
+        return tree.text
+    if isinstance(tree, Literal):
+        return str(tree.value)
+    if isinstance(tree, Column):
+        return _column(tree)
+    if isinstance(tree, Aggregate):
+        return f"{tree.function}({_column(tree.over)})"
+    operator, operands = tree.operator, tree.operands
+    if operator in _LOGIC:
+        return f" {operator.upper()} ".join(map(_factor, operands))
+    if operator == "not":
+        return f"NOT {_factor(operands[0])}"
+    if operator in ("is null", "is not null"):
+        return f"{shown(operands[0])} {operator.upper()}"
+    if operator == "neg":
+        return f"-{_operand(operands[0])}"
+    if operator in _ARITHMETIC:
+        return f" {operator} ".join(map(_operand, operands))
+    if operator in _COMPARISONS:
+        return f" {operator} ".join(map(shown, operands))
+    return f"{operator}({', '.join(map(shown, operands))})"
+
+
+def _factor(condition: Tree) -> str:
+    text = shown(condition)
+    is_logic = isinstance(condition, Operation) and condition.operator in _LOGIC
+    return f"({text})" if is_logic else text
+
+
+def _operand(tree: Tree) -> str:
+    text = shown(tree)
+    negative = isinstance(tree, Literal) and text.startswith("-")
+    return f"({text})" if isinstance(tree, Operation) or negative else text
+
+
+def _column(tree: Column) -> str:
+    if not tree.variable:
+        return tree.sql or ""
+    index = "" if tree.index is None else f"[{tree.index}]"
+    return f"{tree.variable}{index}" + (f".{tree.attribute}" if tree.attribute else "")

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Declarative Pipelines: what Spark does not allow while they are defined, by name."""
+
+from __future__ import annotations
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from pyflinkcep.errors import InputError, NotSupportedError
+
+__all__ = ["check_analysable", "check_not_in_query_function", "is_mutation", "set_or_refuse"]
+
+_NO_ANALYSIS = "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION"
+_NO_MUTATION = "SESSION_MUTATION_IN_DECLARATIVE_PIPELINE"
+
+
+def check_not_in_query_function(cause: Exception) -> None:
+    """
+    Refuse work inside a pipeline's query function, where no plan can be analysed.
+
+    Parameters
+    ----------
+    cause : Exception
+        The error of Spark, which has another reason if nothing is raised.
+
+    Raises
+    ------
+    NotSupportedError
+        With the place to write it instead.
+    """
+    if not _is(cause, _NO_ANALYSIS):
+        return
+    raise NotSupportedError(
+        "a pattern inside a pipeline's query function, where Spark analyses no plan",
+        "call pyflinkcep above the function, in the same file, on tables that are not the "
+        "pipeline's own, and return its result from the function",
+    ) from cause
+
+
+def check_analysable(dataframe: DataFrame) -> None:
+    """Refuse a DataFrame that Spark does not analyse; other errors of it are for later."""
+    if hasattr(dataframe, "_jdf"):  # a classic DataFrame has been analysed
+        return
+    try:
+        dataframe.schema  # noqa: B018 - Spark Connect keeps it, so it is asked once
+    except PySparkException as cause:
+        check_not_in_query_function(cause)
+
+
+def set_or_refuse(spark: SparkSession, name: str, value: str) -> None:
+    """
+    Set a setting of the session.
+
+    Raises
+    ------
+    InputError
+        In a pipeline's file, whose settings stand in its specification.
+    """
+    try:
+        spark.conf.set(name, value)
+    except PySparkException as cause:
+        if not is_mutation(cause):
+            raise
+        raise InputError(
+            f"{name} is not set, and a pipeline's file cannot set it",
+            f"write into its specification, under configuration: {name}: {value}",
+        ) from cause
+
+
+def is_mutation(cause: Exception) -> bool:
+    """Whether an error is about a change of the session in a pipeline's file."""
+    return _is(cause, _NO_MUTATION)
+
+
+def _is(cause: Exception, condition: str) -> bool:
+    found = cause.getCondition() if isinstance(cause, PySparkException) else None
+    return found is not None and found.startswith(condition)
