@@ -25,12 +25,19 @@ from pyflinkcep.expressions.sql_functions import (
     moved_by,
     time_between,
 )
-from pyflinkcep.expressions.sql_values import arithmetic, compared, negated, truth, truth_and
+from pyflinkcep.expressions.sql_values import (
+    arithmetic,
+    compared,
+    divided,
+    negated,
+    truth,
+    truth_and,
+)
 from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.expressions.tokens import string_value
 from pyflinkcep.expressions.values import COMPARISONS
 
-__all__ = ["event_condition", "event_function"]
+__all__ = ["event_condition", "event_function", "part_function"]
 
 Function = Callable[[Any], Any]
 
@@ -102,16 +109,27 @@ def event_function(text: str) -> Function:
     return _Evaluator(text).function(parsed(text))
 
 
+def part_function(text: str, part: Syntax) -> Function:
+    """
+    Return a function that computes a part of an expression; see :func:`event_function`.
+
+    Decimals are divided to 38 digits, where Spark rounds to a scale that depends on their types.
+    """
+    return _Evaluator(text, is_part=True).function(part)
+
+
 class _Evaluator:
     """Makes functions from the parts of one expression."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, is_part: bool = False) -> None:
         self._text = text
+        self._where = "" if is_part else f"the condition {text!r}: "
+        self._arithmetic = divided if is_part else arithmetic
 
     def _only_spark(self, node: Syntax, what: str = "") -> NotSupportedError:
         written = self._text[node.start : node.end]
         return NotSupportedError(
-            f"the condition {self._text!r}: {what or repr(written)} can only be evaluated by Spark",
+            f"{self._where}{what or repr(written)} can only be evaluated by Spark",
             "run the pattern on a DataFrame, or write the condition as a function of the event",
         )
 
@@ -169,7 +187,8 @@ class _Evaluator:
         if operator in COMPARISONS:
             return _of_two(first, second, lambda a, b: COMPARISONS[operator](compared(a, b)))
         if operator in _ARITHMETIC:
-            return _of_two(first, second, lambda a, b: arithmetic(operator, a, b))
+            compute = self._arithmetic
+            return _of_two(first, second, lambda a, b: compute(operator, a, b))
         raise self._only_spark(node)
 
     def _unary(self, node: Syntax, of: Function) -> Function:

@@ -316,7 +316,7 @@ class _Parser(Cursor):
                 break
         self._expect(")")
         if self._now.is_word(*_WINDOWS):
-            return self._windowed(tuple(operands), start)
+            return self._windowed(name, tuple(operands), start)
         if len(operands) == 2 and operands[0].form is Form.WORD and name.startswith("date"):
             column = operands[0]  # datediff(end, start), without a unit
             names = (column.value,)
@@ -346,20 +346,38 @@ class _Parser(Cursor):
         self._expect(")")
         return tuple(items)
 
-    def _windowed(self, operands: tuple[Syntax, ...], start: int) -> Syntax:
+    def _windowed(self, name: str, operands: tuple[Syntax, ...], start: int) -> Syntax:
         """Read the suffixes of Spark's own aggregates: OVER, FILTER, IGNORE NULLS."""
-        is_window = False
+        is_window, inside = False, list(operands)
         while self._now.is_word(*_WINDOWS):
             is_window = is_window or self._now.is_word("OVER")
             self._next()
             self._word("NULLS", "GROUP")
-            if self._now.is_sign("("):
+            if self._now.is_sign("(") and is_window:
                 self._skip_brackets()
+            elif self._now.is_sign("("):
+                inside += self._suffix()
             elif is_window:
                 self._next()
         # With OVER, Spark computes it; otherwise it is an unsupported aggregate over a stage.
-        inside = () if is_window else operands
-        return Syntax(Form.OPAQUE, None, inside, start, self._end(), "" if is_window else "other")
+        if is_window:
+            return Syntax(Form.OPAQUE, "over", (), start, self._end())
+        return Syntax(Form.OPAQUE, name, tuple(inside), start, self._end(), "other")
+
+    def _suffix(self) -> list[Syntax]:
+        """Read what stands in brackets after FILTER or WITHIN GROUP: WHERE …, ORDER BY …."""
+        self._expect("(")
+        suffix = "filter" if self._word("WHERE") else "order by"
+        if suffix == "order by" and not (self._word("ORDER") and self._word("BY")):
+            raise self._unexpected("WHERE or ORDER BY")
+        parts = [self.expression()]
+        while not self._now.is_sign(")"):
+            if not self._word("ASC", "DESC", "NULLS", "FIRST", "LAST"):
+                if not self._sign(","):
+                    raise self._unexpected("')'")
+                parts.append(self.expression())
+        self._expect(")")
+        return [Syntax(Form.CALL, suffix, (part,), part.start, part.end) for part in parts]
 
     def _is_query(self, ahead: int) -> bool:
         return self._now.is_sign("(") and self._ahead(ahead).is_word("SELECT", "WITH", "VALUES")

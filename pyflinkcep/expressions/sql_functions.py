@@ -6,7 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import (
+    ROUND_CEILING,
+    ROUND_FLOOR,
+    ROUND_HALF_EVEN,
+    ROUND_HALF_UP,
+    Decimal,
+    localcontext,
+)
 from typing import Any
 
 from pyflinkcep.errors import InputError
@@ -71,6 +78,18 @@ def _whole(value: Any, rounding: str) -> int:
     return in_bigint(int(Decimal(value).to_integral_value(rounding)))
 
 
+def _rounded(value: Any, digits: int, rounding: str) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return value
+    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    with localcontext() as context:
+        context.prec = 400  # the widest double has 309 digits
+        rounded = exact.quantize(Decimal(1).scaleb(-digits), rounding)
+    if isinstance(value, int):
+        return in_bigint(int(rounded))
+    return float(rounded) if isinstance(value, float) else rounded
+
+
 def _substring(text: Any, start: int, length: int | None = None) -> str:
     whole = _text(text)
     begin = start - 1 if start > 0 else (len(whole) + start if start < 0 else 0)
@@ -91,6 +110,15 @@ FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "floor": (1, 1, lambda x: _whole(x, ROUND_FLOOR)),
     "ceil": (1, 1, lambda x: _whole(x, ROUND_CEILING)),
     "ceiling": (1, 1, lambda x: _whole(x, ROUND_CEILING)),
+    "round": (1, 2, lambda x, digits=0: _rounded(x, digits, ROUND_HALF_UP)),
+    "bround": (1, 2, lambda x, digits=0: _rounded(x, digits, ROUND_HALF_EVEN)),
+    "power": (2, 2, lambda a, b: math.pow(a, b)),
+    "pow": (2, 2, lambda a, b: math.pow(a, b)),
+    "exp": (1, 1, lambda x: math.exp(x)),
+    "ln": (1, 1, lambda x: math.log(x) if x > 0 else None),
+    "log10": (1, 1, lambda x: math.log10(x) if x > 0 else None),
+    "log2": (1, 1, lambda x: math.log2(x) if x > 0 else None),
+    "array": (0, 255, lambda *values: list(values)),
     "sqrt": (1, 1, lambda x: math.sqrt(x) if x >= 0 else math.nan),
     "sign": (1, 1, lambda x: float((x > 0) - (x < 0))),
     "signum": (1, 1, lambda x: float((x > 0) - (x < 0))),

@@ -11,7 +11,16 @@ from typing import Any
 
 from pyflinkcep.errors import InputError
 
-__all__ = ["arithmetic", "compared", "in_bigint", "kind_name", "negated", "truth", "truth_and"]
+__all__ = [
+    "arithmetic",
+    "compared",
+    "divided",
+    "in_bigint",
+    "kind_name",
+    "negated",
+    "truth",
+    "truth_and",
+]
 
 _DIGITS = 38  # Spark's widest decimal
 
@@ -164,6 +173,17 @@ _FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
     "-": lambda a, b: a - b,
     "*": lambda a, b: a * b,
 }
+
+
+def divided(operator: str, a: Any, b: Any) -> Any:
+    """Return what :func:`arithmetic` does, and quotients of decimals to 38 digits."""
+    numbers = (a, b)
+    is_decimal = any(isinstance(x, Decimal) for x in numbers) and all(map(_is_number, numbers))
+    if operator != "/" or not is_decimal or any(isinstance(x, float) for x in numbers) or b == 0:
+        return arithmetic(operator, a, b)
+    with localcontext() as context:
+        context.prec = _DIGITS
+        return Decimal(a) / Decimal(b)
 
 
 def _with_floats(operator: str, a: float, b: float) -> Any:

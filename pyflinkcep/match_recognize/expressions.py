@@ -11,7 +11,8 @@ import attrs
 from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.syntax import Form, Syntax
-from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, tokenized
+from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, string_value, tokenized
+from pyflinkcep.match_recognize.aggregates import AGGREGATES, FOLDS
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.navigation import LeafReader
@@ -40,6 +41,8 @@ class Expression:
         The leaves, each once.
     plain : str
         The expression in the language of conditions over stages.
+    written : tuple of str
+        The leaves as they were written.
     """
 
     text: str
@@ -47,6 +50,13 @@ class Expression:
     sql: str
     leaves: tuple[Leaf, ...]
     plain: str
+    written: tuple[str, ...] = ()
+
+    def told(self, message: str) -> str:
+        """Return a message about the SQL as one about the expression as it was written."""
+        for number in reversed(range(len(self.written))):
+            message = message.replace(f"{LEAF}{number}", self.written[number])
+        return message
 
 
 def read_expression(
@@ -54,6 +64,8 @@ def read_expression(
     names: Names,
     variable: str | None = None,
     is_decimal: Callable[[str], bool] = lambda _: False,
+    over: str | None = None,
+    at_rows: bool = False,
 ) -> Expression:
     """
     Split an expression.
@@ -69,6 +81,11 @@ def read_expression(
         current row alone becomes one leaf.
     is_decimal : callable, optional
         Whether SQL over one row is a decimal.
+    over : str, optional
+        The window of Spark's by which the values of rows at a fixed distance from the current one
+        are computed before matching; only on bounded input.
+    at_rows : bool
+        Whether functions of values of one row are read as values of that row.
 
     Raises
     ------
@@ -77,18 +94,21 @@ def read_expression(
     NotSupportedError
         If the dialect does not support the expression.
     """
-    return _Reader(text, names, variable).read(is_decimal)
+    return _Reader(text, names, variable, over, at_rows).read(is_decimal)
 
 
 class _Reader:
-    def __init__(self, text: Text, names: Names, variable: str | None) -> None:
+    def __init__(
+        self, text: Text, names: Names, variable: str | None, over: str | None, at_rows: bool
+    ) -> None:
+        self._at_rows = at_rows
         self._written = text
         self._names = names
         self._variable = variable
         self._final: set[int] = set()
         self._where = "a measure" if variable is None else f"DEFINE {variable}"
         self._text = self._without_marks()
-        self._leaf = LeafReader(self._text, self._final, names, variable, self._error)
+        self._leaf = LeafReader(self._text, self._final, names, variable, self._error, over)
 
     def read(self, is_decimal: Callable[[str], bool]) -> Expression:
         """Take the expression apart."""
@@ -101,15 +121,24 @@ class _Reader:
             raise self._error(
                 _POSITION.sub("", what).replace(" at ,", ""), cause.hint or "", None, start
             ) from cause
+        for node in tree.walk():
+            if node.form is Form.OPAQUE:
+                self._leaf.check_opaque(node)
+            self._check_quotes(node)
         leaves: dict[Leaf, int] = {}
         pieces, at = [], 0
+        written: list[str] = []
         for node, leaf in self._leaves(tree, frozenset()):
             number = leaves.setdefault(leaf, len(leaves))
+            if number == len(written):
+                written.append(self._text[node.start : node.end])
             pieces += [self._text[at : node.start], f"{LEAF}{number}"]
             at = node.end
         sql = "".join(pieces) + self._text[at:]
         plain = self._leaf.plain(tree, is_decimal)
-        return Expression(self._written.text, self._written.span, sql, tuple(leaves), plain)
+        return Expression(
+            self._written.text, self._written.span, sql, tuple(leaves), plain, tuple(written)
+        )
 
     def _without_marks(self) -> str:
         """Return the text with RUNNING and FINAL blanked out, which are recorded."""
@@ -117,6 +146,9 @@ class _Reader:
         tokens = tokenized(text)
         for at, token in enumerate(tokens[:-2]):
             following, after = tokens[at + 1], tokens[at + 2]
+            is_array = token.is_word("ARRAY") and following.is_sign("[")
+            if is_array and not self._names.is_column(token.text):
+                raise self._error("ARRAY[…] is not Spark SQL", "write array(…)", None, token.start)
             if not token.is_word("RUNNING", "FINAL") or following.kind is not TokenKind.NAME:
                 continue
             word = token.text.upper()
@@ -126,29 +158,42 @@ class _Reader:
                 raise self._error(
                     'RUNNING needs dialect="standard"', "leave it out", NotSupportedError
                 )
-            if self._names.standard and not after.is_sign("("):
+            name = following.text.lower()
+            may_run = name in ("first", "last", *AGGREGATES) or name in FOLDS
+            if self._names.standard and not (after.is_sign("(") and may_run):
                 raise self._error(
                     f"{word} {following.text}: expected FIRST, LAST or an aggregate",
-                    f"write {word} LAST({following.text})",
+                    f"leave {word} out, or write {word} LAST(…)",
                 )
             if self._names.standard and word == "FINAL":
                 self._final.add(following.start)
             text = text[: token.start] + " " * len(word) + text[token.end :]
         return text
 
+    def _check_quotes(self, node: Syntax) -> None:
+        """Refuse a column in double quotes, which Spark reads as a text."""
+        if node.form is not Form.LITERAL or not node.value.startswith('"'):
+            return
+        name = string_value(node.value)
+        if self._names.is_column(name):
+            raise self._error(
+                f"{node.value} is a text in Spark SQL, and a column has that name",
+                f"write `{name}` for the column, '{name}' for the text, or set "
+                "spark.sql.ansi.doubleQuotedIdentifiers to true",
+                None,
+                node.start,
+            )
+
     # --- the tree
 
     def _leaves(self, node: Syntax, bound: frozenset[str]) -> Iterator[tuple[Syntax, Leaf]]:
         """Yield the leaves of a part, in the order of the text."""
-        if node.form is Form.OPAQUE:
-            raise self._error(
-                "a subquery, or a window function", "join first, or compute it in a subquery",
-                NotSupportedError, node.start,
-            )  # fmt: skip
         if self._variable is not None and self._names.standard and self._is_about_row(node, bound):
             yield node, Leaf("last", None, self._leaf.row_sql(node, bound))
             return
         leaf = self._leaf.read(node, bound)
+        if leaf is None and self._at_rows:
+            leaf = self._leaf.at_one_row(node, bound)
         if leaf is not None:
             yield node, leaf
             return
@@ -161,9 +206,7 @@ class _Reader:
 
     def _is_about_row(self, node: Syntax, bound: frozenset[str]) -> bool:
         """Whether a part reads only the current row."""
-        if node.form in _ALONE or any(n.form is Form.OPAQUE for n in node.walk()):
-            return False
-        if node.form is Form.LAMBDA:
+        if node.form in _ALONE or node.form is Form.LAMBDA:
             return False
         leaf = self._leaf.read(node, bound)
         if leaf is not None:

@@ -3,15 +3,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import attrs
 
-__all__ = ["LABEL", "LEAF", "Leaf", "labelled"]
+__all__ = [
+    "LABEL",
+    "LEAF",
+    "NUMBER",
+    "Leaf",
+    "item",
+    "labelled",
+    "parts_of",
+]
 
 LABEL = "__cep_label"
 """Stands in an argument for the variable that the row is mapped to, as CLASSIFIER() returns."""
 
 LEAF = "__cep_leaf"
 """The prefix of the columns that stand for leaves; the leaf's number follows."""
+
+NUMBER = -1
+"""Stands in the pieces of a fold for the number of the match."""
 
 
 @attrs.frozen
@@ -22,13 +35,13 @@ class Leaf:
     Attributes
     ----------
     function : str
-        ``first`` or ``last`` for the value at one row; ``count``, ``sum``, ``avg``, ``min``,
-        ``max`` or ``array_agg`` over rows; ``match_number``; ``rowtime``.
+        ``first`` or ``last`` for the value at one row; one of the AGGREGATES, or ``fold`` for any
+        other aggregate, over rows; ``match_number``; ``rowtime``.
     variable : str or None
         The variable, or union of variables, of the rows; None for all rows of the match.
     argument : str or None
         SQL over the columns of a row, in which :data:`LABEL` stands for the row's variable; None
-        for the rows themselves, to ``count`` them.
+        for the rows themselves, to ``count`` them, and for a fold.
     offset : int
         For ``first`` and ``last``: how many rows of the variable to skip.
     shift : int
@@ -36,6 +49,10 @@ class Leaf:
         PREV.
     final : bool
         Whether it sees all rows of the match, not only those up to the current row.
+    fields : tuple of str
+        For a fold: its arguments, each as `argument` is.
+    pieces : tuple of str or int
+        For a fold: its text, with the numbers of fields in their places, and :data:`NUMBER`.
     """
 
     function: str
@@ -44,6 +61,8 @@ class Leaf:
     offset: int = 0
     shift: int = 0
     final: bool = False
+    fields: tuple[str, ...] = ()
+    pieces: tuple[str | int, ...] = ()
 
     @property
     def is_row(self) -> bool:
@@ -51,12 +70,57 @@ class Leaf:
         return self.function in ("first", "last")
 
     @property
+    def arguments(self) -> tuple[str, ...]:
+        """What it takes from a row: SQL over its columns, or :data:`LABEL`."""
+        return self.fields if self.argument is None else (self.argument,)
+
+    @property
     def has_label(self) -> bool:
-        """Whether its argument uses the variable that a row is mapped to."""
-        return self.argument is not None and LABEL in self.argument
+        """Whether its arguments use the variable that a row is mapped to."""
+        return any(LABEL in argument for argument in self.arguments)
+
+    @property
+    def has_number(self) -> bool:
+        """Whether it reads the number of the match."""
+        return self.function == "match_number" or NUMBER in self.pieces
+
+    def rendered(self, name: Callable[[int], str]) -> str:
+        """Return the text of a fold, with names for its fields and :data:`NUMBER`."""
+        return "".join(name(one) if isinstance(one, int) else one for one in self.pieces)
+
+    def arguments_for(self, variables: Sequence[str]) -> list[str]:
+        """Return the SQL over one row that is needed, for rows of any of the variables."""
+        found: dict[str, None] = {}
+        for argument in self.arguments:
+            if argument != LABEL and LABEL in argument:
+                found |= dict.fromkeys(labelled(argument, name) for name in variables)
+            elif argument != LABEL:
+                found[argument] = None
+        return list(found)
 
 
 def labelled(argument: str, variable: str) -> str:
     """Return an argument for the rows of a variable, with its name in place of :data:`LABEL`."""
     name = variable.replace("\\", "\\\\").replace("'", "\\'")
     return argument.replace(LABEL, f"'{name}'")
+
+
+def item(field: int) -> str:
+    """Return the name of a fold's field among those of a row."""
+    return f"f{field}"
+
+
+def parts_of(leaf: Leaf) -> tuple[Leaf, ...]:
+    """
+    Return what a worker takes from the match for a leaf of a measure.
+
+    An average is made of a sum and a count; a fold of the array of the rows that it sees, and the
+    number of the match if it reads that.
+    """
+    if leaf.function == "avg":
+        return attrs.evolve(leaf, function="sum"), attrs.evolve(leaf, function="count")
+    if leaf.function != "fold":
+        return (leaf,)
+    named = ", ".join(f"'{item(at)}', {field}" for at, field in enumerate(leaf.fields))
+    rows = Leaf("array_agg", leaf.variable, f"named_struct({named})", final=leaf.final)
+    return (rows, Leaf("match_number", None)) if leaf.has_number else (rows,)

@@ -3,88 +3,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterator
 
 import attrs
 
-from pyflinkcep.errors import CepError, NotSupportedError
+from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.syntax import Form, Syntax
-from pyflinkcep.match_recognize.leaves import LABEL, Leaf
-from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.aggregates import AGGREGATES, FOLDS
+from pyflinkcep.match_recognize.leaves import LABEL, NUMBER, Leaf
+from pyflinkcep.match_recognize.row_reader import NO_NAMES, RowReader
 
 __all__ = ["LeafReader"]
 
-_AGGREGATES = ("count", "sum", "avg", "min", "max")
-_NAVIGATION = ("first", "last", "prev", "next")
-_OF_A_MATCH = (*_AGGREGATES, *_NAVIGATION, "array_agg", "match_number", "match_rowtime")
-_STANDARD = 'needs dialect="standard"'
-
-_NONE: frozenset[str] = frozenset()
+_FLINKS = ("count", "sum", "avg", "min", "max")
+_CONSTANT = (Form.LITERAL, Form.TYPED, Form.INTERVAL, Form.WORD, Form.PAREN)
+_OF_NULL = frozenset({
+    "coalesce", "ifnull", "nvl", "nvl2", "isnull", "isnotnull", "equal_null", "concat_ws", "array",
+    "struct", "named_struct", "map", "if", "iff", "least", "greatest", "hash", "xxhash64",
+    "to_json", "format_string", "printf", "typeof", "rand", "uuid", "nullif", "zeroifnull",
+})  # fmt: skip
+"""Functions that may return something for NULL."""
 _MOST_OFFSET = 10_000
 
 
-class _Error(Protocol):
-    def __call__(
-        self, what: str, hint: str, kind: type[CepError] | None = None, start: int = 0
-    ) -> CepError: ...
+class LeafReader(RowReader):
+    """Reads the leaves of one expression; see :class:`RowReader`."""
 
-
-class LeafReader:
-    """
-    Reads the leaves of one expression.
-
-    Parameters
-    ----------
-    text : str
-        The expression.
-    final : collection of int
-        The positions of functions after FINAL.
-    names : Names
-        The names of the clause.
-    variable : str or None
-        The variable whose condition it is; None for a measure.
-    error : callable
-        Makes an error about the expression: (what, hint, class, start).
-    """
-
-    def __init__(
-        self,
-        text: str,
-        final: Collection[int],
-        names: Names,
-        variable: str | None,
-        error: _Error,
-    ) -> None:
-        self._text = text
-        self._final = final
-        self._names = names
-        self._variable = variable
-        self._error = error
-
-    def read(self, node: Syntax, bound: frozenset[str] = _NONE) -> Leaf | None:
+    def read(self, node: Syntax, bound: frozenset[str] = NO_NAMES) -> Leaf | None:
         """Return a part as a leaf, None if it is not one; `bound` are a lambda's variables."""
-        if node.form is Form.COLUMN:
+        if node.form is Form.COLUMN and self.function(node) is None:
             if node.value[0] in bound:
                 return None
             return Leaf("last", self._owner(node), self.row_sql(node, bound))
-        if node.form is not Form.CALL:
-            return None
-        name = node.value
+        name = self.function(node)
         if name in ("prev", "next"):
             return self._physical(node)
         if name in ("first", "last"):
             return self._navigation(node)
-        if name in _AGGREGATES or (name == "array_agg" and self._names.standard):
+        if name in AGGREGATES or name in FOLDS:
             return self._aggregate(node)
         if name == "classifier":
             return Leaf("last", self._owner(node), LABEL)
         if name == "match_number":
-            self._only_standard("MATCH_NUMBER()", node)
+            self._check_number(node)
             return Leaf("match_number", None)
+        if name == "match_sequence_number" and self._names.standard:
+            return Leaf("count", None)
         if name in ("match_rowtime", "match_proctime"):
             return self._time(node)
         return None
+
+    def at_one_row(self, node: Syntax, bound: frozenset[str]) -> Leaf | None:
+        """
+        Return a function of values of one row as its value at that row; None for other parts.
+
+        Only for functions that are NULL without the row, for then it is NULL.
+        """
+        if node.form is not Form.CALL or node.value in _OF_NULL:
+            return None
+        leaves = list(self.below(node, bound))
+        places = {attrs.evolve(leaf, argument=None) for leaf in leaves if leaf.is_row}
+        if len(places) != 1 or not all(leaf.is_row for leaf in leaves):
+            return None
+        (place,) = places
+        return attrs.evolve(place, argument=self.row_sql(node, bound, is_there=True))
 
     def below(self, node: Syntax, bound: frozenset[str]) -> Iterator[Leaf]:
         """Yield the leaves below a part."""
@@ -99,7 +81,9 @@ class LeafReader:
 
     def is_row_at_hand(self, leaf: Leaf) -> bool:
         """Whether a leaf is a value of the current row of a condition."""
-        if leaf.function != "last" or leaf.offset or leaf.shift or leaf.has_label:
+        if leaf.function != "last" or leaf.offset or leaf.has_label:
+            return False
+        if leaf.shift and self._over is None:
             return False
         return leaf.variable is None or self._variable in self._names.members(leaf.variable)
 
@@ -119,7 +103,7 @@ class LeafReader:
             if node.value in ("prev", "next"):
                 is_leaf = inner.form is Form.CALL and inner.value in ("first", "last")
                 shown = shown if is_leaf else f"LAST({shown})"
-            elif node.value in ("sum", "avg") and is_decimal(self.row_sql(inner, _NONE)):
+            elif node.value in ("sum", "avg") and is_decimal(self.row_sql(inner, NO_NAMES)):
                 shown = f"{node.value}(cast({shown} as double))"
             else:
                 continue
@@ -158,9 +142,28 @@ class LeafReader:
                 NotSupportedError,
                 node.operands[1].start,
             )
-        return Leaf(node.value, owner, self.row_sql(argument, _NONE), offset, 0, final)
+        self._check_reads(node, argument)
+        return Leaf(node.value, owner, self.row_sql(argument, NO_NAMES), offset, 0, final)
+
+    def _check_reads(self, node: Syntax, argument: Syntax) -> None:
+        """Refuse the value of a constant at a row, which is often a name in the wrong quotes."""
+        if self._names.standard and not any(True for _ in self._owned(argument, NO_NAMES)):
+            raise self._error(
+                f"{self._shown(node)} has no column inside",
+                "write a column; a name in quotes is written in backquotes: `name`",
+                None,
+                node.start,
+            )
 
     def _physical(self, node: Syntax) -> Leaf:
+        name = self.function(node)
+        if name != node.value and len(node.operands) == 3:
+            raise self._error(
+                f"{self._shown(node)}: {str(name).upper()} has no default",
+                f"write coalesce({str(name).upper()}(…), {self._shown(node.operands[2])})",
+                None,
+                node.start,
+            )
         self._check_arguments(node, 2)
         offset = self._offset(node, 1)
         if offset and not self._names.standard:
@@ -176,61 +179,47 @@ class LeafReader:
         else:
             argument = self._row_argument(node, inner)
             owner = self._common_owner(node, argument)
-            leaf = Leaf("last", owner, self.row_sql(argument, _NONE))
-        return attrs.evolve(leaf, shift=-offset if node.value == "prev" else offset)
+            self._check_reads(node, argument)
+            leaf = Leaf("last", owner, self.row_sql(argument, NO_NAMES))
+        return attrs.evolve(leaf, shift=-offset if name == "prev" else offset)
 
     def _check_arguments(self, node: Syntax, most: int) -> None:
         if not 1 <= len(node.operands) <= most:
             raise self._error(
                 f"{self._shown(node)} has {len(node.operands)} arguments",
-                f"write {node.value.upper()}(A.x)" + (", or with an offset" if most > 1 else ""),
+                f"write {self._called(node)}(A.x)" + (", or with an offset" if most > 1 else ""),
                 None,
                 node.start,
             )
 
-    def _offset(self, node: Syntax, default: int) -> int:
-        if len(node.operands) < 2:
-            return default
-        written = self._shown(node.operands[1])
-        if not written.isdecimal() or len(written) > 9:
-            raise self._error(
-                f"{self._shown(node)}: expected an integer offset, got {written}",
-                "write a literal such as 1",
-                None,
-                node.operands[1].start,
-            )
-        return int(written)
-
     def _row_argument(self, around: Syntax, tree: Syntax) -> Syntax:
         """Refuse what cannot be computed from one row."""
-        name = around.value.upper()
+        name = self._called(around)
         if around.detail:
             raise self._error(
                 f"DISTINCT in {name}", "count distinct values in a subquery", None, around.start
             )
-        for node in tree.walk():
-            if node.form is Form.OPAQUE:
-                raise self._error(f"a subquery inside {name}", "join first", None, node.start)
-            if node.form is Form.STAR:
-                raise self._error(f"* inside {name}", "* is for COUNT", None, node.start)
-            if node.form is not Form.CALL or node.value not in _OF_A_MATCH:
-                continue
-            is_aggregate = node.value in (*_AGGREGATES, "array_agg")
-            what = "an aggregate" if is_aggregate else node.value.upper()
-            raise self._error(
-                f"{what} inside {name}",
-                "move it outside: SUM(A.x) - FIRST(A.x) * COUNT(A.x)",
-                None,
-                node.start,
-            )
+        self._check_one_row(name, tree)
         return tree
 
     # --- aggregates
 
     def _aggregate(self, node: Syntax) -> Leaf:
+        name, final = self.function(node), node.start in self._final
+        if not self._names.standard and name not in _FLINKS:
+            raise self._error(
+                f"{self._called(node)}: Flink's dialect has {', '.join(_FLINKS).upper()}",
+                'use dialect="standard", which has all aggregates',
+                NotSupportedError,
+                node.start,
+            )
+        if name == "count" and not node.operands and self._names.standard:
+            return Leaf("count", None, None, final=final)
+        if self._names.standard and (name not in AGGREGATES or self._is_fold(node)):
+            return self._fold(node)
         self._check_arguments(node, 1)
-        argument, final = node.operands[0].bare(), node.start in self._final
-        if node.value == "count" and argument.form is Form.STAR:
+        argument = node.operands[0].bare()
+        if name == "count" and argument.form is Form.STAR:
             if argument.value and not self._names.standard:
                 raise self._error(
                     f"{self._shown(node)}: Unknown field '*'",
@@ -242,102 +231,46 @@ class LeafReader:
             return Leaf("count", owner, None, final=final)
         argument = self._row_argument(node, argument)
         owner = self._common_owner(node, argument)
-        return Leaf(node.value, owner, self.row_sql(argument, _NONE), final=final)
+        return Leaf(str(name), owner, self.row_sql(argument, NO_NAMES), final=final)
 
-    # --- names
+    def _is_fold(self, node: Syntax) -> bool:
+        """Whether one of the known aggregates is more than a function of one value of each row."""
+        if node.form is Form.OPAQUE or node.detail:
+            return True
+        return any(self.function(part) == "match_number" for part in node.walk())
 
-    def _common_owner(self, around: Syntax, tree: Syntax) -> str | None:
-        owners = list(dict.fromkeys(map(self._owner, _owned(tree, _NONE))))
-        if len(owners) > 1:
-            shown = ", ".join("no variable" if name is None else name for name in owners)
-            raise self._error(
-                f"{self._shown(around)} is over two variables ({shown})",
-                f"write one {around.value.upper()} for each variable",
-                None,
-                around.start,
-            )
-        return owners[0] if owners else None
+    def _fold(self, node: Syntax) -> Leaf:
+        """Return an aggregate whose arguments are computed row by row, and the rest by Spark."""
+        name, stars = self._called(node), []
+        if node.value == "count" and node.operands and node.operands[0].form is Form.STAR:
+            stars = [node.operands[0]]
+        for operand in node.operands[len(stars) :]:
+            self._check_one_row(name, operand, may_number=True)
+        owner = self._common_owner(node, *node.operands)
+        written, function = str(node.value), str(self.function(node))
+        pieces: list[str | int] = [function]
+        fields: dict[str, int] = {}
+        at = node.start + self._text[node.start : node.end].lower().index(written) + len(written)
+        for star in stars:
+            pieces += [self._text[at : star.start], "1"]
+            at = star.end
+        for part in self._inputs(node):
+            number = NUMBER
+            if self.function(part) != "match_number":
+                number = fields.setdefault(self.row_sql(part, NO_NAMES), len(fields))
+            pieces += [self._text[at : part.start], number]
+            at = part.end
+        pieces.append(self._text[at : node.end])
+        final = node.start in self._final
+        return Leaf("fold", owner, final=final, fields=tuple(fields), pieces=tuple(pieces))
 
-    def _owner(self, node: Syntax) -> str | None:
-        """Return the variable of a column, star or CLASSIFIER; None for all."""
-        if node.form is Form.CALL:
-            return self._classified(node)
-        name: str = node.value[0]
-        if len(node.value) == 1 and node.form is Form.COLUMN:
-            return None
-        variable = self._names.variable(name)
-        if variable is not None:
-            return variable
-        if self._names.is_column(name) and node.form is Form.COLUMN:
-            return None  # a field of a struct
-        shown = self._shown(node)
-        if name == self._names.alias:
-            raise self._error(
-                f"{shown!r}: {name} is the table, not a variable of PATTERN; Flink would take it "
-                "for a variable without rows",
-                f"write {shown.partition('.')[2]} for the current row",
-                None,
-                node.start,
-            )
-        raise self._error(
-            f"{shown!r}: {name} is not a variable of PATTERN", self._names.nearest(name), None,
-            node.start,
-        )  # fmt: skip
-
-    def _classified(self, node: Syntax) -> str | None:
-        self._only_standard("CLASSIFIER()", node)
-        if not node.operands:
-            return None
-        argument = node.operands[0]
-        is_name = argument.form is Form.COLUMN and len(argument.value) == 1
-        name = argument.value[0] if is_name else self._shown(argument)
-        variable = None if len(node.operands) > 1 else self._names.variable(name)
-        if variable is None:
-            raise self._error(
-                f"{self._shown(node)}: {name} is not a variable of PATTERN",
-                self._names.nearest(name),
-                None,
-                node.start,
-            )
-        return variable
-
-    def row_sql(self, tree: Syntax, bound: frozenset[str]) -> str:
-        """Return a part about one row as SQL over its columns, without variables."""
-        pieces, at = [], tree.start
-        for node in _owned(tree, bound):
-            if node.form is Form.CALL:
-                inner = LABEL
-                if node.value in _NAVIGATION:  # of the current row, so it is its argument
-                    inner = f"({self.row_sql(node.operands[0], bound)})"
-                pieces += [self._text[at : node.start], inner]
-                at = node.end
-            elif self._owner(node) is not None:
-                pieces.append(self._text[at : node.start])
-                at = node.inner
-        return "".join(pieces) + self._text[at : tree.end]
-
-    # --- errors
-
-    def _only_standard(self, what: str, node: Syntax) -> None:
-        if not self._names.standard:
-            raise self._error(
-                f"{what} {_STANDARD}", 'use dialect="standard"', NotSupportedError, node.start
-            )
-
-    def _shown(self, node: Syntax) -> str:
-        return self._text[node.start : node.end]
-
-
-def _owned(tree: Syntax, bound: frozenset[str]) -> Iterator[Syntax]:
-    """Yield the columns, CLASSIFIERs and navigations of a part, in the order of the text."""
-    if tree.form is Form.COLUMN:
-        if tree.value[0] not in bound:
-            yield tree
-        return
-    if tree.form is Form.CALL and tree.value in ("classifier", *_NAVIGATION):
-        yield tree
-        return
-    if tree.form is Form.LAMBDA:
-        bound |= frozenset(tree.value)
-    for operand in tree.operands:
-        yield from _owned(operand, bound)
+    def _inputs(self, node: Syntax) -> Iterator[Syntax]:
+        """Yield what an aggregate takes from rows, and MATCH_NUMBER, in the order of the text."""
+        for place, operand in enumerate(node.operands):
+            if any(self.function(part) == "match_number" for part in operand.walk()):
+                is_number = self.function(operand) == "match_number"
+                yield from [operand] if is_number else self._inputs(operand)
+            elif operand.form is not Form.STAR and (
+                place == 0 or any(part.form not in _CONSTANT for part in operand.walk())
+            ):
+                yield operand  # also a constant, if it is first: without rows there is none

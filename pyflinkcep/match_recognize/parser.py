@@ -262,6 +262,8 @@ class _Parser:
         position = self._at if at is None else at
         if position and self._tokens[position - 1].is_symbol("."):
             return False
+        if is_at(self._tokens, position, "WITHIN", "GROUP"):
+            return False
         for head in _HEADS:
             if is_at(self._tokens, position, *head):
                 # One word only ends an item if it cannot be a column name there.

@@ -11,7 +11,7 @@ import attrs
 from pyflinkcep.errors import CepError, InvalidArgumentError
 from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, tokenized
 
-__all__ = ["Source", "Token", "as_name", "closing", "is_at", "tokenize"]
+__all__ = ["Source", "Token", "as_name", "closing", "is_at", "tokenize", "with_names"]
 
 _POSITION = re.compile(r"position (\d+)")
 _NAMES = {TokenKind.NAME: "word", TokenKind.STRING: "string", TokenKind.NUMBER: "number"}
@@ -138,6 +138,16 @@ def as_name(token: Token) -> Token:
     if not is_double or set(token.text[1:-1]) & set('"`\\'):
         return token
     return Token(token.text[1:-1], token.start, token.end, "name")
+
+
+def with_names(text: str) -> str:
+    """Return a text in which what stands in double quotes is a name, in backquotes."""
+    pieces, at = [], 0
+    for token in tokenize(Source(text)):
+        if as_name(token) is not token:
+            pieces += [text[at : token.start], f"`{token.text[1:-1]}`"]
+            at = token.end
+    return "".join(pieces) + text[at:]
 
 
 def is_at(tokens: Sequence[Token], at: int, *words: str) -> bool:

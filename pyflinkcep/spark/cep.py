@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import overload
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
 
 import attrs
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -210,6 +210,7 @@ class CEP:
         onPatternChange: str = "fail",
         maxPartialMatches: int | None = None,
         onTooManyPartialMatches: str = "fail",
+        args: Mapping[str, Any] | Sequence[Any] | None = None,
     ) -> CepDataFrame:
         """
         Run a SQL statement with MATCH_RECOGNIZE.
@@ -225,6 +226,9 @@ class CEP:
             whole grammar; on streams without what depends on later rows.
         keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
             See :meth:`pattern`.
+        args : dict of str, or list, optional
+            The values of parameters, as in ``spark.sql``: of ``:name``, or of each ``?`` in order.
+            In PATTERN, ``?`` is a quantifier.
 
         Returns
         -------
@@ -244,7 +248,7 @@ class CEP:
         double.
         """
         options = SqlOptions.of(
-            dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
+            dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches, args
         )
         return run_statement(spark, text, options)
 

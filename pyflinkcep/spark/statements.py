@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import attrs
 from pyspark.sql import DataFrame, SparkSession
@@ -14,15 +15,16 @@ from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.match_recognize.checks import check_clause
 from pyflinkcep.match_recognize.names import Names, spelled_alike
+from pyflinkcep.match_recognize.parameters import with_parameters
 from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.statement import VIEW, Statement, Use
-from pyflinkcep.match_recognize.tokens import Source, tokenize
+from pyflinkcep.match_recognize.tokens import Source, tokenize, with_names
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.match_recognize.with_queries import without_unused
 from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.explain import explanation
-from pyflinkcep.spark.plan.analysis import first_line, is_case_sensitive
+from pyflinkcep.spark.plan.analysis import first_line, has_quoted_names, is_case_sensitive
 from pyflinkcep.spark.plan.clauses.flink import flink_clause
 from pyflinkcep.spark.plan.clauses.matched import Matched
 from pyflinkcep.spark.plan.clauses.run_sql import check_kind, hint_for, run_sql
@@ -49,11 +51,14 @@ class SqlOptions:
         The settings for streams.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
+    args : mapping of str, or sequence, or None
+        The values of parameters.
     """
 
     dialect: str
     settings: StreamSettings
     limit: PartialMatchLimit | None
+    args: Mapping[str, Any] | Sequence[Any] | None = None
 
     def __attrs_post_init__(self) -> None:
         if self.dialect not in ("flink", "standard"):
@@ -63,7 +68,13 @@ class SqlOptions:
 
     @classmethod
     def of(
-        cls, dialect: str, key_groups: int, on_pattern_change: str, most: int | None, policy: str
+        cls,
+        dialect: str,
+        key_groups: int,
+        on_pattern_change: str,
+        most: int | None,
+        policy: str,
+        args: Mapping[str, Any] | Sequence[Any] | None = None,
     ) -> SqlOptions:
         """Check the settings of a clause."""
         settings = StreamSettings(key_groups, on_pattern_change)
@@ -73,7 +84,7 @@ class SqlOptions:
                 'maxPartialMatches with dialect="standard", which has one partial match per key',
                 "leave it out, and bound the state of a key with WITHIN",
             )
-        return cls(dialect, settings, limit)
+        return cls(dialect, settings, limit, args)
 
 
 def matchRecognize(
@@ -84,6 +95,7 @@ def matchRecognize(
     onPatternChange: str = "fail",
     maxPartialMatches: int | None = None,
     onTooManyPartialMatches: str = "fail",
+    args: Mapping[str, Any] | Sequence[Any] | None = None,
 ) -> CepDataFrame:
     """
     Apply the clause MATCH_RECOGNIZE to a DataFrame.
@@ -94,7 +106,7 @@ def matchRecognize(
         The rows, bounded or a stream with a watermark.
     clause : str
         The text between the parentheses of MATCH_RECOGNIZE.
-    dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
+    dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches, args
         See :meth:`CEP.sql`.
 
     Returns
@@ -114,7 +126,7 @@ def matchRecognize(
         )
     check_analysable(df)
     options = SqlOptions.of(
-        dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
+        dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches, args
     )
     plain = df.toDF() if isinstance(df, CepDataFrame) else df
     return run_clause(plain, clause, options)
@@ -129,7 +141,8 @@ def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDat
     CepError
         If it cannot be read, or means nothing.
     """
-    statement = Statement(text)
+    text = with_parameters(text, options.args)
+    statement = Statement(with_names(text) if has_quoted_names(spark) else text)
     check_kind(statement)
     levels: list[_Level] = []
     frames: dict[str, DataFrame] = {}
@@ -223,7 +236,8 @@ def run_clause(dataframe: DataFrame, text: str, options: SqlOptions) -> CepDataF
     CepError
         If it cannot be read, or means nothing.
     """
-    source = Source(text)
+    text = with_parameters(text, options.args)
+    source = Source(with_names(text) if has_quoted_names(dataframe.sparkSession) else text)
     clause = parse_clause(tokenize(source), source, len(text))
     matched = _matched(dataframe, clause, source, None, options)
 

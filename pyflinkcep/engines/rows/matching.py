@@ -38,7 +38,7 @@ class Partitions:
     columns : RowColumns
         The columns that conditions read.
     measured : callable
-        Returns a measure's argument, row by row.
+        Returns an argument of a measure, or of a condition without a program, row by row.
     times : array of int64, epoch milliseconds
         The rows' times; None without a window.
     watermark : int, optional, epoch milliseconds
@@ -158,7 +158,7 @@ def _plain_search(plan: StandardPlan, compiled: Compiled, partitions: Partitions
     times = None if partitions.times is None else partitions.times.tolist()
     conditions = RowConditions(
         plan.program.variables, compiled.conditions, plan.subsets, partitions.size,
-        partitions.columns, plan.ansi,
+        partitions.columns, plan.ansi, partitions.measured,
     )  # fmt: skip
     return PlainSearch(
         plan.program, conditions, partitions.size, partitions.longest, times, plan.within,

@@ -8,13 +8,14 @@ from itertools import chain
 
 import attrs
 
+from pyflinkcep.engines.rows.evaluated import evaluated_condition
 from pyflinkcep.engines.rows.program import Op, Program, compile_pattern
 from pyflinkcep.engines.rows.tables import SearchTables, search_tables
 from pyflinkcep.engines.rows.values import Condition
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.match_recognize.expressions import Expression, read_expression
-from pyflinkcep.match_recognize.leaves import LABEL, LEAF, Leaf, labelled
+from pyflinkcep.match_recognize.leaves import LABEL, LEAF, Leaf, labelled, parts_of
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.scalar import ConditionProgram, condition_leaves, condition_program
 from pyflinkcep.match_recognize.tree import Clause, Rows, Skip, SkipTo
@@ -64,18 +65,13 @@ class StandardClause:
 
     def measure_arguments(self) -> list[str]:
         """Return the SQL over one row that measures need."""
-        return list(dict.fromkeys(self.arguments_of(self.measure_leaves())))
+        parts = (part for leaf in self.measure_leaves() for part in parts_of(leaf))
+        return list(dict.fromkeys(self.arguments_of(parts)))
 
     def arguments_of(self, leaves: Iterable[Leaf]) -> Iterator[str]:
         """Yield the SQL over one row that leaves need."""
         for leaf in leaves:
-            if leaf.argument is None or leaf.argument == LABEL:
-                continue
-            if not leaf.has_label:
-                yield leaf.argument
-                continue
-            for variable in self.names.variables:
-                yield labelled(leaf.argument, variable)
+            yield from leaf.arguments_for(self.names.variables)
 
     def plan(
         self,
@@ -83,6 +79,7 @@ class StandardClause:
         ansi: bool,
         within: int = 0,
         leaves: Sequence[Leaf] | None = None,
+        evaluated: Iterable[str] = (),
     ) -> StandardPlan:
         """
         Return the plan for workers.
@@ -97,6 +94,8 @@ class StandardClause:
             The window, 0 for none.
         leaves : sequence of Leaf, optional
             What to take from a match; by default what the measures need.
+        evaluated : iterable of str
+            The variables whose conditions no program can say.
         """
         return StandardPlan(
             self.program,
@@ -108,6 +107,7 @@ class StandardClause:
             self.clause.rows,
             self.measure_leaves() if leaves is None else tuple(leaves),
             within,
+            frozenset(evaluated),
         )
 
 
@@ -153,6 +153,8 @@ class StandardPlan:
         What the measures take of a match.
     within : int, milliseconds
         The window, 0 for none.
+    evaluated : frozenset of str
+        The variables whose conditions no program can say; they are evaluated in Python.
     """
 
     program: Program
@@ -164,6 +166,7 @@ class StandardPlan:
     rows: Rows
     leaves: tuple[Leaf, ...]
     within: int = 0
+    evaluated: frozenset[str] = frozenset()
 
     def compiled(self) -> Compiled:
         """
@@ -185,7 +188,10 @@ class StandardPlan:
 
     def condition(self, variable: str) -> Condition:
         """Compile the condition of a variable; see :meth:`compiled`."""
-        expression, program = self.conditions[variable], self._program(variable)
+        expression = self.conditions[variable]
+        if variable in self.evaluated:
+            return evaluated_condition(variable, expression)
+        program = self._program(variable)
         return Condition(
             variable, expression.text, program.leaves, program.casts, program.code,
             program.function, self._is_row(expression),
@@ -194,13 +200,16 @@ class StandardPlan:
     def with_casts(self) -> StandardPlan:
         """Return the plan with the types of the arguments in the form that conditions read."""
         kinds = dict(self.kinds)
-        for program in map(self._program, self.conditions):
+        for program in map(self._program, self._programmed()):
             for leaf, kind in zip(program.leaves, program.kinds, strict=True):
                 if not leaf.is_row or leaf.argument == LABEL:
                     continue
                 for variable in self.program.variables:
                     kinds.setdefault(labelled(leaf.argument or "", variable), kind)
         return attrs.evolve(self, kinds=kinds)
+
+    def _programmed(self) -> Iterator[str]:
+        return (variable for variable in self.conditions if variable not in self.evaluated)
 
     def _program(self, variable: str) -> ConditionProgram:
         expression = self.conditions[variable]
@@ -217,7 +226,8 @@ class StandardPlan:
     def _kind(self, leaf: Leaf) -> Kind:
         if leaf.function in ("count", "match_number"):
             return Kind.BIGINT
-        assert leaf.argument is not None
+        if leaf.function in ("fold", "array_agg") or leaf.argument is None:
+            raise NotSupportedError(f"{leaf.function} in a program", "evaluate the condition")
         kind = Kind.STRING
         if leaf.argument != LABEL:
             kind = self.kinds[labelled(leaf.argument, self.program.variables[0])]
@@ -242,7 +252,7 @@ class StandardPlan:
     def counts_rows(self) -> bool:
         """Whether the numbers of earlier rows or matches of a partition matter."""
         anchors = any(op is Op.START for op, _, _ in self.program.code)
-        return anchors or any(leaf.function == "match_number" for leaf in self._all_leaves())
+        return anchors or any(leaf.has_number for leaf in self._all_leaves())
 
     def _all_leaves(self) -> Iterator[Leaf]:
         for expression in self.conditions.values():
@@ -275,14 +285,6 @@ def read_clause(clause: Clause, names: Names) -> StandardClause:
         if definition.variable not in names.variables:
             continue
         variable = definition.variable
-        expression = read_expression(definition.condition, names, variable)
-        if any(leaf.function == "array_agg" for leaf in expression.leaves):
-            raise names.source.error(
-                f"DEFINE {variable}: ARRAY_AGG is for MEASURES",
-                "compare COUNT, MIN or MAX",
-                *definition.condition.span,
-                NotSupportedError,
-            )
-        conditions[variable] = expression
+        conditions[variable] = read_expression(definition.condition, names, variable)
     measures = {m.name: read_expression(m.expression, names) for m in clause.measures}
     return StandardClause(clause, names, program, conditions, measures, skip)

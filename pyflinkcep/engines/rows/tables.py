@@ -96,6 +96,8 @@ def search_tables(
     is_float : callable
         Whether the values of an argument are floats.
     """
+    if any(condition.is_evaluated for condition in conditions.values()):
+        return None
     leaves = [leaf for condition in conditions.values() for leaf in condition.leaves]
     if any(leaf.has_label and leaf.shift for leaf in leaves):
         return None  # depends on which variables have rows, which no slot has

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from pyflinkcep.engines.rows.columns import RowColumns
+from pyflinkcep.engines.rows.folding import field_name, fold_function
 from pyflinkcep.errors import ConditionError
 from pyflinkcep.expressions.arithmetic import OVERFLOW
 from pyflinkcep.expressions.program import Code
-from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
+from pyflinkcep.expressions.sql_values import arithmetic, compared
+from pyflinkcep.match_recognize.leaves import LABEL, NUMBER, Leaf, labelled
 
 __all__ = ["UNKNOWN", "Condition", "Known", "RowConditions", "at_hand"]
 
@@ -47,6 +50,8 @@ class Condition:
         Whether it holds, given the leaves' values.
     is_leaf : bool
         Whether it is a column of the current row, which holds the answer.
+    is_evaluated : bool
+        Whether there is no program: `function` takes values as Spark has them.
     """
 
     variable: str
@@ -56,6 +61,7 @@ class Condition:
     code: Code
     function: Callable[[Sequence[Any]], bool]
     is_leaf: bool = False
+    is_evaluated: bool = False
 
     def failed(self, message: str) -> ConditionError:
         """Return the error for a condition that cannot be computed."""
@@ -92,6 +98,8 @@ class RowConditions:
         each variable, with its name inserted as a string.
     ansi : bool
         Whether overflow is an error.
+    evaluated : callable, optional
+        Returns an argument's values as Spark has them, for conditions without a program.
 
     Attributes
     ----------
@@ -114,7 +122,9 @@ class RowConditions:
         size: int,
         columns: RowColumns,
         ansi: bool,
+        evaluated: Callable[[str], Sequence[Any]] | None = None,
     ) -> None:
+        self._evaluated = evaluated or columns.plain
         self._variables = variables
         self._members = members
         self._columns = columns
@@ -129,7 +139,7 @@ class RowConditions:
         self._asked = [conditions.get(name) for name in variables]
         self._size = size
         self._getters = [
-            None if c is None else [self._getter(leaf, number) for leaf in c.leaves]
+            None if c is None else [self._getter(leaf, number, c.is_evaluated) for leaf in c.leaves]
             for number, c in enumerate(self._asked)
         ]
         self.initial = tuple(_INITIAL.get(slot[0]) for slot in self._slots)
@@ -174,7 +184,7 @@ class RowConditions:
 
     # --- leaves
 
-    def _getter(self, leaf: Leaf, variable: int) -> Callable[[int, Known], Any]:
+    def _getter(self, leaf: Leaf, variable: int, raw: bool) -> Callable[[int, Known], Any]:
         """Return the function of a leaf's value, given the current row and what is known."""
         if leaf.function == "match_number":
             self._positional[variable] = False
@@ -182,8 +192,9 @@ class RowConditions:
             return lambda _row, _known: self._number
         if not leaf.is_row:
             self._positional[variable] = False
-            return self._aggregate(leaf)
-        value = self._value(leaf)
+            many = leaf.function in ("fold", "array_agg")
+            return self._folded(leaf) if many else self._aggregate(leaf, raw)
+        value = self._value(leaf.argument or "", raw)
         shift = leaf.shift
         if at_hand(leaf, self._variables[variable], self._members):
             if leaf.argument == LABEL and not shift:
@@ -204,33 +215,52 @@ class RowConditions:
 
         return navigated
 
-    def _value(self, leaf: Leaf) -> Callable[[int, int], Any]:
+    def _column(self, argument: str, raw: bool) -> Sequence[Any]:
+        return self._evaluated(argument) if raw else self._columns.plain(argument)
+
+    def _value(self, argument: str, raw: bool) -> Callable[[int, int], Any]:
         """Return the function of a leaf's argument at a row, when the match is at another."""
-        argument = leaf.argument
-        assert argument is not None
-        if not leaf.has_label:
-            column = self._columns.plain(argument)
+        if LABEL not in argument:
+            column = self._column(argument, raw)
             return lambda at, _row: column[at] if at in self._part else None
-        columns = self._labelled(argument)
+        columns = self._labelled(argument, raw)
 
         def of_variable(at: int, row: int) -> Any:
             return columns[self._labels[at - self._start]][at] if self._start <= at <= row else None
 
         return of_variable
 
-    def _labelled(self, argument: str) -> list[Any]:
+    def _labelled(self, argument: str, raw: bool) -> list[Any]:
         """Return the columns of an argument with CLASSIFIER, by variable."""
         if argument == LABEL:
             return [_Constant(name) for name in self._variables]
-        return [self._columns.plain(labelled(argument, name)) for name in self._variables]
+        return [self._column(labelled(argument, name), raw) for name in self._variables]
 
-    def _aggregate(self, leaf: Leaf) -> Callable[[int, Known], Any]:
+    def _aggregate(self, leaf: Leaf, raw: bool) -> Callable[[int, Known], Any]:
         if leaf.function == "avg":
-            total = self._slot("sum", leaf.variable, leaf.argument, True)
-            count = self._slot("count", leaf.variable, leaf.argument)
+            total = self._slot("sum", leaf.variable, leaf.argument, raw, not raw)
+            count = self._slot("count", leaf.variable, leaf.argument, raw)
             return lambda _row, known: known[total] / known[count] if known[count] else None
-        slot = self._slot(leaf.function, leaf.variable, leaf.argument)
+        slot = self._slot(leaf.function, leaf.variable, leaf.argument, raw)
         return lambda _row, known: known[slot]
+
+    def _folded(self, leaf: Leaf) -> Callable[[int, Known], Any]:
+        """Return the function of an aggregate that is computed from all its rows each time."""
+        if leaf.function == "array_agg":
+            leaf = Leaf("fold", leaf.variable, fields=leaf.arguments, pieces=("array_agg(", 0, ")"))
+        fold, slot = fold_function(leaf), self._slot("last", leaf.variable, sys.maxsize)
+        values = {field_name(at): self._value(f, True) for at, f in enumerate(leaf.fields)}
+        self.is_numbered |= leaf.has_number
+        if leaf.has_label:
+            self.remembers = False
+
+        def folded(row: int, known: Known) -> Any:
+            rows = [{name: value(at, row) for name, value in values.items()} for at in known[slot]]
+            if leaf.has_number:
+                rows = [{**found, field_name(NUMBER): self._number} for found in rows]
+            return fold(rows)
+
+        return folded
 
     # --- slots
 
@@ -264,13 +294,16 @@ class RowConditions:
         if argument is None:
             return lambda count, _row: count + 1
         column: Any
+        is_raw, is_float = (*slot[3:], False, False)[:2]
         if argument == LABEL:
             column = _Constant(variable)
         else:
-            column = self._columns.plain(labelled(argument, variable))
+            column = self._column(labelled(argument, variable), is_raw)
         if function == "count":
             return lambda count, row: count if column[row] is None else count + 1
-        combine = _COMBINE[function] if len(slot) == 3 else _add_floats
+        combine = (_COMBINE_RAW if is_raw else _COMBINE)[function]
+        if is_float:
+            combine = _add_floats
         add = self._in_range if combine is _add else combine
 
         def step(value: Any, row: int) -> Any:
@@ -316,5 +349,17 @@ def _greatest(a: Any, b: Any) -> Any:
     return b if a < b or b != b else a
 
 
+def _exact_sum(a: Any, b: Any) -> Any:
+    try:
+        return arithmetic("+", a, b)
+    except ArithmeticError:
+        return _OVERFLOWED
+
+
 _INITIAL: dict[str, Any] = {"count": 0, "first": (), "last": ()}
 _COMBINE: dict[str, Callable[[Any, Any], Any]] = {"sum": _add, "min": _least, "max": _greatest}
+_COMBINE_RAW: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": _exact_sum,
+    "min": lambda a, b: a if compared(a, b) < 0 else b,
+    "max": lambda a, b: b if compared(a, b) < 0 else a,
+}

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
 
@@ -14,7 +14,15 @@ from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.parser import column_owners
 
-__all__ = ["analysed", "first_line", "is_ansi", "is_case_sensitive", "types_of", "where"]
+__all__ = [
+    "analysed",
+    "first_line",
+    "has_quoted_names",
+    "is_ansi",
+    "is_case_sensitive",
+    "types_of",
+    "where",
+]
 
 
 def first_line(error: Exception) -> str:
@@ -109,6 +117,12 @@ def _types(expressions: Sequence[str | Column], dataframe: DataFrame) -> list[Da
 def is_ansi(dataframe: DataFrame) -> bool:
     """Whether overflow and division by zero are errors in the DataFrame's session."""
     return dataframe.sparkSession.conf.get("spark.sql.ansi.enabled") == "true"
+
+
+def has_quoted_names(spark: SparkSession) -> bool:
+    """Whether what stands in double quotes is a name in a session, and not a text."""
+    names = ("spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers")
+    return all(spark.conf.get(name) == "true" for name in names)
 
 
 def is_case_sensitive(dataframe: DataFrame) -> bool:

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 
 import attrs
 from pyspark.sql import Column, DataFrame
@@ -24,14 +25,30 @@ from pyspark.sql.types import (
 
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.match_recognize.expressions import Expression
-from pyflinkcep.match_recognize.leaves import LABEL, LEAF, Leaf, labelled
+from pyflinkcep.match_recognize.leaves import LEAF, Leaf, parts_of
 from pyflinkcep.match_recognize.names import Names
-from pyflinkcep.spark.arrow.columns import quoted
+from pyflinkcep.spark.arrow.columns import PREFIX, quoted
 from pyflinkcep.spark.plan.analysis import first_line, types_of
+from pyflinkcep.spark.plan.clauses.folds import with_folds
 
-__all__ = ["ROW_COUNT", "Arguments", "Value", "argument_types", "measured", "values_of"]
+__all__ = [
+    "ROW_COUNT",
+    "Arguments",
+    "Value",
+    "argument_types",
+    "measured",
+    "type_of_measure",
+    "values_of",
+]
 
 _LEAF = re.compile(rf"\b{LEAF}(\d+)\b")
+_WAYS_OUT = {
+    "TABLE_OR_VIEW_NOT_FOUND": "inside the clause, a query of WITH is not visible: make it a "
+    "temporary view, or join it before the clause",
+    '"INTERVAL DAY"': "write datediff(later, earlier), or compare with INTERVAL '2' DAY",
+    "MISSING_GROUP_BY": "write an aggregate of Spark's own, or ARRAY_AGG and a function of arrays",
+}
+"""The hint for some of Spark's errors, by a part of their text."""
 _NAME = re.compile(r"`(?:[^`]|``)+`|\w+")
 
 
@@ -126,16 +143,23 @@ def argument_types(
     """
     errors = list(arguments.values())
 
+    columns = [name for name in dataframe.columns if not name.startswith(PREFIX)]
+    hint = f"the columns are {columns}" if columns else "see Spark's page of the function"
+
     def refusal(number: int, cause: Exception) -> CepError:
-        return errors[number](
-            f"Spark cannot compute it: {first_line(cause)}", f"the columns are {dataframe.columns}"
-        )
+        message = first_line(cause)
+        known = (way for sign, way in _WAYS_OUT.items() if sign in message)
+        return errors[number](f"Spark cannot compute it: {message}", next(known, hint))
 
     return dict(zip(arguments, types_of(list(arguments), dataframe, refusal), strict=True))
 
 
 def values_of(
-    measures: Mapping[str, Expression], names: Names, dataframe: DataFrame, time: DataType
+    measures: Mapping[str, Expression],
+    names: Names,
+    dataframe: DataFrame,
+    time: DataType,
+    what: str = "measure",
 ) -> dict[Leaf, Value]:
     """
     Return what workers take from a match; an ``avg`` becomes a ``sum`` and a ``count``.
@@ -150,6 +174,8 @@ def values_of(
         The events.
     time : DataType
         The type of MATCH_ROWTIME().
+    what : str
+        What the expressions are, for errors.
 
     Raises
     ------
@@ -159,18 +185,17 @@ def values_of(
     arguments: dict[str, Callable[[str, str], CepError]] = {}
     errors: dict[Leaf, Callable[[str, str], CepError]] = {}
     for name, expression in measures.items():
-        error = _error_of(names, name, expression)
-        for leaf in expression.leaves:
-            errors.setdefault(leaf, error)
-            for sql in _arguments(leaf, names.variables):
+        error = _error_of(names, name, expression, what)
+        for part in chain.from_iterable(map(parts_of, expression.leaves)):
+            errors.setdefault(part, error)
+            for sql in part.arguments_for(names.variables):
                 arguments.setdefault(sql, error)
     types = argument_types(dataframe, arguments)
     values: dict[Leaf, Value] = {}
     for leaf, error in errors.items():
-        asked = _arguments(leaf, names.variables)
+        asked = leaf.arguments_for(names.variables)
         type_ = types[asked[0]] if asked else None
-        for part in _parts(leaf):
-            values[part] = Value(part, _type(part, type_, time, dataframe, error))
+        values[leaf] = Value(leaf, _type(leaf, type_, time, dataframe, error))
     return values
 
 
@@ -206,6 +231,14 @@ def measured(
     CepError
         If Spark cannot compute a measure.
     """
+    folds = {
+        leaf: _error_of(names, name, expression)
+        for name, expression in measures.items()
+        for leaf in expression.leaves
+        if leaf.function == "fold"
+    }
+    result, folded = with_folds(result, folds, values)
+    values = {**values, **folded}
     written = {name: _over_columns(expression, values) for name, expression in measures.items()}
     errors: dict[str, Callable[[str, str], CepError]] = {}
     for name, sql in written.items():
@@ -215,6 +248,22 @@ def measured(
         finish(name, measures[name], F.expr(sql)).alias(name) for name, sql in written.items()
     ]
     return result.select(*keys, *columns, *rest)
+
+
+def type_of_measure(
+    result: DataFrame,
+    name: str,
+    expression: Expression,
+    values: Mapping[Leaf, tuple[str, DataType]],
+    names: Names,
+    what: str,
+) -> DataType:
+    """Return the type of one measure; see :func:`measured`."""
+    error = _error_of(names, name, expression, what)
+    folds = {leaf: error for leaf in expression.leaves if leaf.function == "fold"}
+    result, folded = with_folds(result, folds, values)
+    sql = _over_columns(expression, {**values, **folded})
+    return argument_types(result, {sql: error})[sql]
 
 
 def _over_columns(expression: Expression, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
@@ -228,7 +277,7 @@ def _in_column(leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
     """Return a leaf as SQL over the columns of values."""
     if leaf.function != "avg":
         return quoted(values[leaf][0])
-    total, count = (values[part] for part in _parts(leaf))
+    total, count = (values[part] for part in parts_of(leaf))
     quotient = f"({quoted(total[0])} / {quoted(count[0])})"
     if not isinstance(total[1], DecimalType):
         return quotient
@@ -238,25 +287,12 @@ def _in_column(leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
     return f"cast({quotient} as decimal({precision},{scale}))"
 
 
-def _parts(leaf: Leaf) -> tuple[Leaf, ...]:
-    """Return the leaves that a worker takes in place of one."""
-    if leaf.function != "avg":
-        return (leaf,)
-    return attrs.evolve(leaf, function="sum"), attrs.evolve(leaf, function="count")
-
-
-def _arguments(leaf: Leaf, variables: Iterable[str]) -> list[str]:
-    """Return the SQL over one event that a leaf needs."""
-    if leaf.argument is None or leaf.argument == LABEL:
-        return []
-    if not leaf.has_label:
-        return [leaf.argument]
-    return [labelled(leaf.argument, variable) for variable in variables]
-
-
-def _error_of(names: Names, name: str, expression: Expression) -> Callable[[str, str], CepError]:
+def _error_of(
+    names: Names, name: str, expression: Expression, what: str = "measure"
+) -> Callable[[str, str], CepError]:
     def error(message: str, hint: str) -> CepError:
-        return names.source.error(f"measure {name}: {message}", hint, *expression.span, InputError)
+        told = expression.told(message)
+        return names.source.error(f"{what} {name}: {told}", hint, *expression.span, InputError)
 
     return error
 

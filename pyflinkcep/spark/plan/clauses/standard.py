@@ -63,6 +63,8 @@ def _bounded(job: StandardJob) -> Matched:
         **({HASH: key_number(keys, expressions)} if keys else {}),
         POSITION: F.monotonically_increasing_id(),
     }
+    if job.uses_window:  # which reads the position
+        dataframe = dataframe.withColumn(POSITION, added.pop(POSITION))
     rows = dataframe.select("*", *(column.alias(name) for name, column in added.items()))
     task = StandardTask(job.rows, layout)
     result = map_in_arrow(_sorted(rows, clause, layout), task.run, job.rows.schema, job.name)

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -20,26 +18,25 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.engines.rows.plan import StandardClause, StandardPlan, read_clause
-from pyflinkcep.errors import CepError, InputError
+from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.interval import standard_window_ms
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
-from pyflinkcep.match_recognize.scalar import condition_leaves
-from pyflinkcep.match_recognize.tree import Clause, Rows
-from pyflinkcep.spark.arrow.columns import VALUE, quoted
+from pyflinkcep.match_recognize.tree import Clause, OrderColumn, Rows
+from pyflinkcep.spark.arrow.columns import POSITION, VALUE, quoted
 from pyflinkcep.spark.plan.analysis import is_ansi
+from pyflinkcep.spark.plan.clauses.defines import Defines
 from pyflinkcep.spark.plan.clauses.input import own_name
 from pyflinkcep.spark.plan.clauses.measures import (
     ROW_COUNT,
     Arguments,
     Value,
-    argument_types,
     measured,
     values_of,
 )
-from pyflinkcep.spark.plan.expressions import kind_of, machine_column
+from pyflinkcep.spark.plan.expressions import machine_column
 from pyflinkcep.spark.worker.standard import StandardRows
 
 __all__ = ["StandardJob"]
@@ -70,6 +67,8 @@ class StandardJob:
         How a key's rows become output.
     values : dict of Leaf to (str, DataType)
         The columns of what workers take from matches.
+    uses_window : bool
+        Whether conditions read columns that Spark computes by its window functions.
     """
 
     dataframe: DataFrame
@@ -81,6 +80,7 @@ class StandardJob:
     rest: list[str]
     rows: StandardRows
     values: dict[Leaf, tuple[str, DataType]]
+    uses_window: bool = False
 
     @classmethod
     def analyse(cls, dataframe: DataFrame, clause: Clause, names: Names) -> StandardJob:
@@ -95,22 +95,26 @@ class StandardJob:
         read = read_clause(clause, names)
         within = standard_window_ms(clause, names.source)
         time, unit = _time(dataframe, clause, names) if within else (None, 1)
-        kinds = _kinds(dataframe, read, names)
         ansi = is_ansi(dataframe)
+        defines = Defines.of(read, names, *_windowed(dataframe, clause), ansi)
+        read, kinds = defines.read, defines.kinds
         shown, rest = _shown(dataframe, clause)
         values = values_of(read.measures, names, dataframe, NullType())
         if not shown and not rest and not values:
             values = {ROW_COUNT.leaf: ROW_COUNT}
-        plan = read.plan(kinds, ansi, within, tuple(values))
-        _check(read, plan)
+        plan = read.plan(kinds, ansi, within, tuple(values), defines.evaluated)
         plan = plan.with_casts()
         kinds = plan.kinds
         arguments = Arguments(dataframe)
-        measures = {sql: arguments.column(sql) for sql in read.measure_arguments()}
+        taken = [*read.measure_arguments(), *defines.evaluated_arguments()]
+        measures = {sql: arguments.column(sql) for sql in taken}
         conditions = {sql: f"{VALUE}{number}" for number, sql in enumerate(kinds)}
         schema, columns = _schema(dataframe, clause, [*shown, *rest], plan, values)
         rows = StandardRows(plan, schema, [*shown, *rest], conditions, measures, time, unit)
-        return cls(dataframe, read, plan, arguments, kinds, shown, rest, rows, columns)
+        return cls(
+            dataframe, read, plan, arguments, kinds, shown, rest, rows, columns,
+            defines.uses_window,
+        )  # fmt: skip
 
     @property
     def name(self) -> str:
@@ -144,47 +148,6 @@ class StandardJob:
 # --- types
 
 
-def _kinds(dataframe: DataFrame, read: StandardClause, names: Names) -> dict[str, Kind]:
-    """Return the types of the conditions' arguments."""
-    errors: dict[str, Callable[[str, str], CepError]] = {}
-    for variable, expression in read.conditions.items():
-        for sql in read.arguments_of(condition_leaves(expression).values()):
-            errors.setdefault(sql, _error_of(names, variable, expression))
-    kinds = {}
-    for sql, type_ in argument_types(dataframe, errors).items():
-        kind = Kind.STRING if isinstance(type_, NullType) else kind_of(type_)
-        if kind is None:
-            raise errors[sql](
-                f"{sql} is {type_.simpleString()}",
-                "use a number, boolean, string, date, timestamp or day-time interval",
-            )
-        kinds[sql] = kind
-    return kinds
-
-
-def _check(read: StandardClause, plan: StandardPlan) -> None:
-    """Compile the conditions one by one, to name the one at fault."""
-    for variable in read.conditions:
-        try:
-            plan.condition(variable)
-        except CepError as refused:
-            what = refused.message.rpartition("': ")[2]
-            raise _error_of(read.names, variable, read.conditions[variable])(
-                f"not a condition: {what}", refused.hint or "compare it with a value"
-            ) from refused
-
-
-def _error_of(
-    names: Names, variable: str, expression: Expression
-) -> Callable[[str, str], CepError]:
-    def error(message: str, hint: str) -> CepError:
-        return names.source.error(
-            f"DEFINE {variable}: {message}", hint, *expression.span, InputError
-        )
-
-    return error
-
-
 def _schema(
     dataframe: DataFrame,
     clause: Clause,
@@ -204,6 +167,22 @@ def _schema(
 
 
 # --- the input
+
+
+def _windowed(dataframe: DataFrame, clause: Clause) -> tuple[DataFrame, str | None]:
+    """Return the input with positions, and the window that is its partitions in their order."""
+    if dataframe.isStreaming:
+        return dataframe, None
+    keys = [quoted(own_name(dataframe, key.text)) for key in clause.partition]
+    order = [*(_order_sql(dataframe, column) for column in clause.order), POSITION]
+    over = f"{'PARTITION BY ' if keys else ''}{', '.join(keys)} ORDER BY {', '.join(order)}"
+    return dataframe.withColumn(POSITION, F.monotonically_increasing_id()), over
+
+
+def _order_sql(dataframe: DataFrame, column: OrderColumn) -> str:
+    first = not column.descending if column.nulls_first is None else column.nulls_first
+    name = quoted(own_name(dataframe, column.name.text))
+    return f"{name} {'DESC' if column.descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
 
 
 def _shown(dataframe: DataFrame, clause: Clause) -> tuple[list[str], list[str]]:

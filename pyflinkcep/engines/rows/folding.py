@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Aggregates over the rows of a partial match, in Python: those that no slot can hold."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from functools import cmp_to_key, reduce
+from operator import and_, or_, xor
+from typing import Any
+
+from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.expressions.evaluator import part_function
+from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.expressions.sql_values import arithmetic, compared, truth
+from pyflinkcep.match_recognize.leaves import NUMBER, Leaf, item
+
+__all__ = ["fold_function"]
+
+Fold = Callable[[Sequence[dict[str, Any]]], Any]
+_NUMBER = "number"
+
+
+def fold_function(leaf: Leaf) -> Fold:
+    """
+    Return the function of a fold: given its fields by name for each row, its value.
+
+    The number of the match is a field named as :data:`NUMBER` is rendered.
+
+    Raises
+    ------
+    NotSupportedError
+        If only Spark computes the aggregate.
+    """
+    text = leaf.rendered(field_name)
+    node = parsed(text).bare()
+    name, operands = str(node.value), list(node.operands)
+    filters = [part for part in operands if part.value == "filter"]
+    is_ordered = any(part.value == "order by" for part in operands)
+    arguments = [part for part in operands if part.value not in ("filter", "order by")]
+    least, most, function = _FOLDS.get(name, (0, -1, None))
+    if function is None or is_ordered or not least <= len(arguments) <= most:
+        what = f"{name.upper()} WITHIN GROUP" if is_ordered else name.upper()
+        raise NotSupportedError(
+            f"{what} with {len(arguments)} arguments in DEFINE",
+            f"the aggregates of DEFINE are {', '.join(sorted(_FOLDS)).upper()}; all others are for "
+            "MEASURES",
+        )
+    inputs = [part_function(text, part) for part in arguments]
+    conditions = [part_function(text, part.operands[0]) for part in filters]
+    is_distinct = node.form.name == "CALL" and node.detail == "distinct"
+
+    def folded(rows: Sequence[dict[str, Any]]) -> Any:
+        taken = [
+            [value(row) for value in inputs]
+            for row in rows
+            if all(truth(condition(row)) for condition in conditions)
+        ]
+        return function(_distinct(taken) if is_distinct else taken)
+
+    return folded
+
+
+def field_name(number: int) -> str:
+    """Return the name of a field, or of the number of the match, in the text of a fold."""
+    return _NUMBER if number == NUMBER else item(number)
+
+
+def _distinct(rows: list[list[Any]]) -> list[list[Any]]:
+    found: list[list[Any]] = []
+    for row in rows:
+        if not any(all(map(_same, row, other)) for other in found):
+            found.append(row)
+    return found
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b if a is None or b is None else compared(a, b) == 0
+
+
+# --- the aggregates; each is given the arguments of all rows
+
+
+def _values(rows: list[list[Any]]) -> list[Any]:
+    """Return the first arguments that are not NULL."""
+    return [row[0] for row in rows if row[0] is not None]
+
+
+def _of_some(function: Callable[[list[Any]], Any], least: int = 1) -> Callable[[Any], Any]:
+    """Return an aggregate of the values that are not NULL; NULL if there are fewer than `least`."""
+
+    def aggregate(rows: list[list[Any]]) -> Any:
+        values = _values(rows)
+        return function(values) if len(values) >= least else None
+
+    return aggregate
+
+
+def _sum(values: list[Any]) -> Any:
+    return reduce(lambda a, b: arithmetic("+", a, b), values)
+
+
+def _mean(values: list[Any]) -> Any:
+    total = _sum(values)
+    return total / len(values)
+
+
+def _variance(values: list[Any], least: int) -> float:
+    numbers = list(map(float, values))
+    center = math.fsum(numbers) / len(numbers)
+    return math.fsum((x - center) ** 2 for x in numbers) / (len(numbers) - least)
+
+
+def _by(sign: int) -> Callable[[list[list[Any]]], Any]:
+    """Return MAX_BY or MIN_BY."""
+
+    def aggregate(rows: list[list[Any]]) -> Any:
+        best = None
+        for row in rows:
+            if row[1] is None:
+                continue
+            if best is None or sign * compared(row[1], best[1]) > 0:
+                best = row
+        return None if best is None else best[0]
+
+    return aggregate
+
+
+def _joined(rows: list[list[Any]]) -> str | None:
+    values = _values(rows)
+    between = rows[0][1] if rows and len(rows[0]) > 1 and rows[0][1] is not None else ""
+    return between.join(values) if values else None
+
+
+def _median(values: list[Any]) -> float:
+    return float(statistics.median(values))
+
+
+def _distinct_values(rows: list[list[Any]]) -> list[Any]:
+    return [row[0] for row in _distinct([[value] for value in _values(rows)])]
+
+
+def _extreme(sign: int) -> Callable[[list[Any]], Any]:
+    return lambda values: max(values, key=cmp_to_key(lambda a, b: sign * compared(a, b)))
+
+
+def _picked(at: int) -> Callable[[list[list[Any]]], Any]:
+    return lambda rows: rows[at][0] if rows else None
+
+
+def _root(variance: Callable[[list[Any]], float]) -> Callable[[list[Any]], float]:
+    return lambda values: math.sqrt(variance(values))
+
+
+def _sample(values: list[Any]) -> float:
+    return _variance(values, 1)
+
+
+def _population(values: list[Any]) -> float:
+    return _variance(values, 0)
+
+
+def _bits(function: Callable[[int, int], int]) -> Callable[[Any], Any]:
+    return _of_some(lambda values: reduce(function, values))
+
+
+_EVERY = _of_some(lambda values: all(map(truth, values)))
+_ANY = _of_some(lambda values: any(map(truth, values)))
+_DEVIATION = _of_some(_root(_sample), 2)
+
+_FOLDS: dict[str, tuple[int, int, Callable[[list[list[Any]]], Any]]] = {
+    "count": (0, 255, lambda rows: sum(None not in row for row in rows)),
+    "sum": (1, 1, _of_some(_sum)),
+    "try_sum": (1, 1, _of_some(_sum)),
+    "avg": (1, 1, _of_some(_mean)),
+    "mean": (1, 1, _of_some(_mean)),
+    "try_avg": (1, 1, _of_some(_mean)),
+    "min": (1, 1, _of_some(_extreme(-1))),
+    "max": (1, 1, _of_some(_extreme(1))),
+    "array_agg": (1, 1, lambda rows: [row[0] for row in rows] or None),
+    "collect_list": (1, 1, _values),
+    "collect_set": (1, 1, _distinct_values),
+    "approx_count_distinct": (1, 2, lambda rows: len(_distinct_values(rows))),
+    "count_if": (1, 1, lambda rows: sum(truth(row[0]) is True for row in rows)),
+    "bool_and": (1, 1, _EVERY),
+    "every": (1, 1, _EVERY),
+    "bool_or": (1, 1, _ANY),
+    "any": (1, 1, _ANY),
+    "some": (1, 1, _ANY),
+    "max_by": (2, 2, _by(1)),
+    "min_by": (2, 2, _by(-1)),
+    "any_value": (1, 1, _picked(0)),
+    "first_value": (1, 1, _picked(0)),
+    "last_value": (1, 1, _picked(-1)),
+    "stddev": (1, 1, _DEVIATION),
+    "std": (1, 1, _DEVIATION),
+    "stddev_samp": (1, 1, _DEVIATION),
+    "stddev_pop": (1, 1, _of_some(_root(_population))),
+    "variance": (1, 1, _of_some(_sample, 2)),
+    "var_samp": (1, 1, _of_some(_sample, 2)),
+    "var_pop": (1, 1, _of_some(_population)),
+    "median": (1, 1, _of_some(_median)),
+    "listagg": (1, 2, _joined),
+    "string_agg": (1, 2, _joined),
+    "bit_and": (1, 1, _bits(and_)),
+    "bit_or": (1, 1, _bits(or_)),
+    "bit_xor": (1, 1, _bits(xor)),
+}
+"""By name, the least and greatest number of arguments, and the function."""
