@@ -19,7 +19,7 @@ _BINARY = {
     "like": lambda a, b: re.fullmatch(b.replace("%", ".*").replace("_", "."), a, re.S) is not None,
     "lower": str.lower, "upper": str.upper, "abs": abs, "mod": lambda a, b: a % b,
     "neg": lambda a: -a, "not": lambda a: not a,
-    "between": lambda a, low, high: low <= a <= high,
+    "between": lambda a, low, high: low <= a <= high, "array": lambda *values: list(values),
 }  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def answer(
     """
     read = reading(case)
     rows = [item for item in case["items"] if isinstance(item, list)]
-    header, out = _run(read, case["columns"], rows, portions, within)
+    header, out = _run(read, case["columns"], rows, portions, within, case.get("evaluated", ()))
     select = parsed_select(Statement(case["sql"]).text)
     if select != ["*"]:
         places = [[name.lower() for name in header].index(name.lower()) for name in select]
@@ -105,11 +105,12 @@ def _run(
     rows: list[list[Any]],
     portions: Callable[[int], Sequence[int]],
     within: int,
+    evaluated: Sequence[str],
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     clause = read.clause
     place = {name.lower(): at for at, (name, _) in enumerate(columns)}
     kinds = {sql: kind_of(sql, columns) for sql in read.condition_arguments()}
-    plan = read.plan(kinds, ansi=False, within=within)
+    plan = read.plan(kinds, ansi=False, within=within, evaluated=evaluated)
     compiled = plan.compiled()
     keys = [place[key.text.lower()] for key in clause.partition]
     order = [(place[o.name.text.lower()], o.descending) for o in clause.order]
@@ -130,7 +131,9 @@ def _run(
             sql: [_machine(computed(sql, row)) for row in named]
             for sql in read.condition_arguments()
         }
-        measured = {sql: [computed(sql, row) for row in named] for sql in read.measure_arguments()}
+        leaves = (leaf for variable in evaluated for leaf in read.conditions[variable].leaves)
+        taken = {*read.measure_arguments(), *read.arguments_of(leaves)}
+        measured = {sql: [computed(sql, row) for row in named] for sql in taken}
         times = [row[order[0][0]] for row in part] if within else None
         come = Place()
         for end in portions(len(part)):

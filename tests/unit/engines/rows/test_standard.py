@@ -51,13 +51,33 @@ def test_capitals_make_no_difference_to_variables() -> None:
         (f"PATTERN ({' '.join(f'V{n}' for n in range(257))})", "257 variables, more than 256"),
         ("PATTERN (A) DEFINE A AS LAST(A.v, 10001) > 1", "an offset of more than 10000 in DEFINE"),
         ("PATTERN (A{70000})", "steps when quantifiers and PERMUTE are expanded"),
+        ("PATTERN (A B{0})", "B{0}: expected at least 1 as the greatest number of times"),
+        ("PATTERN (A (B C){,0})", "expected at least 1 as the greatest number of times"),
+        ("MEASURES FINAL PREV(id) AS i PATTERN (A)", "FINAL PREV: expected FIRST, LAST or an"),
+        ("MEASURES RUNNING v AS i PATTERN (A)", "RUNNING v: expected FIRST, LAST or an aggregate"),
+        ("MEASURES FINAL upper(k) AS i PATTERN (A)", "FINAL upper: expected FIRST, LAST or an"),
+        ("MEASURES MATCH_NUMBER(A) AS i PATTERN (A)", "MATCH_NUMBER(A) has an argument"),
+        ("MEASURES CLASSIFIER(A, A) AS i PATTERN (A)", "CLASSIFIER(A, A) has 2 arguments"),
+        ("MEASURES LAST(1) AS i PATTERN (A)", "LAST(1) has no column inside"),
+        ('MEASURES PREV("v") AS i PATTERN (A)', '"v" is a text in Spark SQL, and a column has'),
+        ('PATTERN (A) DEFINE A AS "V" > 1', '"V" is a text in Spark SQL, and a column has that'),
+        ("MEASURES LAG(v, 1, 0) AS i PATTERN (A)", "LAG(v, 1, 0): PREV has no default"),
+        ("MEASURES ARRAY[v] AS i PATTERN (A)", "ARRAY[…] is not Spark SQL"),
+        ("MEASURES max_by(A.v, B.v) AS i PATTERN (A B)", "is over two variables (A, B)"),
+        ("MEASURES stddev(sum(v)) AS i PATTERN (A B)", "an aggregate inside STDDEV"),
+        ("MEASURES stddev(LAST(v)) AS i PATTERN (A B)", "LAST inside STDDEV"),
+        ("MEASURES sum(v) OVER () AS i PATTERN (A B)", "a window function"),
+        ("PATTERN (A B) DEFINE B AS v > avg(v) OVER ()", "a window function"),
+        ("PARTITION BY u.k PATTERN (A)", "u.k: u is not the table before the clause"),
     ],
 )
 def test_what_means_nothing_is_refused_with_its_place(clause: str, message: str) -> None:
     """Names of nothing, names of two things and patterns beyond all bounds are refused."""
     measures = "" if "MEASURES" in clause else "MEASURES id AS i "
+    order = "" if clause.startswith("PARTITION") else "ORDER BY id "
+    measures = measures if order else ""
     with pytest.raises(CepError) as raised:
-        reading(_case(f"ORDER BY id {measures}{clause}"))
+        reading(_case(f"{order}{measures}{clause}"))
 
     assert message in raised.value.message
     assert "line 1, column " in raised.value.message
@@ -106,9 +126,85 @@ def test_functions_of_a_row_elsewhere(
     assert answer(None, _case(clause))[1] == rows
 
 
+@pytest.mark.parametrize(
+    ("word", "meaning"),
+    [
+        ("LAG(v)", "PREV(v)"),
+        ("lead(A.v, 2)", "NEXT(A.v, 2)"),
+        ("classifier", "CLASSIFIER()"),
+        ("MATCH_NUMBER", "MATCH_NUMBER()"),
+        ("count()", "count(*)"),
+        ("FINAL count()", "FINAL count(*)"),
+        ("MATCH_SEQUENCE_NUMBER()", "count(*)"),
+        ("arbitrary(v)", "any_value(v)"),
+        ("LAST(events.v)", "LAST(v)"),
+    ],
+)
+def test_words_of_other_systems_are_understood(word: str, meaning: str) -> None:
+    """Snowflake's and Trino's names of functions mean the standard's or Spark's."""
+    clause = "ORDER BY id MEASURES {} AS m PATTERN (A)"
+    if word.startswith("LAST"):
+        with pytest.raises(CepError, match="events is the table, not a variable"):
+            reading(_case(clause.format(word)))
+        return
+    found, expected = (reading(_case(clause.format(text))) for text in (word, meaning))
+
+    assert found.measure_leaves() == expected.measure_leaves()
+
+
+def test_a_column_named_as_a_function_is_the_column() -> None:
+    """CLASSIFIER without brackets is the function only if no column has that name."""
+    case = _case("ORDER BY id MEASURES classifier AS m PATTERN (A)")
+    case["columns"] = [*_COLUMNS, ["classifier", "STRING"]]
+    (leaf,) = reading(case).measure_leaves()
+
+    assert leaf.argument == "classifier"
+
+
+def test_what_aggregates_take_from_rows() -> None:
+    """Their arguments about one row are computed there, and the aggregate is put around them."""
+    clause = """ORDER BY id MEASURES percentile(U.v * 2, 0.5) FILTER (WHERE U.k > 'x') AS a,
+        max_by(MATCH_NUMBER() * 100 + id, lower(CLASSIFIER())) AS b, count(DISTINCT A.k) AS c
+        PATTERN (A B) SUBSET U = (A, B)"""
+    leaves = reading(_case(clause)).measure_leaves()
+
+    assert [(leaf.variable, leaf.fields) for leaf in leaves] == [
+        ("U", ("v * 2", "k > 'x'")),
+        (None, ("id", "lower(__cep_label)")),
+        ("A", ("k",)),
+    ]
+    assert [leaf.rendered(lambda number: f"<{number}>") for leaf in leaves] == [
+        "percentile(<0>, 0.5) FILTER (WHERE <1>)",
+        "max_by(<-1> * 100 + <0>, <1>)",
+        "count(DISTINCT <0>)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("define", "rows"),
+    [
+        ("X AS array_agg(CLASSIFIER()) = array('C', 'A', 'B', 'X')", [(1, "C A B X")]),
+        ("X AS max_by(id, -id) = 1 AND count(DISTINCT name) = 2 AND count(*) > 2", [(1, "A A X")]),
+        ("X AS max(id * MATCH_NUMBER()) = 2 AND sum(B.id) = 1", [(1, "B X")]),
+        ("X AS stddev(id) > 1 AND min(lower(CLASSIFIER())) = 'b'", [(1, "B B B X")]),
+        ("X AS round(X.id / A.id, 1) = 1.5 AND upper(A.name || X.k) = 'BY'", [(1, "A A X")]),
+        ("X AS avg(X.v) = 2.0 AND median(A.id) = 1 AND A.id = 1", [(1, "A X")]),
+        ("X AS collect_list(B.id) = array(1, 3) AND sum(id) FILTER (WHERE id > 1) = 9",
+         [(1, "B A B X")]),
+    ],
+)  # fmt: skip
+def test_conditions_that_no_program_can_say(define: str, rows: list[Any]) -> None:
+    """They are evaluated in Python: aggregates of all rows so far, functions of several rows."""
+    clause = f"""ORDER BY id MEASURES FIRST(id) AS first, ARRAY_AGG(CLASSIFIER()) AS labels
+        PATTERN ((A | B | C)*? X) DEFINE {define}"""
+    found = answer(None, _case(clause) | {"evaluated": ["X"]})[1]
+
+    assert [(first, " ".join(labels)) for first, labels in found] == rows
+
+
 @pytest.mark.parametrize("condition", ["upper(A.name || B.name) = 'X'", "floor(SUM(A.v)) = 1"])
-def test_functions_of_two_rows_are_refused(condition: str) -> None:
-    """What Spark would have to compute of two rows, or of an aggregate, is refused by name."""
+def test_no_program_computes_functions_of_two_rows(condition: str) -> None:
+    """What would have to be computed of two rows, or of an aggregate, is refused by programs."""
     clause = f"ORDER BY id MEASURES A.id AS a PATTERN (A B) DEFINE B AS {condition}"
 
     with pytest.raises(CepError, match=r"next to values of the match|around an aggregate"):
