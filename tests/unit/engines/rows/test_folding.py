@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from pyflinkcep.engines.rows.folding import fold_function
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.match_recognize.leaves import Leaf
-from pyflinkcep.match_recognize.standard.folding import fold_function
 
 _ROWS = [{"f0": 2, "f1": "b"}, {"f0": None, "f1": "c"}, {"f0": 4, "f1": "a"}, {"f0": 2, "f1": None}]
 
