@@ -9,14 +9,13 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.spark.arrow.answers import read_bits
 from pyflinkcep.spark.arrow.columns import Ints
-from pyflinkcep.spark.arrow.pieces import in_one_piece
+from pyflinkcep.spark.arrow.keys import changes
 
 __all__ = ["KeyText", "Layout", "key_values"]
 
@@ -89,19 +88,7 @@ class Layout:
 
     def key_changes(self, table: pa.Table) -> Ints:
         """Return the positions after the first at which another key begins, in a sorted table."""
-        size = table.num_rows
-        if size < 2:
-            return np.empty(0, np.int64)
-        changes = np.zeros(size - 1, bool)
-        for name in self.key_signature:
-            column = in_one_piece(table.column(name))
-            before, after = column.slice(0, size - 1), column.slice(1)
-            differ = pc.fill_null(pc.not_equal(before, after), False)
-            if column.null_count:
-                nulls = pc.xor(before.is_null(), after.is_null())
-                differ = pc.or_(differ, nulls)
-            changes |= differ.to_numpy(zero_copy_only=False)
-        return np.flatnonzero(changes) + 1
+        return np.flatnonzero(changes([table.column(name) for name in self.key_signature])) + 1
 
     def is_other_key(self, before: pa.Table, after: pa.Table) -> bool:
         """Whether a table begins with another key than the one before it ends with."""

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pyflinkcep.engines.flink.operator import is_late
 from pyflinkcep.spark.arrow.columns import HASH, Ints
+from pyflinkcep.spark.arrow.keys import has_mixed_hashes, ranks
 from pyflinkcep.spark.arrow.ordering import order_by_group, order_by_hash_and_time
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
@@ -234,9 +234,10 @@ class BucketWork:
         if self.index.depths:
             order = order[order_by_group(codes[order])]
         names = [name for name in self._task.layout.key_signature if name != HASH]
-        if names and _is_mixed(table.select(names).take(pa.array(order)), hashes[order]):
+        values = [table.column(name) for name in names]
+        if has_mixed_hashes([value.take(pa.array(order)) for value in values], hashes[order]):
             keys = [] if times is None else [times]
-            keys += [_ranks(table.column(name)) for name in names]
+            keys += map(ranks, values)
             order = np.lexsort([*keys, hashes, codes])
         return order
 
@@ -278,30 +279,6 @@ class BucketWork:
     def _kept_watermark(self) -> int | None:
         is_none = self._task.processing_time or self._reached == MIN_WATERMARK
         return None if is_none else self._reached
-
-
-def _is_mixed(keys: pa.Table, hashes: Ints) -> bool:
-    """Whether different keys, sorted by hash, share a hash, which is very rare."""
-    size = len(hashes) - 1
-    same = pa.array(hashes[1:] == hashes[:-1])
-    for column in keys.columns:
-        whole = pa.chunked_array(column.chunks, column.type).combine_chunks()
-        differ = pc.not_equal(whole.slice(0, size), whole.slice(1)) if size > 0 else None
-        if differ is None:
-            return False
-        if whole.null_count:
-            nulls = pc.xor(whole.slice(0, size).is_null(), whole.slice(1).is_null())
-            differ = pc.or_(pc.fill_null(differ, False), nulls)
-        if pc.any(pc.and_(differ, same)).as_py():
-            return True
-    return False
-
-
-def _ranks(column: pa.ChunkedArray) -> Ints:
-    """Return a number for each value, equal for equal values."""
-    encoded = pc.dictionary_encode(column, null_encoding="encode").combine_chunks()
-    ranks: Ints = encoded.indices.to_numpy(zero_copy_only=False)
-    return ranks
 
 
 def _group_text(pages: Sequence[PageId]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pyflinkcep.spark.arrow.columns import HASH, Flags, Ints
+from pyflinkcep.spark.arrow.keys import differ
 from pyflinkcep.spark.arrow.layout import KeyText
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.matcher import Items, Written
@@ -175,12 +175,7 @@ def _same_keys(held: pa.Table, wanted: pa.Table, positions: Ints, same: Flags) -
     """Whether keys with one hash are equal."""
     chosen = pa.array(np.flatnonzero(same))
     held, wanted = held.take(pa.array(positions)).take(chosen), wanted.take(chosen)
-    for name in held.column_names:
-        left, right = held.column(name), wanted.column(name)
-        differ = pc.not_equal(left, right)
-        if pc.any(differ).as_py() or not left.is_null().equals(right.is_null()):
-            return False
-    return True
+    return not differ(held.columns, wanted.columns).any()
 
 
 def _positions_by_value(held: pa.Table, wanted: pa.Table) -> Ints:

@@ -15,9 +15,9 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pyflinkcep.spark.arrow.columns import POSITION, Ints
+from pyflinkcep.spark.arrow.keys import has_mixed_hashes, ranks
 from pyflinkcep.spark.arrow.layout import Layout
 
 __all__ = ["BUDGET_BYTES", "sorted_chunks", "whole_keys"]
@@ -152,7 +152,7 @@ def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
     keys = [table.column(POSITION).to_numpy(), layout.times(table)]
     number, *values = layout.key_signature or (None,)
     if by_values:
-        keys += [_ranks(table.column(name)) for name in reversed(values)]
+        keys += [ranks(table.column(name), _comparable) for name in reversed(values)]
     if number is not None:
         column = table.column(number)
         keys.append(column.fill_null(0).to_numpy())
@@ -166,18 +166,8 @@ def _has_mixed_keys(table: pa.Table, layout: Layout) -> bool:
     """Whether different keys, sorted by hash, share a hash, which is very rare."""
     if len(layout.key_signature) < 2:
         return False
-    hashes = table.column(layout.key_signature[0]).to_numpy()
-    return len(layout.key_changes(table)) > int(np.count_nonzero(hashes[1:] != hashes[:-1]))
-
-
-def _ranks(column: pa.ChunkedArray) -> Ints:
-    """Return numbers in the order in which :func:`_place` sees the values."""
-    encoded = pc.dictionary_encode(column.chunk(0), null_encoding="encode")
-    values = [_comparable(value) for value in encoded.dictionary]
-    ranks = np.empty(len(values), np.int64)
-    ranks[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
-    found: Ints = ranks[encoded.indices.to_numpy()]
-    return found
+    number, *values = (table.column(name) for name in layout.key_signature)
+    return has_mixed_hashes(values, number.to_numpy())
 
 
 def _place(table: pa.Table, layout: Layout, row: int) -> Place:
