@@ -39,5 +39,6 @@ _MODULES = {
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
+        import_module("pyflinkcep.spark.plan.interpreter").prepare_sessions()
         return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

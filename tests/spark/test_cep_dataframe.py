@@ -191,15 +191,23 @@ spark.stop()
 """
 
 
-def test_on_spark_connect() -> None:
-    """Over Spark Connect the result is a DataFrame of Spark Connect, with all its outputs."""
+def test_on_spark_connect(tmp_path: Path) -> None:
+    """
+    Over Spark Connect the result is a DataFrame of Spark Connect, with all its outputs.
+
+    The server's workers run the driver's Python, not the first ``python3`` on the path.
+    """
     pytest.importorskip("grpc")
     pytest.importorskip("grpc_status")
     pytest.importorskip("zstandard")
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "python3").chmod(0o755)
+    environment = {name: text for name, text in os.environ.items() if name != "PYSPARK_PYTHON"}
     done = subprocess.run(
         [sys.executable, "-c", ON_CONNECT],
         env={
-            **os.environ,
+            **environment,
+            "PATH": f"{tmp_path}:{environment['PATH']}",
             "PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}",
             "JAVA_TOOL_OPTIONS": JVM_OPTIONS,
         },

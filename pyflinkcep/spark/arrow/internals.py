@@ -8,11 +8,15 @@ module would take too long.
 
 from __future__ import annotations
 
+import functools
 import inspect
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pyarrow as pa
+from pyspark import SparkContext
 from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowConversion
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
@@ -25,9 +29,11 @@ __all__ = [
     "analysed_plan",
     "arrow_schema",
     "local_rows",
+    "local_server_python",
     "local_table",
     "set_worker_python",
     "spark_context",
+    "watch_contexts",
     "worker_python",
 ]
 
@@ -104,21 +110,68 @@ def spark_context(session: Any) -> Any:
     return getattr(session, "_sc", None)
 
 
-def worker_python(session: Any) -> str | None:
+def worker_python(context: Any) -> str | None:
     """
     Return the Python that the workers of a local master run.
 
     None for any other master, and if files were added for workers to import.
     """
-    context = spark_context(session)
     if context is None or not context.master.startswith("local") or context._python_includes:
         return None
     return str(context.pythonExec)
 
 
-def set_worker_python(session: Any, python: str) -> None:
+def set_worker_python(context: Any, python: str) -> None:
     """Set the Python that workers run, in jobs planned from now on."""
-    spark_context(session).pythonExec = python
+    context.pythonExec = python
+
+
+def local_server_python(session: Any) -> str | None:
+    """
+    Return the Python of the workers of a Spark Connect server that this process has started.
+
+    None for any other session. The server reads it from the environment of its JVM.
+    """
+    context = SparkContext._active_spark_context
+    plugins = "" if context is None else context.getConf().get("spark.plugins", "")
+    if spark_context(session) is not None or "SparkConnectPlugin" not in (plugins or ""):
+        return None
+    environment = context._jvm.java.lang.System.getenv()  # type: ignore[union-attr]
+    names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+    return next((str(found) for name in names if (found := environment.get(name))), "python3")
+
+
+def watch_contexts(
+    started: Callable[[Any], object], launching: Callable[[], AbstractContextManager[None]]
+) -> None:
+    """
+    Call functions when Spark starts.
+
+    Parameters
+    ----------
+    started : callable
+        Called with each SparkContext from now on, and with the one there is.
+    launching : callable
+        Returns the context in which a local Spark Connect server's JVM is launched.
+    """
+    begin: Any = SparkContext._do_init
+    launch: Any = SparkContext._ensure_initialized.__func__  # type: ignore[attr-defined]
+
+    @functools.wraps(begin)
+    def begun(self: Any, *args: Any, **more: Any) -> None:
+        begin(self, *args, **more)
+        started(self)
+
+    @functools.wraps(launch)
+    def launched(cls: Any, *args: Any, **more: Any) -> None:
+        is_server = cls._gateway is None and "SPARK_LOCAL_REMOTE" in os.environ
+        with launching() if is_server else nullcontext():
+            launch(cls, *args, **more)
+
+    own: Any = SparkContext
+    own._do_init, own._ensure_initialized = begun, classmethod(launched)
+    if SparkContext._active_spark_context is not None:
+        started(SparkContext._active_spark_context)
 
 
 class CallSite(SCCallSiteSync):

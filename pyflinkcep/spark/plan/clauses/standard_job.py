@@ -37,6 +37,7 @@ from pyflinkcep.spark.plan.clauses.measures import (
     values_of,
 )
 from pyflinkcep.spark.plan.expressions import machine_column
+from pyflinkcep.spark.plan.interpreter import check_workers
 from pyflinkcep.spark.worker.standard import StandardRows
 
 __all__ = ["StandardJob"]
@@ -92,6 +93,7 @@ class StandardJob:
         CepError
             If the clause is meaningless, or Spark cannot compute something.
         """
+        check_workers(dataframe.sparkSession)
         read = read_clause(clause, names)
         within = standard_window_ms(clause, names.source)
         time, unit = _time(dataframe, clause, names) if within else (None, 1)

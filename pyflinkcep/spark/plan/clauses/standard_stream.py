@@ -15,7 +15,6 @@ from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name
 from pyflinkcep.spark.plan.clauses.matched import Matched
 from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
-from pyflinkcep.spark.plan.interpreter import check_workers
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings, packed_schema, watermark_of
 from pyflinkcep.spark.state.fingerprint import layout_facts
@@ -46,7 +45,6 @@ def run_stream(job: StandardJob, settings: StreamSettings) -> Matched:
     _check_decidable(job)
     dataframe, clause = job.dataframe, job.read.clause
     time = _time_column(job)
-    check_workers(dataframe.sparkSession)
     order = order_after_time(dataframe, clause)
     keys = [own_name(dataframe, key.text) for key in clause.partition]
     events = job.arguments.added_to(dataframe)
