@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel.count: the matches of a pattern by event, not listed; engines/compressed/bridge.py uses it. */
+#include "base/signals.h"
 #include "compressed/pattern_runs.h"
 
 typedef struct {
@@ -20,14 +21,13 @@ static int pass_again(PatternRuns *runs, const Shown *shown) {
 /* Process the events from `start` to `end`, all of one key. */
 static int count_key(
     PatternRuns *runs, const Shown *shown, int64_t start, int64_t end, Counted *counted) {
-    static const Py_ssize_t often = 1 << 12;
     const int64_t *times = shown->events.times.items, *bits = shown->events.bits.items;
     Py_ssize_t words = shown->events.words;
     /* What the watermark ends at the time of the last event ends with that event. */
     bool joins = end > start && times[end - 1] == shown->watermark;
     ended_clear(&runs->now);
     for (int64_t at = start; at < end; at++) {
-        if (at % often == 0 && PyErr_CheckSignals() < 0) return -1;
+        if (check_signals() < 0) return -1;
         if (at == start + shown->held && pass_again(runs, shown) < 0) return -1;
         evaluation_begin(
             &runs->kernel->asked, at, times[at], words == 0 ? NULL : bits + at * words, words);

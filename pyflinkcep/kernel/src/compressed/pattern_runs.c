@@ -4,6 +4,7 @@
  * same way. Mirror: engines/compressed/pattern_runs.py. Partial matches of one state that agree in what
  * conditions still read are one run, whatever events they began with: it has a count for each.
  */
+#include "base/signals.h"
 #include "compressed/pattern_runs.h"
 
 static int64_t until(const PatternRuns *runs) {
@@ -153,13 +154,13 @@ int pattern_runs_show(PatternRuns *runs) {
         if (decision == NULL) return -1;
         if (decision->is_step && decision->keeps) continue;
         for (Py_ssize_t i = own->size - 1; i >= 0; i--)
-            if (show(runs, own->items[i], decision) < 0) return -1;
+            if (check_signals() < 0 || show(runs, own->items[i], decision) < 0) return -1;
     }
     if (begin(runs) < 0) return -1;
     for (Py_ssize_t i = 0; i < runs->made.size; i++)
         table_remove(&runs->fresh, runs->made.items[i]);
     while (runs->made.size > 0)
-        if (put(runs, runs->made.items[--runs->made.size]) < 0) return -1;
+        if (put(runs, runs->made.items[--runs->made.size]) < 0 || check_signals() < 0) return -1;
     return 0;
 }
 

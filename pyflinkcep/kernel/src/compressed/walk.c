@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A depth-first walk along ways. Mirror: paths in engines/compressed/nodes.py. */
+#include "base/signals.h"
 #include "compressed/ways.h"
 
 static bool is_wanted(const Walk *walk, const Ways *ways, int64_t number) {
@@ -50,10 +51,9 @@ static Py_ssize_t go_back(Walk *walk, const Ways *ways, Branch branch) {
 
 /* Find the next way: return 1 and its length, 0 if there is no other, -1 with an exception. */
 int walk_next(Walk *walk, const Ways *ways, Py_ssize_t *length) {
-    static const int often = 1 << 16;
     *length = 0;
-    for (int tried = 1; *length == 0 && walk->size > 0; tried++) {
-        if (tried % often == 0 && PyErr_CheckSignals() < 0) return -1;
+    while (*length == 0 && walk->size > 0) {
+        if (check_signals() < 0) return -1;
         *length = go_back(walk, ways, walk->branches[--walk->size]);
     }
     return *length < 0 ? -1 : *length > 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order of matches, and after-match skipping. Mirror: engines/flink/nfa/emission.py. */
+#include "base/signals.h"
 #include "flink/kernel.h"
 
 /* --- order */
@@ -26,7 +27,15 @@ static void sift_down_matches(FoundMatch *heap, Py_ssize_t size, Py_ssize_t inde
     heap[index] = item;
 }
 
-static int give_match(Kernel *kernel, const FoundMatch *match, int64_t timestamp) {
+/* Check for signals; a key whose matches are not all emitted cannot continue. */
+static int check_signals_of(Key *key) {
+    if (check_signals() == 0) return 0;
+    partials_clear(&key->partials);
+    return -1;
+}
+
+static int give_match(Kernel *kernel, Key *key, const FoundMatch *match, int64_t timestamp) {
+    if (check_signals_of(key) < 0) return -1;
     const Found *events = &kernel->matches.found;
     for (Py_ssize_t i = match->first; i < match->end; i++)
         if (found_event(&kernel->found, events->stages[i], events->handles[i]) < 0) return -1;
@@ -34,9 +43,10 @@ static int give_match(Kernel *kernel, const FoundMatch *match, int64_t timestamp
 }
 
 /* Emit the rest of the matches as Java's priority queue does. */
-static int give_from_heap(Kernel *kernel, FoundMatch *heap, Py_ssize_t size, int64_t timestamp) {
+static int give_from_heap(
+    Kernel *kernel, Key *key, FoundMatch *heap, Py_ssize_t size, int64_t timestamp) {
     while (size > 0) {
-        if (give_match(kernel, &heap[0], timestamp) < 0) return -1;
+        if (give_match(kernel, key, &heap[0], timestamp) < 0) return -1;
         heap[0] = heap[--size];
         if (size > 0) sift_down_matches(heap, size, 0);
     }
@@ -47,7 +57,7 @@ static int give_from_heap(Kernel *kernel, FoundMatch *heap, Py_ssize_t size, int
  * Emit matches, sorted by start, as Java's priority queue does. Since they are sorted, the queue's
  * array is the list itself; if all starts differ, the order is unchanged.
  */
-int emit_at_once(Kernel *kernel, int64_t timestamp) {
+int emit_at_once(Kernel *kernel, Key *key, int64_t timestamp) {
     FoundMatch *heap = kernel->matches.items;
     Py_ssize_t size = kernel->matches.size;
     bool rises = true;
@@ -55,13 +65,13 @@ int emit_at_once(Kernel *kernel, int64_t timestamp) {
     for (Py_ssize_t i = 1; i < size && rises; i++) rises = by_start(&heap[i - 1], &heap[i]) < 0;
     if (rises) {
         for (Py_ssize_t i = 0; i < size && status == 0; i++)
-            status = give_match(kernel, &heap[i], timestamp);
+            status = give_match(kernel, key, &heap[i], timestamp);
     } else if (by_start(&heap[0], &heap[size - 1]) == 0) {
-        status = give_match(kernel, &heap[0], timestamp);
+        status = give_match(kernel, key, &heap[0], timestamp);
         for (Py_ssize_t i = size - 1; i > 0 && status == 0; i--)
-            status = give_match(kernel, &heap[i], timestamp);
+            status = give_match(kernel, key, &heap[i], timestamp);
     } else {
-        status = give_from_heap(kernel, heap, size, timestamp);
+        status = give_from_heap(kernel, key, heap, size, timestamp);
     }
     matches_empty(&kernel->matches);
     return status;
@@ -263,7 +273,8 @@ int emit(Kernel *kernel, Key *key, Partials *completed, int64_t timestamp) {
         if (earliest->has_start && by_start_event(earliest, &key->completed.items[0]) < 0) break;
         Partial match = heap_poll(&key->completed);
         status = emit_match(kernel, key, &match, &done, timestamp);
-        if (partial_release(key, &match) < 0) status = -1;
+        if (partial_release(key, &match) < 0 || (status == 0 && check_signals_of(key) < 0))
+            status = -1;
     }
     return status;
 }

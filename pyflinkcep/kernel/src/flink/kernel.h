@@ -104,7 +104,7 @@ void key_first_deadline(const Kernel *kernel, Key *key);
 void key_earlier_deadline(const Kernel *kernel, Key *key, const Partial *partial);
 
 /* emission.c */
-int emit_at_once(Kernel *kernel, int64_t timestamp);
+int emit_at_once(Kernel *kernel, Key *key, int64_t timestamp);
 int emit(Kernel *kernel, Key *key, Partials *completed, int64_t timestamp);
 
 /* nfa.c */

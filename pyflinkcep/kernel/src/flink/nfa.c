@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The effect of an event, or of time, on the partial matches of a key. Mirror: engines/flink/nfa/nfa.py,
    moves.py. */
+#include "base/signals.h"
 #include "flink/kernel.h"
 
 /* Find the states that partial matches are in, in the order of the tables. */
@@ -71,7 +72,7 @@ static int give_pending(Kernel *kernel, Key *key, int64_t timestamp) {
     for (Py_ssize_t i = 0; i < pending->size; i++)
         if (partial_release(key, &pending->items[i]) < 0) status = -1;
     pending->size = 0;
-    return status < 0 ? -1 : emit_at_once(kernel, timestamp);
+    return status < 0 ? -1 : emit_at_once(kernel, key, timestamp);
 }
 
 /* Keep a partial match whose window is open; end one whose window has passed. */
@@ -98,7 +99,7 @@ int key_advance(Kernel *kernel, Key *key, int64_t timestamp) {
     Partials *kept = &kernel->work.following;
     Py_ssize_t before = key->partials.size;
     for (Py_ssize_t i = 0; i < before; i++)
-        if (advance_one(kernel, key, key->partials.items[i], timestamp) < 0)
+        if (advance_one(kernel, key, key->partials.items[i], timestamp) < 0 || check_signals() < 0)
             return half_done(key, i + 1);
     key->partials.size = 0;
     partials_swap(&key->partials, kept);
@@ -279,6 +280,7 @@ static int decide(Kernel *kernel, Key *key, bool *changes) {
     work->steps = steps;
     *changes = false;
     for (Py_ssize_t i = 0; i < key->partials.size; i++) {
+        if (check_signals() < 0) return -1;
         Partial *partial = &key->partials.items[i];
         Decision *step = work->by_state[partial->state];
         if (!step->is_step) {
@@ -295,7 +297,7 @@ static int give_matches(Kernel *kernel, Key *key) {
     Partials *done = &kernel->work.done;
     if (done->size > 0 || key->completed.size > 0)
         return emit(kernel, key, done, kernel->asked.timestamp);
-    return emit_at_once(kernel, kernel->asked.timestamp);
+    return emit_at_once(kernel, key, kernel->asked.timestamp);
 }
 
 /* Take a partial match's step. Takes over the partial match, and drops it if memory runs out. */
@@ -323,7 +325,8 @@ static int take_steps(Kernel *kernel, Key *key) {
     Partials *following = &kernel->work.following;
     Entry *entry = NULL;
     for (Py_ssize_t i = 0; i < key->partials.size; i++)
-        if (take_step(kernel, key, key->partials.items[i], kernel->work.steps[i], &entry) < 0)
+        if (take_step(kernel, key, key->partials.items[i], kernel->work.steps[i], &entry) < 0 ||
+            check_signals() < 0)
             return half_done(key, i + 1);
     key->partials.size = 0;
     partials_swap(&key->partials, following);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The operator's rules for one key. Mirror: engines/flink/operator/cep_operator.py, engines/flink/operator/limit.py. */
+#include "base/signals.h"
 #include "flink/kernel.h"
 
 #include <string.h>
@@ -141,6 +142,7 @@ Py_ssize_t key_process(
     Py_ssize_t at = start;
     for (; at < end; at++) {
         int64_t timestamp = times[at];
+        if (check_signals() < 0) return failed(kernel, key);
         if (kernel->found.size >= most_results && at > start && times[at - 1] != timestamp) break;
         /* Once per time: its first event may move a partial match to a state whose gap is already
            over, and in Flink the second event can still use it. */

@@ -3,6 +3,7 @@
  * Matches of single events from ordered lists: depth first, testing as many candidates of an
  * element at once as a word has bits. Mirror: EventLists in engines/lists/matching.py.
  */
+#include "base/signals.h"
 #include "lists/join.h"
 
 static int64_t time_at(const List *list, Py_ssize_t at) {
@@ -203,10 +204,11 @@ static Py_ssize_t write_rows(Join *join, Level *level, int64_t *rows, Py_ssize_t
     return written;
 }
 
-/* Write up to `most` more matches, a position for each element; return how many. */
+/* Write up to `most` more matches, a position for each element; return how many, or -1. */
 Py_ssize_t join_rows(Join *join, int64_t *rows, Py_ssize_t most) {
     Py_ssize_t size = 0, width = join->list_count;
     while (join->depth >= 0 && size < most) {
+        if (check_signals() < 0) return -1;
         Level *level = &join->levels[join->depth];
         if (level->passing == 0) {
             if (!ask_more(join, join->depth)) join->depth--;

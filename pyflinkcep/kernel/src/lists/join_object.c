@@ -171,7 +171,7 @@ static PyObject *join_take_rows(Join *join, PyObject *room) {
     Py_ssize_t width = join->list_count * (Py_ssize_t)sizeof(int64_t);
     Py_ssize_t size = width == 0 ? 0 : join_rows(join, rows.buf, rows.len / width);
     PyBuffer_Release(&rows);
-    return PyLong_FromSsize_t(size);
+    return size < 0 ? NULL : PyLong_FromSsize_t(size);
 }
 
 static PyMethodDef join_methods[] = {

@@ -7,6 +7,7 @@
  * The stack has the places of untried alternatives, and below each the place of its SPLIT, as
  * ~place, which is remembered as failed when it is popped.
  */
+#include "base/signals.h"
 #include "rows/search.h"
 
 #include <string.h>
@@ -148,7 +149,7 @@ static int64_t run(Search *search) {
     for (;;) {
         const Command *at = &search->code[way->pc];
         if (at->op == ACCEPT) return way->row;
-        if (++search->steps % (1 << 20) == 0 && PyErr_CheckSignals() < 0) return SEARCH_FAILED;
+        if (check_signals() < 0) return SEARCH_FAILED;
         int goes_on = 0;
         if (at->op != TAKE || way->row < search->limit)
             goes_on = step(search, at);

@@ -68,7 +68,6 @@ typedef struct {
     int64_t *stack;
     Py_ssize_t depth, room;
     Attempt way;
-    uint32_t steps;
     int asked; /* the variable whose condition was evaluated last */
 } Search;
 

@@ -3,6 +3,7 @@
  * The conditions on single events of a partition, evaluated beforehand. Mirror: Track.of in
  * engines/sequences/track.py, and the table of next begins in engines/sequences/search.py.
  */
+#include "base/signals.h"
 #include "sequences/backtracking.h"
 
 static const int64_t EVERY = -1;
@@ -73,10 +74,9 @@ static int make_room(Track *track, const Automaton *automaton) {
 
 /* Begin with the events that the automaton has been opened for. */
 int track_turn(Track *track, Automaton *automaton) {
-    static const Py_ssize_t often = 1 << 16;
     if (make_room(track, automaton) < 0) return -1;
     for (Py_ssize_t at = 0; at < automaton->stream.size; at++) {
-        if ((at + 1) % often == 0 && PyErr_CheckSignals() < 0) return -1;
+        if (check_signals() < 0) return -1;
         automaton_ask_alone(automaton, at, EVERY);
         track->begins[at] = automaton->begins;
         track->takes[at] = automaton->takes;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A counter as Python sees it; engines/sequences/counting.py makes and uses it. */
 #include "base/objects.h"
+#include "base/signals.h"
 #include "sequences/counter.h"
 
 static void counter_dealloc(Counter *counter) {
@@ -54,10 +55,9 @@ static PyObject *counter_set_rising(Counter *counter, PyObject *args) {
 /* --- counting */
 
 static int count_events(Counter *counter, Counted *counted) {
-    static const Py_ssize_t often = 1 << 12;
     if (counter_begin(counter) < 0) return -1;
     for (Py_ssize_t at = 0; at < counter->sequence.automaton.stream.size; at++) {
-        if (at % often == 0 && PyErr_CheckSignals() < 0) return -1;
+        if (check_signals() < 0) return -1;
         if (counter_event(counter, at) < 0 || counted_add(counted, at, &counter->now) < 0)
             return -1;
     }

@@ -3,6 +3,7 @@
  * The runs of a SEQ query with their ways, and their matches. Mirror:
  * engines/sequences/merged.py with the nodes of engines/compressed/nodes.py.
  */
+#include "base/signals.h"
 #include "sequences/lister.h"
 
 /* --- what runs carry */
@@ -147,7 +148,6 @@ static int walk_ended(Lister *lister, Py_ssize_t *length) {
  * its length, 0 at the end of the last partition, -1 with an exception.
  */
 int lister_next(Lister *lister, Py_ssize_t *length) {
-    static const int64_t often = 1 << 12;
     for (;;) {
         int status = walk_next(&lister->walk, &lister->ways, length);
         if (status != 0) return status;
@@ -155,7 +155,7 @@ int lister_next(Lister *lister, Py_ssize_t *length) {
             if (walk_ended(lister, length) < 0) return -1;
             if (*length > 0) return 1;
         } else if (lister->at < lister->end) {
-            if (lister->at % often == 0 && PyErr_CheckSignals() < 0) return -1;
+            if (check_signals() < 0) return -1;
             if (show(lister, lister->at++) < 0) return -1;
         } else {
             status = next_partition(lister);

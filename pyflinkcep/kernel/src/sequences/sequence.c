@@ -4,6 +4,7 @@
  * track.py. The runs of one state that agree in what conditions still read are merged, whatever
  * events they began with.
  */
+#include "base/signals.h"
 #include "sequences/sequence.h"
 
 static const Live *live_of(const Sequence *sequence, const Run *run) {
@@ -118,7 +119,7 @@ int sequence_advance(Sequence *sequence, Py_ssize_t at) {
         RunList *runs = &sequence->alive[c];
         if (runs->size == 0 || !automaton_concerns(&sequence->automaton, c)) continue;
         for (Py_ssize_t i = runs->size - 1; i >= 0; i--)
-            if (advance(sequence, runs->items[i], at) < 0) return -1;
+            if (check_signals() < 0 || advance(sequence, runs->items[i], at) < 0) return -1;
     }
     return 0;
 }
@@ -161,7 +162,7 @@ int sequence_settle(Sequence *sequence, Py_ssize_t at) {
     RunList *made = &sequence->made, *moved = &sequence->moved;
     for (Py_ssize_t i = 0; i < made->size; i++) table_remove(&sequence->fresh, made->items[i]);
     while (made->size > 0)
-        if (settle(sequence, made->items[--made->size], at) < 0) return -1;
+        if (settle(sequence, made->items[--made->size], at) < 0 || check_signals() < 0) return -1;
     while (moved->size > 0)
         if (put(sequence, moved->items[--moved->size]) < 0) return -1;
     return 0;
