@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 __all__ = [
@@ -20,7 +22,36 @@ __all__ = [
     "SkipError",
     "StateFormatError",
     "StateLimitError",
+    "did_you_mean",
+    "nearest_names",
 ]
+
+
+def nearest_names(name: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """
+    Return the names closest to one that is unknown, other capitals first.
+
+    Examples
+    --------
+    >>> nearest_names("prise", ["id", "price"]), nearest_names("ID", ["id", "price"])
+    (['price'], ['id'])
+    """
+    names = list(known)
+    by_capitals = [other for other in names if other.casefold() == name.casefold()]
+    return by_capitals[:most] or difflib.get_close_matches(name, names, n=most, cutoff=0.5)
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
+    """
+    Return the hint for an unknown name.
+
+    Examples
+    --------
+    >>> did_you_mean("prise", ["id", "price"], "name a column")
+    "did you mean 'price'?"
+    """
+    near = nearest_names(name, known)
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 class CepError(Exception):

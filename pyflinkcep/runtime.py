@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -11,7 +10,7 @@ from inspect import unwrap
 from pathlib import PurePath
 from typing import Any, Protocol
 
-from pyflinkcep.errors import CepError, CepRuntimeError, NotSupportedError
+from pyflinkcep.errors import CepError, CepRuntimeError, NotSupportedError, nearest_names
 
 __all__ = ["RichFunction", "RuntimeContext", "function_name", "no_such_column", "opened"]
 
@@ -54,7 +53,7 @@ def no_such_column(name: str, columns: Sequence[str]) -> str:
     >>> no_such_column("prise", ["id", "price"])
     "no column 'prise'; did you mean 'price'? The columns are ['id', 'price']"
     """
-    near = difflib.get_close_matches(name, columns, n=3)
+    near = nearest_names(name, columns, 3)
     meant = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     return f"no column {name!r}{meant} The columns are {list(columns)}"
 

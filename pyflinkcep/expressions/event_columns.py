@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import InputError, did_you_mean
 
 __all__ = ["column", "element", "member"]
 
@@ -34,10 +33,9 @@ def member(owner: Any, name: str) -> Any:
         names = _names_of(owner)
         same = [other for other in names if other.casefold() == name.casefold()]
         if len(same) != 1:
-            near = difflib.get_close_matches(name, names, n=1)
             raise InputError(
                 f"the event {_short(owner)} has no column {name!r}",
-                f"did you mean {near[0]!r}?" if near else f"its columns are {names}",
+                did_you_mean(name, names, f"its columns are {names}"),
             )
         found = _exact_member(owner, same[0])
     item = getattr(found, "item", None)  # a NumPy scalar

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 import attrs
 
-from pyflinkcep.errors import CepError
+from pyflinkcep.errors import CepError, did_you_mean
 from pyflinkcep.match_recognize.tokens import Source
 from pyflinkcep.match_recognize.tree import Clause, Span, variables
 
@@ -17,11 +16,8 @@ __all__ = ["Names", "nearest", "spelled_alike"]
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """Return a hint with the closest name."""
-    by_capitals = [other for other in known if other.lower() == name.lower()]
-    near = by_capitals or difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    if near:
-        return f"did you mean {near[0]!r}?"
-    return f"the variables are {', '.join(known)}" if known else "PATTERN has no variables"
+    listed = f"the variables are {', '.join(known)}" if known else "PATTERN has no variables"
+    return did_you_mean(name, known, listed)
 
 
 def spelled_alike(clause: Clause) -> Clause:

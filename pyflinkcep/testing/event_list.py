@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
-from difflib import get_close_matches
 from typing import Any
 
 import attrs
 
 from pyflinkcep.engines.compressed.matches import Measured, check_measure
 from pyflinkcep.engines.table import EventTable, added_attributes, queried_attributes
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.arithmetic import LEAST, MOST
 from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.program import Kind
@@ -125,8 +124,7 @@ def _values(rows: Sequence[Any], attribute: str) -> list[Any]:
 def _column(rows: Sequence[Any], name: str) -> list[Any]:
     if rows and not any(name in _attributes(event) for event in rows):
         known = list(dict.fromkeys(key for event in rows for key in _attributes(event)))
-        near = get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"the attributes are {', '.join(known)}"
+        hint = did_you_mean(name, known, f"the attributes are {', '.join(known)}")
         raise InputError(f"the query names the attribute {name!r}, which no event has", hint)
     return [plain(attribute_of(event, name)) for event in rows]
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
 
@@ -25,7 +24,7 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.spark.arrow.columns import PREFIX, quoted
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.analysis import first_line
@@ -153,10 +152,9 @@ def check_exists(dataframe: DataFrame, name: str, what: str, pattern: str) -> No
     columns = dataframe.columns
     if name.lower() in (column.lower() for column in columns):
         return
-    near = difflib.get_close_matches(name, columns, n=1)
     raise InputError(
         f"pattern {pattern}: {what} column {name!r} is not among the columns {columns}",
-        f"did you mean {near[0]!r}?" if near else "name a column of the DataFrame",
+        did_you_mean(name, columns, "name a column of the DataFrame"),
     )
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 import attrs
 from pyspark.sql import Column, DataFrame
@@ -15,7 +14,7 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.engines.table import queried_attributes
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.computed import computed_for, is_computed
 from pyflinkcep.sase.model import Form, Query, Strategy
@@ -234,10 +233,9 @@ def _check_type_column(dataframe: DataFrame, name: str, query: str) -> None:
 def _column_type(dataframe: DataFrame, attribute: str, query: str) -> DataType:
     if attribute in dataframe.columns:
         return dataframe.schema[attribute].dataType
-    near = get_close_matches(attribute, dataframe.columns, 1)
     raise InputError(
         f"query {query}: the attribute {attribute!r} is not a column",
-        f"did you mean {near[0]!r}?" if near else f"the columns are {dataframe.columns}",
+        did_you_mean(attribute, dataframe.columns, f"the columns are {dataframe.columns}"),
     )
 
 

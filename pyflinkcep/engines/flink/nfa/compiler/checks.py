@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator
 
 from pyflinkcep.conditions import (
@@ -24,7 +23,7 @@ from pyflinkcep.engines.flink.nfa.state import (
     StateType,
     endless_loop,
 )
-from pyflinkcep.errors import MalformedPatternException
+from pyflinkcep.errors import MalformedPatternException, did_you_mean
 from pyflinkcep.expressions.tree import WHOLE, MatchExpression
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import ConsumingStrategy
@@ -135,12 +134,13 @@ def check_expressions(atoms: Iterable[Atom], pattern: Pattern) -> None:
                     )
                 continue
             if name not in stages:
-                near = difflib.get_close_matches(name, stages, n=1)
                 raise MalformedPatternException(
                     f"{where} looks at stage {name!r}: expected one of {list(stages)[::-1]}",
-                    f"did you mean {near[0]!r}?"
-                    if near
-                    else "name the stage whose events are aggregated, as in avg(up.price)",
+                    did_you_mean(
+                        name,
+                        stages,
+                        "name the stage whose events are aggregated, as in avg(up.price)",
+                    ),
                 )
             if stages[name] in absent:
                 raise MalformedPatternException(
