@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from pyflinkcep import CepError
 from pyflinkcep.engines.choice import EVENT_LISTS, chosen
-from pyflinkcep.engines.lists.verify import start_cep
 from pyflinkcep.engines.queries import query_matches
 from pyflinkcep.engines.sequences.evaluation import Sequences
 from pyflinkcep.engines.table import queried_attributes
@@ -26,6 +25,7 @@ from pyflinkcep.sase.model import Form
 from pyflinkcep.testing import matchSase
 from pyflinkcep.testing.event_list import EventObjects
 from tests.conformance.test_sase import DATA
+from tests.property.optiseq_verify import start_cep
 
 MUTATED = 1500
 PIECES = ["SEQ(", ")", "~", "+", "[]", "[i]", "[i-1]", "avg(", "..", "WITHIN", "WHERE", "and", "or",

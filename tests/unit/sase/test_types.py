@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from pyflinkcep.engines.lists.verify import start_cep
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.sase import parse
 from pyflinkcep.testing import matchSase
 from pyflinkcep.testing.event_list import EventObjects
+from tests.property.optiseq_verify import start_cep
 
 EVENTS = [
     {"type": "A", "s": "x", "x": 1, "y": 0.5, "flag": True, "day": date(2024, 1, 1), "none": None},
