@@ -45,6 +45,7 @@ from pyflinkcep.pattern import (
     WithinType,
 )
 from pyflinkcep.time import Time
+from pyflinkcep.warned import MicroBatchWarning, TimeUnitWarning
 
 if TYPE_CHECKING:
     from pyflinkcep.spark import (
@@ -71,6 +72,7 @@ __all__ = [
     "IterativeCondition",
     "KeyedDataFrame",
     "MalformedPatternException",
+    "MicroBatchWarning",
     "NotSupportedError",
     "OutputTag",
     "Pattern",
@@ -85,6 +87,7 @@ __all__ = [
     "RichPatternSelectFunction",
     "SimpleCondition",
     "Time",
+    "TimeUnitWarning",
     "TimedOutPartialMatchHandler",
     "UnusedResultWarning",
     "WithinType",

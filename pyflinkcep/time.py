@@ -7,7 +7,14 @@ from datetime import timedelta
 
 from pyflinkcep.errors import InvalidArgumentError
 
-__all__ = ["MAX_WATERMARK", "MIN_WATERMARK", "Time", "to_milliseconds", "window_milliseconds"]
+__all__ = [
+    "MAX_WATERMARK",
+    "MIN_WATERMARK",
+    "Time",
+    "to_milliseconds",
+    "window_milliseconds",
+    "wrong_unit",
+]
 
 MAX_WATERMARK = 2**63 - 1
 """Flink's final watermark, ``Long.MAX_VALUE``: the end of a bounded input."""
@@ -113,3 +120,34 @@ def window_milliseconds(window: timedelta, what: str) -> int:
             "leave the window out if there is none, which is what this means in Flink",
         )
     return milliseconds
+
+
+_SECONDS = (10**8, 31 * 86_400_000)
+"""Times in January 1970, but for the first day: as seconds, from 1973 to 2054."""
+_MICROSECONDS, _NANOSECONDS = (10**14, 4 * 10**15), (10**17, 4 * 10**18)
+"""Times after the year 5000: as micro- and nanoseconds, from 1973 to 2096."""
+
+
+def wrong_unit(earliest: int, latest: int, what: str) -> str | None:
+    """
+    Return a warning if all times between two look like another unit than epoch milliseconds.
+
+    Parameters
+    ----------
+    earliest, latest : int, epoch milliseconds
+        The times.
+    what : str
+        Where they come from, for the text.
+    """
+    for low, high, unit, read_as, factor in (
+        (*_SECONDS, "seconds", "lie in January 1970", "* 1000"),
+        (*_MICROSECONDS, "microseconds", "lie after the year 5000", "/ 1000"),
+        (*_NANOSECONDS, "nanoseconds", "lie after the year 5000", "/ 1000000"),
+    ):
+        if low <= earliest and latest < high:
+            return (
+                f"{what}: whole numbers are epoch milliseconds, and these, from {earliest} to "
+                f"{latest}, {read_as}. They look like epoch {unit}: pass them {factor}, or as "
+                "timestamps."
+            )
+    return None

@@ -3,25 +3,15 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 import weakref
 from pathlib import PurePath
-from types import FrameType
 from typing import Any
 
 import attrs
 
+from pyflinkcep.warned import Place, UnusedResultWarning, caller
+
 __all__ = ["UnusedResultWarning", "Usage"]
-
-
-class UnusedResultWarning(UserWarning):
-    """
-    The result of a pattern's method was discarded, and the pattern used without it.
-
-    In Flink ``start.where(condition)`` changes `start`, so it can stand on a line of its own. Here
-    patterns are immutable: write ``start = start.where(condition)``.
-    """
 
 
 @attrs.define(eq=False)
@@ -59,7 +49,7 @@ class Usage:
     def returned(self, call: str, copy: Any, usage: Usage) -> None:
         """Record that a call returned a changed copy, and the usage of the copy."""
         self._tell_lost()
-        frame = _caller()
+        frame = caller()
         place = f"{PurePath(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame else "?"
         usage._origin = _Result(call, place, weakref.ref(copy))
         self._results = [result for result in self._results if not (result.used or result.told)]
@@ -89,26 +79,8 @@ class Usage:
 
 
 def _warn(result: _Result) -> None:
-    text = (
+    Place.here().warn(
         f"the result of {result.call}(...) at {result.place} was dropped, and the pattern is "
-        f"used without it: patterns are immutable. Write pattern = pattern.{result.call}(...)."
+        f"used without it: patterns are immutable. Write pattern = pattern.{result.call}(...).",
+        UnusedResultWarning,
     )
-    frame = _caller()
-    if frame is None:
-        warnings.warn(text, UnusedResultWarning, stacklevel=2)
-        return
-    registry = frame.f_globals.setdefault("__warningregistry__", {})
-    file, module = frame.f_code.co_filename, frame.f_globals.get("__name__", "<unknown>")
-    warnings.warn_explicit(text, UnusedResultWarning, file, frame.f_lineno, module, registry)
-
-
-def _caller() -> FrameType | None:
-    """Return the nearest frame outside this package."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_ours(frame):
-        frame = frame.f_back
-    return frame
-
-
-def _is_ours(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__", "")).split(".", 1)[0] == "pyflinkcep"

@@ -20,7 +20,7 @@ from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import check_types, output_attributes
 from pyflinkcep.testing.events import Table, events_of
-from pyflinkcep.testing.values import epoch_milliseconds, plain
+from pyflinkcep.testing.values import plain, times_of
 
 __all__ = ["EventObjects", "attribute_of"]
 
@@ -72,7 +72,7 @@ class EventObjects:
         if timestamp is not None:
             if isinstance(timestamp, str):
                 _column(rows, timestamp)
-            times = [epoch_milliseconds(_asked(timestamp, event), event) for event in rows]
+            times = times_of(rows, timestamp)
             order = sorted(range(len(rows)), key=times.__getitem__)
             rows, times = [rows[at] for at in order], [times[at] for at in order]
         columns = {name: _values(rows, name) for name in queried_attributes(query)}

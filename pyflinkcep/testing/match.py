@@ -13,7 +13,7 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.testing.chain_match import chain_matches
 from pyflinkcep.testing.events import Record, Table, events_of
 from pyflinkcep.testing.harness import OperatorTestHarness
-from pyflinkcep.testing.values import epoch_milliseconds, field_getter, grouping_key, key_getter
+from pyflinkcep.testing.values import grouping_key, key_getter, times_of
 from pyflinkcep.time import to_milliseconds
 
 __all__ = ["Matches", "Timeout", "match"]
@@ -121,6 +121,11 @@ def match(
         A list of dicts, stage name to events, stages in pattern order; matches key by key if the
         events were sorted. ``timeouts`` and ``late`` are attributes of it.
 
+    Warns
+    -----
+    TimeUnitWarning
+        If the times are whole numbers that look like epoch seconds.
+
     Raises
     ------
     InvalidArgumentError
@@ -152,11 +157,10 @@ def match(
         pattern, timeoutHandling=True, lateDataOutput=True, examples=given
     )
     delay = None if delayThreshold is None else _delay(delayThreshold)
-    time_of = None if timestamp is None else field_getter(timestamp, "timestamp")
+    times = range(len(given)) if timestamp is None else times_of(given, timestamp)
     key_of = None if key is None else key_getter(key)
     latest: int | None = None
-    for position, event in enumerate(given):
-        time = position if time_of is None else epoch_milliseconds(time_of(event), event)
+    for event, time in zip(given, times, strict=True):
         harness.processElement(event, time, None if key_of is None else key_of(event))
         latest = time if latest is None else max(latest, time)
         if delay is not None:
@@ -189,10 +193,7 @@ def _by_lists(
         raise NotSupportedError(
             'delayThreshold with evaluation="eventLists"', 'write evaluation="nfa"'
         )
-    times: Sequence[int] = range(len(given))
-    if timestamp is not None:
-        time_of = field_getter(timestamp, "timestamp")
-        times = [epoch_milliseconds(time_of(event), event) for event in given]
+    times = range(len(given)) if timestamp is None else times_of(given, timestamp)
     key_of = (lambda _: None) if key is None else key_getter(key)
     keys = [grouping_key(key_of(event)) for event in given]
     found = Matches(chain_matches(pattern, given, times, keys))

@@ -10,7 +10,8 @@ from typing import Any
 
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.testing.events import MISSING
-from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, wrong_unit
+from pyflinkcep.warned import Place, TimeUnitWarning
 
 __all__ = [
     "Field",
@@ -19,6 +20,7 @@ __all__ = [
     "grouping_key",
     "key_getter",
     "plain",
+    "times_of",
     "watermark",
 ]
 
@@ -52,6 +54,26 @@ def epoch_milliseconds(time: Any, event: Any) -> int:
             "pass epoch milliseconds, not nanoseconds or a value that stands for a missing time",
         )
     return time  # type: ignore[no-any-return]
+
+
+def times_of(events: Sequence[Any], field: Field) -> list[int]:
+    """
+    Return the times of events in epoch milliseconds.
+
+    Warns
+    -----
+    TimeUnitWarning
+        If they are whole numbers that look like another unit than milliseconds.
+    """
+    get = field_getter(field, "timestamp")
+    given = [get(event) for event in events]
+    times = [epoch_milliseconds(t, event) for t, event in zip(given, events, strict=True)]
+    if times and not any(isinstance(plain(time), datetime) for time in given):
+        what = f"timestamp={field!r}" if isinstance(field, str) else "timestamp"
+        warning = wrong_unit(min(times), max(times), what)
+        if warning is not None:
+            Place.here().warn(warning, TimeUnitWarning)
+    return times
 
 
 def watermark(time: Any) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from pyflinkcep import Time
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, to_milliseconds
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, to_milliseconds, wrong_unit
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,27 @@ def test_less_than_a_millisecond_is_refused(microseconds: int) -> None:
 def test_the_ends_of_time_are_those_of_java() -> None:
     """The first and last watermarks are the ends of a 64-bit integer."""
     assert (MIN_WATERMARK, MAX_WATERMARK) == (-(2**63), 2**63 - 1)
+
+
+@pytest.mark.parametrize(
+    ("earliest", "latest", "unit"),
+    [
+        (1_700_000_000, 1_700_000_050, "epoch seconds"),
+        (10**8, 2_678_399_999, "epoch seconds"),
+        (1_700_000_000_000_000, 1_700_000_000_000_001, "epoch microseconds"),
+        (1_700_000_000_000_000_000, 1_700_000_000_000_000_001, "epoch nanoseconds"),
+        (0, 1_700_000_000, None),
+        (1, 99_999, None),
+        (1_700_000_000, 2_678_400_000, None),
+        (1_700_000_000, 1_700_000_000_000, None),
+        (1_700_000_000_000, 1_800_000_000_000, None),
+        (MIN_WATERMARK + 1, MAX_WATERMARK, None),
+        (MAX_WATERMARK, MAX_WATERMARK, None),
+    ],
+)
+def test_units_that_look_wrong(earliest: int, latest: int, unit: str | None) -> None:
+    """Times of which all are in January 1970, or all after the year 5000, are of another unit."""
+    text = wrong_unit(earliest, latest, "ts")
+
+    assert (text is None) == (unit is None)
+    assert unit is None or f"look like {unit}" in str(text)

@@ -11,6 +11,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from pyflinkcep.spark.arrow.columns import PREFIX, quoted
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.plan.time_unit import time_range
 from pyflinkcep.spark.worker.runtime import prepare_worker
 
 __all__ = ["map_in_arrow"]
@@ -19,7 +21,11 @@ ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 def map_in_arrow(
-    dataframe: DataFrame, function: ArrowFunction, schema: StructType, name: str
+    dataframe: DataFrame,
+    function: ArrowFunction,
+    schema: StructType,
+    name: str,
+    events: Layout | None = None,
 ) -> DataFrame:
     """
     Map a DataFrame's Arrow batches.
@@ -34,6 +40,9 @@ def map_in_arrow(
         The schema of the result.
     name : str
         The function's name in the plan and in Spark's UI.
+    events : Layout, optional
+        If the input is the user's events: where their times are, of which the user is warned if
+        they look like epoch seconds.
 
     Notes
     -----
@@ -46,10 +55,12 @@ def map_in_arrow(
         for position, name in enumerate(names)
     ]
     renamed = safe != names
+    times = None if events is None else time_range(dataframe.sparkSession, events)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         prepare_worker()
-        return function(batch.rename_columns(names) if renamed else batch for batch in batches)
+        named = (batch.rename_columns(names) if renamed else batch for batch in batches)
+        return function(named if times is None else times.seen(named))
 
     run.__name__ = run.__qualname__ = name
     if renamed:

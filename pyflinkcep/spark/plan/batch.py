@@ -39,7 +39,9 @@ def run_batch(job: Job, consumer: Consumer) -> DataFrame:
     """
     events, layout = _prepared(job, consumer)
     task = BatchTask(job.pattern, layout, job.comparator, consumer, job.limit)
-    return map_in_arrow(shuffled(events, layout), task.run, output_schema(consumer), job.name)
+    return map_in_arrow(
+        shuffled(events, layout), task.run, output_schema(consumer), job.name, layout
+    )
 
 
 def run_lists(job: Job, consumer: Consumer) -> DataFrame:
@@ -54,7 +56,9 @@ def run_lists(job: Job, consumer: Consumer) -> DataFrame:
         events = sliced(events, job.source, length, 0, job.nfa.window_time - 1)
         layout = attrs.evolve(layout, key_signature=(SLICE,))
     task = ChainTask(job.pattern, layout, consumer)
-    return map_in_arrow(shuffled(events, layout), task.run, output_schema(consumer), job.name)
+    return map_in_arrow(
+        shuffled(events, layout), task.run, output_schema(consumer), job.name, layout
+    )
 
 
 def slice_ms(job: Job) -> int | None:

@@ -77,14 +77,14 @@ class CompressedPattern:
         """Return a row for each event that completes matches."""
         events, layout = self._prepared()
         task = PatternEndingsTask(self.job.pattern, layout, rows, tuple(self.variables))
-        return map_in_arrow(events, task.run, rows.schema, self.job.name)
+        return map_in_arrow(events, task.run, rows.schema, self.job.name, layout)
 
     def matches(self, limit: int | None) -> DataFrame:
         """Return the matches as rows, at most `limit` for each key."""
         events, layout = self._prepared()
         consumer = self._consumer()
         task = PatternListTask(self.job.pattern, layout, consumer, limit)
-        return map_in_arrow(events, task.run, output_schema(consumer), self.job.name)
+        return map_in_arrow(events, task.run, output_schema(consumer), self.job.name, layout)
 
     def _prepared(self) -> tuple[DataFrame, Layout]:
         prepared = self.job.prepare(self.source, {POSITION: F.monotonically_increasing_id()})

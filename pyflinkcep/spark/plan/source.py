@@ -23,6 +23,7 @@ from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.plan.analysis import is_case_sensitive
 from pyflinkcep.spark.plan.keys import KeyColumn, check_exists, check_type, key_number, resolve_keys
+from pyflinkcep.spark.plan.micro_batch import check_micro_batch
 
 __all__ = ["EventSource", "KeyedDataFrame"]
 
@@ -94,6 +95,7 @@ class EventSource:
             If a column is missing, ambiguous or of an unsupported type; the message names it.
         """
         _check_columns(dataframe, pattern)
+        check_micro_batch(dataframe, pattern)
         key_columns, expressions = resolve_keys(dataframe, keys, pattern)
         unit: int | None = 1000
         if processing_time:

@@ -160,7 +160,7 @@ class StreamJob:
             layout, plan.schema, plan.key_groups, plan.dropped, is_own, plan.allows_null_keys
         )
         results = (
-            map_in_arrow(self.events, task.run, PACKED, f"{name} (pack)")
+            map_in_arrow(self.events, task.run, PACKED, f"{name} (pack)", layout)
             .groupBy(BUCKET)
             .transformWithStateInPandas(
                 CepProcessor(plan, self.late_output is not None),

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyflinkcep import Pattern
+from pyflinkcep import Pattern, TimeUnitWarning
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness, match, matchSase
 from pyflinkcep.testing.values import epoch_milliseconds, grouping_key, watermark
@@ -207,3 +207,22 @@ def test_the_clock_of_event_time() -> None:
     """A harness in event time has no clock to set."""
     with pytest.raises(NotSupportedError, match="harness in event time"):
         OperatorTestHarness(PATTERN).setProcessingTime(5)
+
+
+@pytest.mark.parametrize("evaluation", ["auto", "eventLists", "query"])
+def test_epoch_seconds(evaluation: str) -> None:
+    """Whole numbers that look like epoch seconds are told at the user's line; datetimes are not."""
+    chain = Pattern.begin("a").where("x = 1").followedByAny("b").where("x = 2")
+    chain = chain.within(timedelta(hours=1))
+
+    def run(*times: Any) -> int:
+        given = [{"t": t, "x": n, "type": "AB"[n - 1], "k": 1} for n, t in enumerate(times, 1)]
+        if evaluation == "query":
+            return len(matchSase(QUERY, given, timestamp="t"))
+        return len(match(chain, given, timestamp="t", evaluation=evaluation))
+
+    with pytest.warns(TimeUnitWarning, match="timestamp='t'.*They look like epoch seconds") as told:
+        assert run(1_700_000_000, 1_700_000_050) == 1
+
+    assert [warning.filename for warning in told] == [__file__]
+    assert [run(1, 50), run(datetime(1970, 1, 20), datetime(1970, 1, 20))] == [1, 1]

@@ -110,7 +110,9 @@ class QueryJob:
             consumer,
             limit,
         )
-        return map_in_arrow(events, task.run, output_schema(consumer), f"CEP: {layout.pattern}")
+        return map_in_arrow(
+            events, task.run, output_schema(consumer), f"CEP: {layout.pattern}", layout
+        )
 
     def columns(self, layout: Layout) -> QueryColumns:
         """Return what the query reads from events, whose columns are in `layout`."""
