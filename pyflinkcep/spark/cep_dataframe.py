@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from functools import cache
 from typing import Any, Self
 
@@ -13,14 +14,50 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType, TimestampType
 
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.functions import OutputTag
 from pyflinkcep.spark.arrow.columns import quoted
-from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
+from pyflinkcep.spark.arrow.marks import marks
 from pyflinkcep.spark.described import JobName, described
 from pyflinkcep.spark.worker.consumers import MAIN, TAG
+from pyflinkcep.time import to_milliseconds
 
-__all__ = ["CepDataFrame"]
+__all__ = ["CepDataFrame", "HandedOn"]
+
+
+@attrs.frozen(eq=False)
+class HandedOn:
+    """
+    The watermark that a stream's result hands on with its rows.
+
+    Attributes
+    ----------
+    behind : callable
+        Returns the job, with all outputs, for a watermark that is some milliseconds further behind.
+    delay_ms : int, milliseconds
+        The delay of the watermark.
+    held_ms : int or None, milliseconds
+        How far behind the watermark the events of a row can be; None if there is no bound.
+    lags : mapping of str to int or None, milliseconds
+        The columns of which that is known better.
+    event_time : str or None
+        The column of the main output that carries the watermark.
+    behind_ms : int, milliseconds
+        How far the watermark was put behind for it.
+    """
+
+    behind: Callable[[int], DataFrame]
+    delay_ms: int
+    held_ms: int | None
+    lags: Mapping[str, int | None] = attrs.field(factory=dict)
+    event_time: str | None = None
+    behind_ms: int = 0
+
+    def lag(self, column: str, given: timedelta | None) -> int | None:
+        """Return how far behind the watermark a column can be; None if there is no bound."""
+        if given is not None:
+            return to_milliseconds(given, "withEventTime")
+        return self.lags.get(column, self.held_ms)
 
 
 @attrs.frozen(eq=False)
@@ -31,8 +68,7 @@ class _Job:
     schemas: Mapping[str, StructType]
     description: str
     flush: Callable[[str, int], CepDataFrame] | None
-    event_time: str | None
-    delay_ms: int
+    handed_on: HandedOn | None = None
     explanation: Callable[[], str] | None = None
 
     def output(self, name: str) -> DataFrame:
@@ -44,10 +80,12 @@ class _Job:
         else:
             chosen = self.tagged.where(F.col(TAG) == name)
             columns = {field: F.col(quoted(name)).getField(field) for field in fields}
-        if name == MAIN and self.event_time is not None and chosen.isStreaming:
-            time = columns[self.event_time]
-            carries = {WATERMARK_DELAY: self.delay_ms}
-            columns[self.event_time] = time.alias(self.event_time, metadata=carries)
+        handed_on = self.handed_on
+        if name == MAIN and handed_on is not None and handed_on.event_time is not None:
+            time = handed_on.event_time
+            type_ = self.schemas[name][time].dataType
+            delay_ms = handed_on.delay_ms + handed_on.behind_ms
+            columns[time] = columns[time].alias(time, metadata=marks(type_, delay_ms))
         elif len(self.schemas) == 1:
             return chosen
         return chosen.select(*(column.alias(field) for field, column in columns.items()))
@@ -71,10 +109,8 @@ class CepDataFrame(DataFrame):
         The name in Spark's UI of jobs started here.
     flush : callable, optional
         For streams: returns the result of a final watermark on (checkpoint, operator id).
-    eventTime : str, optional
-        For streams: the column of the main output that carries the watermark.
-    delayMs : int, milliseconds
-        For streams: the delay of the watermark.
+    handedOn : HandedOn, optional
+        For streams: the watermark of the rows.
     explanation : callable, optional
         Returns the text of :meth:`explain` without arguments; by default Spark's plan.
 
@@ -100,11 +136,10 @@ class CepDataFrame(DataFrame):
         schemas: Mapping[str, StructType],
         description: str,
         flush: Callable[[str, int], CepDataFrame] | None = None,
-        eventTime: str | None = None,
-        delayMs: int = 0,
+        handedOn: HandedOn | None = None,
         explanation: Callable[[], str] | None = None,
     ) -> None:
-        job = _Job(tagged, dict(schemas), description, flush, eventTime, delayMs, explanation)
+        job = _Job(tagged, dict(schemas), description, flush, handedOn, explanation)
         vars(self).update(vars(job.output(MAIN)))  # the state of a DataFrame of any kind
         self._job = job
 
@@ -174,18 +209,25 @@ class CepDataFrame(DataFrame):
         self._job.tagged.unpersist(blocking)
         return self
 
-    def withEventTime(self, column: str) -> CepDataFrame:
+    def withEventTime(self, column: str, delay: timedelta | None = None) -> CepDataFrame:
         """
-        Declare the rows' event time column, for Spark's stateful operators after this one.
+        Declare the rows' event time column, for Spark's stateful operators and patterns after it.
 
-        On a stream the column then carries the input's watermark, so that a windowed count of
-        alerts works in append mode. Rows whose time the previous batch's watermark had passed are
-        late there; the time of a match's last event never is.
+        On a stream the column then carries a watermark, so that a windowed count of alerts works in
+        append mode. That watermark is behind the one of the pattern by the longest time that a
+        match may last and be held back, so that no row is late, whichever event of the match its
+        time is from: results of operators after the pattern come later by that time. The pattern
+        itself works, and emits its rows, as before.
 
         Parameters
         ----------
         column : str
             A timestamp column of the main output.
+        delay : timedelta, optional
+            How far behind the watermark at which its row is emitted the column can be. By default
+            that of the first event of a match: the pattern's window, or the sum of its gaps;
+            nothing for ``matchTimestamp``. ``timedelta(0)`` is right for the time of the last event
+            of a match that never waits. Rows further behind are late.
 
         Returns
         -------
@@ -195,21 +237,46 @@ class CepDataFrame(DataFrame):
         Raises
         ------
         InputError
-            If the main output has no such timestamp column.
+            If the main output has no such column, of type timestamp on a stream.
+        NotSupportedError
+            If a match of the pattern may last forever, or the watermark cannot be held back: over
+            Spark Connect, for statements of SQL, and after another stateful operator.
         """
         schema = self._job.schemas[MAIN]
-        if column not in schema.fieldNames() or not isinstance(
-            schema[column].dataType, TimestampType
+        is_known = self._job.handed_on is not None and column in self._job.handed_on.lags
+        if column not in schema.fieldNames() or not (
+            is_known or isinstance(schema[column].dataType, TimestampType)
         ):
             raise InputError(
                 f"withEventTime({column!r}): no timestamp column of the main output",
                 f"the output is {schema.simpleString()}",
             )
+        if not self._job.tagged.isStreaming:
+            return self._with(self._job.tagged, None)
+        handed_on = self._job.handed_on
+        if handed_on is None:
+            raise NotSupportedError(
+                f"withEventTime({column!r}) on the result of a statement",
+                "the measure MATCH_ROWTIME() carries the watermark",
+            )
+        lag = handed_on.lag(column, delay)
+        if lag is None:
+            raise NotSupportedError(
+                f"withEventTime({column!r}): {self._job.description}: a match may last forever, so "
+                "its events may be any time behind the watermark",
+                "write within(...) on the pattern, or use the column matchTimestamp of toDF(); if "
+                "the column is the time of the last event of a match that never waits, write "
+                f"withEventTime({column!r}, timedelta(0))",
+            )
+        is_same = lag == handed_on.behind_ms
+        tagged = self._job.tagged if is_same else handed_on.behind(lag)
+        return self._with(tagged, attrs.evolve(handed_on, event_time=column, behind_ms=lag))
+
+    def _with(self, tagged: DataFrame, handed_on: HandedOn | None) -> CepDataFrame:
         job = self._job
         return CepDataFrame(
-            job.tagged, job.schemas, job.description, job.flush, column, job.delay_ms,
-            job.explanation,
-        )  # fmt: skip
+            tagged, job.schemas, job.description, job.flush, handed_on, job.explanation
+        )
 
     def changed(self, change: Callable[[DataFrame], DataFrame]) -> CepDataFrame:
         """Return the result with its only output changed, also in a flush."""
@@ -219,8 +286,20 @@ class CepDataFrame(DataFrame):
             assert job.flush is not None
             return job.flush(checkpoint, operator_id).changed(change)
 
+        handed_on = None
+        if job.handed_on is not None:
+            held = job.handed_on
+
+            def behind(milliseconds: int) -> DataFrame:
+                return change(attrs.evolve(job, tagged=held.behind(milliseconds)).output(MAIN))
+
+            handed_on = attrs.evolve(held, behind=behind, event_time=None)
         return CepDataFrame(
-            rows, {MAIN: rows.schema}, job.description, flush if job.flush is not None else None
+            rows,
+            {MAIN: rows.schema},
+            job.description,
+            flush if job.flush is not None else None,
+            handed_on,
         )
 
     def withWatermark(self, eventTime: str, delayThreshold: str) -> DataFrame:

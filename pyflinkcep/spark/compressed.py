@@ -27,7 +27,7 @@ from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.matching.ending_rows import COUNT_TEXT, EndingRows, PackedRows, TotalRows
 from pyflinkcep.spark.plan.compressed_pattern import CompressedPattern
 from pyflinkcep.spark.plan.kinds import common_kind
-from pyflinkcep.spark.plan.outputs import match_schema
+from pyflinkcep.spark.plan.outputs import MATCH_TIME, match_schema
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
@@ -157,7 +157,7 @@ class CompressedStream:
         return tuple(key.column for key in self._source.keys)
 
     def _ending_fields(self) -> list[StructField]:
-        return list(match_schema(self._source, [], "matchTimestamp").fields)
+        return list(match_schema(self._source, [], MATCH_TIME).fields)
 
     def _totals(self, measured: Sequence[Measured]) -> CepDataFrame:
         fields = [
@@ -199,4 +199,4 @@ class CompressedStream:
         return CepDataFrame(rows, {MAIN: rows.schema}, f"CEP: {self._source.pattern}")
 
     def _started(self, stream: StreamJob) -> CepDataFrame:
-        return stream_result(stream, {MAIN: stream.schema})
+        return stream_result(stream, {MAIN: stream.schema}, has_match_time=True)

@@ -7,7 +7,6 @@ from typing import overload
 
 import attrs
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.types import TimestampType
 
 from pyflinkcep.adapters import (
     FunctionAdapter,
@@ -49,7 +48,7 @@ from pyflinkcep.spark.plan.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
 from pyflinkcep.spark.stream_result import stream_result
-from pyflinkcep.spark.worker.consumers import MAIN, Consumer, FunctionConsumer
+from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, FunctionConsumer
 
 __all__ = ["PatternStream"]
 
@@ -279,10 +278,7 @@ class PatternStream:
         job = self._job(timeout_handling=timeoutTag is not None)
         stages = taking_stages(self._pattern, job.nfa)
         consumer = match_rows(job.source, stages, timeoutTag)
-        result = self._run(job, consumer)
-        if isinstance(consumer.schemas[MAIN]["matchTimestamp"].dataType, TimestampType):
-            result = result.withEventTime("matchTimestamp")
-        return result
+        return self._run(job, consumer)
 
     def __repr__(self) -> str:
         key = f", key {', '.join(map(str, self._keys))}" if self._keys else ""
@@ -360,7 +356,7 @@ class PatternStream:
             run = run_lists if how.name == EVENT_LISTS else run_batch
             return CepDataFrame(run(job, consumer), consumer.schemas, job.name)
         stream = StreamJob.of(job, consumer, self._settings, late)
-        return stream_result(stream, consumer.schemas, job.source.watermark_delay_ms)
+        return stream_result(stream, consumer.schemas, isinstance(consumer, ColumnConsumer))
 
     def _evaluation_of(self) -> PatternEvaluation:
         return PatternEvaluation(

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import attrs
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.types import TimestampType
 
 from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
 from pyflinkcep.engines.choice import (
@@ -31,7 +30,7 @@ from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.spark.plan.queries.stream import query_stream_job
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.stream_result import stream_result
-from pyflinkcep.spark.worker.consumers import Consumer, FunctionConsumer
+from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, FunctionConsumer
 
 __all__ = ["QueryStream"]
 
@@ -113,8 +112,6 @@ class QueryStream:
             return self._returned(pattern.toDF())
         job = self._job(self._how())
         result = self._run(job, match_rows(job.source, self._query.variables))
-        if isinstance(result.schema["matchTimestamp"].dataType, TimestampType):
-            result = result.withEventTime("matchTimestamp")
         return self._returned(result)
 
     def select(self, function: Select, schema: Schema) -> CepDataFrame:
@@ -211,7 +208,7 @@ class QueryStream:
             name = f"CEP: {job.source.pattern}"
             return CepDataFrame(job.run(consumer), consumer.schemas, name)
         stream = query_stream_job(job, consumer, self._settings, late)
-        return stream_result(stream, consumer.schemas, job.source.watermark_delay_ms)
+        return stream_result(stream, consumer.schemas, isinstance(consumer, ColumnConsumer))
 
     def _as_pattern(self) -> PatternStream | None:
         """Return the job of the pattern with the same matches, if that is to run."""

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 
 from pyspark.sql.types import StructType
 
-from pyflinkcep.spark.cep_dataframe import CepDataFrame
+from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn
+from pyflinkcep.spark.plan.outputs import MATCH_TIME
 from pyflinkcep.spark.plan.stream import StreamJob
 
 __all__ = ["stream_result"]
 
 
 def stream_result(
-    job: StreamJob, schemas: Mapping[str, StructType], delay_ms: int = 0
+    job: StreamJob, schemas: Mapping[str, StructType], has_match_time: bool = False
 ) -> CepDataFrame:
     """
     Start a job on a stream.
@@ -25,11 +26,20 @@ def stream_result(
         The job.
     schemas : mapping of str to StructType
         Its outputs, the main one first.
-    delay_ms : int, milliseconds
-        The delay of the watermark on the time column.
+    has_match_time : bool
+        Whether the column ``matchTimestamp`` of the main output is the time of matches.
     """
 
     def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
         return CepDataFrame(job.flush(checkpoint, operator_id), schemas, job.name)
 
-    return CepDataFrame(job.run(), schemas, job.name, flush, delayMs=delay_ms)
+    held_back = job.held_back
+    handed_on = HandedOn(
+        lambda milliseconds: job.behind(milliseconds).run(),
+        job.delay_ms,
+        held_back.events_ms,
+        {MATCH_TIME: held_back.time_ms} if has_match_time else {},
+    )
+    result = CepDataFrame(job.run(), schemas, job.name, flush, handed_on)
+    # With a watermark further behind only where it is asked for: other operators would wait too.
+    return result.withEventTime(MATCH_TIME) if handed_on.lags.get(MATCH_TIME) == 0 else result

@@ -106,7 +106,7 @@ class CompressedPattern:
             endings=Endings(rows, tuple(self.variables)),
         )
         name = f"{listed.name} ({rows.what})"
-        return StreamJob(name, RowsTask(), rows.schema, None, listed.events, plan)
+        return attrs.evolve(listed, name=name, unpack=RowsTask(), schema=rows.schema, plan=plan)
 
     def stream_of_matches(self) -> StreamJob:
         """Return the job that makes a row from each match."""

@@ -16,6 +16,7 @@ from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import MAIN, TAG, ColumnConsumer
 
 __all__ = [
+    "MATCH_TIME",
     "add_output",
     "check_tag",
     "match_rows",
@@ -24,6 +25,9 @@ __all__ = [
     "parsed_schema",
     "taking_stages",
 ]
+
+MATCH_TIME = "matchTimestamp"
+"""The column of ``toDF()`` with the time of a match."""
 
 
 def check_tag(tag: object) -> None:
@@ -108,7 +112,7 @@ def match_rows(
     source: EventSource, stages: Sequence[str], timeout_tag: OutputTag | None = None
 ) -> ColumnConsumer:
     """Return what makes rows of matches, and with a tag of timeouts; see :func:`match_schema`."""
-    schemas = {MAIN: match_schema(source, stages, "matchTimestamp")}
+    schemas = {MAIN: match_schema(source, stages, MATCH_TIME)}
     if timeout_tag is not None:
         check_tag(timeout_tag)
         add_output(schemas, timeout_tag.name, match_schema(source, stages, "timeoutTimestamp"))

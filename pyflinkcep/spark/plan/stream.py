@@ -11,19 +11,25 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.spark.arrow.columns import BITS, HASH, quoted
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.arrow.marks import without_marks
 from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.counters import counters_name
 from pyflinkcep.spark.plan.flush import by_bucket, stored_state
+from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.pipelines import set_or_refuse
 from pyflinkcep.spark.plan.prefilter import droppable_events
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.plan.watermark import StreamWatermark
+from pyflinkcep.spark.plan.watermark import (
+    StreamWatermark,
+    check_handed_on,
+    delayed,
+)
 from pyflinkcep.spark.state.fingerprint import fingerprint
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
@@ -88,6 +94,12 @@ class StreamJob:
         The events, prepared.
     plan : BucketPlan
         The settings of the operator.
+    held_back : HeldBack
+        How far behind the watermark the times in its output can be.
+    delay_ms : int, milliseconds
+        The delay of the watermark that is handed on.
+    counters : str
+        The name of its counters, if that of another job.
     """
 
     name: str
@@ -96,6 +108,9 @@ class StreamJob:
     late_output: str | None
     events: DataFrame
     plan: BucketPlan
+    held_back: HeldBack
+    delay_ms: int = 0
+    counters: str = ""
 
     @classmethod
     def of(
@@ -136,7 +151,42 @@ class StreamJob:
         )
         unpack = UnpackTask(layout, job.nfa.stages, consumer, late_output)
         schema = output_schema(consumer)
-        return cls(job.name, unpack, schema, late_output, prepared.events, plan)
+        held_back = HeldBack.by_pattern(job.nfa)
+        delay_ms = job.source.watermark_delay_ms
+        return cls(
+            job.name, unpack, schema, late_output, prepared.events, plan, held_back, delay_ms
+        )
+
+    def behind(self, milliseconds: int) -> StreamJob:
+        """
+        Return the job with Spark's watermark further behind, for the operators that follow.
+
+        The pattern itself goes on as before.
+
+        Raises
+        ------
+        NotSupportedError
+            If it has to follow Spark's watermark as it is.
+        """
+        if not milliseconds or self.plan.processing_time:
+            return self
+        plan = self.plan
+        if plan.is_downstream:
+            raise NotSupportedError(
+                f"pattern {plan.layout.pattern}: its events come from another stateful operator, "
+                "which follows the same watermark, so this cannot be held back for its matches",
+                "use the column matchTimestamp of toDF(), or write the events to a table and read "
+                "that with readStream and withWatermark",
+            )
+        if plan.delay_ms is None:
+            plan = attrs.evolve(plan, ahead_ms=plan.ahead_ms + milliseconds)
+        return attrs.evolve(
+            self,
+            events=delayed(self.events, milliseconds),
+            plan=plan,
+            delay_ms=self.delay_ms + milliseconds,
+            counters=self._counters(),
+        )
 
     def run(self) -> DataFrame:
         """
@@ -171,7 +221,7 @@ class StreamJob:
         )
         dropped = F.sum("lateRecords") if self.late_output is None else F.sum(F.lit(0))
         observed = results.observe(
-            counters_name(name, self.events, plan, self.unpack, self.late_output),
+            self._counters(),
             F.coalesce(dropped, F.lit(0)).alias("numLateRecordsDropped"),
             F.coalesce(F.sum("droppedMatches"), F.lit(0)).alias("numPartialMatchesDropped"),
             F.coalesce(F.sum("stateBytesRead"), F.lit(0)).alias("stateBytesRead"),
@@ -215,9 +265,14 @@ class StreamJob:
         rows = by_bucket(state, packed)
         return self._unpacked(map_in_arrow(rows, FlushTask(plan).run, RESULTS, name))
 
+    def _counters(self) -> str:
+        plan, late = self.plan, self.late_output
+        return self.counters or counters_name(self.name, self.events, plan, self.unpack, late)
+
     def _unpacked(self, results: DataFrame) -> DataFrame:
         """Return the outputs from the operator's results."""
-        return map_in_arrow(results, self.unpack.run, self.schema, self.name)
+        schema = without_marks(self.schema)
+        return map_in_arrow(results, self.unpack.run, schema, self.name)
 
 
 def packed_schema(events: DataFrame, layout: Layout) -> pa.Schema:
@@ -228,9 +283,17 @@ def packed_schema(events: DataFrame, layout: Layout) -> pa.Schema:
 
 
 def watermark_of(source: EventSource) -> StreamWatermark:
-    """Return the watermark that a job follows; there is none in processing time."""
+    """
+    Return the watermark that a job follows; there is none in processing time.
+
+    Raises
+    ------
+    InputError
+        If the events are matches that may be behind it.
+    """
     if source.time_column is None:
         return StreamWatermark(None)
+    check_handed_on(source.dataframe, source.time_column, source.pattern)
     return StreamWatermark.of(source.dataframe, source.time_column)
 
 

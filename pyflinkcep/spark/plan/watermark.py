@@ -10,13 +10,24 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.types import TimestampNTZType
 
+from pyflinkcep.errors import InputError
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
+from pyflinkcep.spark.arrow.marks import is_event_time
+from pyflinkcep.spark.plan.replanned import WATERMARK_NODE, later_watermark, replaced
 from pyflinkcep.spark.worker.wall_clock import WallClock
 
-__all__ = ["StreamWatermark", "source_count", "stateful_count", "streaming_nodes"]
+__all__ = [
+    "StreamWatermark",
+    "check_handed_on",
+    "delayed",
+    "is_emitting",
+    "source_count",
+    "stateful_count",
+    "streaming_nodes",
+]
 
-_WATERMARK = "EventTimeWatermark"
 _EMITTING = ("Aggregate", "Distinct", "FlatMapGroups", "TransformWithState")
+_PATTERN = "TransformWithState"
 
 
 @attrs.frozen
@@ -65,11 +76,11 @@ class StreamWatermark:
         if plan is None:  # as over Spark Connect
             return cls(None, reason="the plan of the stream cannot be inspected")
         nodes = list(streaming_nodes(plan))
-        if any(map(_emits, nodes)):
+        if any(map(is_emitting, nodes)):
             return cls(
                 None, is_downstream=True, reason="another stateful operator makes the events"
             )
-        if sum(node.nodeName() == _WATERMARK for node in nodes) != 1:
+        if sum(node.nodeName() == WATERMARK_NODE for node in nodes) != 1:
             return cls(None, reason="the stream has several watermarks")
         delay = dataframe.schema[time_column].metadata.get(WATERMARK_DELAY)
         if delay is None:
@@ -100,12 +111,56 @@ def source_count(plan: Any) -> int:
 
 def stateful_count(plan: Any) -> int:
     """Return how many operators of a logical plan keep state and make new rows."""
-    return sum(map(_emits, streaming_nodes(plan)))
+    return sum(map(is_emitting, streaming_nodes(plan)))
 
 
-def _emits(node: Any) -> bool:
+def is_emitting(node: Any) -> bool:
     """Whether an operator keeps state and makes new rows when Spark's watermark moves."""
     if node.nodeName() == "Join":
         children = node.children()
         return all(children.apply(number).isStreaming() for number in range(children.size()))
     return bool(node.nodeName().startswith(_EMITTING))
+
+
+# --- the watermark that is handed on
+
+
+def delayed(dataframe: DataFrame, milliseconds: int) -> DataFrame:
+    """
+    Return a stream whose watermarks have a longer delay.
+
+    Raises
+    ------
+    NotSupportedError
+        Over Spark Connect.
+    """
+    session, ids = dataframe.sparkSession, dict[str, Any]()
+
+    def longer(node: Any) -> Any:
+        if node.nodeName() != WATERMARK_NODE:
+            return None
+        return later_watermark(node, session, milliseconds, ids)
+
+    return replaced(dataframe, longer)
+
+
+def check_handed_on(dataframe: DataFrame, time_column: str, pattern: str) -> None:
+    """
+    Refuse matches as events if the watermark may be ahead of their time.
+
+    Raises
+    ------
+    InputError
+        If a pattern makes the events, and their time column is not marked.
+    """
+    plan = analysed_plan(dataframe)
+    if plan is None or is_event_time(dataframe.schema[time_column]):
+        return
+    makers = [node for node in streaming_nodes(plan) if is_emitting(node)]
+    if makers and makers[0].nodeName().startswith(_PATTERN):
+        raise InputError(
+            f"pattern {pattern}: the events are matches, and the watermark may be ahead of their "
+            f"{time_column!r}, so that some would be late",
+            f"write withEventTime({time_column!r}) on the result of the first pattern, or use "
+            "the column matchTimestamp of its toDF()",
+        )

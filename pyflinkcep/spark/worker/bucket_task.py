@@ -53,6 +53,8 @@ class BucketPlan(ABC):
         Whether all columns of a key may be null.
     clock : WallClock or None
         Reads Spark's watermark as the events' time, if that is a ``timestamp_ntz``.
+    ahead_ms : int, milliseconds
+        How far the watermark is ahead of Spark's, put behind for the operators that follow.
     """
 
     layout: Layout
@@ -66,6 +68,7 @@ class BucketPlan(ABC):
     is_downstream: bool = False
     allows_null_keys: bool = False
     clock: WallClock | None = None
+    ahead_ms: int = 0
 
     @abstractmethod
     def task(self, context: RuntimeContext) -> BucketTask:

@@ -11,7 +11,7 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.state.storage import BucketStorage
-from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
+from pyflinkcep.spark.worker.bucket import NEVER, Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
 from pyflinkcep.spark.worker.runtime import (
     errors_in,
@@ -115,6 +115,8 @@ class BucketWorker:
         if wanted is not None:
             if self._plan.clock is not None:
                 wanted = self._plan.clock.reaches(wanted)
+            if wanted != NEVER:
+                wanted -= self._plan.ahead_ms
             wanted = max(wanted, now + 1, 1)
             if before is not None and now < before <= wanted:
                 return before  # an early call costs less than two calls now
@@ -128,7 +130,10 @@ class BucketWorker:
     def _as_event_time(self, now: int) -> int:
         """Return Spark's watermark as the events' times are counted."""
         clock = self._plan.clock
-        return now if clock is None or now == MIN_WATERMARK else clock.shows(now)
+        if now == MIN_WATERMARK:
+            return now
+        ahead = now + self._plan.ahead_ms
+        return ahead if clock is None else clock.shows(ahead)
 
     def _now(self, timer_values: Any) -> int:
         if self._plan.processing_time:

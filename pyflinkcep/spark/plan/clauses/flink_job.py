@@ -29,7 +29,7 @@ from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.spark.arrow.columns import quoted
-from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
+from pyflinkcep.spark.arrow.marks import marks
 from pyflinkcep.spark.plan.analysis import is_ansi
 from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name, partition_keys
 from pyflinkcep.spark.plan.clauses.measures import (
@@ -152,14 +152,11 @@ class FlinkJob:
 
     def _finish(self, name: str, expression: Expression, column: Column) -> Column:
         """Let MATCH_ROWTIME() carry the stream's watermark."""
-        carries = self.events.isStreaming and isinstance(
-            self.events.schema[self.time].dataType, TimestampType
-        )
         is_time = [leaf.function for leaf in expression.leaves] == ["rowtime"]
-        if not carries or not is_time or expression.sql.strip() != f"{LEAF}0":
+        if not self.events.isStreaming or not is_time or expression.sql.strip() != f"{LEAF}0":
             return column
-        delay_ms = self.job.source.watermark_delay_ms
-        return column.alias(name, metadata={WATERMARK_DELAY: delay_ms})
+        type_ = self.events.schema[self.time].dataType
+        return column.alias(name, metadata=marks(type_, self.job.source.watermark_delay_ms))
 
 
 def _argument(arguments: Arguments, leaf: Leaf, value: Value) -> str | None:

@@ -15,6 +15,7 @@ from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name
 from pyflinkcep.spark.plan.clauses.matched import Matched
 from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
+from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings, packed_schema, watermark_of
 from pyflinkcep.spark.state.fingerprint import layout_facts
@@ -84,7 +85,8 @@ def _stream(
         clock=watermark.clock,
         allows_null_keys=True,
     )
-    return StreamJob(job.name, RowsTask(), job.rows.schema, None, events, plan)
+    held_back = HeldBack(job.plan.within or None, None)
+    return StreamJob(job.name, RowsTask(), job.rows.schema, None, events, plan, held_back)
 
 
 def _fingerprint(

@@ -11,6 +11,7 @@ from pyflinkcep.sase.text import query_text
 from pyflinkcep.spark.arrow.columns import BITS
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.ending_rows import EndingRows
+from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings, packed_schema, watermark_of
 from pyflinkcep.spark.state.fingerprint import layout_facts
@@ -42,7 +43,11 @@ def query_stream_job(
     events, plan = _prepared(job, settings, drops_late=late_output is None)
     unpack = UnpackTask(plan.layout, job.query.variables, consumer, late_output)
     name = f"CEP: {plan.layout.pattern}"
-    return StreamJob(name, unpack, output_schema(consumer), late_output, events, plan)
+    held_back = HeldBack.by_query(job.query, job.output)
+    delay_ms = job.source.watermark_delay_ms
+    return StreamJob(
+        name, unpack, output_schema(consumer), late_output, events, plan, held_back, delay_ms
+    )
 
 
 def query_endings_job(job: QueryJob, rows: EndingRows, settings: StreamSettings) -> StreamJob:
@@ -51,7 +56,9 @@ def query_endings_job(job: QueryJob, rows: EndingRows, settings: StreamSettings)
     fingerprint = {**plan.fingerprint, "output": "all matches of an event"}
     plan = attrs.evolve(plan, rows=rows, fingerprint=fingerprint)
     name = f"CEP: {plan.layout.pattern} ({rows.what})"
-    return StreamJob(name, RowsTask(), rows.schema, None, events, plan)
+    held_back = HeldBack.by_query(job.query, job.output, compressed=True)
+    delay_ms = job.source.watermark_delay_ms
+    return StreamJob(name, RowsTask(), rows.schema, None, events, plan, held_back, delay_ms)
 
 
 def _prepared(
