@@ -16,7 +16,8 @@ from pyflinkcep.engines.compressed.payloads import MeasuredValues
 from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.lists.frame import Frame
-from pyflinkcep.engines.lists.matching import EventLists, list_matches
+from pyflinkcep.engines.lists.matching import EventLists
+from pyflinkcep.engines.lists.selecting import selected
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.model import Form, Query
@@ -95,10 +96,14 @@ def match_arrays(
     return sequences.arrays()
 
 
-def list_frames(query: Query, table: EventTable) -> Iterator[Frame]:
+def list_frames(query: Query, table: EventTable, output: str = "all") -> Iterator[Frame]:
     """Yield the matches that eventLists finds, many at a time, as columns of positions."""
-    lists = EventLists.of(query, table, kernel_split())
-    return lists.frames(joined_frames(lists))
+    return _frames(EventLists.of(query, table, kernel_split()), output)
+
+
+def _frames(lists: EventLists, output: str) -> Iterator[Frame]:
+    frames = lists.frames(joined_frames(lists))
+    return frames if output == "all" else selected(lists, frames, output)
 
 
 def chain_frames(chain: PatternChain, events: ChainEvents) -> Iterator[Frame]:
@@ -109,7 +114,7 @@ def chain_frames(chain: PatternChain, events: ChainEvents) -> Iterator[Frame]:
 
 def _list_matches(query: Query, table: EventTable, output: str) -> Iterator[MatchPositions]:
     lists = EventLists.of(query, table, kernel_split())
-    return list_matches(lists, lists.frames(joined_frames(lists)), output)
+    return (match for frame in _frames(lists, output) for match in lists.matches(frame))
 
 
 def compressed_matches(query: Query, table: EventTable) -> Compressed:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -41,6 +41,17 @@ class Frame:
     size: int
     singles: Mapping[str, Ints]
     closures: Mapping[str, tuple[Ints, Ints]] = attrs.field(factory=dict)
+
+    @classmethod
+    def joined(cls, frames: Sequence[Frame]) -> Frame:
+        """Return the rows of several frames with the same elements."""
+        first = frames[0]
+        singles = {n: np.concatenate([f.singles[n] for f in frames]) for n in first.singles}
+        closures = {}
+        for name in first.closures:
+            low, high = zip(*(frame.closures[name] for frame in frames), strict=True)
+            closures[name] = np.concatenate(low), np.concatenate(high)
+        return cls(sum(frame.size for frame in frames), singles, closures)
 
     def rows(self, chosen: Any) -> Frame:
         """Return some of the rows, by number or by flag."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 import attrs
@@ -22,48 +21,10 @@ from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.sase.model import Component, Query
 
-__all__ = ["EventLists", "list_matches"]
+__all__ = ["EventLists"]
 
 _MOST_ROWS = 1 << 20
 _FIRST_CHUNK = 1 << 14
-
-
-def list_matches(
-    lists: EventLists, frames: Iterable[Frame], output: str
-) -> Iterator[dict[str, list[int]]]:
-    """
-    Yield matches as variable to positions.
-
-    Parameters
-    ----------
-    lists : EventLists
-        The lists of a ``;`` query, or of a SEQ of single components under skip_till_any_match.
-    frames : iterable of Frame
-        All matches: :meth:`EventLists.frames`.
-    output : {"all", "onePerStart", "nonOverlapping"}
-        Which matches to yield. The first of several has the least positions.
-    """
-    rows = (match for frame in frames for match in lists.matches(frame))
-    if output == "all":
-        return rows
-    return _selected(list(rows), lists.ranks.group, output)
-
-
-def _selected(
-    rows: list[dict[str, list[int]]], groups: Ints, output: str
-) -> Iterator[dict[str, list[int]]]:
-    def group(match: dict[str, list[int]]) -> int:
-        return int(groups[next(iter(match.values()))[0]])
-
-    rows.sort(key=lambda match: (group(match), *match.values()))
-    for _, matches in groupby(rows, group):
-        begun = free = -1
-        for match in matches:
-            events = list(match.values())
-            first = events[0][0]
-            if first > (begun if output == "onePerStart" else free):
-                yield match
-                begun, free = first, events[-1][-1]
 
 
 @attrs.frozen(eq=False)
@@ -200,14 +161,14 @@ class EventLists:
         """Drop rows whose first or last event, of a closure, may not begin or end a match."""
         first, last = self.query.positive[0], self.query.positive[-1]
         if self.starts is not None and frame.size and first.repeats:
-            frame = frame.rows(self.starts[self._spans(frame)[first.variable][0]])
+            frame = frame.rows(self.starts[self.spans(frame)[first.variable][0]])
         if self.ends is not None and frame.size and last.repeats:
-            frame = frame.rows(self.ends[self._spans(frame)[last.variable][1]])
+            frame = frame.rows(self.ends[self.spans(frame)[last.variable][1]])
         return frame
 
     # --- ranges of candidates
 
-    def _spans(self, frame: Frame) -> dict[str, tuple[Ints, Ints]]:
+    def spans(self, frame: Frame) -> dict[str, tuple[Ints, Ints]]:
         """Return the first and last event of each element that is bound."""
         spans = {name: (at, at) for name, at in frame.singles.items()}
         for name, (low, high) in frame.closures.items():
@@ -217,7 +178,7 @@ class EventLists:
 
     def _range(self, name: str, frame: Frame) -> tuple[Ints, Ints]:
         """Return which events of an element's list lie between those that are bound."""
-        spans, rank = self._spans(frame), self.ranks.rank
+        spans, rank = self.spans(frame), self.ranks.rank
         names = [part.variable for part in self.query.components]
         place = names.index(name)
         before = [spans[n] for n in names[:place] if n in spans]
@@ -272,7 +233,7 @@ class EventLists:
         """Drop the rows whose closures exceed the window."""
         if self.query.window is None or not frame.size:
             return frame
-        spans, names = self._spans(frame), self.query.variables
+        spans, names = self.spans(frame), self.query.variables
         last = self.ranks.rank[spans[names[-1]][1]]
         return frame.rows(last < self.ranks.until[spans[names[0]][0]])
 

@@ -99,9 +99,9 @@ class QueryTask:
             yield from self._listed(arrays, table)
             return
         variables = self.query.variables
-        is_plain = self.evaluation == EVENT_LISTS and self.output == "all" and self.limit is None
+        is_plain = self.evaluation == EVENT_LISTS and self.limit is None
         if is_plain and not any(part.repeats for part in self.query.positive):
-            for frame in list_frames(self.query, table):
+            for frame in list_frames(self.query, table, self.output):
                 columns = [frame.singles[name] for name in variables]
                 yield from found_of_columns(variables, columns, table.times).parts(MOST_RESULTS)
             return

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
-from pyflinkcep.engines.lists.matching import EventLists, list_matches
+from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.table import Coded, EventTable, queried_attributes
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.module import compiled_module
@@ -100,7 +100,8 @@ def matches(query: SaseQuery, table: EventTable, with_kernel: bool) -> list[dict
     """All matches, sorted."""
     lists = EventLists.of(query, table, kernel_split() if with_kernel else None)
     frames = lists.frames(joined_frames(lists) if with_kernel else None)
-    return sorted(list_matches(lists, frames, "all"), key=lambda match: [*match.values()])
+    found = (match for frame in frames for match in lists.matches(frame))
+    return sorted(found, key=lambda match: [*match.values()])
 
 
 @settings(max_examples=settings.default.max_examples * 5)
