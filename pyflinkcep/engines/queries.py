@@ -3,21 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Protocol
-
-import attrs
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Protocol
 
 from pyflinkcep.engines.choice import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.engines.compressed.arrays import MatchArrays
-from pyflinkcep.engines.compressed.counting import NOTHING, Total, added, combined, summand
+from pyflinkcep.engines.compressed.counting import Total, added
 from pyflinkcep.engines.compressed.nodes import Node
 from pyflinkcep.engines.compressed.payloads import MeasuredValues
+from pyflinkcep.engines.list_totals import ended_frames
 from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.lists.frame import Frame
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.lists.selecting import selected
+from pyflinkcep.engines.sequences.elements import as_sequence, latest_element_first
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.model import Form, Query
@@ -119,37 +120,80 @@ def _list_matches(query: Query, table: EventTable, output: str) -> Iterator[Matc
 
 def compressed_matches(query: Query, table: EventTable) -> Compressed:
     """Return all matches of a query on a table, not listed."""
-    return Sequences(query, table) if query.form is Form.SEQ else _Listed(query, table)
+    return Sequences(query, table) if query.form is Form.SEQ else _Elements(query, table)
 
 
-@attrs.frozen(eq=False)
-class _Listed:
-    """The matches of a ``;`` query; since a match takes whole closures, there are few."""
+_MANY = 1 << 22
+"""Matches are counted by lists up to this number; beyond it by the automaton, if it can."""
 
-    query: Query
-    table: EventTable
+
+class _Elements:
+    """
+    The matches of a ``;`` query.
+
+    Lists are the fastest where conditions leave few matches, the automaton where there are many.
+
+    Parameters
+    ----------
+    query : Query
+        The query.
+    table : EventTable
+        The events.
+    """
+
+    def __init__(self, query: Query, table: EventTable) -> None:
+        self.variables = query.variables
+        self._query, self._table = query, table
+        self._lists = EventLists.of(query, table, kernel_split())
+
+    @cached_property
+    def _runs(self) -> Sequences | None:
+        """The automaton if it is to count."""
+        sequence = as_sequence(self._query)
+        if sequence is None or (self._joins_events and not self._are_many()):
+            return None
+        order = latest_element_first(self._query, self._table)
+        return Sequences(sequence, self._table, order=order)
 
     @property
-    def variables(self) -> Sequence[str]:
-        return self.query.variables
+    def _joins_events(self) -> bool:
+        """Whether conditions keep runs apart."""
+        return bool(self._lists.clauses.associations or self._lists.clauses.absent)
+
+    def _are_many(self) -> bool:
+        rows = 0
+        for frame in self._frames():
+            rows += frame.size
+            if rows > _MANY:
+                return True
+        return False
+
+    def _frames(self) -> Iterator[Frame]:
+        return _frames(self._lists, "all")
 
     def matches(self) -> Iterator[MatchPositions]:
-        return _list_matches(self.query, self.table, "all")
+        """Yield the matches lazily."""
+        return (match for frame in self._frames() for match in self._lists.matches(frame))
 
     def totals(self, measures: Sequence[MeasuredValues]) -> tuple[int, tuple[Total, ...]]:
+        """Return the number of matches, and the requested totals of the measures."""
+        if self._runs is not None:
+            return self._runs.totals(measures)
         return added(self.totals_by_event(measures), len(measures))
 
     def totals_by_event(
         self, measures: Sequence[MeasuredValues]
     ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
-        ending: dict[int, list[MatchPositions]] = {}
-        for match in self.matches():
-            ending.setdefault(match[self.variables[-1]][-1], []).append(match)
-        for at, matches in ending.items():
-            totals = [_total(matches, variable, values) for variable, values, _ in measures]
-            yield at, len(matches), tuple(totals)
+        """Yield the same for each event that completes matches, its position first."""
+        if self._runs is not None:
+            return self._runs.totals_by_event(measures)
+        return ended_frames(self._lists, self._frames(), measures)
 
     def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
+        """Yield the position of each event that completes matches, and the nodes of these."""
+        return self._listed_roots() if self._runs is None else self._runs.roots_by_event()
+
+    def _listed_roots(self) -> Iterator[tuple[int, list[Node]]]:
         ending: dict[int, list[Node]] = {}
         known: dict[tuple[tuple[int, int], ...], Node] = {}
         for match in sorted(self.matches(), key=lambda match: list(match.values())):
@@ -160,13 +204,3 @@ class _Listed:
             assert node is not None
             ending.setdefault(way[-1][1], []).append(node)
         yield from ending.items()
-
-
-def _total(matches: Iterable[MatchPositions], variable: str, values: Sequence[Any] | None) -> Total:
-    """Return the total over a variable's events in some matches."""
-    total = NOTHING
-    for at in (at for match in matches for at in match[variable]):
-        value = 1 if values is None else values[at]
-        if value is not None:
-            total = combined(total, (1, summand(value), value, value))
-    return total

@@ -63,13 +63,20 @@ class Sequences:
         The events.
     automaton : SaseAutomaton, optional
         The query, compiled for the table's kinds.
+    order : callable, optional
+        Orders the events of a partition, given by their positions, anew where times are equal.
     """
 
     def __init__(
-        self, query: Query, table: EventTable, automaton: SaseAutomaton | None = None
+        self,
+        query: Query,
+        table: EventTable,
+        automaton: SaseAutomaton | None = None,
+        order: Callable[[Sequence[int]], Sequence[int]] | None = None,
     ) -> None:
         self._query = query
         self._table = table
+        self._order = order
         self._automaton = automaton or compile_query(query, table.kinds)
         self.variables = query.variables
 
@@ -247,7 +254,7 @@ class Sequences:
         """Yield the positions of each partition's events."""
         for positions, is_null in self._table.partitions(self._query):
             if not is_null:
-                yield positions
+                yield positions if self._order is None else self._order(positions)
             elif self._automaton.size == 1:  # nothing equals NULL, so a match has one event
                 yield from ([at] for at in positions)
 
