@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 from pyflinkcep.errors import InvalidArgumentError
@@ -11,6 +12,7 @@ __all__ = [
     "MAX_WATERMARK",
     "MIN_WATERMARK",
     "Time",
+    "duration_ms",
     "to_milliseconds",
     "window_milliseconds",
     "wrong_unit",
@@ -21,6 +23,9 @@ MAX_WATERMARK = 2**63 - 1
 
 MIN_WATERMARK = -(2**63)
 """The watermark before the first one arrives, ``Long.MIN_VALUE``."""
+
+_UNITS = {"millisecond": 1, "second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
+_TEXT = re.compile(rf"(?:interval\s+)?(\d+)\s*({'|'.join(_UNITS)})s?", re.IGNORECASE)
 
 
 class Time:
@@ -151,3 +156,42 @@ def wrong_unit(earliest: int, latest: int, what: str) -> str | None:
                 "timestamps."
             )
     return None
+
+
+def duration_ms(duration: timedelta | str, what: str) -> int:
+    """
+    Turn a duration, as a ``timedelta`` or as ``withWatermark`` takes it, into milliseconds.
+
+    Parameters
+    ----------
+    duration : timedelta or str
+        At least a millisecond.
+    what : str
+        The purpose of the duration, for errors.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is neither, or less than a millisecond.
+
+    Examples
+    --------
+    >>> duration_ms(timedelta(seconds=2), "maxAhead"), duration_ms("10 minutes", "maxAhead")
+    (2000, 600000)
+    """
+    read = _TEXT.fullmatch(duration.strip()) if isinstance(duration, str) else None
+    if read is not None:
+        milliseconds = int(read[1]) * _UNITS[read[2].lower()]
+    elif isinstance(duration, timedelta):
+        milliseconds = duration // timedelta(milliseconds=1)
+    else:
+        raise InvalidArgumentError(
+            f"{what}: expected a timedelta or a text such as '1 hour', got {duration!r}",
+            f"write {what}=timedelta(hours=1)",
+        )
+    if milliseconds < 1:
+        raise InvalidArgumentError(
+            f"{what}: expected at least a millisecond, got {duration!r}",
+            f"write {what}=timedelta(hours=1), or leave it out",
+        )
+    return milliseconds

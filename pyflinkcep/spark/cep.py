@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any, overload
 
 import attrs
@@ -82,6 +83,7 @@ class CEP:
         *,
         evaluation: str = "auto",
         orderBy: Sequence[str] | None = None,
+        maxAhead: timedelta | str | None = None,
     ) -> PatternStream: ...
 
     @overload
@@ -93,6 +95,7 @@ class CEP:
         type: str = "type",
         evaluation: str = "auto",
         output: str = "all",
+        maxAhead: timedelta | str | None = None,
     ) -> QueryStream: ...
 
     @staticmethod
@@ -108,6 +111,7 @@ class CEP:
         evaluation: str = "auto",
         output: str = "all",
         orderBy: Sequence[str] | None = None,
+        maxAhead: timedelta | str | None = None,
     ) -> PatternStream | QueryStream:
         """
         Apply a pattern to events.
@@ -150,6 +154,13 @@ class CEP:
             Instead of a comparator: the columns that order events of equal time, such as
             ``["seq", "price DESC NULLS LAST"]``. They are compared by Spark's rules, without making
             Rows.
+        maxAhead : timedelta or str, optional
+            For streams: how far the time of an event may be ahead of the others, such as
+            ``"1 hour"``. From the latest time of earlier micro-batches on, times are followed as
+            long as each is at most this after the one before; events beyond are dropped and counted
+            as ``numAheadRecordsDropped``, or go to ``sideOutputAheadData``, and move no watermark.
+            The first micro-batch begins with the most events that are no further apart. It may
+            differ after a restart.
 
         Returns
         -------
@@ -160,6 +171,7 @@ class CEP:
             raise MissingConditionError(
                 "CEP.pattern needs a DataFrame and a pattern", "pass both, in this order"
             )
+        settings = StreamSettings(keyGroups, onPatternChange, max_ahead=maxAhead)
         if isinstance(pattern, Query):
             _refuse_pattern_settings(pattern, comparator, maxPartialMatches)
             keyed = _keyed(input)
@@ -170,7 +182,7 @@ class CEP:
                 type=type,
                 evaluation=evaluation,
                 output=output,
-                settings=StreamSettings(keyGroups, onPatternChange),
+                settings=settings,
             )
         if not isinstance(pattern, Pattern):
             raise InvalidArgumentError(
@@ -178,7 +190,6 @@ class CEP:
                 "pass what Pattern.begin(...) and the calls on it return",
             )
         comparator_key(comparator)
-        settings = StreamSettings(keyGroups, onPatternChange)
         limit = None
         if maxPartialMatches is not None:
             limit = PartialMatchLimit(maxPartialMatches, onTooManyPartialMatches)
@@ -211,6 +222,7 @@ class CEP:
         maxPartialMatches: int | None = None,
         onTooManyPartialMatches: str = "fail",
         args: Mapping[str, Any] | Sequence[Any] | None = None,
+        maxAhead: timedelta | str | None = None,
     ) -> CepDataFrame:
         """
         Run a SQL statement with MATCH_RECOGNIZE.
@@ -224,7 +236,7 @@ class CEP:
         dialect : {"flink", "standard"}
             The meaning of the clause: Flink SQL's, with its limits, or that of SQL:2016, with the
             whole grammar; on streams without what depends on later rows.
-        keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
+        keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches, maxAhead
             See :meth:`pattern`.
         args : dict of str, or list, optional
             The values of parameters, as in ``spark.sql``: of ``:name``, or of each ``?`` in order.
@@ -247,9 +259,8 @@ class CEP:
         SUBSET) is refused. Differs from Flink: types are Spark's, so ``AVG`` of integers is a
         double.
         """
-        options = SqlOptions.of(
-            dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches, args
-        )
+        settings = StreamSettings(keyGroups, onPatternChange, max_ahead=maxAhead)
+        options = SqlOptions.of(dialect, settings, maxPartialMatches, onTooManyPartialMatches, args)
         return run_statement(spark, text, options)
 
     @staticmethod
@@ -259,6 +270,7 @@ class CEP:
         type: str = "type",
         evaluation: str = "auto",
         output: str = "all",
+        maxAhead: timedelta | str | None = None,
     ) -> QueryStream:
         """
         Apply a query to the table that it names after FROM.
@@ -269,7 +281,7 @@ class CEP:
             The session with the table.
         text : str
             ``FROM trades PATTERN SEQ(…) …``.
-        type, evaluation, output : str
+        type, evaluation, output, maxAhead
             As for :meth:`pattern`.
 
         Raises
@@ -289,6 +301,7 @@ class CEP:
             type=type,
             evaluation=evaluation,
             output=output,
+            maxAhead=maxAhead,
         )
 
 

@@ -44,6 +44,9 @@ class HandedOn:
         The column of the main output that carries the watermark.
     behind_ms : int, milliseconds
         How far the watermark was put behind for it.
+    is_guarded : bool
+        Whether events too far ahead, which Spark's watermark follows, are left out: then it must
+        not be handed on.
     """
 
     behind: Callable[[int], DataFrame]
@@ -52,6 +55,7 @@ class HandedOn:
     lags: Mapping[str, int | None] = attrs.field(factory=dict)
     event_time: str | None = None
     behind_ms: int = 0
+    is_guarded: bool = False
 
     def lag(self, column: str, given: timedelta | None) -> int | None:
         """Return how far behind the watermark a column can be; None if there is no bound."""
@@ -258,6 +262,13 @@ class CepDataFrame(DataFrame):
             raise NotSupportedError(
                 f"withEventTime({column!r}) on the result of a statement",
                 "the measure MATCH_ROWTIME() carries the watermark",
+            )
+        if handed_on.is_guarded:
+            raise NotSupportedError(
+                f"withEventTime({column!r}) after a pattern with maxAhead: events too far ahead "
+                "still move Spark's watermark, so later rows would be lost",
+                "write the rows to a table, and read that in a query of its own; or leave maxAhead "
+                "out, and filter such events before withWatermark",
             )
         lag = handed_on.lag(column, delay)
         if lag is None:

@@ -49,6 +49,7 @@ from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
 from pyflinkcep.spark.stream_result import stream_result
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, FunctionConsumer
+from pyflinkcep.spark.worker.unpack import AHEAD, LATE
 
 __all__ = ["PatternStream"]
 
@@ -72,6 +73,7 @@ class PatternStream:
     _time_column: str | None = None
     _processing_time: bool = False
     _late_tag: OutputTag | None = None
+    _ahead_tag: OutputTag | None = None
     _limit: PartialMatchLimit | None = None
     _evaluation: str = "auto"
     _settings: StreamSettings = attrs.field(factory=StreamSettings)
@@ -107,6 +109,26 @@ class PatternStream:
         """
         check_tag(lateDataOutputTag)
         return attrs.evolve(self, late_tag=lateDataOutputTag)
+
+    def sideOutputAheadData(self, aheadDataOutputTag: OutputTag) -> PatternStream:
+        """
+        Send events too far ahead of the others, by ``maxAhead``, to a side output.
+
+        Without it they are dropped and counted. The side output of a bounded DataFrame is empty.
+
+        Parameters
+        ----------
+        aheadDataOutputTag : OutputTag
+            The tag; its rows are the events themselves, so it needs no schema.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If ``CEP.pattern`` was not given ``maxAhead``.
+        """
+        check_tag(aheadDataOutputTag)
+        self._settings.check_ahead_output()
+        return attrs.evolve(self, ahead_tag=aheadDataOutputTag)
 
     def explain(self) -> None:
         """
@@ -149,9 +171,9 @@ class PatternStream:
               memory may grow without bound: write .within(timedelta(...)) on the pattern, …
         """
         time = "processing time" if self._processing_time else self._time_column
-        late_output = self._dataframe.isStreaming and self._late_tag is not None
-        limited = self._limit is not None
-        unfiltered = why_unfiltered(self._processing_time, limited, late_output)
+        unfiltered = why_unfiltered(
+            self._processing_time, self._limit is not None, self._full_output()
+        )
         print(
             explanation(
                 self._pattern,
@@ -310,6 +332,12 @@ class PatternStream:
 
     # --- helpers
 
+    def _full_output(self) -> str:
+        """Return the method that asks for events in full, if any does."""
+        tags = {"sideOutputLateData": self._late_tag, "sideOutputAheadData": self._ahead_tag}
+        asked = [f"{name}()" for name, tag in tags.items() if tag is not None]
+        return asked[0] if self._dataframe.isStreaming and asked else ""
+
     def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
         job = self._job(timeout_handling=isinstance(function, TimedOutPartialMatchHandler))
         schemas = output_schemas(function, schema)
@@ -329,6 +357,7 @@ class PatternStream:
             nfa.description,
             processing_time=self._processing_time,
         )
+        source = self._settings.about(source)
         return Job.analyse(self._pattern, nfa, source, self._comparator, self._limit)
 
     def _check_bounded(self, pattern: str) -> None:
@@ -346,16 +375,17 @@ class PatternStream:
             )
 
     def _run(self, job: Job, consumer: Consumer, sees_order: bool = False) -> CepDataFrame:
-        late = None if self._late_tag is None else self._late_tag.name
-        if late is not None:
-            add_output(consumer.schemas, late, self._dataframe.schema)
+        tags = {LATE: self._late_tag, AHEAD: self._ahead_tag}
+        sides = {side: tag.name for side, tag in tags.items() if tag is not None}
+        for output in sides.values():
+            add_output(consumer.schemas, output, self._dataframe.schema)
         how = self._evaluation_of().chosen(
             job.nfa, job.expressions, consumer.wants_timeouts, sees_order
         )
         if not self._dataframe.isStreaming:
             run = run_lists if how.name == EVENT_LISTS else run_batch
             return CepDataFrame(run(job, consumer), consumer.schemas, job.name)
-        stream = StreamJob.of(job, consumer, self._settings, late)
+        stream = StreamJob.of(job, consumer, self._settings, sides)
         return stream_result(stream, consumer.schemas, isinstance(consumer, ColumnConsumer))
 
     def _evaluation_of(self) -> PatternEvaluation:

@@ -31,6 +31,7 @@ from pyflinkcep.spark.plan.queries.stream import query_stream_job
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.stream_result import stream_result
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, FunctionConsumer
+from pyflinkcep.spark.worker.unpack import AHEAD, LATE
 
 __all__ = ["QueryStream"]
 
@@ -51,6 +52,7 @@ class QueryStream:
     _output: str
     _time_column: str | None = None
     _late_tag: OutputTag | None = None
+    _ahead_tag: OutputTag | None = None
     _settings: StreamSettings = attrs.field(factory=StreamSettings)
 
     def inEventTime(self, column: str | None = None) -> QueryStream:
@@ -78,6 +80,26 @@ class QueryStream:
         """
         check_tag(lateDataOutputTag)
         return attrs.evolve(self, late_tag=lateDataOutputTag)
+
+    def sideOutputAheadData(self, aheadDataOutputTag: OutputTag) -> QueryStream:
+        """
+        Send events too far ahead of the others, by ``maxAhead``, to a side output.
+
+        Without it they are dropped and counted. The side output of a bounded DataFrame is empty.
+
+        Parameters
+        ----------
+        aheadDataOutputTag : OutputTag
+            The tag; its rows are the events themselves, so it needs no schema.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If ``CEP.pattern`` was not given ``maxAhead``.
+        """
+        check_tag(aheadDataOutputTag)
+        self._settings.check_ahead_output()
+        return attrs.evolve(self, ahead_tag=aheadDataOutputTag)
 
     def explain(self) -> None:
         """
@@ -181,7 +203,7 @@ class QueryStream:
             return matches
         if len(matches.outputs) > 1:
             raise NotSupportedError(
-                "RETURN or HAVING with sideOutputLateData()",
+                "RETURN or HAVING with a side output",
                 "leave them out of the query and use select() or flatSelect()",
             )
         return matches.changed(lambda rows: returned(query, rows))
@@ -190,7 +212,7 @@ class QueryStream:
         return chosen(self._query, self._evaluation, self._output)
 
     def _job(self, how: Evaluation) -> QueryJob:
-        return QueryJob.analyse(
+        job = QueryJob.analyse(
             self._query,
             self._dataframe,
             self._keys,
@@ -199,15 +221,17 @@ class QueryStream:
             how.name,
             self._output,
         )
+        return attrs.evolve(job, source=self._settings.about(job.source))
 
     def _run(self, job: QueryJob, consumer: Consumer) -> CepDataFrame:
-        late = None if self._late_tag is None else self._late_tag.name
-        if late is not None:
-            add_output(consumer.schemas, late, self._dataframe.schema)
+        tags = {LATE: self._late_tag, AHEAD: self._ahead_tag}
+        sides = {side: tag.name for side, tag in tags.items() if tag is not None}
+        for output in sides.values():
+            add_output(consumer.schemas, output, self._dataframe.schema)
         if not self._dataframe.isStreaming:
             name = f"CEP: {job.source.pattern}"
             return CepDataFrame(job.run(consumer), consumer.schemas, name)
-        stream = query_stream_job(job, consumer, self._settings, late)
+        stream = query_stream_job(job, consumer, self._settings, sides)
         return stream_result(stream, consumer.schemas, isinstance(consumer, ColumnConsumer))
 
     def _as_pattern(self) -> PatternStream | None:
@@ -226,6 +250,7 @@ class QueryStream:
             pattern=pattern,
             time_column=self._time_column,
             late_tag=self._late_tag,
+            ahead_tag=self._ahead_tag,
             evaluation=AUTOMATON,
             settings=attrs.evolve(self._settings, allows_null_keys=True),
         )

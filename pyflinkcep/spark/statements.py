@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import attrs
@@ -70,14 +71,12 @@ class SqlOptions:
     def of(
         cls,
         dialect: str,
-        key_groups: int,
-        on_pattern_change: str,
+        settings: StreamSettings,
         most: int | None,
         policy: str,
         args: Mapping[str, Any] | Sequence[Any] | None = None,
     ) -> SqlOptions:
         """Check the settings of a clause."""
-        settings = StreamSettings(key_groups, on_pattern_change)
         limit = None if most is None else PartialMatchLimit(most, policy)
         if limit is not None and dialect == "standard":
             raise InvalidArgumentError(
@@ -96,6 +95,7 @@ def matchRecognize(
     maxPartialMatches: int | None = None,
     onTooManyPartialMatches: str = "fail",
     args: Mapping[str, Any] | Sequence[Any] | None = None,
+    maxAhead: timedelta | str | None = None,
 ) -> CepDataFrame:
     """
     Apply the clause MATCH_RECOGNIZE to a DataFrame.
@@ -106,7 +106,7 @@ def matchRecognize(
         The rows, bounded or a stream with a watermark.
     clause : str
         The text between the parentheses of MATCH_RECOGNIZE.
-    dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches, args
+    dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches, args, maxAhead
         See :meth:`CEP.sql`.
 
     Returns
@@ -125,9 +125,8 @@ def matchRecognize(
             "for a table, write matchRecognize(spark.table('events'), clause)",
         )
     check_analysable(df)
-    options = SqlOptions.of(
-        dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches, args
-    )
+    settings = StreamSettings(keyGroups, onPatternChange, max_ahead=maxAhead)
+    options = SqlOptions.of(dialect, settings, maxPartialMatches, onTooManyPartialMatches, args)
     plain = df.toDF() if isinstance(df, CepDataFrame) else df
     return run_clause(plain, clause, options)
 
@@ -278,9 +277,7 @@ def _result(
             head = f"{matched.description}\n  matched by the standard's rules"
             return f"{head}{follows}\n{text}"
         keys, time = matched.keys, matched.time
-        unfiltered = why_unfiltered(
-            processing_time=False, limited=options.limit is not None, late_output=False
-        )
+        unfiltered = why_unfiltered(processing_time=False, limited=options.limit is not None)
         return explanation(matched.pattern, matched.events, keys, time, unfiltered)
 
     if rest is not None:

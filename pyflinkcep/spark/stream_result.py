@@ -39,7 +39,9 @@ def stream_result(
         job.delay_ms,
         held_back.events_ms,
         {MATCH_TIME: held_back.time_ms} if has_match_time else {},
+        is_guarded=job.plan.max_ahead_ms is not None,
     )
     result = CepDataFrame(job.run(), schemas, job.name, flush, handed_on)
     # With a watermark further behind only where it is asked for: other operators would wait too.
-    return result.withEventTime(MATCH_TIME) if handed_on.lags.get(MATCH_TIME) == 0 else result
+    is_marked = handed_on.lags.get(MATCH_TIME) == 0 and not handed_on.is_guarded
+    return result.withEventTime(MATCH_TIME) if is_marked else result

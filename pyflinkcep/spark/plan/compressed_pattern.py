@@ -110,4 +110,4 @@ class CompressedPattern:
 
     def stream_of_matches(self) -> StreamJob:
         """Return the job that makes a row from each match."""
-        return StreamJob.of(self.job, self._consumer(), self.settings, None)
+        return StreamJob.of(self.job, self._consumer(), self.settings, {})

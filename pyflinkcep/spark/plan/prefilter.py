@@ -85,7 +85,7 @@ def droppable_events(job: Job, shows_time: bool) -> frozenset[int]:
         Whether users can see the time at which a match is emitted.
     """
     processing_time, limited = job.source.time_column is None, job.limit is not None
-    if why_unfiltered(processing_time, limited, late_output=False):
+    if why_unfiltered(processing_time, limited):
         return frozenset()
     return relevance_of(job.nfa, shows_time).droppable
 
@@ -95,7 +95,7 @@ def relevance_of(nfa: NFA, shows_time: bool) -> Relevance:
     return Relevance.of(nfa, known_bits(nfa.atoms), shows_time)
 
 
-def why_unfiltered(processing_time: bool, limited: bool, late_output: bool) -> str:
+def why_unfiltered(processing_time: bool, limited: bool, full_output: str = "") -> str:
     """
     Return why a job is not filtered, whatever its pattern.
 
@@ -105,8 +105,8 @@ def why_unfiltered(processing_time: bool, limited: bool, late_output: bool) -> s
         Whether the job runs in processing time.
     limited : bool
         Whether the number of partial matches of a key is limited.
-    late_output : bool
-        Whether late events go to a side output.
+    full_output : str
+        The call that sends events to a side output; empty if there is none.
 
     Returns
     -------
@@ -117,8 +117,9 @@ def why_unfiltered(processing_time: bool, limited: bool, late_output: bool) -> s
         return "in processing time the arrival of any event may end a window"
     if limited:
         return "maxPartialMatches counts partial matches that any event may split"
-    if late_output:
-        return "sideOutputLateData() returns every late event in full"
+    if full_output:
+        which = "late event" if "Late" in full_output else "event too far ahead"
+        return f"{full_output} returns every {which} in full"
     return ""
 
 

@@ -66,6 +66,9 @@ class EventSource:
         The expressions to compute for keys.
     kept : tuple of str or None
         The events' own columns that go to the workers; None for all.
+    is_guarded : bool
+        Whether events too far ahead are left out: then Spark's watermark, which they move, is not
+        for the output.
     """
 
     dataframe: DataFrame
@@ -75,6 +78,7 @@ class EventSource:
     time_unit: int | None
     key_expressions: dict[str, Column]
     kept: tuple[str, ...] | None = None
+    is_guarded: bool = False
 
     @classmethod
     def of(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import attrs
 import pyarrow as pa
@@ -26,6 +27,7 @@ from pyflinkcep.spark.plan.pipelines import set_or_refuse
 from pyflinkcep.spark.plan.prefilter import droppable_events
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.watermark import (
+    GUARDED,
     StreamWatermark,
     check_handed_on,
     delayed,
@@ -39,7 +41,8 @@ from pyflinkcep.spark.worker.flush import FlushTask
 from pyflinkcep.spark.worker.pack import BUCKET, PACKED, PackTask
 from pyflinkcep.spark.worker.pattern_stream import StreamPlan
 from pyflinkcep.spark.worker.processor import CepProcessor
-from pyflinkcep.spark.worker.unpack import RowsTask, UnpackTask
+from pyflinkcep.spark.worker.unpack import AHEAD, LATE, RowsTask, UnpackTask
+from pyflinkcep.time import duration_ms
 
 __all__ = ["StreamJob", "StreamSettings", "packed_schema", "watermark_of"]
 
@@ -60,11 +63,14 @@ class StreamSettings:
         The policy for a checkpoint of another pattern.
     allows_null_keys : bool
         Whether a key may be null, as that of a query may, where null equals nothing.
+    max_ahead : timedelta, str or None
+        How far an event may be ahead of the others; None for any distance.
     """
 
     key_groups: int = 128
     on_pattern_change: str = "fail"
     allows_null_keys: bool = False
+    max_ahead: timedelta | str | None = None
 
     def __attrs_post_init__(self) -> None:
         if self.on_pattern_change not in ("fail", "restart"):
@@ -73,6 +79,25 @@ class StreamSettings:
                 'write onPatternChange="fail" or "restart"',
             )
         KeyGroups(self.key_groups)
+        _ = self.max_ahead_ms
+
+    def about(self, source: EventSource) -> EventSource:
+        """Return the events of a job as these settings say."""
+        is_guarded = self.max_ahead is not None and source.dataframe.isStreaming
+        return attrs.evolve(source, is_guarded=is_guarded)
+
+    def check_ahead_output(self) -> None:
+        """Refuse an output for events too far ahead if none is."""
+        if self.max_ahead is None:
+            raise InvalidArgumentError(
+                "sideOutputAheadData() without maxAhead, so no event is too far ahead",
+                "write CEP.pattern(events, pattern, maxAhead=timedelta(hours=1))",
+            )
+
+    @property
+    def max_ahead_ms(self) -> int | None:
+        """How far an event may be ahead of the others, in milliseconds."""
+        return None if self.max_ahead is None else duration_ms(self.max_ahead, "maxAhead")
 
 
 @attrs.frozen(eq=False)
@@ -88,8 +113,9 @@ class StreamJob:
         Turns the operator's results into output.
     schema : StructType
         The schema of the output.
-    late_output : str or None
-        The output for late events; without one they are dropped and counted.
+    sides : mapping of str to str
+        The outputs for events left out, by their columns in the operator's output; without an
+        output they are dropped and counted.
     events : DataFrame
         The events, prepared.
     plan : BucketPlan
@@ -105,7 +131,7 @@ class StreamJob:
     name: str
     unpack: UnpackTask | RowsTask
     schema: StructType
-    late_output: str | None
+    sides: Mapping[str, str]
     events: DataFrame
     plan: BucketPlan
     held_back: HeldBack
@@ -118,7 +144,7 @@ class StreamJob:
         job: Job,
         consumer: Consumer,
         settings: StreamSettings,
-        late_output: str | None,
+        sides: Mapping[str, str],
         computed: Mapping[str, str] | None = None,
     ) -> StreamJob:
         """
@@ -143,19 +169,18 @@ class StreamJob:
             on_pattern_change=settings.on_pattern_change,
             limit=job.limit,
             droppable=droppable,
-            dropped=droppable if late_output is None else frozenset(),
+            dropped=frozenset() if sides else droppable,
             delay_ms=watermark.delay_ms,
             is_downstream=watermark.is_downstream,
             allows_null_keys=settings.allows_null_keys,
             clock=watermark.clock,
+            max_ahead_ms=settings.max_ahead_ms,
         )
-        unpack = UnpackTask(layout, job.nfa.stages, consumer, late_output)
+        unpack = UnpackTask(layout, job.nfa.stages, consumer, sides)
         schema = output_schema(consumer)
         held_back = HeldBack.by_pattern(job.nfa)
         delay_ms = job.source.watermark_delay_ms
-        return cls(
-            job.name, unpack, schema, late_output, prepared.events, plan, held_back, delay_ms
-        )
+        return cls(job.name, unpack, schema, sides, prepared.events, plan, held_back, delay_ms)
 
     def behind(self, milliseconds: int) -> StreamJob:
         """
@@ -198,7 +223,7 @@ class StreamJob:
             The main output alone, or all outputs tagged. Its progress has the observed metrics
             ``numLateRecordsDropped``, ``numPartialMatchesDropped``, ``stateBytesRead`` and
             ``stateBytesWritten`` under the name ``CEP: <pattern>``, with a number if another job of
-            the session has that name.
+            the session has that name; with ``maxAhead``, ``numAheadRecordsDropped`` too.
         """
         choose_state_store(self.events.sparkSession)
         plan, name = self.plan, self.name
@@ -207,22 +232,30 @@ class StreamJob:
         if plan.dropped and not layout.bit_columns:  # only the pack task needs to know
             layout = attrs.evolve(layout, bit_columns=(BITS,))
         task = PackTask(
-            layout, plan.schema, plan.key_groups, plan.dropped, is_own, plan.allows_null_keys
-        )
+            layout, plan.schema, plan.key_groups, plan.dropped, is_own, plan.allows_null_keys,
+            plan.max_ahead_ms,
+        )  # fmt: skip
+        pack = f"{name} ({'pack' if plan.max_ahead_ms is None else GUARDED})"
         results = (
-            map_in_arrow(self.events, task.run, PACKED, f"{name} (pack)", layout)
+            map_in_arrow(self.events, task.run, PACKED, pack, layout)
             .groupBy(BUCKET)
             .transformWithStateInPandas(
-                CepProcessor(plan, self.late_output is not None),
+                CepProcessor(plan, frozenset(self.sides)),
                 RESULTS,
                 "Append",
                 "ProcessingTime" if plan.processing_time else "EventTime",
             )
         )
-        dropped = F.sum("lateRecords") if self.late_output is None else F.sum(F.lit(0))
+        counted = {LATE: ("lateRecords", "numLateRecordsDropped")}
+        if plan.max_ahead_ms is not None:
+            counted[AHEAD] = ("aheadRecords", "numAheadRecordsDropped")
+        left_out = [
+            F.coalesce(F.sum(F.lit(0) if side in self.sides else count), F.lit(0)).alias(metric)
+            for side, (count, metric) in counted.items()
+        ]
         observed = results.observe(
             self._counters(),
-            F.coalesce(dropped, F.lit(0)).alias("numLateRecordsDropped"),
+            *left_out,
             F.coalesce(F.sum("droppedMatches"), F.lit(0)).alias("numPartialMatchesDropped"),
             F.coalesce(F.sum("stateBytesRead"), F.lit(0)).alias("stateBytesRead"),
             F.coalesce(F.sum("stateBytesWritten"), F.lit(0)).alias("stateBytesWritten"),
@@ -266,8 +299,8 @@ class StreamJob:
         return self._unpacked(map_in_arrow(rows, FlushTask(plan).run, RESULTS, name))
 
     def _counters(self) -> str:
-        plan, late = self.plan, self.late_output
-        return self.counters or counters_name(self.name, self.events, plan, self.unpack, late)
+        plan, sides = self.plan, self.sides
+        return self.counters or counters_name(self.name, self.events, plan, self.unpack, sides)
 
     def _unpacked(self, results: DataFrame) -> DataFrame:
         """Return the outputs from the operator's results."""
@@ -290,11 +323,26 @@ def watermark_of(source: EventSource) -> StreamWatermark:
     ------
     InputError
         If the events are matches that may be behind it.
+    NotSupportedError
+        If events that are too far ahead are to move no watermark, but it is not the pattern's own.
     """
     if source.time_column is None:
+        if source.is_guarded:
+            raise NotSupportedError(
+                f"pattern {source.pattern}: maxAhead in processing time",
+                "leave it out: the clock is the time of all events",
+            )
         return StreamWatermark(None)
     check_handed_on(source.dataframe, source.time_column, source.pattern)
-    return StreamWatermark.of(source.dataframe, source.time_column)
+    watermark = StreamWatermark.of(source.dataframe, source.time_column)
+    if source.is_guarded and watermark.delay_ms is None:
+        raise NotSupportedError(
+            f"pattern {source.pattern}: maxAhead with Spark's watermark, which every event moves "
+            f"({watermark.reason})",
+            "filter such events before withWatermark instead, with "
+            f'.where("{source.time_column} < now() + INTERVAL 1 HOUR")',
+        )
+    return watermark
 
 
 def choose_state_store(spark: SparkSession) -> None:

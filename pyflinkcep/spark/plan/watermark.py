@@ -10,13 +10,14 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.types import TimestampNTZType
 
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
 from pyflinkcep.spark.arrow.marks import is_event_time
 from pyflinkcep.spark.plan.replanned import WATERMARK_NODE, later_watermark, replaced
 from pyflinkcep.spark.worker.wall_clock import WallClock
 
 __all__ = [
+    "GUARDED",
     "StreamWatermark",
     "check_handed_on",
     "delayed",
@@ -25,6 +26,9 @@ __all__ = [
     "stateful_count",
     "streaming_nodes",
 ]
+
+GUARDED = "pack, maxAhead"
+"""In the names of jobs that leave out events too far ahead, which yet move Spark's watermark."""
 
 _EMITTING = ("Aggregate", "Distinct", "FlatMapGroups", "TransformWithState")
 _PATTERN = "TransformWithState"
@@ -63,6 +67,8 @@ class StreamWatermark:
         ------
         InputError
             If the time is a ``timestamp_ntz`` and Python does not know the session's time zone.
+        NotSupportedError
+            If the events come from a pattern with ``maxAhead``.
         """
         found = cls._of(dataframe, time_column)
         if not isinstance(dataframe.schema[time_column].dataType, TimestampNTZType):
@@ -125,6 +131,12 @@ def is_emitting(node: Any) -> bool:
 # --- the watermark that is handed on
 
 
+def _is_guarded(node: Any) -> bool:
+    """Whether an operator leaves out events that are too far ahead."""
+    is_task = node.nodeName().endswith("MapInArrow")
+    return bool(is_task and GUARDED in node.functionExpr().toString())
+
+
 def delayed(dataframe: DataFrame, milliseconds: int) -> DataFrame:
     """
     Return a stream whose watermarks have a longer delay.
@@ -152,8 +164,17 @@ def check_handed_on(dataframe: DataFrame, time_column: str, pattern: str) -> Non
     ------
     InputError
         If a pattern makes the events, and their time column is not marked.
+    NotSupportedError
+        If the pattern has ``maxAhead``.
     """
     plan = analysed_plan(dataframe)
+    if plan is not None and any(map(_is_guarded, streaming_nodes(plan))):
+        raise NotSupportedError(
+            f"pattern {pattern}: a pattern over a pattern with maxAhead: events too far ahead "
+            "still move Spark's watermark, which the second would follow",
+            "write the first one's rows to a table, and match that in a query of its own; or leave "
+            "maxAhead out, and filter such events before withWatermark",
+        )
     if plan is None or is_event_time(dataframe.schema[time_column]):
         return
     makers = [node for node in streaming_nodes(plan) if is_emitting(node)]

@@ -19,10 +19,11 @@ from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.spark.state.pages import AT_THE_END, NO_DEADLINE, Page
 from pyflinkcep.spark.state.sealed import naming_damage
 from pyflinkcep.spark.state.storage import BucketStorage, PageId
+from pyflinkcep.spark.worker.ahead import believed
 from pyflinkcep.spark.worker.bucket_task import BucketTask
-from pyflinkcep.spark.worker.pack import count_late
+from pyflinkcep.spark.worker.pack import count_ahead, count_late
 from pyflinkcep.spark.worker.page_matching import PageWork
-from pyflinkcep.time import MIN_WATERMARK
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 
 __all__ = ["NEVER", "Arrivals", "BucketOutput", "BucketWork"]
 
@@ -43,11 +44,14 @@ class Arrivals:
         The latest event time in the whole micro-batch; ``MIN_WATERMARK`` if there is none.
     dropped : sequence of bytes
         The times of events that nothing needs, written by ``write_times``.
+    spans : sequence of arrays
+        The spans of all event times in the whole micro-batch, if some may be too far ahead.
     """
 
     tables: Sequence[pa.Table] = ()
     latest: int = MIN_WATERMARK
     dropped: Sequence[bytes] = ()
+    spans: Sequence[Ints] = ()
 
 
 @attrs.frozen(eq=False)
@@ -65,12 +69,18 @@ class BucketOutput:
         The events that came too late.
     late_count : int
         How many events came too late, including those that nothing needs.
+    ahead : pyarrow.Table or None
+        The events too far ahead of the others.
+    ahead_count : int
+        How many events were, including those that nothing needs.
     """
 
     found: Found
     events: EventStore
     late: pa.Table | None = None
     late_count: int = 0
+    ahead: pa.Table | None = None
+    ahead_count: int = 0
 
 
 class BucketWork:
@@ -139,6 +149,7 @@ class BucketWork:
             due = pa.concat_tables(arrivals.tables or [self._task.schema.empty_table()])
             times = np.full(due.num_rows, now, np.int64)
             return [BucketOutput(*self._match(due, times))]
+        now, latest = self._believed(arrivals, now)
         outputs = []
         if now > self._reached and not self._task.is_downstream:
             if self._waits_for(now):
@@ -146,13 +157,33 @@ class BucketWork:
                 outputs.append(BucketOutput(*self._advance(None, now)))
             self._reached = now
         late_count = sum(count_late(times, self._reached) for times in arrivals.dropped)
-        fresh = late = None
+        ahead_count = sum(count_ahead(times, latest) for times in arrivals.dropped)
+        fresh = late = ahead = None
         if arrivals.tables:
             fresh, late = self._divide(pa.concat_tables(arrivals.tables), self._reached)
             late_count += 0 if late is None else late.num_rows
-        watermark = max(now, self._reached, self._task.watermark_of(arrivals.latest))
+            if latest < arrivals.latest:
+                ahead, within = self._divide(fresh, latest)
+                fresh = fresh.slice(0, 0) if within is None else within
+                ahead_count += ahead.num_rows
+        watermark = max(now, self._reached, self._task.watermark_of(latest))
         found, events = self._advance(fresh, watermark)
-        return [*outputs, BucketOutput(found, events, late, late_count)]
+        return [*outputs, BucketOutput(found, events, late, late_count, ahead, ahead_count)]
+
+    def _believed(self, arrivals: Arrivals, now: int) -> tuple[int, int]:
+        """
+        Return the watermark before the micro-batch, and its latest event time to be believed.
+
+        If events may be too far ahead, Spark's watermark is not believed, since they move it.
+        """
+        task, before = self._task, self.index.watermark
+        if task.max_ahead_ms is None or now == MAX_WATERMARK:
+            return now, arrivals.latest
+        if before is not None:
+            now = before
+        last = None if now == MIN_WATERMARK else task.latest_at(now)
+        latest = believed(arrivals.spans, last, task.max_ahead_ms)
+        return now, MIN_WATERMARK if latest is None else latest
 
     def _waits_for(self, watermark: int) -> bool:
         """Whether an event or a key waits for a watermark."""
@@ -260,6 +291,8 @@ class BucketWork:
         deadline = self.index.deadline
         if deadline not in (NO_DEADLINE, AT_THE_END):
             return deadline
+        if self._task.max_ahead_ms is not None:
+            return NEVER
         remembered = self._remembered(now)
         return NEVER if remembered is None and self._is_kept else remembered
 
@@ -270,7 +303,8 @@ class BucketWork:
 
     @property
     def _is_kept(self) -> bool:
-        return bool(self.index.pages or self.index.segments)
+        is_guarded = self._task.max_ahead_ms is not None  # then Spark's watermark never catches up
+        return bool(self.index.pages or self.index.segments or is_guarded)
 
     def _remembered(self, now: int) -> int | None:
         ahead = self._kept_watermark()

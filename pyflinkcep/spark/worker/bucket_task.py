@@ -55,6 +55,8 @@ class BucketPlan(ABC):
         Reads Spark's watermark as the events' time, if that is a ``timestamp_ntz``.
     ahead_ms : int, milliseconds
         How far the watermark is ahead of Spark's, put behind for the operators that follow.
+    max_ahead_ms : int or None, milliseconds
+        How far an event may be ahead of the others; None for any distance.
     """
 
     layout: Layout
@@ -69,6 +71,7 @@ class BucketPlan(ABC):
     allows_null_keys: bool = False
     clock: WallClock | None = None
     ahead_ms: int = 0
+    max_ahead_ms: int | None = None
 
     @abstractmethod
     def task(self, context: RuntimeContext) -> BucketTask:
@@ -111,6 +114,7 @@ class BucketTask(ABC):
         self.on_pattern_change = plan.on_pattern_change
         self.dropped = plan.dropped
         self.is_downstream = plan.is_downstream
+        self.max_ahead_ms = plan.max_ahead_ms
         self._delay_ms = plan.delay_ms
         self.reader = RowReader(plan.layout.schema)
         self.event_schema = pa.schema([plan.schema.field(name) for name in plan.layout.payload])
@@ -128,6 +132,10 @@ class BucketTask(ABC):
         return (
             MIN_WATERMARK if self._delay_ms is None else max(latest - self._delay_ms, MIN_WATERMARK)
         )
+
+    def latest_at(self, watermark: int) -> int:
+        """Return the latest event time behind which a watermark is."""
+        return watermark + (self._delay_ms or 0)
 
     @abstractmethod
     def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:

@@ -13,13 +13,14 @@ from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.state.storage import BucketStorage
 from pyflinkcep.spark.worker.bucket import NEVER, Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
+from pyflinkcep.spark.worker.pack import read_spans
 from pyflinkcep.spark.worker.runtime import (
     errors_in,
     fewer_collections,
     prepare_worker,
     runtime_context,
 )
-from pyflinkcep.spark.worker.unpack import pack_results
+from pyflinkcep.spark.worker.unpack import AHEAD, LATE, pack_results
 from pyflinkcep.time import MIN_WATERMARK
 
 if TYPE_CHECKING:
@@ -31,14 +32,16 @@ RESULTS = StructType(
     [
         StructField("numbers", BinaryType()),
         StructField("events", BinaryType()),
-        StructField("late", BinaryType()),
+        StructField(LATE, BinaryType()),
+        StructField(AHEAD, BinaryType()),
         StructField("lateRecords", LongType(), False),
+        StructField("aheadRecords", LongType(), False),
         StructField("droppedMatches", LongType(), False),
         StructField("stateBytesRead", LongType(), False),
         StructField("stateBytesWritten", LongType(), False),
     ]
 )
-"""The schema of the operator's output for a bucket: results, late events, counters."""
+"""The schema of the operator's output for a bucket: results, events left out, counters."""
 
 
 class BucketWorker:
@@ -49,8 +52,8 @@ class BucketWorker:
     ----------
     plan : BucketPlan
         The settings.
-    keeps_late : bool
-        Whether late events are returned, or only counted.
+    sides : set of str
+        Which of the events left out are returned, by their columns; others are only counted.
     handle : StatefulProcessorHandle
         Sets timers for the current bucket.
     storage : BucketStorage
@@ -60,12 +63,12 @@ class BucketWorker:
     def __init__(
         self,
         plan: BucketPlan,
-        keeps_late: bool,
+        sides: frozenset[str],
         handle: StatefulProcessorHandle,
         storage: BucketStorage,
     ) -> None:
         self._plan = plan
-        self._keeps_late = keeps_late
+        self._sides = sides
         self._handle = handle
         self._storage = storage
         self._task = plan.task(runtime_context(plan.layout.pattern))
@@ -73,15 +76,16 @@ class BucketWorker:
 
     def take(self, key: Any, rows: Iterator[pd.DataFrame], timers: Any) -> pd.DataFrame:
         """Process a bucket's new events, and the watermark of the micro-batch."""
-        names = ("partition", "position", "data", "dropped", "latest")
+        names = ("partition", "position", "data", "dropped", "latest", "spans")
         packed = [
             row for frame in rows for row in zip(*(frame[name] for name in names), strict=True)
         ]
         packed.sort(key=lambda row: row[:2])
         arrivals = Arrivals(
-            [read_table(data) for _, _, data, _, _ in packed if data is not None],
+            [read_table(data) for _, _, data, *_ in packed if data is not None],
             max(int(row[4]) for row in packed),
-            [times for *_, times, _ in packed if times is not None],
+            [times for *_, times, _, _ in packed if times is not None],
+            [read_spans(spans) for *_, spans in packed if spans is not None],
         )
         return self._run(key, arrivals, self._now(timers), is_expired=False)
 
@@ -104,10 +108,7 @@ class BucketWorker:
         before = None if is_expired else work.index.timer
         work.close(self._set_timer(before, work.timer(reached), now), reached)
         return pd.DataFrame(
-            [
-                result_row(self._task, output, self._storage, keeps_late=self._keeps_late)
-                for output in outputs
-            ]
+            [result_row(self._task, output, self._storage, self._sides) for output in outputs]
         )
 
     def _set_timer(self, before: int | None, wanted: int | None, now: int) -> int | None:
@@ -143,23 +144,33 @@ class BucketWorker:
 
 
 def result_row(
-    task: BucketTask, output: BucketOutput, storage: BucketStorage, *, keeps_late: bool
+    task: BucketTask,
+    output: BucketOutput,
+    storage: BucketStorage,
+    sides: frozenset[str] = frozenset(),
 ) -> dict[str, Any]:
     """Return the results of the work on a bucket as a row of :data:`RESULTS`."""
-    numbers = events = late = None
+    numbers = events = None
     if output.found.rows is not None:
         events = write_table(output.found.rows)
     elif len(output.found):
         numbers, events = pack_results(output.found, output.events)
-    if output.late is not None and keeps_late:
-        late = write_table(output.late.select(task.layout.schema.fieldNames()))
+    left_out = {LATE: output.late, AHEAD: output.ahead}
+    names = task.layout.schema.fieldNames()
+    returned = {
+        side: write_table(table.select(names))
+        for side, table in left_out.items()
+        if side in sides and table is not None and table.num_rows
+    }
     read, storage.read = storage.read, 0
     written, storage.written = storage.written, 0
     return {
         "numbers": numbers,
         "events": events,
-        "late": late,
+        LATE: returned.get(LATE),
+        AHEAD: returned.get(AHEAD),
         "lateRecords": output.late_count,
+        "aheadRecords": output.ahead_count,
         "droppedMatches": output.found.dropped,
         "stateBytesRead": read,
         "stateBytesWritten": written,

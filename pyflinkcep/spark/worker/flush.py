@@ -55,7 +55,5 @@ class FlushTask:
                         storage.add(row["kind"], row["first"], row["second"], row["data"])
                 groups = self.plan.key_groups.of_bucket(bucket_id)
                 outputs = BucketWork(task, storage, groups).run(Arrivals(arrived), MAX_WATERMARK)
-                results = [
-                    result_row(task, output, storage, keeps_late=False) for output in outputs
-                ]
+                results = [result_row(task, output, storage) for output in outputs]
                 yield pa.RecordBatch.from_pylist(results, schema=arrow_schema(RESULTS))

@@ -19,6 +19,7 @@ from pyflinkcep.spark.arrow.ipc import write_table
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.ordering import order_by_group
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.worker.ahead import joined, spans_of
 from pyflinkcep.spark.worker.runtime import partition_number
 from pyflinkcep.time import MIN_WATERMARK
 
@@ -26,7 +27,9 @@ __all__ = [
     "BUCKET",
     "PACKED",
     "PackTask",
+    "count_ahead",
     "count_late",
+    "read_spans",
     "read_times",
     "write_times",
 ]
@@ -41,12 +44,14 @@ PACKED = StructType(
         StructField("data", BinaryType()),
         StructField("dropped", BinaryType()),
         StructField("latest", LongType(), False),
+        StructField("spans", BinaryType()),
     ]
 )
 """The schema of packed rows: events of a bucket, and where in the source they came from. Any of
 them may carry the times of dropped events, since late ones must be counted. If the watermark moves
 within the micro-batch, each partition's last rows go to every bucket, with the latest event time of
-the partition, so that each bucket knows that of the whole micro-batch.
+the partition, so that each bucket knows that of the whole micro-batch. With ``maxAhead`` they have
+the spans of its event times too.
 """
 
 _PACKED_BYTES = 8 << 20
@@ -83,6 +88,21 @@ def count_late(data: bytes, watermark: int) -> int:
     return int(np.count_nonzero(is_late(read_times(data), watermark)))
 
 
+def count_ahead(data: bytes, latest: int) -> int:
+    """Count the times after one among those written by :func:`write_times`."""
+    return int(np.count_nonzero(read_times(data) > latest))
+
+
+def read_spans(data: bytes) -> Ints:
+    """Return the spans of event times in a packed row."""
+    spans: Ints = np.frombuffer(data, "<i8").astype(np.int64, copy=False).reshape(-1, 3)
+    return spans
+
+
+def _spans_bytes(spans: Ints | None) -> bytes | None:
+    return None if spans is None or not len(spans) else spans.astype("<i8").tobytes()
+
+
 @attrs.frozen(eq=False)
 class PackTask:
     """
@@ -102,6 +122,8 @@ class PackTask:
         Whether every bucket is to know the latest event time, with events or without.
     allows_null_keys : bool
         Whether a key may be null altogether.
+    max_ahead_ms : int or None, milliseconds
+        How far an event may be ahead of the others; None for any distance.
     """
 
     layout: Layout
@@ -110,13 +132,14 @@ class PackTask:
     dropped: frozenset[int] = frozenset()
     tells_latest: bool = True
     allows_null_keys: bool = False
+    max_ahead_ms: int | None = None
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack Arrow batches, some at a time, into one row for each bucket with events."""
         number = partition_number()
         ids = np.asarray(self.key_groups.bucket_ids(), np.int32)
         position = size = 0
-        latest = MIN_WATERMARK
+        latest, spans = MIN_WATERMARK, np.empty((0, 3), np.int64)
         kept: list[pa.Table] = []
         dropped: list[Ints] = []
         for batch in batches:
@@ -125,28 +148,37 @@ class PackTask:
             if size >= _PACKED_BYTES:
                 yield self._pack(kept, dropped, ids, (number, position))
                 kept, dropped, size, position = [], [], 0, position + 1
-            table, times, newest = self._divide(pa.Table.from_batches([batch]))
+            whole = pa.Table.from_batches([batch])
+            times = self._times(whole)
+            if len(times):
+                latest = max(latest, int(times.max()))
+            if self.max_ahead_ms is not None:
+                more = spans_of(times, self.max_ahead_ms)
+                spans = joined(np.concatenate([spans, more]), self.max_ahead_ms)
+            table, others = self._divide(whole, times)
             kept.append(table)
-            dropped.append(times)
-            size += table.nbytes + times.nbytes
-            latest = max(latest, newest)
+            dropped.append(others)
+            size += table.nbytes + others.nbytes
         if kept:
             known = latest if self.tells_latest else None
-            yield self._pack(kept, dropped, ids, (number, position), known)
+            yield self._pack(kept, dropped, ids, (number, position), known, spans)
 
-    def _divide(self, table: pa.Table) -> tuple[pa.Table, Ints, int]:
-        """Return the events to keep, the times of the others, and the latest time of all."""
-        times, latest = np.empty(0, np.int64), MIN_WATERMARK
+    def _times(self, table: pa.Table) -> Ints:
+        """Return the events' times; refuse null times and keys while the event can be named."""
+        times = np.empty(0, np.int64)
         if self.layout.time_column is not None:
-            times = self.layout.times_ms(table)  # refuses null times while the event can be named
-            latest = int(times.max())
+            times = self.layout.times_ms(table)
         self._refuse_null_keys(table)
+        return times
+
+    def _divide(self, table: pa.Table, times: Ints) -> tuple[pa.Table, Ints]:
+        """Return the events to keep, and the times of the others."""
         bits = self.layout.bits(table) if self.dropped else None
         table = table.select(self.schema.names)
         if bits is None:
-            return table, times[:0], latest
+            return table, times[:0]
         dropped = is_among(bits, self.dropped)
-        return table.filter(pa.array(~dropped)), times[dropped], latest
+        return table.filter(pa.array(~dropped)), times[dropped]
 
     def _pack(
         self,
@@ -155,6 +187,7 @@ class PackTask:
         ids: np.ndarray[Any, Any],
         place: tuple[int, int],
         latest: int | None = None,
+        spans: Ints | None = None,
     ) -> pa.RecordBatch:
         """Return a row for each bucket with events, or if `latest` is given for every bucket."""
         table, times = pa.concat_tables(kept).cast(self.schema), np.concatenate(dropped)
@@ -179,6 +212,7 @@ class PackTask:
             pa.array(data, pa.binary()),
             pa.array(others, pa.binary()),
             pa.array([MIN_WATERMARK if latest is None else latest] * len(data), pa.int64()),
+            pa.array([_spans_bytes(spans)] * len(data), pa.binary()),
         ]
         return pa.RecordBatch.from_arrays(columns, names=PACKED.fieldNames())
 

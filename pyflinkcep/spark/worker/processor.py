@@ -33,8 +33,8 @@ class CepProcessor(StatefulProcessor):
     ----------
     plan : BucketPlan
         The settings.
-    keeps_late : bool
-        Whether late events are returned, or only counted.
+    sides : set of str
+        Which of the events left out are returned; see ``BucketWorker``.
 
     Notes
     -----
@@ -43,8 +43,8 @@ class CepProcessor(StatefulProcessor):
     and the worker is imported when there is work.
     """
 
-    def __init__(self, plan: BucketPlan, keeps_late: bool) -> None:
-        self._settings: bytes = _pickler.dumps((plan, keeps_late))
+    def __init__(self, plan: BucketPlan, sides: frozenset[str]) -> None:
+        self._settings: bytes = _pickler.dumps((plan, sides))
         self._key_groups = plan.key_groups.count
         self._buckets = frozenset(plan.key_groups.bucket_ids())
         self._worker: BucketWorker | None = None
@@ -95,6 +95,6 @@ class CepProcessor(StatefulProcessor):
         if self._worker is None:
             from pyflinkcep.spark.worker.bucket_worker import BucketWorker
 
-            plan, keeps_late = _pickler.loads(self._settings)
-            self._worker = BucketWorker(plan, keeps_late, self._handle, self._storage)
+            plan, sides = _pickler.loads(self._settings)
+            self._worker = BucketWorker(plan, sides, self._handle, self._storage)
         return self._worker

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -20,7 +20,10 @@ from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
 from pyflinkcep.spark.worker.runtime import running
 
-__all__ = ["RowsTask", "UnpackTask", "pack_results", "unpack_results"]
+__all__ = ["AHEAD", "LATE", "RowsTask", "UnpackTask", "pack_results", "unpack_results"]
+
+LATE, AHEAD = "late", "ahead"
+"""The columns of the operator's output with events that came too late, or are too far ahead."""
 
 _PORTION_BYTES = 4 << 20
 """The least bytes of results to turn into rows at a time."""
@@ -39,14 +42,14 @@ class UnpackTask:
         The names of stages in matches.
     consumer : Consumer
         Turns matches into rows.
-    late_output : str or None
-        The output for late events.
+    sides : mapping of str to str
+        The outputs for events left out, by the columns that they come in.
     """
 
     layout: Layout
     stages: Sequence[str]
     consumer: Consumer
-    late_output: str | None
+    sides: Mapping[str, str]
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make the output of packed results."""
@@ -59,8 +62,9 @@ class UnpackTask:
                 rows = batch.to_pylist()
                 for results in _portions([row for row in rows if row["numbers"] is not None]):
                     yield from self._consumed(results, reader)
-                if self.late_output is not None:
-                    yield from self._late([row["late"] for row in rows if row["late"] is not None])
+                for side, output in self.sides.items():
+                    tables = [row[side] for row in rows if row[side] is not None]
+                    yield from self._left_out(tables, output)
 
     def _consumed(
         self, results: Sequence[dict[str, Any]], reader: RowReader
@@ -77,13 +81,11 @@ class UnpackTask:
         store.add(events)
         yield from to_batches(self.consumer, self.consumer.consume(Found.concat(parts), store))
 
-    def _late(self, tables: Sequence[bytes]) -> Iterator[pa.RecordBatch]:
-        """Make the output of late events."""
-        assert self.late_output is not None
-        schema = arrow_schema(self.consumer.schemas[self.late_output])
+    def _left_out(self, tables: Sequence[bytes], output: str) -> Iterator[pa.RecordBatch]:
+        """Make the output of events that were left out."""
+        schema = arrow_schema(self.consumer.schemas[output])
         for data in tables:
-            late = read_table(data).cast(schema)
-            yield from to_batches(self.consumer, {self.late_output: late})
+            yield from to_batches(self.consumer, {output: read_table(data).cast(schema)})
 
 
 def _portions(rows: Sequence[dict[str, Any]]) -> Iterator[Sequence[dict[str, Any]]]:

@@ -44,12 +44,12 @@ def flink_clause(
     CepError
         If Flink refuses the clause, or Spark cannot compute something in it.
     """
-    own = FlinkJob.analyse(dataframe, clause, names, limit)
+    own = FlinkJob.analyse(dataframe, clause, names, limit, settings)
     job, consumer = own.job, own.consumer()
     about = (job.name, own.read.pattern, own.events, own.keys, own.time)
     if not dataframe.isStreaming:
         return Matched(own.output(run_batch(job, consumer)), *about)
-    stream = StreamJob.of(job, consumer, settings, None, own.arguments.sql)
+    stream = StreamJob.of(job, consumer, settings, {}, own.arguments.sql)
 
     def flush(checkpoint: str, operator: int, arriving: DataFrame | None) -> DataFrame:
         events = None if arriving is None else own.prepared(arriving)

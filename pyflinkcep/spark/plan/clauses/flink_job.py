@@ -41,6 +41,7 @@ from pyflinkcep.spark.plan.clauses.measures import (
 )
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.worker.measures import LeafColumn, ValueConsumer
 
 __all__ = ["FlinkJob"]
@@ -79,7 +80,12 @@ class FlinkJob:
 
     @classmethod
     def analyse(
-        cls, dataframe: DataFrame, clause: Clause, names: Names, limit: PartialMatchLimit | None
+        cls,
+        dataframe: DataFrame,
+        clause: Clause,
+        names: Names,
+        limit: PartialMatchLimit | None,
+        settings: StreamSettings,
     ) -> FlinkJob:
         """
         Check a clause against its input; see :func:`~.flink.flink_clause`.
@@ -109,7 +115,7 @@ class FlinkJob:
         by = partition_keys(dataframe, keys, is_stream=dataframe.isStreaming)
         nfa = NFACompiler.compile(read.pattern)
         source = EventSource.of(events, by, time, nfa.description)
-        source = attrs.evolve(source, kept=tuple(kept))
+        source = settings.about(attrs.evolve(source, kept=tuple(kept)))
         try:
             job = Job.analyse(read.pattern, nfa, source, order, limit)
         except CepError as refused:
@@ -155,8 +161,9 @@ class FlinkJob:
         is_time = [leaf.function for leaf in expression.leaves] == ["rowtime"]
         if not self.events.isStreaming or not is_time or expression.sql.strip() != f"{LEAF}0":
             return column
-        type_ = self.events.schema[self.time].dataType
-        return column.alias(name, metadata=marks(type_, self.job.source.watermark_delay_ms))
+        source, type_ = self.job.source, self.events.schema[self.time].dataType
+        handed_on = {} if source.is_guarded else marks(type_, source.watermark_delay_ms)
+        return column.alias(name, metadata=handed_on)
 
 
 def _argument(arguments: Arguments, leaf: Leaf, value: Value) -> str | None:

@@ -52,7 +52,7 @@ def run_stream(job: StandardJob, settings: StreamSettings) -> Matched:
     source = EventSource.of(events, keys, time, str(clause.pattern))
     kept = [*keys, time, *([] if order is None else order.names), *job.rows.shown]
     kept += job.rows.measures.values()
-    source = attrs.evolve(source, kept=tuple(dict.fromkeys(kept)))
+    source = settings.about(attrs.evolve(source, kept=tuple(dict.fromkeys(kept))))
     stream = _stream(job, source, order, settings)
     watermark = watermark_of(source)
     return Matched(
@@ -83,10 +83,11 @@ def _stream(
         delay_ms=watermark.delay_ms,
         is_downstream=watermark.is_downstream,
         clock=watermark.clock,
+        max_ahead_ms=settings.max_ahead_ms,
         allows_null_keys=True,
     )
     held_back = HeldBack(job.plan.within or None, None)
-    return StreamJob(job.name, RowsTask(), job.rows.schema, None, events, plan, held_back)
+    return StreamJob(job.name, RowsTask(), job.rows.schema, {}, events, plan, held_back)
 
 
 def _fingerprint(

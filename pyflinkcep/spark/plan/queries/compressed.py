@@ -63,5 +63,5 @@ class CompressedQuery:
     def stream_of_matches(self) -> StreamJob:
         """Return the job that makes a row from each match."""
         return query_stream_job(
-            self.job, match_rows(self.source, self.variables), self.settings, None
+            self.job, match_rows(self.source, self.variables), self.settings, {}
         )

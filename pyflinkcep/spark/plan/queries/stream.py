@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -24,7 +26,7 @@ __all__ = ["query_endings_job", "query_stream_job"]
 
 
 def query_stream_job(
-    job: QueryJob, consumer: Consumer, settings: StreamSettings, late_output: str | None
+    job: QueryJob, consumer: Consumer, settings: StreamSettings, sides: Mapping[str, str]
 ) -> StreamJob:
     """
     Prepare a query on a stream.
@@ -37,16 +39,16 @@ def query_stream_job(
         Turns matches into rows.
     settings : StreamSettings
         The number of key groups, and the policy for a checkpoint of another query.
-    late_output : str or None
-        The output for late events; without one they are dropped and counted.
+    sides : mapping of str to str
+        The outputs for events left out; see :class:`StreamJob`.
     """
-    events, plan = _prepared(job, settings, drops_late=late_output is None)
-    unpack = UnpackTask(plan.layout, job.query.variables, consumer, late_output)
+    events, plan = _prepared(job, settings, drops_late=not sides)
+    unpack = UnpackTask(plan.layout, job.query.variables, consumer, sides)
     name = f"CEP: {plan.layout.pattern}"
     held_back = HeldBack.by_query(job.query, job.output)
     delay_ms = job.source.watermark_delay_ms
     return StreamJob(
-        name, unpack, output_schema(consumer), late_output, events, plan, held_back, delay_ms
+        name, unpack, output_schema(consumer), sides, events, plan, held_back, delay_ms
     )
 
 
@@ -58,7 +60,7 @@ def query_endings_job(job: QueryJob, rows: EndingRows, settings: StreamSettings)
     name = f"CEP: {plan.layout.pattern} ({rows.what})"
     held_back = HeldBack.by_query(job.query, job.output, compressed=True)
     delay_ms = job.source.watermark_delay_ms
-    return StreamJob(name, RowsTask(), rows.schema, None, events, plan, held_back, delay_ms)
+    return StreamJob(name, RowsTask(), rows.schema, {}, events, plan, held_back, delay_ms)
 
 
 def _prepared(
@@ -89,6 +91,7 @@ def _prepared(
         delay_ms=watermark.delay_ms,
         is_downstream=watermark.is_downstream,
         clock=watermark.clock,
+        max_ahead_ms=settings.max_ahead_ms,
         allows_null_keys=True,
     )
     return events, plan

@@ -40,7 +40,7 @@ from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.state.sealed import unseal
 from pyflinkcep.spark.state.storage import MemoryStorage, PageId
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
-from pyflinkcep.spark.worker.pack import PackTask, read_times
+from pyflinkcep.spark.worker.pack import PackTask, read_spans, read_times
 from pyflinkcep.spark.worker.pattern_stream import StreamPlan, StreamTask
 from pyflinkcep.spark.worker.unpack import pack_results, unpack_results
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
@@ -137,8 +137,12 @@ class Bucket:
     delay_ms : int or None
         How far the watermark is behind the latest event of a batch; None if it is only what
         :meth:`batch` is given.
-    dropped_count, late_count : int
-        How many events were dropped, and how many were late, dropped ones among them.
+    max_ahead_ms : int or None
+        How far an event may be ahead of the others.
+    ahead : list of (key, id)
+        The events that were further ahead.
+    dropped_count, late_count, ahead_count : int
+        How many events were dropped, late or too far ahead, dropped ones among them.
     """
 
     pattern: Pattern
@@ -160,7 +164,10 @@ class Bucket:
     delay_ms: int | None = None
     is_downstream: bool = False
     dropped_count: int = 0
+    max_ahead_ms: int | None = None
+    ahead: list[tuple[str | None, int]] = attrs.field(factory=list)
     late_count: int = 0
+    ahead_count: int = 0
     task: StreamTask = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -195,6 +202,7 @@ class Bucket:
             dropped=droppable if self.filtered else frozenset(),
             delay_ms=self.delay_ms,
             is_downstream=self.is_downstream,
+            max_ahead_ms=self.max_ahead_ms,
         )
         self.task = StreamTask(plan, RuntimeContext("test", 0))
 
@@ -227,12 +235,15 @@ class Bucket:
     def _packed(self, table: pa.Table) -> Arrivals:
         """Return events as they come out of the shuffle; count those that do not."""
         task = self.task
-        pack = PackTask(task.layout, task.schema, task.key_groups, task.dropped)
+        pack = PackTask(
+            task.layout, task.schema, task.key_groups, task.dropped, max_ahead_ms=self.max_ahead_ms
+        )
         rows = [row for packed in pack.run(iter(table.to_batches(3))) for row in packed.to_pylist()]
         dropped = [row["dropped"] for row in rows if row["dropped"] is not None]
         self.dropped_count += sum(len(read_times(times)) for times in dropped)
         tables = [read_table(row["data"]) for row in rows if row["data"] is not None]
-        return Arrivals(tables, max(row["latest"] for row in rows), dropped)
+        spans = [read_spans(row["spans"]) for row in rows if row["spans"] is not None]
+        return Arrivals(tables, max(row["latest"] for row in rows), dropped, spans)
 
     def close(self) -> None:
         """Return the final watermark, as a flush does."""
@@ -258,6 +269,9 @@ class Bucket:
 
     def _take(self, output: BucketOutput) -> None:
         self.late_count += output.late_count
+        self.ahead_count += output.ahead_count
+        if output.ahead is not None:
+            self.ahead += [(row["key"], row["id"]) for row in output.ahead.to_pylist()]
         stages = self.task.nfa.stages
         packed = pack_results(output.found, output.events)
         found, table = unpack_results(*packed, stages, 0)
