@@ -61,6 +61,15 @@ def _check_output(clause: Clause, names: Names, case_sensitive: bool) -> None:
         return name if case_sensitive else name.lower()
 
     keys: dict[str, Text] = {}
+    ordered: set[str] = set()
+    for column in (one.name for one in clause.order):
+        if folded(column.text) in ordered and clause.rows is not Rows.ONE:
+            raise names.source.error(
+                f"ORDER BY {column.text} twice: ALL ROWS PER MATCH would show it twice",
+                "name each column once",
+                *column.span,
+            )
+        ordered.add(folded(column.text))
     for key in clause.partition:
         if folded(key.text) in keys:
             raise names.source.error(
@@ -88,8 +97,7 @@ def _check_output(clause: Clause, names: Names, case_sensitive: bool) -> None:
                 f"two measures named {measure.name}", "give each its own name", *measure.span
             )
         seen.add(name)
-    nothing = not clause.measures and not (names.standard and (keys or clause.rows is not Rows.ONE))
-    if nothing:
+    if not clause.measures and not names.standard:
         raise names.source.error(
             "Columns ambiguously defined: {}: no MEASURES",
             "write MEASURES with values of the match, such as LAST(A.ts) AS ts",

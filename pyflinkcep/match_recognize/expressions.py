@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import attrs
 
@@ -97,6 +98,15 @@ def read_expression(
     return _Reader(text, names, variable, over, at_rows).read(is_decimal)
 
 
+def _with_all(text: str) -> str:
+    """Return ``SELECT 'x'`` as ``SELECT ALL 'x'``, which Spark does not take for a literal."""
+    tokens = tokenized(text)
+    for token, following in reversed(list(pairwise(tokens))):
+        if token.is_word("SELECT") and following.kind is TokenKind.STRING:
+            text = f"{text[: token.end]} ALL{text[token.end :]}"
+    return text
+
+
 class _Reader:
     def __init__(
         self, text: Text, names: Names, variable: str | None, over: str | None, at_rows: bool
@@ -142,7 +152,7 @@ class _Reader:
 
     def _without_marks(self) -> str:
         """Return the text with RUNNING and FINAL blanked out, which are recorded."""
-        text = self._written.text
+        text = _with_all(self._written.text)
         tokens = tokenized(text)
         for at, token in enumerate(tokens[:-2]):
             following, after = tokens[at + 1], tokens[at + 2]

@@ -141,10 +141,10 @@ class _Parser:
         named = stop - 2 > start and is_at(self._tokens, stop - 2, "AS")
         name = as_name(self._tokens[stop - 1])
         if not named or not name.is_identifier:
-            shown = self._source.shown(*self._span(start, stop))
-            raise self._spanned(
-                "a measure needs AS name", f"write {shown} AS and a name", start, stop
-            )
+            is_alias = stop - start > 1 and name.is_identifier and not self._is_dot(stop - 2)
+            shown = self._source.shown(*self._span(start, stop - 1 if is_alias else stop))
+            hint = f"write {shown} AS {name.text if is_alias else 'name'}"
+            raise self._spanned("a measure needs AS name", hint, start, stop)
         self._at = stop
         return Measure(self._text(start, stop - 2), name.text, self._span(start, stop))
 
@@ -280,6 +280,9 @@ class _Parser:
                 if is_at(self._tokens, position, *head):
                     return " ".join(word for word in head if word != "(")
         return "MATCH_RECOGNIZE ("
+
+    def _is_dot(self, at: int) -> bool:
+        return self._tokens[at].is_symbol(".")
 
     def _name_at(self, start: int, stop: int) -> Text | None:
         """Return tokens as a column's name; None if they are not one."""

@@ -110,12 +110,32 @@ def test_the_standards_meaning_on_a_stream(
     assert "pattern: '((^ A?) | (F+ O?))' is now '((^ A?) | (F+ O))'" in refused
 
 
+def test_functions_of_several_rows_on_a_stream(
+    spark: SparkSession, source: FileSource, tmp_path: Path
+) -> None:
+    """Python computes on a stream what Spark's windows compute of bounded input."""
+    clause = """PARTITION BY user ORDER BY time
+        MEASURES FIRST(ts) AS first, ARRAY_AGG(ts) AS all, COUNT(*) AS n
+        PATTERN (F+ O) DEFINE F AS upper(result || PREV(F.result, 0)) = 'FAILFAIL',
+        O AS round((O.ts - PREV(O.ts)) / 1000, 1) >= 1.0 AND stddev(F.ts) >= 0
+        AND count(DISTINCT F.result) = 1"""
+    bounded = matchRecognize(source.bounded(spark), clause, dialect="standard").collect()
+    stream = matchRecognize(source.stream(spark), clause, dialect="standard")
+    streamed = run(stream, tmp_path / "checkpoint")
+    rest = stream.flush(str(tmp_path / "checkpoint")).collect()
+
+    assert plain([*streamed.rows, *rest]) == plain(bounded)
+    assert streamed.rows
+    assert [row.n for row in bounded] == [3, 3, 3]
+
+
 @pytest.mark.parametrize(
     ("clause", "message"),
     [
         ("ORDER BY time PATTERN (A $) MEASURES", "$ on a stream"),
         ("ORDER BY time PATTERN (A) DEFINE A AS ts < NEXT(ts) MEASURES", "DEFINE A: NEXT on a stream"),
         ("ORDER BY time PATTERN (A) MEASURES NEXT(A.ts)", "measure x: NEXT on a stream"),
+        ("ORDER BY time PATTERN (A) MEASURES stddev(A.ts)", "measure x: STDDEV on a stream, where"),
         ("ORDER BY result PATTERN (A) MEASURES", "ORDER BY must begin with the event time"),
         ("ORDER BY time DESC PATTERN (A) MEASURES", "ORDER BY must begin with the event time"),
         ("PATTERN (A) MEASURES", "ORDER BY must begin with the event time"),

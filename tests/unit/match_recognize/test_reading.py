@@ -207,7 +207,12 @@ def test_other_intervals_are_refused(interval: str) -> None:
         ("PATTERN (A", "the parenthesis is not closed (at line 1, column 33: ()", "missing )"),
         ("ORDER BY ts", "expected PATTERN (…), got the end of the clause (at line 2", "order is"),
         ("PATTERN (A) SKIP", "unexpected 'SKIP' (at line 2, column 14: SKIP)", "the order is"),
-        ("MEASURES A.x PATTERN (A)", "a measure needs AS name (at line 2, column 11", "A.x AS and"),
+        (
+            "MEASURES A.x PATTERN (A)",
+            "a measure needs AS name (at line 2, column 11",
+            "A.x AS name",
+        ),
+        ("MEASURES A.x y PATTERN (A)", "a measure needs AS name (at line 2, column 11", "A.x AS y"),
         ("PARTITION BY upper(k) PATTERN (A)", "PARTITION BY takes columns", "subquery"),
         ("ORDER BY ts, p + 1 PATTERN (A)", "ORDER BY takes columns", "subquery"),
         ("PATTERN (A{})", "expected a number in { }, got '}'", "write variables"),

@@ -88,7 +88,9 @@ def _computed(
     try:
         taken.groupBy(_ROW).agg(column)
     except Exception as cause:
-        raise error(
-            f"Spark cannot compute it: {first_line(cause)}", "see Spark's page of the aggregate"
-        ) from cause
+        message = first_line(cause)
+        hint = "see Spark's page of the aggregate"
+        if "WITHIN GROUP" in message:
+            hint = "write sort_array(ARRAY_AGG(x)), or LISTAGG for texts"
+        raise error(f"Spark cannot compute it: {message}", hint) from cause
     return column

@@ -148,8 +148,10 @@ def argument_types(
 
     def refusal(number: int, cause: Exception) -> CepError:
         message = first_line(cause)
-        known = (way for sign, way in _WAYS_OUT.items() if sign in message)
-        return errors[number](f"Spark cannot compute it: {message}", next(known, hint))
+        known = [way for sign, way in _WAYS_OUT.items() if sign in message]
+        if "UNRESOLVED_COLUMN" in message and "SELECT" in list(arguments)[number].upper():
+            known = ["a subquery inside the clause cannot read its rows: join before the clause"]
+        return errors[number](f"Spark cannot compute it: {message}", (*known, hint)[0])
 
     return dict(zip(arguments, types_of(list(arguments), dataframe, refusal), strict=True))
 

@@ -123,8 +123,21 @@ def _check_decidable(job: StandardJob) -> None:
     read = {**job.read.conditions, **job.read.measures}
     for where, text in texts:
         expression = read.get(where.partition(" ")[2])
-        if expression is not None and any(leaf.shift > 0 for leaf in expression.leaves):
+        if expression is None:
+            continue
+        if any(leaf.shift > 0 for leaf in expression.leaves):
             raise _refused(job, f"{where}: NEXT on a stream", text.span)
+        folds = [leaf for leaf in expression.leaves if leaf.function == "fold"]
+        if folds and where.startswith("measure"):
+            name = str(folds[0].pieces[0]).upper()
+            raise job.read.names.source.error(
+                f"{where}: {name} on a stream, where COUNT, SUM, AVG, MIN, MAX and ARRAY_AGG are "
+                "computed",
+                "write ARRAY_AGG and a function of arrays: size(array_distinct(ARRAY_AGG(A.x))), "
+                "filter(ARRAY_AGG(A.x), x -> x > 0), aggregate(ARRAY_AGG(A.x), …)",
+                *text.span,
+                NotSupportedError,
+            )
 
 
 def _refused(job: StandardJob, what: str, span: tuple[int, int]) -> CepError:
