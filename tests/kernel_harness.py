@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from pyflinkcep import Pattern
-from pyflinkcep.engines.flink.bridge import Kernel, make_kernel
+from pyflinkcep.engines.flink.bridge import make_kernel
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, KeyState, PartialMatchLimit
 from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.kernel._kernel import Kernel
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness
 

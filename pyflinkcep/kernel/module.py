@@ -5,19 +5,36 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
-__all__ = ["compiled_module", "why_missing"]
+if TYPE_CHECKING:
+    from pyflinkcep.kernel import _kernel
+
+__all__ = ["CompiledModule", "compiled_module", "why_missing"]
 
 _SWITCH = "PYFLINKCEP_KERNEL"
 
 
-def compiled_module() -> Any:
+class CompiledModule(Protocol):
+    """The compiled module; ``_kernel.pyi`` describes its types and functions."""
+
+    Kernel: type[_kernel.Kernel]
+    Counter: type[_kernel.Counter]
+    Lister: type[_kernel.Lister]
+    Backtracker: type[_kernel.Backtracker]
+    Join: type[_kernel.Join]
+    Search: type[_kernel.Search]
+    split: Callable[[Any, Any, int, Any, Any], list[bytes]]
+    links: Callable[[_kernel.List, _kernel.List, bool, bool], bytes]
+
+
+def compiled_module() -> CompiledModule | None:
     """Return the compiled module; None if it was not built or is switched off."""
     if os.environ.get(_SWITCH, "1") == "0":
         return None
     try:
-        return importlib.import_module("pyflinkcep.kernel._kernel")
+        return cast(CompiledModule, importlib.import_module("pyflinkcep.kernel._kernel"))
     except ImportError:  # the package was built without a compiler
         return None
 

@@ -4,18 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 
 from pyflinkcep.engines.compressed.pattern_runs import live_slots
 from pyflinkcep.engines.compressed.payloads import NO_WEIGHTS, Weighing
-from pyflinkcep.engines.flink.bridge import Kernel, make_kernel
+from pyflinkcep.engines.flink.bridge import make_kernel
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.time import MAX_WATERMARK
+
+if TYPE_CHECKING:
+    from pyflinkcep.kernel import _kernel
 
 __all__ = ["Counted", "KernelPatternCounter", "KeyedCounts", "KeyedEvents"]
 
@@ -79,11 +82,11 @@ class KernelPatternCounter:
 
     Attributes
     ----------
-    kernel : Kernel
+    kernel : _kernel.Kernel
         The pattern's kernel.
     """
 
-    kernel: Kernel
+    kernel: _kernel.Kernel
     _live: tuple[tuple[int, ...], ...]
 
     @classmethod

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
@@ -24,8 +24,11 @@ from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import CONDITIONS, Column, Leaf, Operation, Tree
 from pyflinkcep.expressions.typed import Typed
 from pyflinkcep.kernel.memory import naming_memory_errors
-from pyflinkcep.kernel.module import compiled_module
+from pyflinkcep.kernel.module import CompiledModule, compiled_module
 from pyflinkcep.sase.model import Form
+
+if TYPE_CHECKING:
+    from pyflinkcep.kernel import _kernel
 
 __all__ = ["joined_frames", "kernel_split"]
 
@@ -146,7 +149,7 @@ class _Plan:
     """A join in the kernel's form."""
 
     lists: EventLists
-    module: Any
+    module: CompiledModule
 
     def frames(self) -> Iterator[Frame]:
         """Yield the rows of the join."""
@@ -160,7 +163,7 @@ class _Plan:
                 return
             yield Frame(size, {name: rows[:size, n] for n, name in enumerate(names)})
 
-    def _join(self) -> Any:
+    def _join(self) -> _kernel.Join:
         lists, programs = self.lists, _Programs(self.lists)
         steps = tuple(self._steps(programs))
         return self.module.Join(

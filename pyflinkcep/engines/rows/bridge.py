@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pyflinkcep.expressions.arithmetic import BY_ZERO, OVERFLOW
 from pyflinkcep.expressions.program import Code
 from pyflinkcep.kernel.module import compiled_module
 from pyflinkcep.kernel.programs import instruction
+
+if TYPE_CHECKING:
+    from pyflinkcep.kernel import _kernel
 
 __all__ = ["Search", "make_search"]
 
@@ -67,10 +70,12 @@ class Search(Protocol):
         """
 
 
-class _Compiled:
+class _CompiledSearch:
     """The compiled search with the buffers that it writes; see :class:`Search`."""
 
-    def __init__(self, search: Any, labels: bytearray, hidden: bytearray, failed: _Failed) -> None:
+    def __init__(
+        self, search: _kernel.Search, labels: bytearray, hidden: bytearray, failed: _Failed
+    ) -> None:
         self.labels, self.hidden = labels, hidden
         self.turn_to = search.turn_to
         self._search = search
@@ -147,4 +152,4 @@ def make_search(
         code, loops, rows, has_flags, slots, written, has_number, ansi, most_remembered, fields,
         answers, labels, hidden, times, within, watermark,
     )  # fmt: skip
-    return _Compiled(search, labels, hidden, failed)
+    return _CompiledSearch(search, labels, hidden, failed)

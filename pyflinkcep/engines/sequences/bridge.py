@@ -18,7 +18,10 @@ from pyflinkcep.expressions.program import Code, Type
 from pyflinkcep.kernel.programs import instruction, slot_spec
 from pyflinkcep.sase.model import Strategy
 
-__all__ = ["SequenceEvents", "has_bits", "query_spec"]
+__all__ = ["SequenceEvents", "Stream", "has_bits", "query_spec"]
+
+Stream = tuple[Any, Any, Any, Any, Any, Any, Any]
+"""Times, handles, codes and starts of a partition's events, and the three masks."""
 
 _STRATEGIES = (
     Strategy.STRICT_CONTIGUITY,
@@ -91,7 +94,7 @@ class SequenceEvents:
     def __len__(self) -> int:
         return len(self.times)
 
-    def stream(self, positions: Sequence[int]) -> tuple[Any, ...]:
+    def stream(self, positions: Sequence[int]) -> Stream:
         """Return a partition, given by the positions of its events, for ``automaton_open``."""
         if isinstance(positions, range) and positions == range(len(self.times)):
             return self.times, None, self.codes, self.starts, *self.masks

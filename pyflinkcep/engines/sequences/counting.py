@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
@@ -16,8 +16,11 @@ from pyflinkcep.engines.sequences.compiler import EdgeConditions, SaseAutomaton
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.program import Code, Function, Op, Slot, Type
 from pyflinkcep.kernel.memory import naming_memory_errors
-from pyflinkcep.kernel.module import compiled_module
+from pyflinkcep.kernel.module import CompiledModule, compiled_module
 from pyflinkcep.sase.model import Strategy
+
+if TYPE_CHECKING:
+    from pyflinkcep.kernel import _kernel
 
 __all__ = ["KernelCounter", "PartitionCounts", "Rise", "rise_of"]
 
@@ -38,7 +41,7 @@ class KernelCounter:
     """
 
     events: SequenceEvents
-    _counter: Any
+    _counter: _kernel.Counter
 
     @classmethod
     def of(
@@ -139,8 +142,11 @@ def _can_count(automaton: SaseAutomaton) -> bool:
 
 
 def _made(
-    module: Any, automaton: SaseAutomaton, events: SequenceEvents, rising: EventTable | None
-) -> Any:
+    module: CompiledModule,
+    automaton: SaseAutomaton,
+    events: SequenceEvents,
+    rising: EventTable | None,
+) -> _kernel.Counter:
     counter = module.Counter(*query_spec(automaton))
     counter.set_events(len(events), events.fields)
     for component in range(0 if rising is None else automaton.size):

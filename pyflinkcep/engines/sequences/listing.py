@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
@@ -14,7 +14,10 @@ from pyflinkcep.engines.sequences.bridge import SequenceEvents, has_bits, query_
 from pyflinkcep.engines.sequences.compiler import SaseAutomaton
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.kernel.memory import naming_memory_errors
-from pyflinkcep.kernel.module import compiled_module
+from pyflinkcep.kernel.module import CompiledModule, compiled_module
+
+if TYPE_CHECKING:
+    from pyflinkcep.kernel import _kernel
 
 __all__ = ["KernelLister", "KernelQuery", "KernelSearch"]
 
@@ -42,13 +45,15 @@ class KernelQuery:
     """
 
     events: SequenceEvents
+    _module: CompiledModule
     _spec: tuple[Any, ...]
     _ends: Any
 
     @classmethod
     def of(cls, automaton: SaseAutomaton, table: EventTable, doing: str) -> KernelQuery | None:
         """Return a query; None if only the plain path can run it. `doing` is for errors."""
-        if compiled_module() is None or not has_bits(automaton):
+        module = compiled_module()
+        if module is None or not has_bits(automaton):
             return None
         try:
             with naming_memory_errors(doing):
@@ -56,13 +61,19 @@ class KernelQuery:
         except OverflowError:  # a number of more than 64 bits
             return None
         ends = None if table.ends is None else np.asarray(table.ends, np.uint8)
-        return cls(events, query_spec(automaton), ends)
+        return cls(events, module, query_spec(automaton), ends)
 
-    def made(self, name: str) -> Any:
-        """Return a new object of one of the kernel's types; several may be used in turn."""
-        found = getattr(compiled_module(), name)(*self._spec)
-        found.set_events(len(self.events), self.events.fields)
-        return found
+    def lister(self) -> _kernel.Lister:
+        """Return a new lister; several may be used in turn."""
+        lister = self._module.Lister(*self._spec)
+        lister.set_events(len(self.events), self.events.fields)
+        return lister
+
+    def backtracker(self) -> _kernel.Backtracker:
+        """Return a new search; several may be used in turn."""
+        search = self._module.Backtracker(*self._spec)
+        search.set_events(len(self.events), self.events.fields)
+        return search
 
     def streams(self, partitions: Iterable[Sequence[int]]) -> tuple[Any, ...]:
         """Return partitions as :meth:`SequenceEvents.streams` does."""
@@ -102,7 +113,7 @@ class KernelLister:
             Receives for each partition the position at which its first live run began.
         """
         with naming_memory_errors(_LISTING):
-            lister = self.query.made("Lister")
+            lister = self.query.lister()
             lister.open(begun is not None, *self.query.streams(partitions))
         yield from _portions(lister.next, _LISTING)
         if begun is not None:
@@ -153,7 +164,7 @@ class KernelSearch:
             any.
         """
         with naming_memory_errors(_SEARCHING):
-            search = self.query.made("Backtracker")
+            search = self.query.backtracker()
             given = None if output == "all" else watermark
             streams = self.query.streams(partitions)
             search.turn_to(_OUTPUTS.index(output), given, *streams)
@@ -162,9 +173,7 @@ class KernelSearch:
             undecided += np.frombuffer(search.undecided(), np.int64).tolist()
 
 
-def _portions(
-    find: Callable[[int], tuple[bytes, bytes, bytes]], doing: str
-) -> Iterator[MatchArrays]:
+def _portions(find: Callable[[int], _kernel.Match], doing: str) -> Iterator[MatchArrays]:
     """Yield the kernel's matches in growing portions."""
     most = _FIRST
     while True:

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pyflinkcep.engines.flink.bridge import Kernel
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.matcher import MOST_RESULTS, Items, Written
@@ -16,6 +15,9 @@ from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.matching.stretches import Events, Stretches
 from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.time import MAX_WATERMARK
+
+if TYPE_CHECKING:
+    from pyflinkcep.kernel import _kernel
 
 __all__ = ["KernelMatcher"]
 
@@ -26,7 +28,7 @@ class KernelMatcher:
 
     Parameters
     ----------
-    kernel : Kernel
+    kernel : _kernel.Kernel
         The pattern's kernel.
     stages : list of str
         The stages by number.
@@ -34,7 +36,7 @@ class KernelMatcher:
         Whether the watermark is a clock that conditions may read.
     """
 
-    def __init__(self, kernel: Kernel, stages: list[str], processing_time: bool) -> None:
+    def __init__(self, kernel: _kernel.Kernel, stages: list[str], processing_time: bool) -> None:
         self._kernel = kernel
         self._stages = stages
         self._processing_time = processing_time

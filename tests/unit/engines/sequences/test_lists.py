@@ -141,7 +141,7 @@ def test_what_no_match_can_use_is_forgotten(strategy: str, within: str) -> None:
         x = [chance.randrange(5) for _ in range(size)]
         table = attrs.evolve(of_letters(letters, x=x), kinds=random_table(chance, 0).kinds)
         own = lister(query, table)
-        listing = own.query.made("Lister")
+        listing = own.query.lister()
         listing.open(False, *own.query.streams([range(size)]))
         most = 0
         while listing.next(1)[1]:

@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled module as Python sees it: a class for each type of ``src/``."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Buffer = np.ndarray[Any, Any] | bytes | bytearray | memoryview
+"""A contiguous array; its items are int64 where nothing else is said."""
+
+Program = tuple[tuple[int, Any], ...]
+"""Instructions, as ``kernel/programs.py`` makes them; empty for no condition."""
+
+SlotSpec = tuple[int, int, int, int, int, bool]
+"""Function, stage, field, source and offset of a slot, and whether it is a float."""
+
+Fields = tuple[tuple[Buffer | list[str | None], Buffer | None, bool], ...]
+"""By field: its values as int64 or float64, or texts; which of them are not NULL; whether they are
+floats."""
+
+List = tuple[Buffer, Buffer, Buffer | None]
+"""The candidates of an element: positions, times and keys; int64."""
+
+Match = tuple[bytes, bytes, bytes]
+"""Listed matches: handles (int64), where each match ends (int64), components (int32)."""
+
+class Key:
+    """The state of one key. Mirror: ``KeyState`` in ``engines/flink/operator/cep_operator.py``."""
+
+    partial_count: int
+    node_count: int
+    is_new_start: bool
+    def live_handles(self) -> bytes:
+        """Return the handles of the events held."""
+
+class Kernel:
+    """
+    A pattern, ready to run on events known by handle; see ``module.c`` and ``runs.c``.
+
+    Attributes
+    ----------
+    helper : KernelHelper
+        Evaluates what needs Python.
+    failed : int
+        The stretch, or the item of a page, that the last error came from.
+
+    Notes
+    -----
+    If memory runs out, the current key is cleared and every method raises
+    :class:`~pyflinkcep.errors.OutOfMemoryError`; other keys can go on.
+    """
+
+    helper: Any
+    failed: int
+
+    def __init__(
+        self,
+        helper: Any,
+        states: tuple[tuple[int, int, bool], ...],
+        atoms: tuple[tuple[Any, ...], ...],
+        slots: tuple[SlotSpec, ...],
+        stage_names: tuple[str, ...],
+        **settings: Any,
+    ) -> None: ...
+    def set_events(
+        self, view: Callable[[int], Any] | None, base: int, rows: int, fields: Fields
+    ) -> None:
+        """
+        Set the events that handles refer to from now on.
+
+        Parameters
+        ----------
+        view : callable
+            Returns the event of a handle as the user's conditions see it.
+        base, rows : int
+            `fields` describes the `rows` events whose handles begin at `base`.
+        fields : tuple of (array, array of bool or None, bool)
+            For each field of match expressions: its values (int64 or float64), which of them
+            are not NULL, whether they are floats; for texts a list of str and None in their place.
+        """
+
+    def new_key(self) -> Key:
+        """Return a new key."""
+
+    def run(
+        self,
+        key: Key | None,
+        times: Buffer,
+        handles: Buffer | None,
+        base: int,
+        bits: Buffer | None,
+        bounds: Buffer,
+        needed: Buffer,
+        stretch: int,
+        row: int,
+        most_results: int,
+    ) -> tuple[int, int, Key | None]:
+        """
+        Match stretches of events, each of a different key.
+
+        All arrays except `needed` are int64.
+
+        Parameters
+        ----------
+        key : Key or None
+            The key that the first stretch continues, if any.
+        times : array, epoch milliseconds
+            The events' times.
+        handles : array or None, base : int
+            The events' handles; None for `base` and the numbers after it.
+        bits : array or None
+            For each event the bits of the conditions known beforehand that hold: one number, or
+            a row of numbers with 63 bits each, lowest first.
+        bounds : array
+            Where stretches begin, and where the last one ends.
+        needed : array of bool
+            Which stretches may begin a match; the others are skipped.
+        stretch, row : int
+            Where to begin.
+        most_results : int
+            Return once there are this many results, or a few more.
+
+        Returns
+        -------
+        tuple of (int, int, Key or None)
+            The stretch and row to continue at, and the current key there (at the end, the last).
+        """
+
+    def run_page(
+        self,
+        times: Buffer,
+        handles: Buffer | None,
+        base: int,
+        bits: Buffer | None,
+        positions: Buffer,
+        starts: Buffer,
+        ends: Buffer,
+        numbers: Buffer,
+        number_ends: Buffer,
+        event_ends: Buffer,
+        first_held: int,
+        watermark: int,
+    ) -> tuple[bytes, bytes, bytes, bytes, bytes, bytes]:
+        """
+        Match the keys of a page of state, and advance time to a watermark.
+
+        Parameters
+        ----------
+        times, handles, base, bits
+            As for :meth:`run`.
+        positions : array
+            For each item the position of its key in the page; negative for a new key.
+        starts, ends : array
+            For each item where its events are.
+        numbers, number_ends, event_ends : array
+            The keys' states, and where the numbers and events of each end; both ends begin with 0.
+        first_held : int
+            The handle of the page's first event.
+        watermark : int, epoch milliseconds
+            The watermark; in processing time the clock.
+
+        Returns
+        -------
+        tuple of bytes
+            Arrays of int64 about the items that continue: their positions, deadlines, counts of
+            numbers and of events, then all their numbers and handles.
+
+        Raises
+        ------
+        StateFormatError
+            If the numbers are damaged.
+        """
+
+    def count(
+        self,
+        live: tuple[tuple[int, ...], ...],
+        times: Buffer,
+        bits: Buffer | None,
+        bounds: Buffer,
+        held: int,
+        before: int | None,
+        watermark: int,
+        weights: Buffer | None,
+        stage: int,
+        seeks_greatest: bool,
+    ) -> tuple[tuple[bytes, list[int], list[int] | None], int | None, int | None]:
+        """
+        Count the matches of keys by event, without listing them.
+
+        Handles are positions in `times`. For the arrays of events and the results see
+        :class:`~pyflinkcep.engines.compressed.bridge.KeyedEvents` and ``Counted``.
+
+        Parameters
+        ----------
+        live : tuple of tuple of int
+            By state, the slots that distinguish partial matches.
+        weights : array of uint64 below 2**63, or None
+            The weight of each event that is taken for a stage.
+        stage : int
+            The index of that stage.
+        seeks_greatest : bool
+            Whether to find the greatest weight instead of the sum.
+        """
+
+    def advance(self, key: Key, timestamp: int) -> None:
+        """Advance time for a key."""
+
+    def write(self, key: Key) -> tuple[bytes, bytes]:
+        """Return a key's state as numbers, and the handles of its events."""
+
+    def read(self, numbers: Buffer, first_handle: int, handle_count: int) -> Key:
+        """Restore a key from its state; raise StateFormatError if the numbers are damaged."""
+
+    def take_found(self) -> tuple[bytes, bytes, bytes, bytes, bytes, int]:
+        """Take the results: whether each is a match, its time, the end of its events; the events'
+        stages and handles; the number of partial matches dropped.
+        """
+
+class _Query:
+    """A SEQ query; the arguments are those of ``query_spec`` in ``engines/sequences/bridge.py``."""
+
+    def __init__(
+        self,
+        components: tuple[Any, ...],
+        negatives: tuple[Any, ...],
+        partition: tuple[Program, Program],
+        slots: tuple[SlotSpec, ...],
+        window: int,
+    ) -> None: ...
+    def set_events(self, rows: int, fields: Fields) -> None:
+        """Set the events that handles refer to."""
+
+class Counter(_Query):
+    """Counts the matches of a partition."""
+
+    def set_rising(self, component: int, or_equal: bool, ranks: Buffer) -> None:
+        """Count the runs of a loop whose events rise by the order of these ranks (int64)."""
+
+    def count(
+        self,
+        times: Buffer,
+        handles: Buffer | None,
+        codes: Buffer,
+        starts: Buffer | None,
+        begins: Buffer,
+        takes: Buffer,
+        negates: Buffer,
+        by_event: bool,
+        weights: Buffer | None,
+        component: int,
+        seeks_greatest: bool,
+    ) -> Any:
+        """
+        Return the number of matches or, by event, the places of the events that complete some.
+
+        With them come the numbers of these matches and, with weights, their sums or greatest ones.
+        """
+
+class Lister(_Query):
+    """Lists the matches of partitions, all runs at once."""
+
+    def open(
+        self, wants_begun: bool, bounds: Buffer, ends: Buffer | None, *stream: Buffer | None
+    ) -> None:
+        """Open partitions, as ``SequenceEvents.streams`` gives them."""
+
+    def next(self, most: int) -> Match:
+        """Return matches with about this many events; none at the end."""
+
+    def begun(self) -> bytes:
+        """Return for each partition the position at which its first live run began (int64)."""
+
+    def size(self) -> int:
+        """Return the number of nodes held."""
+
+class Backtracker(_Query):
+    """Finds the matches of partitions, one run after the other."""
+
+    def turn_to(
+        self,
+        output: int,
+        watermark: int | None,
+        bounds: Buffer,
+        ends: Buffer | None,
+        *stream: Buffer | None,
+    ) -> None:
+        """Open partitions, as ``SequenceEvents.streams`` gives them."""
+
+    def find(self, most: int) -> Match:
+        """Return matches with about this many events; none at the end."""
+
+    def undecided(self) -> bytes:
+        """Return for each partition the start that later events decide (int64), if any."""
+
+class Join:
+    """Joins lists of candidates, step by step; ``engines/lists/bridge.py`` makes the plan."""
+
+    def __init__(
+        self,
+        lists: tuple[List, ...],
+        by_time: bool,
+        columns: tuple[tuple[int, Buffer, Buffer | None], ...],
+        steps: tuple[tuple[Any, ...], ...],
+        window: int,
+    ) -> None: ...
+    def rows(self, into: Buffer) -> int:
+        """Write the next rows, a position (int64) for each list; return their number."""
+
+class Search:
+    """Finds matches with the standard's meaning; ``engines/rows/bridge.py`` makes it."""
+
+    asked: int
+    """The variable whose condition was evaluated last."""
+
+    def __init__(
+        self,
+        code: tuple[tuple[int, int, int], ...],
+        loops: int,
+        rows: int,
+        has_flags: bool,
+        slots: tuple[Any, ...],
+        programs: tuple[Program, ...],
+        has_number: bool,
+        ansi: bool,
+        most_remembered: int,
+        fields: Fields,
+        answers: tuple[bytearray | None, ...],
+        labels: bytearray,
+        hidden: bytearray,
+        times: Buffer | None,
+        within: int,
+        watermark: int | None,
+    ) -> None: ...
+    def turn_to(self, begin: int, end: int, has_first: bool) -> None:
+        """Select a partition."""
+
+    def find(self, start: int, number: int) -> tuple[int, int] | None:
+        """Return where the next match begins and ends; raise ArithmeticError for a condition."""
+
+def split(
+    codes: Buffer, lists: Buffer, count: int, low: Buffer | None, high: Buffer | None
+) -> list[bytes]:
+    """Return the positions (int64) of events by the list that their code (int32) belongs to."""
+
+def links(near: List, far: List, is_forward: bool, by_time: bool) -> bytes:
+    """Return for each item of a list where the other's begin, or end (int64)."""
