@@ -37,7 +37,8 @@ class BuildKernel(build_ext):
     def copy_extensions_to_source(self):
         """Put the kernel beside its sources, in the place of any that was built before."""
         for old in glob("pyflinkcep/kernel/_kernel.*"):  # one for a single version would hide it
-            Path(old).unlink()
+            if not old.endswith(".pyi"):
+                Path(old).unlink()
         super().copy_extensions_to_source()
 
     def _takes(self, flag):
