@@ -348,8 +348,9 @@ class CepDataFrame(DataFrame):
 
         A query with ``trigger(availableNow=True)`` stops while events after its watermark still
         wait and windows are open. Its results and these together are those of a bounded DataFrame
-        of the same events. The checkpoint is only read, so the query can be resumed later with
-        nothing lost.
+        of the same events, also if the events are matches of other patterns: what each of them
+        holds passes through the next. The checkpoint is only read, so the query can be resumed
+        later with nothing lost.
 
         Parameters
         ----------
@@ -368,6 +369,8 @@ class CepDataFrame(DataFrame):
         ------
         InputError
             If the result is not a stream's, or the checkpoint has no state of it.
+        NotSupportedError
+            If another operator before the pattern, such as an aggregation, may hold rows too.
         """
         if self._job.flush is None:
             raise InputError(

@@ -292,14 +292,14 @@ class PatternStream:
         Returns
         -------
         CepDataFrame
-            The key columns; ``matchTimestamp``, of the time column's type (null for a match
-            that the end of the input released); and for each stage an array of structs of the
-            event's columns, empty if the stage took nothing. Timeouts have the same columns,
-            with the end of the window as ``timeoutTimestamp``.
+            The key columns; ``matchTimestamp``, the time of the last event or, for a match that
+            had to wait, the end of its window, of the time column's type; and for each stage an
+            array of structs of the event's columns, empty if the stage took nothing. Timeouts have
+            the same columns, with the end of the window as ``timeoutTimestamp``.
         """
         job = self._job(timeout_handling=timeoutTag is not None)
         stages = taking_stages(self._pattern, job.nfa)
-        consumer = match_rows(job.source, stages, timeoutTag)
+        consumer = match_rows(job.source, stages, timeoutTag, job.nfa)
         return self._run(job, consumer)
 
     def __repr__(self) -> str:

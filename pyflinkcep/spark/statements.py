@@ -152,7 +152,7 @@ def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDat
         matched = _matched(frame, use.clause, statement.source, use.alias, options)
         view = f"{VIEW}{uuid.uuid4().hex}"
         frames[view] = matched.frame
-        levels.append(_Level(without_unused(use.query), view, matched))
+        levels.append(_Level(view, matched))
         statement.replaced(use, view)
     if not levels:
         raise statement.source.error(
@@ -167,24 +167,17 @@ def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDat
     _check_streams(main, levels, last, statement.source)
 
     def flush(checkpoint: str, operator: int) -> DataFrame:
-        rest: DataFrame | None = None
-        ends: dict[str, DataFrame] = {}
-        for number, level in enumerate(levels):
-            if rest is not None:
-                rest = _queried(spark, level.query, statement, ends)
-            assert level.matched.flush is not None
-            rest = level.matched.flush(checkpoint, operator + len(levels) - 1 - number, rest)
-            ends[level.view] = rest
-        return _queried(spark, last, statement, ends)
+        end = levels[-1]
+        assert end.matched.flush is not None
+        return _queried(spark, last, statement, {end.view: end.matched.flush(checkpoint, operator)})
 
     return _result(main, levels[-1].matched, flush, text, options)
 
 
 @attrs.frozen(eq=False)
 class _Level:
-    """A clause of a statement: the query of its input, and the view of its output."""
+    """A clause of a statement, and the view of its output."""
 
-    query: str
     view: str
     matched: Matched
 
@@ -240,12 +233,7 @@ def run_clause(dataframe: DataFrame, text: str, options: SqlOptions) -> CepDataF
     clause = parse_clause(tokenize(source), source, len(text))
     matched = _matched(dataframe, clause, source, None, options)
 
-    def flush(checkpoint: str, operator: int) -> DataFrame:
-        assert matched.flush is not None
-        return matched.flush(checkpoint, operator, None)
-
-    rest = flush if matched.flush is not None else None
-    return _result(matched.frame, matched, rest, text, options)
+    return _result(matched.frame, matched, matched.flush, text, options)
 
 
 def _matched(

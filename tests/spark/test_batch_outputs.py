@@ -244,14 +244,17 @@ def test_stages_of_to_df(spark: SparkSession) -> None:
     assert [len(column) for column in found.collect()[0][1:]] == [1, 0, 1, 1]
 
 
-def test_a_match_released_by_the_end_of_input(spark: SparkSession) -> None:
-    """What only the end of input makes a match has no time as timestamp, the last one as bigint."""
+def test_the_time_of_a_match_that_waited(spark: SparkSession) -> None:
+    """It is the end of the match's window, whether a later event releases it or the end of input."""
     pattern = Pattern.begin("a").where("name = 'a'").notFollowedBy("b").where("name = 'b'")
-    pattern = pattern.within(timedelta(seconds=1))
-    frame = events(spark, "u:a").withColumn("at", F.expr("timestamp_millis(ts)"))
+    pattern = pattern.within(timedelta(milliseconds=4))
+    frame = events(spark, "u:a@1 u:a@3 u:b@4 u:a@10 u:c@20 u:a@30")
+    dated = frame.withColumn("at", F.expr("timestamp_millis(ts)"))
 
-    assert on(frame, pattern).toDF().first().matchTimestamp == 2**63 - 1
-    assert on(frame, pattern, time="at").toDF().first().matchTimestamp is None
+    whole = on(frame, pattern).toDF().collect()
+    times = on(dated, pattern, time="at").toDF().select(F.unix_millis("matchTimestamp")).collect()
+    assert sorted(row.matchTimestamp for row in whole) == [14, 34]
+    assert sorted(row[0] for row in times) == [14, 34]
 
 
 class Counted(RichIterativeCondition):

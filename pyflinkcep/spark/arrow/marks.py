@@ -16,7 +16,7 @@ from pyspark.sql.types import (
 
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 
-__all__ = ["is_event_time", "marks", "without_marks"]
+__all__ = ["is_event_time", "is_of_matches", "marks", "without_marks"]
 
 _HANDED_ON = "pyflinkcep.handedOn"
 """Marks a time of matches, of any type, that the watermark handed on is never ahead of."""
@@ -32,6 +32,11 @@ def marks(type_: DataType, delay_ms: int) -> dict[str, Any]:
 def is_event_time(field: StructField) -> bool:
     """Whether a column is marked, by Spark or by :func:`marks`."""
     return not {_HANDED_ON, WATERMARK_DELAY}.isdisjoint(field.metadata or {})
+
+
+def is_of_matches(field: StructField) -> bool:
+    """Whether a column is marked by :func:`marks`."""
+    return _HANDED_ON in (field.metadata or {})
 
 
 def without_marks(type_: Any) -> Any:

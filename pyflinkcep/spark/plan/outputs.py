@@ -12,8 +12,9 @@ from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction
 from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.spark.plan.analysis import first_line
+from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.worker.consumers import MAIN, TAG, ColumnConsumer
+from pyflinkcep.spark.worker.consumers import MAIN, TAG, ColumnConsumer, MatchTimes
 
 __all__ = [
     "MATCH_TIME",
@@ -21,6 +22,7 @@ __all__ = [
     "check_tag",
     "match_rows",
     "match_schema",
+    "match_times",
     "output_schemas",
     "parsed_schema",
     "taking_stages",
@@ -109,15 +111,30 @@ def _stage_names(pattern: Pattern) -> Iterator[str]:
 
 
 def match_rows(
-    source: EventSource, stages: Sequence[str], timeout_tag: OutputTag | None = None
+    source: EventSource,
+    stages: Sequence[str],
+    timeout_tag: OutputTag | None = None,
+    nfa: NFA | None = None,
 ) -> ColumnConsumer:
-    """Return what makes rows of matches, and with a tag of timeouts; see :func:`match_schema`."""
+    """
+    Return what makes rows of matches, and with a tag of timeouts; see :func:`match_schema`.
+
+    `nfa` is that of a pattern, whose matches may wait.
+    """
     schemas = {MAIN: match_schema(source, stages, MATCH_TIME)}
     if timeout_tag is not None:
         check_tag(timeout_tag)
         add_output(schemas, timeout_tag.name, match_schema(source, stages, "timeoutTimestamp"))
     keys = [key.column for key in source.keys]
-    return ColumnConsumer(schemas, keys, stages, source.event_columns, source.time_unit)
+    times = match_times(source, nfa)
+    return ColumnConsumer(schemas, keys, stages, source.event_columns, times)
+
+
+def match_times(source: EventSource, nfa: NFA | None) -> MatchTimes:
+    """Return the times of the matches of a pattern, or of a query."""
+    waits = nfa is not None and (nfa.skips or any(t.is_pending for t in nfa.tables.values()))
+    window_ms = HeldBack.by_pattern(nfa).events_ms if nfa is not None and waits else None
+    return MatchTimes(source.time_unit, source.time_column, window_ms or None)
 
 
 def match_schema(source: EventSource, stages: Sequence[str], time_name: str) -> StructType:

@@ -25,6 +25,7 @@ from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.pipelines import set_or_refuse
 from pyflinkcep.spark.plan.prefilter import droppable_events
+from pyflinkcep.spark.plan.rest import remember, rest_of_events
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.watermark import (
     GUARDED,
@@ -260,13 +261,15 @@ class StreamJob:
             F.coalesce(F.sum("stateBytesRead"), F.lit(0)).alias("stateBytesRead"),
             F.coalesce(F.sum("stateBytesWritten"), F.lit(0)).alias("stateBytesWritten"),
         )
-        return self._unpacked(observed)
+        result = self._unpacked(observed)
+        remember(result, self.flush)
+        return result
 
-    def flush(
-        self, checkpoint: str, operator_id: int, arriving: DataFrame | None = None
-    ) -> DataFrame:
+    def flush(self, checkpoint: str, operator_id: int) -> DataFrame:
         """
         Run the job that returns the results of a final watermark.
+
+        What patterns before this one still hold passes through it.
 
         Parameters
         ----------
@@ -274,8 +277,6 @@ class StreamJob:
             The stream's checkpoint; it is read, not changed.
         operator_id : int
             Which of the query's stateful operators the pattern is, counted from the sink.
-        arriving : DataFrame, optional
-            Prepared bounded events that come before that watermark.
 
         Returns
         -------
@@ -286,8 +287,11 @@ class StreamJob:
         ------
         InputError
             If the checkpoint has no state of the pattern.
+        NotSupportedError
+            If another operator before the pattern may still hold rows.
         """
         plan, name, packed = self.plan, f"{self.name} (flush)", None
+        arriving = rest_of_events(self.events, plan.layout.pattern, checkpoint, operator_id)
         state = stored_state(self.events.sparkSession, plan, checkpoint, operator_id)
         if arriving is not None:
             task = PackTask(

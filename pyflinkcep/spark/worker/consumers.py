@@ -37,6 +37,7 @@ __all__ = [
     "ColumnConsumer",
     "Consumer",
     "FunctionConsumer",
+    "MatchTimes",
     "Outputs",
     "key_columns",
     "known_times",
@@ -204,6 +205,48 @@ class _Collector:
         self.context.add(MAIN, record)
 
 
+@attrs.frozen
+class MatchTimes:
+    """
+    The times of matches as a column.
+
+    Attributes
+    ----------
+    unit : int or None
+        Units of the time column per millisecond; None if it is bigint milliseconds.
+    column : str or None
+        The time column of events; None in processing time.
+    window_ms : int or None, milliseconds
+        The longest time from the first event of a match to its end; None if no match waits for an
+        end, or there is none.
+
+    Notes
+    -----
+    A match that an event completes has its time. One that had to wait has the end of its window,
+    whichever event or watermark released it: where micro-batches end makes no difference, and the
+    watermark before is not ahead of it.
+    """
+
+    unit: int | None
+    column: str | None = None
+    window_ms: int | None = None
+
+    def of(self, found: Found, events: EventStore) -> Ints:
+        """Return the times of matches, epoch milliseconds."""
+        if self.window_ms is None or self.column is None:
+            return found.times
+        own = events.take(found.handles, [self.column]).column(0).cast(pa.int64()).to_numpy()
+        taken = own if self.unit is None else np.floor_divide(own, self.unit)
+        waited = found.times != np.maximum.reduceat(taken, found.firsts)
+        begun = np.minimum(np.minimum.reduceat(taken, found.firsts), MAX_WATERMARK - self.window_ms)
+        times: Ints = np.where(waited, begun + self.window_ms, found.times)
+        return times
+
+    def column_of(self, times: Ints) -> pa.Array:
+        """Return times in the type of the time column."""
+        return pa.array(times) if self.unit is None else known_times(times, self.unit)
+
+
 @attrs.define(eq=False)
 class ColumnConsumer:
     """
@@ -219,15 +262,15 @@ class ColumnConsumer:
         The stages in pattern order.
     event_columns : sequence of str
         The columns of an event in the stages' structs.
-    time_unit : int or None
-        Units of the time column per millisecond; None if it is bigint milliseconds.
+    times : MatchTimes
+        The times of matches and timeouts.
     """
 
     schemas: dict[str, StructType]
     key_columns: Sequence[str]
     stages: Sequence[str]
     event_columns: Sequence[str]
-    time_unit: int | None
+    times: MatchTimes
     wants_timeouts: bool = attrs.field(init=False)
     shows_time: bool = attrs.field(init=False, default=True)
 
@@ -245,22 +288,22 @@ class ColumnConsumer:
         outputs = {}
         for (name, schema), kind in zip(self.schemas.items(), (1, 0), strict=False):
             chosen = found if found.kinds.all() and kind else found.only(found.kinds == kind)
-            outputs[name] = self._table(chosen, events, arrow_schema(schema))
+            outputs[name] = self._table(chosen, events, arrow_schema(schema), kind == 1)
         return outputs
 
-    def _table(self, found: Found, events: EventStore, schema: pa.Schema) -> pa.Table:
+    def _table(
+        self, found: Found, events: EventStore, schema: pa.Schema, are_matches: bool
+    ) -> pa.Table:
         if not len(found):
             return schema.empty_table()
         columns = key_columns(found, events, self.key_columns)
-        columns.append(self._times(found.times))
+        times = self.times.of(found, events) if are_matches else found.times
+        columns.append(self.times.column_of(times))
         columns += [self._stage(stage, found, events) for stage in self.stages]
         return pa.table(
             [retyped(column, field.type) for column, field in zip(columns, schema, strict=True)],
             schema=schema,
         )
-
-    def _times(self, times: Ints) -> pa.Array:
-        return pa.array(times) if self.time_unit is None else known_times(times, self.time_unit)
 
     def _stage(self, stage: str, found: Found, events: EventStore) -> pa.Array:
         begins, handles = found.of_stage(stage)

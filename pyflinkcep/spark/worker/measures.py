@@ -20,7 +20,13 @@ from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.pieces import in_one_piece
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
-from pyflinkcep.spark.worker.consumers import MAIN, Outputs, key_columns, known_times
+from pyflinkcep.spark.worker.consumers import (
+    MAIN,
+    MatchTimes,
+    Outputs,
+    key_columns,
+    known_times,
+)
 
 __all__ = ["LeafColumn", "ValueConsumer"]
 
@@ -36,7 +42,7 @@ class LeafColumn:
     ----------
     function : str
         ``first`` or ``last`` to pick, ``count``, ``sum``, ``min``, ``max`` to accumulate,
-        ``rowtime`` for the time at which the match was emitted.
+        ``rowtime`` for the time of the match.
     stage : str or None
         The stage of the events; None for all events of the match.
     column : str or None
@@ -64,8 +70,8 @@ class ValueConsumer:
         The key's columns among the events' columns.
     leaves : sequence of LeafColumn
         The values.
-    time_unit : int or None
-        Units of the time column per millisecond; None if it is bigint milliseconds.
+    times : MatchTimes
+        The times of matches.
     ansi : bool
         Whether a sum out of range is an error.
     """
@@ -73,7 +79,7 @@ class ValueConsumer:
     schema: StructType
     key_columns: Sequence[str]
     leaves: Sequence[LeafColumn]
-    time_unit: int | None
+    times: MatchTimes
     ansi: bool
     schemas: dict[str, StructType] = attrs.field(init=False)
     wants_timeouts: bool = attrs.field(init=False, default=False)
@@ -101,7 +107,8 @@ class ValueConsumer:
             if number in picked:
                 columns.append(picked[number])
             elif leaf.function == "rowtime":
-                columns.append(known_times(found.times, self.time_unit or 1))
+                times = self.times.of(found, events)
+                columns.append(known_times(times, self.times.unit or 1))
             else:
                 columns.append(self._accumulated(leaf, stages[leaf.stage], events))
         cast = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]

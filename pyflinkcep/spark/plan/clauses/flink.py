@@ -51,8 +51,7 @@ def flink_clause(
         return Matched(own.output(run_batch(job, consumer)), *about)
     stream = StreamJob.of(job, consumer, settings, {}, own.arguments.sql)
 
-    def flush(checkpoint: str, operator: int, arriving: DataFrame | None) -> DataFrame:
-        events = None if arriving is None else own.prepared(arriving)
-        return own.output(stream.flush(checkpoint, operator, events))
+    def flush(checkpoint: str, operator: int) -> DataFrame:
+        return own.output(stream.flush(checkpoint, operator))
 
     return Matched(own.output(stream.run()), *about, flush)

@@ -40,6 +40,7 @@ from pyflinkcep.spark.plan.clauses.measures import (
     values_of,
 )
 from pyflinkcep.spark.plan.job import Job
+from pyflinkcep.spark.plan.outputs import match_times
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.worker.measures import LeafColumn, ValueConsumer
@@ -127,22 +128,13 @@ class FlinkJob:
         """The input of the pattern."""
         return self.job.source.dataframe
 
-    def prepared(self, dataframe: DataFrame) -> DataFrame:
-        """Return bounded input that follows a stream, prepared as the stream's is."""
-        source = self.job.source
-        by = partition_keys(dataframe, self.keys, is_stream=self.events.isStreaming)
-        events = self.arguments.added_to(dataframe)
-        other = EventSource.of(events, by, self.time, source.pattern)
-        other = attrs.evolve(other, kept=source.kept)
-        return self.job.prepare(other, {}, always_hash=True).events
-
     def consumer(self) -> ValueConsumer:
         """Return the consumer that takes the key and the values from matches."""
         fields = [StructField(key, self.events.schema[key].dataType) for key in self.keys]
         fields += [StructField(name, type_) for name, type_ in self._columns.values()]
         leaves = [*(LeafColumn("first", None, key) for key in self.keys), *self._leaves]
-        unit, ansi = self.job.source.time_unit, is_ansi(self.events)
-        return ValueConsumer(StructType(fields), [], leaves, unit, ansi)
+        times = match_times(self.job.source, self.job.nfa)
+        return ValueConsumer(StructType(fields), [], leaves, times, is_ansi(self.events))
 
     @property
     def _columns(self) -> dict[Leaf, tuple[str, DataType]]:

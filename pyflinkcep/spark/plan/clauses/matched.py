@@ -33,8 +33,8 @@ class Matched:
     time : str or None
         Its time column.
     flush : callable or None
-        For streams: returns the output of a final watermark, given the checkpoint, the operator id,
-        and the bounded input before it or None.
+        For streams: returns the output of a final watermark, given the checkpoint and the operator
+        id.
     watermark : str
         For streams with the standard's meaning: which watermark is followed.
     """
@@ -45,5 +45,5 @@ class Matched:
     events: DataFrame | None = None
     keys: tuple[str, ...] = ()
     time: str | None = None
-    flush: Callable[[str, int, DataFrame | None], DataFrame] | None = None
+    flush: Callable[[str, int], DataFrame] | None = None
     watermark: str = ""

@@ -58,7 +58,7 @@ def run_stream(job: StandardJob, settings: StreamSettings) -> Matched:
     return Matched(
         job.output(stream.run()),
         job.name,
-        flush=lambda checkpoint, operator, _: job.output(stream.flush(checkpoint, operator)),
+        flush=lambda checkpoint, operator: job.output(stream.flush(checkpoint, operator)),
         watermark=str(watermark),
     )
 

@@ -7,6 +7,7 @@ import math
 from decimal import Decimal
 from typing import Any
 
+import attrs
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -16,7 +17,7 @@ from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
-from pyflinkcep.spark.worker.consumers import MAIN
+from pyflinkcep.spark.worker.consumers import MAIN, MatchTimes
 from pyflinkcep.spark.worker.measures import LeafColumn, ValueConsumer
 from pyflinkcep.time import MAX_WATERMARK
 
@@ -54,7 +55,9 @@ def _column(leaf: LeafColumn, type_: str, ansi: bool = False) -> list[Any]:
     schema = StructType().add("k", StringType()).add("v", _TYPES[type_])
     store = EventStore(RowReader(_EVENT), _TABLE.schema)
     store.add(_TABLE)
-    table = ValueConsumer(schema, ["k"], [leaf], None, ansi).consume(_FOUND, store)[MAIN]
+    table = ValueConsumer(schema, ["k"], [leaf], MatchTimes(None), ansi).consume(_FOUND, store)[
+        MAIN
+    ]
     assert table.column("k").to_pylist() == ["x", "y"]
     return table.column("v").to_pylist()
 
@@ -104,7 +107,32 @@ def test_a_sum_that_overflows_is_an_error_in_ansi_mode_only() -> None:
     schema = StructType().add("v", LongType())
     leaves = [LeafColumn("sum", "A", "n")]
 
-    wrapped = ValueConsumer(schema, [], leaves, None, False).consume(_FOUND, store)[MAIN]
+    wrapped = ValueConsumer(schema, [], leaves, MatchTimes(None), False).consume(_FOUND, store)[
+        MAIN
+    ]
     assert wrapped.column(0).to_pylist() == [-most - 1, 1]
     with pytest.raises(CepRuntimeError, match="overflows bigint"):
-        ValueConsumer(schema, [], leaves, None, True).consume(_FOUND, store)
+        ValueConsumer(schema, [], leaves, MatchTimes(None), True).consume(_FOUND, store)
+
+
+@pytest.mark.parametrize(
+    ("window_ms", "released", "expected"),
+    [
+        (None, [4, 9], [4, 9]),
+        (7, [4, 5], [4, 5]),
+        (7, [9, MAX_WATERMARK], [8, 12]),
+        (MAX_WATERMARK, [9, 9], [MAX_WATERMARK, MAX_WATERMARK]),
+    ],
+)
+def test_the_time_of_a_match(
+    window_ms: int | None, released: list[int], expected: list[int]
+) -> None:
+    """It is that of the last event, and for one that had to wait the end of its window."""
+    store = EventStore(RowReader(StructType().add("at", LongType())), _TIMES.schema)
+    store.add(_TIMES)
+    found = attrs.evolve(_FOUND, times=np.asarray(released))
+
+    assert MatchTimes(None, "at", window_ms).of(found, store).tolist() == expected
+
+
+_TIMES = pa.table({"at": [1, 2, 3, 4, 5]})
