@@ -13,6 +13,7 @@ __all__ = [
     "MIN_WATERMARK",
     "Time",
     "duration_ms",
+    "duration_text",
     "to_milliseconds",
     "window_milliseconds",
     "wrong_unit",
@@ -195,3 +196,11 @@ def duration_ms(duration: timedelta | str, what: str) -> int:
             f"write {what}=timedelta(hours=1), or leave it out",
         )
     return milliseconds
+
+
+def duration_text(milliseconds: int) -> str:
+    """Return a duration in its largest whole unit, as in ``5 min``."""
+    for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")):
+        if milliseconds % size == 0:
+            return f"{milliseconds // size} {unit}"
+    return f"{milliseconds} ms"

@@ -12,9 +12,9 @@ __all__ = ["naming_memory_errors"]
 
 
 @contextmanager
-def naming_memory_errors(doing: str) -> Iterator[None]:
+def naming_memory_errors(doing: str, instead: str = "") -> Iterator[None]:
     """
-    Name the activity in errors about memory.
+    Name the activity in errors about memory, and what takes less, if anything does.
 
     Raises
     ------
@@ -24,4 +24,6 @@ def naming_memory_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:
-        raise OutOfMemoryError(f"out of memory while {doing}") from error
+        raise OutOfMemoryError(
+            f"out of memory while {doing}", f"{instead}give the workers more memory"
+        ) from error

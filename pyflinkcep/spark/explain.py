@@ -10,14 +10,16 @@ from pyspark.sql import Column, DataFrame
 
 from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.engines.flink.bridge import why_plain
-from pyflinkcep.engines.flink.nfa import NFA, NFACompiler, State, StateTransitionAction, StateType
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.engines.flink.nfa.droppable import Relevance
+from pyflinkcep.engines.flink.nfa.growth import warnings_of
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.columns import spark_atoms
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 from pyflinkcep.spark.plan.prefilter import relevance_of
 from pyflinkcep.spark.plan.watermark import StreamWatermark
+from pyflinkcep.time import duration_text
 
 __all__ = ["explanation"]
 
@@ -32,7 +34,6 @@ _RESULTS = {
 """The ways to use matches, by whether they need timeouts and whether they show time."""
 
 _MOST_SHOWN = 8
-_MANY_STATES = 100
 
 
 def explanation(
@@ -100,7 +101,7 @@ def explanation(
         ],
         "Conditions": _table(_condition_rows(nfa)),
         "Dropped before the shuffle": filtered,
-        "Warnings": list(_warnings(nfa)),
+        "Warnings": list(warnings_of(nfa)),
     }
     return "\n".join(
         line for title, body in sections.items() if body for line in (title, *_indented(body))
@@ -156,18 +157,11 @@ def _matched_by(nfa: NFA) -> str:
 
 def _windows(nfa: NFA) -> Iterator[str]:
     if nfa.window_time > 0:
-        yield f"{_duration(nfa.window_time)} from the first event to the last"
+        yield f"{duration_text(nfa.window_time)} from the first event to the last"
     for name, gap in nfa.window_times.items():
-        yield f"{_duration(gap)} since the previous event at {name}"
+        yield f"{duration_text(gap)} since the previous event at {name}"
     if nfa.window_time <= 0 and not nfa.window_times:
         yield "none"
-
-
-def _duration(milliseconds: int) -> str:
-    for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")):
-        if milliseconds % size == 0:
-            return f"{milliseconds // size} {unit}"
-    return f"{milliseconds} ms"
 
 
 # --- conditions
@@ -223,76 +217,3 @@ def _dropped(nfa: NFA, relevance: Relevance) -> str:
     if len(said) > _MOST_SHOWN:
         said[_MOST_SHOWN:] = [f"and {len(said) - _MOST_SHOWN} more combinations"]
     return ", ".join(said)
-
-
-# --- warnings
-
-
-def _warnings(nfa: NFA) -> Iterator[str]:
-    """Warn of long repetitions, and of partial matches that never end."""
-    if len(nfa.tables) > _MANY_STATES:
-        yield (
-            f"the pattern has {len(nfa.tables)} states: with times(n) of a stage each event may "
-            "begin a match, so that a match of n events costs about n² steps"
-        )
-    if nfa.window_time > 0:
-        return
-    tables = [t for t in reversed(nfa.tables.values()) if not (t.is_stop or t.is_final)]
-    states = [t.state for t in tables if not t.gap_ms and t.state.stage != "GroupPattern"]
-    branching = list(dict.fromkeys(s.stage for s in states if _branches(s)))
-    looping = list(dict.fromkeys(s.stage for s in states if _loops(s)))
-    waiting = list(dict.fromkeys(s.stage for s in states if _waits(s)))
-    if branching:
-        yield (
-            f"{_named(branching)} leaves a partial match behind for every event it could take "
-            "or leave, and they never end"
-        )
-    if looping:
-        yield f"{_named(looping)} loops, and the events of a partial match have no bound"
-    if waiting and not branching:
-        yield f"{_named(waiting)} waits for its event, possibly forever"
-    if branching or looping or waiting:
-        yield (
-            "memory may grow without bound: write .within(timedelta(...)) on the pattern, "
-            "the longest time from the first event to the last"
-        )
-
-
-def _named(stages: Sequence[str]) -> str:
-    names = list(map(repr, stages))
-    return ("stage " if len(names) == 1 else "each of the stages ") + ", ".join(names)
-
-
-def _self_edges(state: State, action: StateTransitionAction) -> bool:
-    return any(edge.action is action and edge.target is state for edge in state.transitions)
-
-
-def _waits(state: State) -> bool:
-    return state.kind is not StateType.START and _self_edges(state, StateTransitionAction.IGNORE)
-
-
-def _branches(state: State) -> bool:
-    """Whether the state may both take an event and stay where it is on it."""
-    if state.kind is StateType.START:
-        return False
-    free = [
-        edge
-        for edge in state.transitions
-        if edge.action is StateTransitionAction.IGNORE and str(edge.condition) in ("true", "None")
-    ]
-    takes = any(edge.action is StateTransitionAction.TAKE for edge in state.transitions)
-    return bool(free) and takes
-
-
-def _loops(state: State) -> bool:
-    """Whether taking events leads back to the state."""
-    reached: list[State] = [state]
-    for at in reached:
-        for edge in at.transitions:
-            if edge.action is StateTransitionAction.IGNORE or edge.target.kind is StateType.STOP:
-                continue
-            if edge.target is state and state.kind is not StateType.START:
-                return True
-            if edge.target not in reached:
-                reached.append(edge.target)
-    return False

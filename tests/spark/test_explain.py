@@ -210,6 +210,15 @@ def test_patterns_that_grow(explained: Any, pattern: Pattern, said: str) -> None
     assert "Warnings" not in explained(pattern.within(WINDOW))
 
 
+def test_combinations_are_warned_of_within_a_window(explained: Any) -> None:
+    """A loop that allows combinations doubles what is held, whatever the window."""
+    loop = Pattern.begin("a").where("price < 1").oneOrMore().allowCombinations()
+    first, bound = explained(loop.within(WINDOW))["Warnings"]
+
+    assert (first[:9], "within 1 min make up to 2ⁿ" in first) == ("stage 'a'", True)
+    assert ".compressed() counts" in bound
+
+
 def test_strict_patterns_end_by_themselves(explained: Any) -> None:
     """A pattern whose partial matches end with the next events is not warned of."""
     assert "Warnings" not in explained(Pattern.begin("a").where(cheap).next("b").where(cheap))

@@ -284,6 +284,9 @@ def test_explain_says_what_was_chosen(
     text = capsys.readouterr().out
     assert "eventLists" in text
     assert "slices of 40 ms" in text
+    loop = parse("PATTERN SEQ(A a, B+ b[]) WITHIN 5 seconds")
+    CEP.pattern(trades(spark), loop, type="kind").inEventTime("ts").explain()
+    assert "a partition within 5 s make up to 2ⁿ matches" in capsys.readouterr().out
 
 
 @pytest.mark.spark

@@ -15,7 +15,7 @@ from pyflinkcep.engines.flink.nfa.evaluation import (
 )
 from pyflinkcep.engines.flink.nfa.steps import Ask, Move, Step
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
-from pyflinkcep.engines.flink.operator.limit import too_many
+from pyflinkcep.engines.flink.operator.limit import less_held, too_many
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.engines.flink.sharedbuffer import EventId, NodeId
 from pyflinkcep.engines.flink.sharedbuffer.buffer import lost_path
@@ -122,14 +122,14 @@ class KernelHelper:
     def too_many(self, count: int, timestamp: int) -> None:
         """Raise the error for a key with too many partial matches."""
         assert self._limit is not None
-        raise too_many(self._limit, count, timestamp)
+        raise too_many(self._limit, count, timestamp, self._nfa.is_compressible)
 
     def out_of_memory(self, partials: int, timestamp: int) -> None:
         """Raise the error for memory that ran out; `partials` is 0 outside matching."""
         held = f" with {partials - 1} partial matches of the key" if partials else ""
         raise OutOfMemoryError(
             f"out of memory{held}",
-            "use within() or maxPartialMatches to hold less, or give the workers more memory",
+            f"{less_held(self._nfa.is_compressible)}, or give the workers more memory",
             timestamp_ms=timestamp if partials else None,
             pattern=self._nfa.description,
         )

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 __all__ = ["KernelLister", "KernelQuery", "KernelSearch"]
 
 _LISTING, _SEARCHING = "matches are listed", "matches are searched for"
+_INSTEAD = (
+    "count or aggregate them with compressed(), which lists none, write a shorter WITHIN, or "
+)
 _OUTPUTS = ("all", "onePerStart", "nonOverlapping")
 """In the order of ``backtracking.h``."""
 
@@ -112,10 +115,10 @@ class KernelLister:
         begun : list of int, optional
             Receives for each partition the position at which its first live run began.
         """
-        with naming_memory_errors(_LISTING):
+        with naming_memory_errors(_LISTING, _INSTEAD):
             lister = self.query.lister()
             lister.open(begun is not None, *self.query.streams(partitions))
-        yield from _portions(lister.next, _LISTING)
+        yield from _portions(lister.next, _LISTING, _INSTEAD)
         if begun is not None:
             begun += np.frombuffer(lister.begun(), np.int64).tolist()
 
@@ -168,16 +171,18 @@ class KernelSearch:
             given = None if output == "all" else watermark
             streams = self.query.streams(partitions)
             search.turn_to(_OUTPUTS.index(output), given, *streams)
-        yield from _portions(search.find, _SEARCHING)
+        yield from _portions(search.find, _SEARCHING, "")
         if undecided is not None:
             undecided += np.frombuffer(search.undecided(), np.int64).tolist()
 
 
-def _portions(find: Callable[[int], _kernel.Match], doing: str) -> Iterator[MatchArrays]:
+def _portions(
+    find: Callable[[int], _kernel.Match], doing: str, instead: str
+) -> Iterator[MatchArrays]:
     """Yield the kernel's matches in growing portions."""
     most = _FIRST
     while True:
-        with naming_memory_errors(doing):
+        with naming_memory_errors(doing, instead):
             found = find(most)
         matches = MatchArrays(*map(np.frombuffer, found, (np.int64, np.int64, np.int32)))
         if not len(matches):

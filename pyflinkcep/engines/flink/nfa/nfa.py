@@ -111,6 +111,12 @@ class NFA:
     def _windows_of_the_pattern(self) -> Windows:
         return Windows(self.window_time, bool(self.window_times))
 
+    @property
+    def is_compressible(self) -> bool:
+        """Whether matches can be counted without listing them."""
+        reads = [atom for atom in self.atoms if not atom.bit and atom.expression is None]
+        return not self.skips and not reads
+
     def create_initial_state(self) -> NFAState:
         """Return the state of a new key."""
         return NFAState([ComputationState(self.start, DeweyNumber.of([1]))], deadline=NEVER)

@@ -223,7 +223,8 @@ class CepOperator:
         if surplus <= 0:
             return
         if limit.policy == "fail":
-            raise too_many(limit, limit.most + surplus, timestamp)
+            count = limit.most + surplus
+            raise too_many(limit, count, timestamp, self.nfa.is_compressible)
         self.nfa.drop_oldest(accessor, nfa_state, surplus)
         output.dropped(key, surplus)
 

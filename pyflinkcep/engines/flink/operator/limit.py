@@ -7,7 +7,7 @@ import attrs
 
 from pyflinkcep.errors import InvalidArgumentError, StateLimitError
 
-__all__ = ["PartialMatchLimit", "too_many"]
+__all__ = ["PartialMatchLimit", "less_held", "too_many"]
 
 _POLICIES = ("fail", "dropOldest")
 
@@ -47,11 +47,24 @@ class PartialMatchLimit:
             )
 
 
-def too_many(limit: PartialMatchLimit, count: int, timestamp: int) -> StateLimitError:
-    """Make the error for a key with too many partial matches."""
+def too_many(
+    limit: PartialMatchLimit, count: int, timestamp: int, is_compressible: bool
+) -> StateLimitError:
+    """
+    Make the error for a key with too many partial matches.
+
+    `is_compressible` says whether the matches of the pattern can be counted without listing them.
+    """
     return StateLimitError(
         f"{count} partial matches, maxPartialMatches is {limit.most}",
-        "give the pattern a window or a stricter condition, "
-        'or use onTooManyPartialMatches="dropOldest"',
+        f"{less_held(is_compressible)}, "
+        'or use onTooManyPartialMatches="dropOldest", which loses matches',
         timestamp_ms=timestamp,
     )
+
+
+def less_held(is_compressible: bool) -> str:
+    """Return what to write in place of a pattern that holds too much."""
+    counts = "count or aggregate the matches with .compressed(), which does not list them, "
+    stricter = "give the pattern a shorter window or a stricter condition"
+    return counts + stricter if is_compressible else stricter

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.sase.as_pattern import why_no_pattern
-from pyflinkcep.sase.model import Form, Query
+from pyflinkcep.sase.model import Form, Query, Strategy
 from pyflinkcep.sase.placement import placed
 from pyflinkcep.sase.slots import slots_explained
 from pyflinkcep.sase.types import one_line
 from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.plan.stream import watermark_of
+from pyflinkcep.time import duration_text
 
 __all__ = ["query_explanation"]
 
@@ -30,8 +31,9 @@ def query_explanation(job: QueryJob, how: Evaluation, runs_as_pattern: bool) -> 
     if query.form is Form.SEQ:
         lines += ["Conditions", *_conditions(query)]
         lines += ["Runs distinguished by", *slots_explained(query)]
-    if query.window is None:
-        lines += ["Warnings", "  without WITHIN nothing ends a run: memory grows with the input"]
+    warnings = list(_warnings(job))
+    if warnings:
+        lines += ["Warnings", *warnings]
     return "\n".join(lines)
 
 
@@ -71,3 +73,24 @@ def _conditions(query: Query) -> Iterator[str]:
         for edge in ("begin", "take", "leave", "absent"):
             for clause in getattr(edges, edge):
                 yield f"  {variable} {edge}: {clause.text}"
+
+
+def _warnings(job: QueryJob) -> Iterator[str]:
+    query = job.query
+    doubling = [
+        repr(part.variable)
+        for part in query.positive
+        if part.repeats and query.strategy_of(part.variable) is Strategy.SKIP_TILL_ANY_MATCH
+    ]
+    if query.form is Form.SEQ and doubling and job.output == "all":
+        within = "" if query.window is None else f" within {duration_text(query.window)}"
+        yield (
+            f"  {', '.join(doubling)} may take or skip each event that fits: n such events of a "
+            f"partition{within} make up to 2ⁿ matches"
+        )
+        yield (
+            '  stricter conditions, a shorter WITHIN or output="onePerStart" bound them; '
+            ".compressed() counts them without listing any"
+        )
+    if query.window is None:
+        yield "  without WITHIN nothing ends a run: memory grows with the input"

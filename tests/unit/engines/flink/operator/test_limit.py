@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from pyflinkcep import AfterMatchSkipStrategy
 from pyflinkcep.errors import InvalidArgumentError, StateLimitError
 from pyflinkcep.testing import OperatorTestHarness
 from tests.shorthand import parse
@@ -48,6 +49,17 @@ def test_the_oldest_are_dropped_and_counted() -> None:
     starts = [match["a"][0] for _, _, match in bounded.matches]
     assert (starts, bounded.numPartialMatchesDropped) == (["a3", "a4"], 2)
     assert bounded.keysWithState == 0
+
+
+def test_the_error_names_what_counts_without_listing() -> None:
+    """compressed() is proposed, but not for a pattern whose matches it cannot count."""
+    hints = []
+    for skip in (None, AfterMatchSkipStrategy.skipToNext()):
+        with pytest.raises(StateLimitError) as caught:
+            feed(OperatorTestHarness(parse("a -> b", skip), maxPartialMatches=1), "a1 a2")
+        hints.append(str(caught.value.hint))
+
+    assert [".compressed()" in hint for hint in hints] == [True, False]
 
 
 @pytest.mark.parametrize(("most", "policy"), [(0, "fail"), (-1, "fail"), (2, "ignore")])
