@@ -13,7 +13,7 @@ import pytest
 from pyflinkcep import Pattern
 from pyflinkcep.errors import CepError
 from pyflinkcep.spark.state import bucket_state
-from pyflinkcep.spark.state.sealed import unseal
+from pyflinkcep.spark.state.sealed import seal, unseal
 from tests.unit.spark.worker.buckets import Bucket, SpyStorage, name_is
 
 pytestmark = pytest.mark.usefixtures("each_path")
@@ -113,16 +113,16 @@ def test_sealed_state_is_refused_whatever_is_damaged(
 
 
 @pytest.mark.parametrize("is_small", [True, False], ids=["index", "pages"])
-def test_state_without_a_seal_ends_the_job_at_worst(
+def test_forged_state_ends_the_job_at_worst(
     monkeypatch: pytest.MonkeyPatch, is_small: bool
 ) -> None:
-    """Values of before the seal, damaged, give a clear error or an answer: no crash, no hang."""
+    """Values damaged before they were sealed give a clear error or an answer: no crash, no hang."""
     storage, choose = filled(monkeypatch, is_small), random.Random(2)
     refused = 0
     for _ in range(FLIPS):
         data, replace = choose.choice(list(values(storage)))
         copy = storage.copy()
-        replace(copy, damage(unseal(data)[0], choose))
+        replace(copy, seal(damage(unseal(data), choose)))
         refused += outcome(copy) is not None
 
     assert refused > FLIPS / 3

@@ -216,17 +216,16 @@ class BucketState:
         """Return the events of a segment; those of another pattern may have different columns."""
         with naming_damage(self._shape.pattern, self._groups):
             if number == RECENT:
-                value, is_checked = self.index.recent, self.index.is_sealed
+                value = self.index.recent
             else:
-                value, is_checked = unseal(self._storage.read_segment(number))
+                value = unseal(self._storage.read_segment(number))
             assert value is not None
-            schema = self._shape.queued if is_same_pattern else None
-            return read_stored(value, schema, is_checked)
+            return read_stored(value, self._shape.queued if is_same_pattern else None)
 
     def write_segment(self, number: int, events: pa.Table, earliest: int) -> None:
         """Replace a segment; `earliest` is the earliest time in it, in epoch milliseconds."""
         if number == RECENT:
-            self.index.recent, self.index.is_sealed = write_table(events), True
+            self.index.recent = write_table(events)
         else:
             self._storage.write_segment(number, seal(write_table(events)))
         self.index.segments[number] = earliest

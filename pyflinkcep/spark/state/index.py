@@ -57,8 +57,6 @@ class BucketIndex:
         The watermark that the bucket has reached, if stored.
     common, recent : bytes or None
         The page :data:`COMMON`, if it is kept here, and the segment :data:`RECENT`.
-    is_sealed : bool
-        Whether a checksum has verified them.
     """
 
     fingerprint: dict[str, Any]
@@ -70,7 +68,6 @@ class BucketIndex:
     watermark: int | None = None
     common: bytes | None = None
     recent: bytes | None = None
-    is_sealed: bool = True
 
     @classmethod
     def load(cls, data: bytes | None, fingerprint: dict[str, str], on_change: str) -> BucketIndex:
@@ -97,9 +94,7 @@ class BucketIndex:
         if data is None:
             return cls(fingerprint)
         with refuse_damage():
-            value, is_sealed = unseal(data)
-            index = cls._of(*unpack(value))
-            index.is_sealed = is_sealed
+            index = cls._of(*unpack(unseal(data)))
         _check_fingerprint(index.fingerprint, fingerprint, on_change)
         return index
 

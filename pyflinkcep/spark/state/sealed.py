@@ -16,9 +16,10 @@ __all__ = ["naming_damage", "seal", "unseal"]
 SEAL_FORMAT = 1
 """The version of the seal that this release writes; it reads no other."""
 
-_MAGIC = b"\x8ePFC"  # far from _UNSEALED: damage to one byte cannot turn one into the other
+_MAGIC = b"\x8ePFC"
 _HEAD = struct.Struct("<4sHHI")
-_UNSEALED = (b"PFCS", b"\xff\xff\xff\xff")  # a container, an Arrow stream
+_UNSEALED = (b"PFCS", b"\xff\xff\xff\xff")
+"""How values began before seals existed: a container, an Arrow stream."""
 
 
 def seal(data: bytes) -> bytes:
@@ -28,24 +29,25 @@ def seal(data: bytes) -> bytes:
     Examples
     --------
     >>> unseal(seal(b"state"))
-    (b'state', True)
+    b'state'
     """
     return _HEAD.pack(_MAGIC, SEAL_FORMAT, 0, zlib.crc32(data)) + data
 
 
-def unseal(data: bytes) -> tuple[bytes, bool]:
+def unseal(data: bytes) -> bytes:
     """
-    Return a value without its checksum, and whether it had one.
-
-    Values written before seals existed have none.
+    Return a value without its checksum.
 
     Raises
     ------
     StateFormatError
-        If the value is damaged, or sealed in an unknown format.
+        If the value is damaged, sealed in an unknown format, or not sealed.
     """
     if data.startswith(_UNSEALED):
-        return data, False
+        raise StateFormatError(
+            "state without a checksum, as versions before the first release wrote it",
+            "start a new checkpoint",
+        )
     if len(data) < _HEAD.size or not data.startswith(_MAGIC):
         raise damaged_state(f"{len(data)} bytes that pyflinkcep did not write")
     _, version, reserved, checksum = _HEAD.unpack_from(data)
@@ -57,7 +59,7 @@ def unseal(data: bytes) -> tuple[bytes, bool]:
         )
     if reserved or zlib.crc32(value) != checksum:
         raise damaged_state(f"the checksum of {len(value)} bytes does not match")
-    return value, True
+    return value
 
 
 @contextmanager

@@ -207,7 +207,7 @@ def test_an_unknown_format_version_is_refused() -> None:
     bucket.batch([event("k", 10, "a")], 5)
     index = bucket.storage.read_index()
     assert index is not None
-    container = unseal(index)[0]
+    container = unseal(index)
     newer_seal = index[:4] + struct.pack("<H", 98) + index[6:]
     newer_state = seal(container[:4] + struct.pack("<H", 99) + container[6:])
 
@@ -216,6 +216,9 @@ def test_an_unknown_format_version_is_refused() -> None:
         bucket.batch([event("k", 20, "b")], 5)
     bucket.storage.write_index(newer_state)
     with pytest.raises(StateFormatError, match="state format 99, this release reads format 1"):
+        bucket.batch([event("k", 20, "b")], 5)
+    bucket.storage.write_index(container)
+    with pytest.raises(StateFormatError, match=r"state without a checksum.*\n\nHint: start a new"):
         bucket.batch([event("k", 20, "b")], 5)
 
 

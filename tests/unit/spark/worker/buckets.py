@@ -114,7 +114,7 @@ class SpyStorage(MemoryStorage):
     @property
     def segments_kept(self) -> int:
         """The number of segments of the queue."""
-        return 0 if self._index is None else len(unpack(unseal(self._index)[0])[0]["segments"])
+        return 0 if self._index is None else len(unpack(unseal(self._index))[0]["segments"])
 
 
 @attrs.define(eq=False)
