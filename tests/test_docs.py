@@ -11,6 +11,7 @@ ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 MANUAL = sorted((ROOT / "docs").glob("*.md"))
 PAGES = [README, *MANUAL, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
+_STATEMENT = re.compile(r"```sql\n-- dialect=\"(\w+)\"\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
 _BLOCK = re.compile(r"```python\n((?!>>>).*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
 
 
@@ -66,11 +67,32 @@ def test_manual_programs(page, spark, capsys):
             exec(program, names)
             printed = capsys.readouterr().out.strip()
             assert not output or printed == output.strip()
+        assert statements_that_differ(spark, text(page)) == {}
     finally:
         for name in set(spark.conf.getAll) - set(before):
             spark.conf.unset(name)
 
     assert blocks
+
+
+def statements_that_differ(spark, page):
+    """Return the statements of a page whose rows are not those shown, with the rows; in one job."""
+    from pyspark.sql import functions as F
+
+    from pyflinkcep import CEP
+    from tests.spark.support import in_one_job
+
+    results, shown = {}, {}
+    for dialect, statement, table in _STATEMENT.findall(page):
+        frame = CEP.sql(spark, statement, dialect=dialect).toDF()
+        strings = [F.coalesce(F.col(name).cast("string"), F.lit("NULL")) for name in frame.columns]
+        results[statement] = frame.select(F.concat_ws("|", *strings))
+        header, *rows = [line for line in table.splitlines() if line.startswith("|")]
+        cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in rows]
+        shown[statement] = sorted("|".join(row) for row in cells)
+        assert [name.strip() for name in header.strip("|").split("|")] == frame.columns
+    found = in_one_job(results) if results else {}
+    return {name: sorted(rows) for name, rows in found.items() if sorted(rows) != shown[name]}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

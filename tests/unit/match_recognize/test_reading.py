@@ -8,6 +8,7 @@ import pytest
 from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.match_recognize.interval import window_ms
 from pyflinkcep.match_recognize.statement import Statement
+from pyflinkcep.match_recognize.tokens import with_names
 from pyflinkcep.match_recognize.tree import Quantified, Rows, SkipTo, Variable, variables
 from pyflinkcep.match_recognize.with_queries import without_unused
 from tests.conformance.cases import Case
@@ -148,6 +149,13 @@ def test_names_in_double_quotes_are_names_where_only_a_name_can_stand() -> None:
     assert clause.subsets[0].variables == ("A", "!")
     (definition,) = clause.definitions
     assert (definition.variable, definition.condition.text) == ("A", '`A`.x > 1 AND y = "z"')
+
+
+def test_a_session_may_read_double_quotes_as_names() -> None:
+    """With spark.sql.ansi.doubleQuotedIdentifiers, every such text is a name, at its place."""
+    text = """SELECT "a b" FROM t WHERE x = 'it"s' AND "y" > 1 -- "z\""""
+
+    assert with_names(text) == text.replace('"a b"', "`a b`").replace('"y"', "`y`")
 
 
 @pytest.mark.parametrize(

@@ -68,20 +68,40 @@ def test_capitals_make_no_difference_to_variables() -> None:
         ("MEASURES stddev(LAST(v)) AS i PATTERN (A B)", "LAST inside STDDEV"),
         ("MEASURES sum(v) OVER () AS i PATTERN (A B)", "a window function"),
         ("PATTERN (A B) DEFINE B AS v > avg(v) OVER ()", "a window function"),
-        ("PARTITION BY u.k PATTERN (A)", "u.k: u is not the table before the clause"),
     ],
 )
 def test_what_means_nothing_is_refused_with_its_place(clause: str, message: str) -> None:
     """Names of nothing, names of two things and patterns beyond all bounds are refused."""
     measures = "" if "MEASURES" in clause else "MEASURES id AS i "
-    order = "" if clause.startswith("PARTITION") else "ORDER BY id "
-    measures = measures if order else ""
     with pytest.raises(CepError) as raised:
-        reading(_case(f"{order}{measures}{clause}"))
+        reading(_case(f"ORDER BY id {measures}{clause}"))
 
     assert message in raised.value.message
     assert "line 1, column " in raised.value.message
     assert raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("PARTITION BY u.k", "u.k: u is not the table before the clause"),
+        ("ORDER BY id, ID DESC", "ORDER BY ID twice: ALL ROWS PER MATCH would show it twice"),
+    ],
+)
+def test_wrong_columns_are_refused(columns: str, message: str) -> None:
+    """A column may have the table's name before it, no other, and is named once."""
+    with pytest.raises(CepError, match=message):
+        reading(_case(f"{columns} ALL ROWS PER MATCH PATTERN (A)"))
+
+    assert reading(_case("PARTITION BY Events.k ORDER BY events.id PATTERN (A)"))
+
+
+def test_a_text_alone_in_a_subquery_is_no_literal() -> None:
+    """Spark reads SELECT 'x' as a literal of the type SELECT where an expression may stand."""
+    case = _case("ORDER BY id MEASURES array_agg(k IN (SELECT 'x')) AS m PATTERN (A)")
+    (leaf,) = reading(case).measure_leaves()
+
+    assert leaf.argument == "k IN (SELECT ALL 'x')"
 
 
 def test_a_definition_of_an_unknown_variable_names_the_nearest() -> None:
