@@ -78,6 +78,12 @@ class SparkStorage:
     handle : StatefulProcessorHandle
         The handle that Spark passes to a processor.
 
+    Attributes
+    ----------
+    has_state : bool
+        Whether the group is known to have state. If not, Spark is asked whether it has, since it
+        logs a warning for each value that is read and not there.
+
     Notes
     -----
     Each call goes through a socket to the JVM and back, which takes about 0.2 ms.
@@ -87,11 +93,14 @@ class SparkStorage:
         self._index = handle.getValueState(INDEX, _DATA)
         self._pages = handle.getMapState(PAGES, _PAGE_KEY, _DATA)
         self._segments = handle.getMapState(SEGMENTS, _SEGMENT_KEY, _DATA)
+        self.has_state = False
         self.read = 0
         self.written = 0
 
     def read_index(self) -> bytes | None:
         """Return the index."""
+        if not (self.has_state or self._index.exists()):
+            return None
         value = self._index.get()
         return None if value is None else self._count_read(value)
 

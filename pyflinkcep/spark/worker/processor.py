@@ -57,20 +57,22 @@ class CepProcessor(StatefulProcessor):
         """Declare the state variables; refuse the state of more buckets than now configured."""
         self._handle = handle
         self._storage = SparkStorage(handle)
+        self._with_state = frozenset[int]()
         if not is_planning(handle):
-            self._refuse_other_buckets(handle)
+            self._with_state = frozenset(key[0] for key in keys_with_timers(handle))
+            self._refuse_other_buckets()
 
     def handleInputRows(
         self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any
     ) -> Iterator[pd.DataFrame]:
         """Process a bucket's new events."""
-        yield self._opened().take(key, rows, timerValues)
+        yield self._opened(key).take(key, rows, timerValues)
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[pd.DataFrame]:
         """Advance time for a bucket."""
-        yield self._opened().wake(key, timerValues)
+        yield self._opened(key).wake(key, timerValues)
 
     def close(self) -> None:
         """End a task."""
@@ -78,20 +80,22 @@ class CepProcessor(StatefulProcessor):
             self._worker.close()
             self._worker = None
 
-    def _refuse_other_buckets(self, handle: StatefulProcessorHandle) -> None:
+    def _refuse_other_buckets(self) -> None:
         """
         Refuse a checkpoint of more key groups before the micro-batch is committed.
 
         No events reach buckets that no longer exist, so nothing of them would be read until a timer
         expires. Existing buckets compare fingerprints.
         """
-        if not {key[0] for key in keys_with_timers(handle)} <= self._buckets:
+        if not self._with_state <= self._buckets:
             raise PatternChangedError(
                 f"the checkpoint holds the state of more key groups than {self._key_groups}",
                 "keep the keyGroups that the checkpoint began with, or start a new checkpoint",
             )
 
-    def _opened(self) -> BucketWorker:
+    def _opened(self, key: Any) -> BucketWorker:
+        """Return the worker for a bucket; each one with state has a timer."""
+        self._storage.has_state = int(key[0]) in self._with_state
         if self._worker is None:
             from pyflinkcep.spark.worker.bucket_worker import BucketWorker
 
