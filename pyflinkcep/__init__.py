@@ -20,7 +20,13 @@ from pyflinkcep.errors import (
     InputError,
     InvalidArgumentError,
     MalformedPatternException,
+    MissingConditionError,
     NotSupportedError,
+    OutOfMemoryError,
+    PatternChangedError,
+    SkipError,
+    StateFormatError,
+    StateLimitError,
 )
 from pyflinkcep.functions import (
     EventComparator,
@@ -44,6 +50,7 @@ from pyflinkcep.pattern import (
     UnusedResultWarning,
     WithinType,
 )
+from pyflinkcep.sase import SaseQuery, elements, parse, seq
 from pyflinkcep.time import Time
 from pyflinkcep.warned import MicroBatchWarning, TimeUnitWarning
 
@@ -51,8 +58,10 @@ if TYPE_CHECKING:
     from pyflinkcep.spark import (
         CEP,
         CepDataFrame,
+        CompressedStream,
         KeyedDataFrame,
         PatternStream,
+        QueryStream,
         keyBy,
         matchRecognize,
     )
@@ -63,6 +72,7 @@ __all__ = [
     "CepDataFrame",
     "CepError",
     "CepRuntimeError",
+    "CompressedStream",
     "ConditionError",
     "EventComparator",
     "FunctionError",
@@ -73,31 +83,51 @@ __all__ = [
     "KeyedDataFrame",
     "MalformedPatternException",
     "MicroBatchWarning",
+    "MissingConditionError",
     "NotSupportedError",
+    "OutOfMemoryError",
     "OutputTag",
     "Pattern",
+    "PatternChangedError",
     "PatternFlatSelectFunction",
     "PatternFlatTimeoutFunction",
     "PatternProcessFunction",
     "PatternSelectFunction",
     "PatternStream",
     "PatternTimeoutFunction",
+    "QueryStream",
     "RichIterativeCondition",
     "RichPatternFlatSelectFunction",
     "RichPatternSelectFunction",
+    "SaseQuery",
     "SimpleCondition",
+    "SkipError",
+    "StateFormatError",
+    "StateLimitError",
     "Time",
     "TimeUnitWarning",
     "TimedOutPartialMatchHandler",
     "UnusedResultWarning",
     "WithinType",
     "__version__",
+    "elements",
     "keyBy",
     "matchRecognize",
+    "parse",
+    "seq",
 ]
 
 _ON_SPARK = frozenset(
-    ["CEP", "CepDataFrame", "KeyedDataFrame", "PatternStream", "keyBy", "matchRecognize"]
+    [
+        "CEP",
+        "CepDataFrame",
+        "CompressedStream",
+        "KeyedDataFrame",
+        "PatternStream",
+        "QueryStream",
+        "keyBy",
+        "matchRecognize",
+    ]
 )
 
 

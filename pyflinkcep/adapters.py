@@ -262,6 +262,6 @@ def _check_arguments(function: Callable[..., Any], arguments: str) -> None:
         signature.bind(*arguments.split(","))
     except TypeError as cause:
         raise InvalidArgumentError(
-            f"{function!r} cannot be called with {arguments}: {cause}",
+            f"{function_name(function)} cannot be called with {arguments}: {cause}",
             f"write a function of {arguments}",
         ) from cause

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -40,8 +41,20 @@ def _place(function: Any) -> str:
     """Return the file and line of a function, or of the first method of a class."""
     members = vars(function).values() if isinstance(function, type) else [function]
     codes = [getattr(unwrap(member), "__code__", None) for member in members]
-    places = [(c.co_firstlineno, PurePath(c.co_filename).name) for c in codes if c is not None]
+    places = [(c.co_firstlineno, _file(c.co_filename)) for c in codes if c is not None]
     return "{1}:{0}".format(*min(places)) if places else ""
+
+
+def _file(path: str) -> str:
+    """Return the name of a file; of a notebook's cell the number, if this is its process."""
+    name = PurePath(path).name
+    if not (name.startswith("<ipython-input-") or "ipykernel" in path):
+        return name
+    cells: dict[str, int] = {}
+    if "IPython" in sys.modules:
+        shell = sys.modules["IPython"].get_ipython()
+        cells = getattr(getattr(shell, "compile", None), "_filename_map", cells)
+    return f"cell [{cells[path]}]" if path in cells else "a notebook cell"
 
 
 def no_such_column(name: str, columns: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import attrs
 
-from pyflinkcep.errors import MissingConditionError, SkipError
+from pyflinkcep.errors import InvalidArgumentError, MissingConditionError, SkipError
 
 __all__ = [
     "AfterMatchSkipStrategy",
@@ -83,6 +83,11 @@ def _named(name: str) -> str:
     if name is None:
         raise MissingConditionError(
             "The pattern name of a skip strategy cannot be null.", "name a stage of the pattern"
+        )
+    if not isinstance(name, str):
+        raise InvalidArgumentError(
+            f"skip strategy: expected the name of a stage, got {name!r}",
+            "write skipToFirst('name'), or skipToLast('name')",
         )
     return name
 

@@ -68,6 +68,7 @@ class SaseQuery(Query):
         PATTERN SEQ(A a, B b)
         WHERE skip_till_next_match(a, b) {  }
         """
+        _check_texts("strategy", name)
         try:
             chosen = Strategy(name.lower().replace("-", "_"))
         except ValueError:
@@ -95,6 +96,7 @@ class SaseQuery(Query):
         PATTERN SEQ(A a, B b)
         WHERE [symbol]
         """
+        _check_texts("same", *attributes)
         equal = tuple(dict.fromkeys((*self.equal, *attributes)))
         return parse(query_text(attrs.evolve(self, equal=equal)))
 
@@ -114,6 +116,7 @@ class SaseQuery(Query):
         WHERE b.x > a.x
           AND (a.x > 1 OR b.x > 9)
         """
+        _check_texts("where", condition)
         return _of(parsed_condition(condition, self))
 
     def within(self, window: timedelta | int | str) -> SaseQuery:
@@ -148,6 +151,7 @@ class SaseQuery(Query):
         PATTERN SEQ(A+ a[], B b)
         RETURN count(a[]) AS n, b.x
         """
+        _check_texts("returns", *columns)
         return _of(parsed_columns(", ".join(columns), self))
 
     def asPattern(self, type: str = "type") -> Pattern:
@@ -172,6 +176,7 @@ class SaseQuery(Query):
         >>> parse("PATTERN SEQ(A a, B b) WHERE skip_till_next_match").asPattern()
         Pattern(a → b)
         """
+        _check_texts("asPattern", type)
         return as_pattern(self, type)
 
     def __repr__(self) -> str:
@@ -227,6 +232,7 @@ def seq(*components: str) -> SaseQuery:
     WHERE [tag]
     WITHIN 12 hours
     """
+    _check_texts("seq", *components)
     return parse(f"PATTERN SEQ({', '.join(components)})")
 
 
@@ -244,7 +250,17 @@ def elements(*parts: str) -> SaseQuery:
     >>> elements("A", "!B", "C^3", "D")
     PATTERN A; !B; C^3; D
     """
+    _check_texts("elements", *parts)
     return parse(f"PATTERN {'; '.join(parts)}")
+
+
+def _check_texts(method: str, *values: object) -> None:
+    for value in values:
+        if not isinstance(value, str):
+            raise InvalidArgumentError(
+                f"{method}: expected text, got {value!r}",
+                f"write {method}('...'), a part of the query as text",
+            )
 
 
 def _of(query: Query) -> SaseQuery:

@@ -14,15 +14,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pyflinkcep.spark.cep import CEP, keyBy
     from pyflinkcep.spark.cep_dataframe import CepDataFrame
+    from pyflinkcep.spark.compressed import CompressedStream
     from pyflinkcep.spark.pattern_stream import PatternStream
     from pyflinkcep.spark.plan.source import KeyedDataFrame
+    from pyflinkcep.spark.query_stream import QueryStream
     from pyflinkcep.spark.statements import matchRecognize
 
 __all__ = [
     "CEP",
     "CepDataFrame",
+    "CompressedStream",
     "KeyedDataFrame",
     "PatternStream",
+    "QueryStream",
     "keyBy",
     "matchRecognize",
 ]
@@ -30,8 +34,10 @@ __all__ = [
 _MODULES = {
     "CEP": "cep",
     "CepDataFrame": "cep_dataframe",
+    "CompressedStream": "compressed",
     "KeyedDataFrame": "plan.source",
     "PatternStream": "pattern_stream",
+    "QueryStream": "query_stream",
     "keyBy": "cep",
     "matchRecognize": "statements",
 }

@@ -10,15 +10,28 @@ from typing import Any, overload
 import attrs
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from pyflinkcep.engines.choice import check_pattern_evaluation
-from pyflinkcep.engines.flink.operator import Comparator, PartialMatchLimit, comparator_key
-from pyflinkcep.errors import InvalidArgumentError, MissingConditionError, NotSupportedError
+from pyflinkcep.choices import (
+    Dialect,
+    EvaluationOfPattern,
+    EvaluationOfQuery,
+    OnPatternChange,
+    OnTooManyPartialMatches,
+    Output,
+)
+from pyflinkcep.engines.choice import check_pattern_evaluation, chosen
+from pyflinkcep.engines.flink.operator import Comparator, PartialMatchLimit
+from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.pattern_stream import PatternStream
+from pyflinkcep.spark.plan.arguments import (
+    check_comparator,
+    check_for_pattern,
+    check_for_query,
+)
 from pyflinkcep.spark.plan.order import order_columns
 from pyflinkcep.spark.plan.pipelines import check_analysable
 from pyflinkcep.spark.plan.source import KeyedDataFrame
@@ -77,11 +90,11 @@ class CEP:
         pattern: Pattern,
         comparator: Comparator | None = None,
         keyGroups: int = 128,
-        onPatternChange: str = "fail",
+        onPatternChange: OnPatternChange = "fail",
         maxPartialMatches: int | None = None,
-        onTooManyPartialMatches: str = "fail",
+        onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
         *,
-        evaluation: str = "auto",
+        evaluation: EvaluationOfPattern = "auto",
         orderBy: Sequence[str] | None = None,
         maxAhead: timedelta | str | None = None,
     ) -> PatternStream: ...
@@ -92,9 +105,11 @@ class CEP:
         input: DataFrame | KeyedDataFrame,
         pattern: Query,
         *,
+        keyGroups: int = 128,
+        onPatternChange: OnPatternChange = "fail",
         type: str = "type",
-        evaluation: str = "auto",
-        output: str = "all",
+        evaluation: EvaluationOfQuery = "auto",
+        output: Output = "all",
         maxAhead: timedelta | str | None = None,
     ) -> QueryStream: ...
 
@@ -104,12 +119,12 @@ class CEP:
         pattern: Pattern | Query,
         comparator: Comparator | None = None,
         keyGroups: int = 128,
-        onPatternChange: str = "fail",
+        onPatternChange: OnPatternChange = "fail",
         maxPartialMatches: int | None = None,
-        onTooManyPartialMatches: str = "fail",
+        onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
         type: str = "type",
-        evaluation: str = "auto",
-        output: str = "all",
+        evaluation: EvaluationOfQuery = "auto",
+        output: Output = "all",
         orderBy: Sequence[str] | None = None,
         maxAhead: timedelta | str | None = None,
     ) -> PatternStream | QueryStream:
@@ -125,8 +140,8 @@ class CEP:
             The last stage, as the fluent calls return it, or a query of
             :mod:`pyflinkcep.sase`, which is also keyed by its own tests ``[attr]``.
         comparator : callable, optional
-            Orders events of equal time (to the millisecond): a sort key of one Row, or a
-            function of two Rows. Without it they keep the order (time to the microsecond,
+            For patterns: orders events of equal time (to the millisecond): a sort key of one Row,
+            or a function of two Rows. Without it they keep the order (time to the microsecond,
             source partition, position).
         keyGroups : int, 1 to 32768
             For streams: the number of parts of the keyed state, fixed in the checkpoint like
@@ -135,12 +150,11 @@ class CEP:
             For streams: whether to refuse a checkpoint of another pattern, or drop its partial
             matches.
         maxPartialMatches : int, at least 1, optional
-            The most partial matches of a key, as a guard against runaway patterns. Unbounded by
-            default.
+            For patterns: the most partial matches of a key, as a guard against runaway patterns.
+            Unbounded by default.
         onTooManyPartialMatches : {"fail", "dropOldest"}
-            The policy for a key with more: fail the job or, on a stream, drop those that began
-            first; the progress counts them as ``numPartialMatchesDropped``.
-
+            With `maxPartialMatches`: the policy for a key with more: fail the job or, on a stream,
+            drop those that began first; the progress counts them as ``numPartialMatchesDropped``.
         type : str
             For queries: the column that holds an event's type.
         evaluation : {"auto", "nfa", "backtracking", "eventLists"}
@@ -151,9 +165,9 @@ class CEP:
         output : {"all", "onePerStart", "nonOverlapping"}
             For queries: all matches, the first of each start, or non-overlapping matches.
         orderBy : list of str, optional
-            Instead of a comparator: the columns that order events of equal time, such as
-            ``["seq", "price DESC NULLS LAST"]``. They are compared by Spark's rules, without making
-            Rows.
+            For patterns, instead of a comparator: the columns that order events of equal time, such
+            as ``["seq", "price DESC NULLS LAST"]``. They are compared by Spark's rules, without
+            making Rows.
         maxAhead : timedelta or str, optional
             For streams: how far the time of an event may be ahead of the others, such as
             ``"1 hour"``. From the latest time of earlier micro-batches on, times are followed as
@@ -166,6 +180,20 @@ class CEP:
         -------
         PatternStream or QueryStream
             Its methods choose the time of events and the output of matches.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If an argument is of the wrong kind.
+        NotSupportedError
+            If a keyword is for queries and this is a pattern, or the other way round.
+
+        Examples
+        --------
+        ::
+
+            failures = Pattern.begin("fail").where("ok = false").times(3).within(Time.minutes(5))
+            matches = CEP.pattern(keyBy(logins, "user"), failures).inEventTime("ts").toDF()
         """
         if input is None or pattern is None:
             raise MissingConditionError(
@@ -173,7 +201,14 @@ class CEP:
             )
         settings = StreamSettings(keyGroups, onPatternChange, max_ahead=maxAhead)
         if isinstance(pattern, Query):
-            _refuse_pattern_settings(pattern, comparator, maxPartialMatches)
+            others = {
+                "comparator": (comparator, None),
+                "maxPartialMatches": (maxPartialMatches, None),
+                "onTooManyPartialMatches": (onTooManyPartialMatches, "fail"),
+                "orderBy": (orderBy, None),
+            }
+            check_for_query(pattern, type, others)
+            chosen(pattern, evaluation, output)
             keyed = _keyed(input)
             return QueryStream(
                 dataframe=keyed.dataframe,
@@ -189,17 +224,12 @@ class CEP:
                 f"expected a Pattern or a query, got {pattern.__class__.__name__}",
                 "pass what Pattern.begin(...) and the calls on it return",
             )
-        comparator_key(comparator)
-        limit = None
-        if maxPartialMatches is not None:
-            limit = PartialMatchLimit(maxPartialMatches, onTooManyPartialMatches)
+        check_for_pattern({"type": (type, "type"), "output": (output, "all")})
+        check_comparator(comparator, orderBy)
+        limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
         keyed = _keyed(input)
-        if orderBy is not None and comparator is not None:
-            raise InvalidArgumentError(
-                "both a comparator and orderBy", "pass one of them: orderBy is the faster"
-            )
         order: TieOrder | None = comparator
-        if orderBy:
+        if orderBy is not None:
             order = order_columns(keyed.dataframe, orderBy, pattern.describe())
         check_pattern_evaluation(evaluation)
         return PatternStream(
@@ -216,11 +246,11 @@ class CEP:
     def sql(
         spark: SparkSession,
         text: str,
-        dialect: str = "flink",
+        dialect: Dialect = "flink",
         keyGroups: int = 128,
-        onPatternChange: str = "fail",
+        onPatternChange: OnPatternChange = "fail",
         maxPartialMatches: int | None = None,
-        onTooManyPartialMatches: str = "fail",
+        onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
         args: Mapping[str, Any] | Sequence[Any] | None = None,
         maxAhead: timedelta | str | None = None,
     ) -> CepDataFrame:
@@ -268,8 +298,10 @@ class CEP:
         spark: SparkSession,
         text: str,
         type: str = "type",
-        evaluation: str = "auto",
-        output: str = "all",
+        evaluation: EvaluationOfQuery = "auto",
+        output: Output = "all",
+        keyGroups: int = 128,
+        onPatternChange: OnPatternChange = "fail",
         maxAhead: timedelta | str | None = None,
     ) -> QueryStream:
         """
@@ -281,8 +313,8 @@ class CEP:
             The session with the table.
         text : str
             ``FROM trades PATTERN SEQ(…) …``.
-        type, evaluation, output, maxAhead
-            As for :meth:`pattern`.
+        type, evaluation, output, keyGroups, onPatternChange, maxAhead
+            See :meth:`pattern`.
 
         Raises
         ------
@@ -298,6 +330,8 @@ class CEP:
         return CEP.pattern(
             spark.table(query.source),
             attrs.evolve(query, source=None),
+            keyGroups=keyGroups,
+            onPatternChange=onPatternChange,
             type=type,
             evaluation=evaluation,
             output=output,
@@ -339,18 +373,3 @@ def _checked(dataframe: DataFrame) -> DataFrame:
         ),
         f"write {way}",
     )
-
-
-def _refuse_pattern_settings(
-    query: Query, comparator: Comparator | None, maxPartialMatches: int | None
-) -> None:
-    if query.source is not None:
-        raise InvalidArgumentError(
-            f"FROM {query.source} with a DataFrame",
-            "leave FROM out, or use CEP.sase(spark, text)",
-        )
-    if comparator is not None or maxPartialMatches is not None:
-        raise NotSupportedError(
-            "a query with comparator or maxPartialMatches",
-            "events of equal time keep the order of the source; bound the query with WITHIN",
-        )

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType, TimestampType
 
-from pyflinkcep.errors import InputError, NotSupportedError
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import OutputTag
 from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.arrow.marks import marks
@@ -163,9 +163,16 @@ class CepDataFrame(DataFrame):
 
         Raises
         ------
+        InvalidArgumentError
+            If it is not a tag.
         InputError
             If the job has no such output.
         """
+        if not isinstance(tag, OutputTag):
+            raise InvalidArgumentError(
+                f"getSideOutput: expected an OutputTag, got {tag!r}",
+                f"write getSideOutput(OutputTag({tag if isinstance(tag, str) else 'late'!r}))",
+            )
         if tag.name not in self._job.schemas or tag.name == MAIN:
             raise InputError(
                 f"no side output {tag.name!r}; the side outputs are {list(self._job.schemas)[1:]}",
@@ -376,6 +383,16 @@ class CepDataFrame(DataFrame):
             raise InputError(
                 "flush on a bounded result",
                 "a bounded DataFrame already has its final watermark",
+            )
+        if not isinstance(checkpointLocation, str):
+            raise InvalidArgumentError(
+                f"flush: expected the path of a checkpoint, got {checkpointLocation!r}",
+                "write flush('/path/of/checkpointLocation')",
+            )
+        if not isinstance(operatorId, int) or operatorId < 0:
+            raise InvalidArgumentError(
+                f"flush: expected operatorId as a number from 0, got {operatorId!r}",
+                "leave it out if no stateful operator follows the pattern",
             )
         return self._job.flush(checkpointLocation, operatorId)
 

@@ -33,6 +33,7 @@ from pyflinkcep.spark.plan.calls import (
     Select,
     SelectCall,
     Timeout,
+    with_signature,
 )
 from pyflinkcep.spark.plan.compressed_pattern import CompressedPattern
 from pyflinkcep.spark.plan.evaluation import PatternEvaluation
@@ -45,8 +46,9 @@ from pyflinkcep.spark.plan.outputs import (
     taking_stages,
 )
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
-from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.plan.source import EventSource, time_name
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
+from pyflinkcep.spark.shown import shown, shown_in_notebook, stream_facts
 from pyflinkcep.spark.stream_result import stream_result
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, FunctionConsumer
 from pyflinkcep.spark.worker.unpack import AHEAD, LATE
@@ -90,7 +92,7 @@ class PatternStream:
             A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). By default
             the one with the DataFrame's watermark. A null in it fails the job.
         """
-        return attrs.evolve(self, time_column=column, processing_time=False)
+        return attrs.evolve(self, time_column=time_name(column), processing_time=False)
 
     def inProcessingTime(self) -> PatternStream:
         """Order events by arrival, with windows that end by the clock; for streams only."""
@@ -192,16 +194,22 @@ class PatternStream:
 
     @overload
     def select(
+        self, function: Select, schema: Schema, *, outputTag: OutputTag, timeoutFunction: Timeout
+    ) -> CepDataFrame: ...
+
+    @overload
+    def select(
         self, outputTag: OutputTag, timeoutFunction: Timeout, function: Select, schema: Schema
     ) -> CepDataFrame: ...
 
+    @with_signature
     def select(self, *arguments: object, **keywords: object) -> CepDataFrame:
         """
         Turn each match into a row.
 
-        Call it as ``select(function, schema)``, or as
-        ``select(outputTag, timeoutFunction, function, schema)`` to turn timed-out partial matches
-        into rows too.
+        Call it as ``select(function, schema)``; to turn timed-out partial matches into rows too,
+        add ``outputTag=`` and ``timeoutFunction=``, or write Flink's
+        ``select(outputTag, timeoutFunction, function, schema)``.
 
         Parameters
         ----------
@@ -242,12 +250,23 @@ class PatternStream:
     @overload
     def flatSelect(
         self,
+        function: FlatSelect,
+        schema: Schema,
+        *,
+        outputTag: OutputTag,
+        timeoutFunction: FlatTimeout,
+    ) -> CepDataFrame: ...
+
+    @overload
+    def flatSelect(
+        self,
         outputTag: OutputTag,
         timeoutFunction: FlatTimeout,
         function: FlatSelect,
         schema: Schema,
     ) -> CepDataFrame: ...
 
+    @with_signature
     def flatSelect(self, *arguments: object, **keywords: object) -> CepDataFrame:
         """
         Turn each match into any number of rows; see :meth:`select`.
@@ -303,10 +322,10 @@ class PatternStream:
         return self._run(job, consumer)
 
     def __repr__(self) -> str:
-        key = f", key {', '.join(map(str, self._keys))}" if self._keys else ""
-        time = f", ordered by {self._time_column}" if self._time_column is not None else ""
-        time = ", in processing time" if self._processing_time else time
-        return f"PatternStream({self._pattern.describe()} on {self._dataframe!r}{key}{time})"
+        return shown("PatternStream", self._facts())
+
+    def _repr_html_(self) -> str:
+        return shown_in_notebook("PatternStream", self._facts())
 
     def compressed(self) -> CompressedStream:
         """
@@ -337,6 +356,15 @@ class PatternStream:
         tags = {"sideOutputLateData": self._late_tag, "sideOutputAheadData": self._ahead_tag}
         asked = [f"{name}()" for name, tag in tags.items() if tag is not None]
         return asked[0] if self._dataframe.isStreaming and asked else ""
+
+    def _facts(self) -> dict[str, str]:
+        time = self._time_column or ""
+        return stream_facts(
+            self._pattern.describe(),
+            self._dataframe,
+            self._keys,
+            "processing time" if self._processing_time else time,
+        )
 
     def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
         job = self._job(timeout_handling=isinstance(function, TimedOutPartialMatchHandler))

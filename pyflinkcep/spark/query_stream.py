@@ -28,7 +28,9 @@ from pyflinkcep.spark.plan.queries.explanation import query_explanation
 from pyflinkcep.spark.plan.queries.job import QueryJob, attribute_kinds, query_keys
 from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.spark.plan.queries.stream import query_stream_job
+from pyflinkcep.spark.plan.source import time_name
 from pyflinkcep.spark.plan.stream import StreamSettings
+from pyflinkcep.spark.shown import shown, shown_in_notebook, stream_facts
 from pyflinkcep.spark.stream_result import stream_result
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, FunctionConsumer
 from pyflinkcep.spark.worker.unpack import AHEAD, LATE
@@ -36,7 +38,7 @@ from pyflinkcep.spark.worker.unpack import AHEAD, LATE
 __all__ = ["QueryStream"]
 
 
-@attrs.frozen(eq=False, kw_only=True)
+@attrs.frozen(eq=False, kw_only=True, repr=False)
 class QueryStream:
     """
     A query applied to a DataFrame; made by :meth:`pyflinkcep.CEP.pattern`.
@@ -65,7 +67,7 @@ class QueryStream:
             A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). By default,
             on a stream, the one that ``withWatermark`` names.
         """
-        return attrs.evolve(self, time_column=column)
+        return attrs.evolve(self, time_column=time_name(column))
 
     def sideOutputLateData(self, lateDataOutputTag: OutputTag) -> QueryStream:
         """
@@ -194,7 +196,18 @@ class QueryStream:
         job = self._job(chosen_for_compressed(self._query, self._evaluation))
         return CompressedStream(CompressedQuery(job, self._settings))
 
+    def __repr__(self) -> str:
+        return shown("QueryStream", self._facts())
+
+    def _repr_html_(self) -> str:
+        return shown_in_notebook("QueryStream", self._facts())
+
     # --- helpers
+
+    def _facts(self) -> dict[str, str]:
+        keys = query_keys(self._query, self._keys)
+        text = " ".join(str(self._query).split())
+        return stream_facts(text, self._dataframe, keys, self._time_column or "")
 
     def _returned(self, matches: CepDataFrame) -> CepDataFrame:
         """Return the matches that satisfy HAVING, with the columns of RETURN."""

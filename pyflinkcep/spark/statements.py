@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
+from pyflinkcep.choices import Dialect, OnPatternChange, OnTooManyPartialMatches
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.match_recognize.checks import check_clause
@@ -77,7 +78,7 @@ class SqlOptions:
         args: Mapping[str, Any] | Sequence[Any] | None = None,
     ) -> SqlOptions:
         """Check the settings of a clause."""
-        limit = None if most is None else PartialMatchLimit(most, policy)
+        limit = PartialMatchLimit.of(most, policy)
         if limit is not None and dialect == "standard":
             raise InvalidArgumentError(
                 'maxPartialMatches with dialect="standard", which has one partial match per key',
@@ -89,11 +90,11 @@ class SqlOptions:
 def matchRecognize(
     df: DataFrame,
     clause: str,
-    dialect: str = "flink",
+    dialect: Dialect = "flink",
     keyGroups: int = 128,
-    onPatternChange: str = "fail",
+    onPatternChange: OnPatternChange = "fail",
     maxPartialMatches: int | None = None,
-    onTooManyPartialMatches: str = "fail",
+    onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
     args: Mapping[str, Any] | Sequence[Any] | None = None,
     maxAhead: timedelta | str | None = None,
 ) -> CepDataFrame:

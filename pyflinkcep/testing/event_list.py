@@ -20,7 +20,7 @@ from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import check_types, output_attributes
 from pyflinkcep.testing.events import Table, events_of
-from pyflinkcep.testing.values import plain, times_of
+from pyflinkcep.testing.values import field_getter, plain, times_of
 
 __all__ = ["EventObjects", "attribute_of"]
 
@@ -203,7 +203,8 @@ def _asked(field: str | Callable[[Any], Any], event: Any) -> Any:
 def _types(rows: Sequence[Any], type_: str | Callable[[Any], Any]) -> list[str]:
     if isinstance(type_, str):
         _column(rows, type_)
-    types = [_asked(type_, event) for event in rows]
+    get = field_getter(type_, "type") if not isinstance(type_, str) else type_
+    types = [_asked(get, event) for event in rows]
     for event, found in zip(rows, types, strict=True):
         if found is not None and not isinstance(found, str):
             raise InputError(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from pyflinkcep.choices import OnTooManyPartialMatches
 from pyflinkcep.engines.flink.nfa import EventEvaluation, EventMatch, NFACompiler, TimedOut
 from pyflinkcep.engines.flink.operator import (
     CepOperator,
@@ -182,7 +183,7 @@ class OperatorTestHarness:
         comparator: Comparator | None = None,
         processingTime: bool = False,
         maxPartialMatches: int | None = None,
-        onTooManyPartialMatches: str = "fail",
+        onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
         examples: Sequence[Any] = (),
     ) -> None:
         self.matches: list[tuple[Any, int, EventMatch]] = []
@@ -194,9 +195,7 @@ class OperatorTestHarness:
         nfa = NFACompiler.compile(evaluated_here(pattern, given), timeoutHandling)
         nfa.open(RuntimeContext())
         order = comparator_key(comparator)
-        limit = None
-        if maxPartialMatches is not None:
-            limit = PartialMatchLimit(maxPartialMatches, onTooManyPartialMatches)
+        limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
         rules = CepOperator(
             nfa,
             processing_time=processingTime,

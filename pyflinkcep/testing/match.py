@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
+from pyflinkcep.choices import EvaluationOfPattern
 from pyflinkcep.engines.choice import EVENT_LISTS, check_pattern_evaluation
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.pattern import Pattern
@@ -70,7 +71,7 @@ def match(
     timestamp: str | Callable[[Any], Any] | None = None,
     key: str | Sequence[str] | Callable[[Any], Any] | None = None,
     delayThreshold: timedelta | None = None,
-    evaluation: str = "auto",
+    evaluation: EvaluationOfPattern = "auto",
 ) -> Matches[Record]: ...
 @overload
 def match(
@@ -79,7 +80,7 @@ def match(
     timestamp: str | Callable[[EventT], Any] | None = None,
     key: str | Sequence[str] | Callable[[EventT], Any] | None = None,
     delayThreshold: timedelta | None = None,
-    evaluation: str = "auto",
+    evaluation: EvaluationOfPattern = "auto",
 ) -> Matches[EventT]: ...
 def match(
     pattern: Pattern,
@@ -87,7 +88,7 @@ def match(
     timestamp: str | Callable[[Any], Any] | None = None,
     key: str | Sequence[str] | Callable[[Any], Any] | None = None,
     delayThreshold: timedelta | None = None,
-    evaluation: str = "auto",
+    evaluation: EvaluationOfPattern = "auto",
 ) -> Matches[Any]:
     """
     Return the matches of a pattern on events in memory.

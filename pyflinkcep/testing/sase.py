@@ -8,6 +8,7 @@ from typing import Any, Literal, overload
 
 import attrs
 
+from pyflinkcep.choices import EvaluationOfQuery, Output
 from pyflinkcep.engines.choice import chosen, chosen_for_compressed
 from pyflinkcep.engines.compressed.counting import Total
 from pyflinkcep.engines.compressed.matches import CompressedMatches, Measured
@@ -28,8 +29,8 @@ def matchSase(
     events: Table | Iterable[Any],
     timestamp: str | Callable[[Any], Any] | None = None,
     type: str | Callable[[Any], Any] = "type",
-    evaluation: str = "auto",
-    output: str = "all",
+    evaluation: EvaluationOfQuery = "auto",
+    output: Output = "all",
     compressed: Literal[False] = False,
 ) -> list[dict[str, Any]]: ...
 
@@ -40,8 +41,8 @@ def matchSase(
     events: Table | Iterable[Any],
     timestamp: str | Callable[[Any], Any] | None = None,
     type: str | Callable[[Any], Any] = "type",
-    evaluation: str = "auto",
-    output: str = "all",
+    evaluation: EvaluationOfQuery = "auto",
+    output: Output = "all",
     *,
     compressed: Literal[True],
 ) -> CompressedMatches: ...
@@ -52,8 +53,8 @@ def matchSase(
     events: Table | Iterable[Any],
     timestamp: str | Callable[[Any], Any] | None = None,
     type: str | Callable[[Any], Any] = "type",
-    evaluation: str = "auto",
-    output: str = "all",
+    evaluation: EvaluationOfQuery = "auto",
+    output: Output = "all",
     compressed: bool = False,
 ) -> list[dict[str, Any]] | CompressedMatches:
     """

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from inspect import Parameter, Signature
+from typing import Any, TypeVar
 
 import attrs
 from pyspark.sql import Row
@@ -31,6 +32,7 @@ __all__ = [
     "Select",
     "SelectCall",
     "Timeout",
+    "with_signature",
 ]
 
 Schema = str | StructType
@@ -47,6 +49,27 @@ Process = PatternProcessFunction | Callable[[RowMatch, ProcessContext, Collector
 
 _LONG = ("outputTag", "timeoutFunction", "function", "schema")
 _SHORT = _LONG[2:]
+
+
+_SIGNATURE = Signature(
+    [
+        Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
+        Parameter("function", Parameter.POSITIONAL_OR_KEYWORD),
+        Parameter("schema", Parameter.POSITIONAL_OR_KEYWORD, annotation="str | StructType"),
+        Parameter("outputTag", Parameter.KEYWORD_ONLY, default=None, annotation="OutputTag | None"),
+        Parameter("timeoutFunction", Parameter.KEYWORD_ONLY, default=None),
+    ],
+    return_annotation="CepDataFrame",
+)
+"""What notebooks and ``help`` show of ``select`` and ``flatSelect``."""
+
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+
+
+def with_signature(method: MethodT) -> MethodT:
+    """Let a method of two call forms show the arguments that it takes."""
+    vars(method)["__signature__"] = _SIGNATURE
+    return method
 
 
 @attrs.frozen
@@ -84,14 +107,17 @@ class SelectCall:
             If the arguments are neither ``(function, schema)`` nor
             ``(outputTag, timeoutFunction, function, schema)``.
         """
-        is_long = len(arguments) > 2 or {"outputTag", "timeoutFunction"} & set(keywords)
-        names = _LONG if is_long else _SHORT
+        is_long = len(arguments) > 2 or bool({"outputTag", "timeoutFunction"} & set(keywords))
+        begins_with_tag = len(arguments) != 2 or isinstance(arguments[0], OutputTag)
+        names = _LONG if is_long and begins_with_tag else _SHORT
+        if is_long and not begins_with_tag:  # select(function, schema, outputTag=…, …)
+            names = (*_SHORT, *_LONG[:2])
         given: dict[str, Any] = dict(zip(names, arguments, strict=False))
         repeated = set(keywords) & set(given)
         given.update(keywords)
         fits = len(arguments) <= len(names) and not repeated and set(given) == set(names)
         tag = given.get("outputTag")
-        has_tag = names is _SHORT or isinstance(tag, OutputTag)
+        has_tag = not is_long or isinstance(tag, OutputTag)
         if not fits or not has_tag or _is_function(given["schema"]):
             raise _refusal(method, arguments)
         return cls(tag, given.get("timeoutFunction"), given["function"], given["schema"])
@@ -103,7 +129,7 @@ def _is_function(value: object) -> bool:
 
 
 def _refusal(method: str, arguments: Sequence[object]) -> InvalidArgumentError:
-    if len(arguments) in (2, 3) and _is_function(arguments[1]):
+    if len(arguments) in (2, 3) and all(map(_is_function, arguments[:2])):
         return InvalidArgumentError(
             f"{method}(timeoutFunction, function) is Flink's old form; its results, an Either of "
             "timeout and match, have no schema",

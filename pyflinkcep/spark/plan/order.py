@@ -38,7 +38,8 @@ def order_columns(dataframe: DataFrame, columns: Sequence[str], pattern: str) ->
     InputError
         If the events have no such column.
     """
-    if isinstance(columns, str) or not all(isinstance(column, str) for column in columns):
+    is_list = isinstance(columns, Sequence) and not isinstance(columns, str) and len(columns) > 0
+    if not is_list or not all(isinstance(column, str) for column in columns):
         raise InvalidArgumentError(
             f"orderBy: expected a list of column names, got {columns!r}",
             "write orderBy=['seq', 'price DESC']",

@@ -25,7 +25,17 @@ from pyflinkcep.spark.plan.analysis import is_case_sensitive
 from pyflinkcep.spark.plan.keys import KeyColumn, check_exists, check_type, key_number, resolve_keys
 from pyflinkcep.spark.plan.micro_batch import check_micro_batch
 
-__all__ = ["EventSource", "KeyedDataFrame"]
+__all__ = ["EventSource", "KeyedDataFrame", "time_name"]
+
+
+def time_name(column: object) -> str | None:
+    """Return the name of a time column, or refuse what is not a name."""
+    if column is None or isinstance(column, str):
+        return column
+    raise InputError(
+        f"inEventTime: expected a column's name, got {column!r}",
+        "for a computed time, add it with withColumn('at', ...) and write inEventTime('at')",
+    )
 
 
 @attrs.frozen(eq=False)
@@ -230,11 +240,6 @@ def _watermark_column(dataframe: DataFrame, pattern: str) -> str:
 
 
 def _time_unit(dataframe: DataFrame, name: str, pattern: str) -> int | None:
-    if not isinstance(name, str):
-        raise InputError(
-            f"pattern {pattern}: inEventTime: expected a column's name, got {name!r}",
-            "for a computed time, add it with withColumn('at', ...) and write inEventTime('at')",
-        )
     check_exists(dataframe, name, "time", pattern)
     if name not in dataframe.columns:
         raise InputError(

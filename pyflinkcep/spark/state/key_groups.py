@@ -36,7 +36,7 @@ class KeyGroups:
 
     @count.validator
     def _check(self, _: Any, count: int) -> None:
-        if not isinstance(count, int) or not 1 <= count <= 32768:
+        if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= 32768:
             raise InvalidArgumentError(
                 f"keyGroups={count!r}", "pass a number from 1 to 32768, such as 128"
             )

@@ -34,7 +34,7 @@ class PartialMatchLimit:
 
     @most.validator
     def _check_most(self, _: object, most: int) -> None:
-        if not isinstance(most, int) or most < 1:
+        if not isinstance(most, int) or isinstance(most, bool) or most < 1:
             raise InvalidArgumentError(
                 f"maxPartialMatches={most!r}", "pass a number from 1, or None for no bound"
             )
@@ -45,6 +45,16 @@ class PartialMatchLimit:
             raise InvalidArgumentError(
                 f"onTooManyPartialMatches={policy!r}", 'use "fail" or "dropOldest"'
             )
+
+    @classmethod
+    def of(cls, most: int | None, policy: str) -> PartialMatchLimit | None:
+        """Return the limit of two settings; None without one, for which a policy is refused."""
+        if most is None and policy != "fail":
+            raise InvalidArgumentError(
+                f"onTooManyPartialMatches={policy!r} without maxPartialMatches",
+                "write maxPartialMatches=100_000, the most partial matches of a key, too",
+            )
+        return None if most is None else cls(most, policy)
 
 
 def too_many(

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The words that keywords of the API take, for type checkers and editors."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = [
+    "Dialect",
+    "EvaluationOfPattern",
+    "EvaluationOfQuery",
+    "OnPatternChange",
+    "OnTooManyPartialMatches",
+    "Output",
+]
+
+Dialect = Literal["flink", "standard"]
+"""The meaning of ``MATCH_RECOGNIZE``."""
+
+EvaluationOfPattern = Literal["auto", "nfa", "eventLists"]
+"""How the matches of a pattern are found."""
+
+EvaluationOfQuery = Literal["auto", "nfa", "backtracking", "eventLists"]
+"""How the matches of a query are found."""
+
+OnPatternChange = Literal["fail", "restart"]
+"""What becomes of a checkpoint of another pattern."""
+
+OnTooManyPartialMatches = Literal["fail", "dropOldest"]
+"""What becomes of a key with more partial matches than allowed."""
+
+Output = Literal["all", "onePerStart", "nonOverlapping"]
+"""Which matches of a query are returned."""

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which keywords of ``CEP.pattern`` go together: none is ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyflinkcep.engines.flink.operator import Comparator, comparator_key
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.sase.model import Query
+
+__all__ = ["check_comparator", "check_for_pattern", "check_for_query"]
+
+Keywords = Mapping[str, tuple[Any, Any]]
+"""The keywords that do not apply: what the user passed, and the default."""
+
+
+def check_for_query(query: Query, type: object, others: Keywords) -> None:
+    """Refuse a query with the keywords of patterns, or with a type that names no column."""
+    if query.source is not None:
+        raise InvalidArgumentError(
+            f"FROM {query.source} with a DataFrame",
+            "leave FROM out, or use CEP.sase(spark, text)",
+        )
+    if not isinstance(type, str):
+        raise InvalidArgumentError(
+            f"type: expected the name of a column, got {type!r}",
+            "write type='kind', the column with an event's type",
+        )
+    _refuse(
+        "a query",
+        others,
+        "events of equal time keep the order of the source; bound the query with WITHIN",
+    )
+
+
+def check_for_pattern(others: Keywords) -> None:
+    """Refuse a pattern with the keywords of queries."""
+    _refuse(
+        "a pattern",
+        others,
+        "these are for queries: write where(\"kind = 'trade'\") for a type, and choose among "
+        "matches by AfterMatchSkipStrategy in Pattern.begin(...)",
+    )
+
+
+def check_comparator(comparator: Comparator | None, order: object) -> None:
+    """Refuse what is not a comparator, and one beside `orderBy`."""
+    comparator_key(comparator)
+    if order is not None and comparator is not None:
+        raise InvalidArgumentError(
+            "both a comparator and orderBy", "pass one of them: orderBy is the faster"
+        )
+
+
+def _refuse(what: str, keywords: Keywords, hint: str) -> None:
+    named = [name for name, (given, default) in keywords.items() if given != default]
+    if named:
+        raise NotSupportedError(f"{what} with {' and '.join(named)}", hint)
