@@ -27,6 +27,7 @@ __all__ = [
     "RichPatternFlatSelectFunction",
     "RichPatternSelectFunction",
     "TimedOutPartialMatchHandler",
+    "check_tag",
 ]
 
 Match = Mapping[str, Sequence[Any]]
@@ -139,6 +140,15 @@ class OutputTag:
 
     name: str = attrs.field(validator=_check_name)
     schema: str | RowSchema | None = attrs.field(default=None, eq=False, validator=_check_schema)
+
+
+def check_tag(tag: object) -> None:
+    """Refuse anything but an output tag."""
+    if not isinstance(tag, OutputTag):
+        raise InvalidArgumentError(
+            f"expected an OutputTag with a name, got {tag!r}",
+            "write OutputTag('name', 'column type, ...')",
+        )
 
 
 class PatternSelectFunction(ABC):

@@ -31,6 +31,7 @@ from pyflinkcep.spark.plan.arguments import (
     check_comparator,
     check_for_pattern,
     check_for_query,
+    check_session,
 )
 from pyflinkcep.spark.plan.order import order_columns
 from pyflinkcep.spark.plan.pipelines import check_analysable
@@ -321,6 +322,7 @@ class CEP:
         InvalidArgumentError
             If the text is not a query with FROM.
         """
+        check_session(spark)
         query = parse(text)
         if query.source is None:
             raise InvalidArgumentError(

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType, TimestampType
 
-from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.functions import OutputTag
+from pyflinkcep.errors import InputError, NotSupportedError
+from pyflinkcep.functions import OutputTag, check_tag
 from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.arrow.marks import marks
 from pyflinkcep.spark.described import JobName, described
@@ -100,8 +100,7 @@ class CepDataFrame(DataFrame):
     The result of ``select``, ``flatSelect`` and ``process``.
 
     It is the DataFrame of the main output, classic or Spark Connect like its input, and gives
-    access to the other outputs. DataFrames derived from it, such as ``result.where(...)``, have no
-    side outputs.
+    access to the other outputs; DataFrames derived from it, as by ``where``, have no side outputs.
 
     Parameters
     ----------
@@ -163,16 +162,10 @@ class CepDataFrame(DataFrame):
 
         Raises
         ------
-        InvalidArgumentError
-            If it is not a tag.
-        InputError
-            If the job has no such output.
+        CepError
+            If it is not the tag of an output of this job.
         """
-        if not isinstance(tag, OutputTag):
-            raise InvalidArgumentError(
-                f"getSideOutput: expected an OutputTag, got {tag!r}",
-                f"write getSideOutput(OutputTag({tag if isinstance(tag, str) else 'late'!r}))",
-            )
+        check_tag(tag)
         if tag.name not in self._job.schemas or tag.name == MAIN:
             raise InputError(
                 f"no side output {tag.name!r}; the side outputs are {list(self._job.schemas)[1:]}",
@@ -383,16 +376,6 @@ class CepDataFrame(DataFrame):
             raise InputError(
                 "flush on a bounded result",
                 "a bounded DataFrame already has its final watermark",
-            )
-        if not isinstance(checkpointLocation, str):
-            raise InvalidArgumentError(
-                f"flush: expected the path of a checkpoint, got {checkpointLocation!r}",
-                "write flush('/path/of/checkpointLocation')",
-            )
-        if not isinstance(operatorId, int) or operatorId < 0:
-            raise InvalidArgumentError(
-                f"flush: expected operatorId as a number from 0, got {operatorId!r}",
-                "leave it out if no stateful operator follows the pattern",
             )
         return self._job.flush(checkpointLocation, operatorId)
 

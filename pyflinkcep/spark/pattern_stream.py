@@ -24,6 +24,7 @@ from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.explain import explanation
 from pyflinkcep.spark.matching.order import TieOrder
+from pyflinkcep.spark.plan.arguments import check_bounded
 from pyflinkcep.spark.plan.batch import run_batch, run_lists
 from pyflinkcep.spark.plan.calls import (
     FlatSelect,
@@ -191,17 +192,14 @@ class PatternStream:
 
     @overload
     def select(self, function: Select, schema: Schema) -> CepDataFrame: ...
-
     @overload
     def select(
         self, function: Select, schema: Schema, *, outputTag: OutputTag, timeoutFunction: Timeout
     ) -> CepDataFrame: ...
-
     @overload
     def select(
         self, outputTag: OutputTag, timeoutFunction: Timeout, function: Select, schema: Schema
     ) -> CepDataFrame: ...
-
     @with_signature
     def select(self, *arguments: object, **keywords: object) -> CepDataFrame:
         """
@@ -246,7 +244,6 @@ class PatternStream:
 
     @overload
     def flatSelect(self, function: FlatSelect, schema: Schema) -> CepDataFrame: ...
-
     @overload
     def flatSelect(
         self,
@@ -256,7 +253,6 @@ class PatternStream:
         outputTag: OutputTag,
         timeoutFunction: FlatTimeout,
     ) -> CepDataFrame: ...
-
     @overload
     def flatSelect(
         self,
@@ -265,7 +261,6 @@ class PatternStream:
         function: FlatSelect,
         schema: Schema,
     ) -> CepDataFrame: ...
-
     @with_signature
     def flatSelect(self, *arguments: object, **keywords: object) -> CepDataFrame:
         """
@@ -358,13 +353,8 @@ class PatternStream:
         return asked[0] if self._dataframe.isStreaming and asked else ""
 
     def _facts(self) -> dict[str, str]:
-        time = self._time_column or ""
-        return stream_facts(
-            self._pattern.describe(),
-            self._dataframe,
-            self._keys,
-            "processing time" if self._processing_time else time,
-        )
+        time = "processing time" if self._processing_time else self._time_column or ""
+        return stream_facts(self._pattern.describe(), self._dataframe, self._keys, time)
 
     def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
         job = self._job(timeout_handling=isinstance(function, TimedOutPartialMatchHandler))
@@ -377,7 +367,7 @@ class PatternStream:
         """Compile the pattern and check it against the events."""
         nfa = NFACompiler.compile(self._pattern, timeout_handling)
         if not self._dataframe.isStreaming:
-            self._check_bounded(nfa.description)
+            check_bounded(nfa.description, self._limit, self._processing_time)
         source = EventSource.of(
             self._dataframe,
             self._keys,
@@ -387,20 +377,6 @@ class PatternStream:
         )
         source = self._settings.about(source)
         return Job.analyse(self._pattern, nfa, source, self._comparator, self._limit)
-
-    def _check_bounded(self, pattern: str) -> None:
-        """Refuse what only a stream can do."""
-        if self._limit is not None and self._limit.policy != "fail":
-            raise NotSupportedError(
-                f"pattern {pattern}: onTooManyPartialMatches={self._limit.policy!r} "
-                "on a bounded DataFrame, which cannot count what is dropped",
-                'write onTooManyPartialMatches="fail", or set a window on the pattern',
-            )
-        if self._processing_time:
-            raise NotSupportedError(
-                f"pattern {pattern}: processing time on a bounded DataFrame",
-                "write inEventTime('column'): bounded input has no clock",
-            )
 
     def _run(self, job: Job, consumer: Consumer, sees_order: bool = False) -> CepDataFrame:
         tags = {LATE: self._late_tag, AHEAD: self._ahead_tag}

@@ -27,6 +27,7 @@ from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.explain import explanation
 from pyflinkcep.spark.plan.analysis import first_line, has_quoted_names, is_case_sensitive
+from pyflinkcep.spark.plan.arguments import check_session, check_text
 from pyflinkcep.spark.plan.clauses.flink import flink_clause
 from pyflinkcep.spark.plan.clauses.matched import Matched
 from pyflinkcep.spark.plan.clauses.run_sql import check_kind, hint_for, run_sql
@@ -141,6 +142,8 @@ def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDat
     CepError
         If it cannot be read, or means nothing.
     """
+    check_session(spark)
+    check_text(text)
     text = with_parameters(text, options.args)
     statement = Statement(with_names(text) if has_quoted_names(spark) else text)
     check_kind(statement)
@@ -229,6 +232,7 @@ def run_clause(dataframe: DataFrame, text: str, options: SqlOptions) -> CepDataF
     CepError
         If it cannot be read, or means nothing.
     """
+    check_text(text)
     text = with_parameters(text, options.args)
     source = Source(with_names(text) if has_quoted_names(dataframe.sparkSession) else text)
     clause = parse_clause(tokenize(source), source, len(text))

@@ -6,11 +6,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pyflinkcep.engines.flink.operator import Comparator, comparator_key
+from pyflinkcep.engines.flink.operator import Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.sase.model import Query
 
-__all__ = ["check_comparator", "check_for_pattern", "check_for_query"]
+__all__ = [
+    "check_bounded",
+    "check_comparator",
+    "check_for_pattern",
+    "check_for_query",
+    "check_session",
+    "check_text",
+]
 
 Keywords = Mapping[str, tuple[Any, Any]]
 """The keywords that do not apply: what the user passed, and the default."""
@@ -51,6 +58,38 @@ def check_comparator(comparator: Comparator | None, order: object) -> None:
     if order is not None and comparator is not None:
         raise InvalidArgumentError(
             "both a comparator and orderBy", "pass one of them: orderBy is the faster"
+        )
+
+
+def check_bounded(pattern: str, limit: PartialMatchLimit | None, processing_time: bool) -> None:
+    """Refuse on a bounded DataFrame what only a stream can do."""
+    if limit is not None and limit.policy != "fail":
+        raise NotSupportedError(
+            f"pattern {pattern}: onTooManyPartialMatches={limit.policy!r} "
+            "on a bounded DataFrame, which cannot count what is dropped",
+            'write onTooManyPartialMatches="fail", or set a window on the pattern',
+        )
+    if processing_time:
+        raise NotSupportedError(
+            f"pattern {pattern}: processing time on a bounded DataFrame",
+            "write inEventTime('column'): bounded input has no clock",
+        )
+
+
+def check_session(spark: object) -> None:
+    """Refuse what is not a SparkSession, classic or Connect."""
+    if not hasattr(spark, "table"):
+        raise InvalidArgumentError(
+            f"expected a SparkSession, got {spark!r}", "write CEP.sql(spark, 'SELECT ...')"
+        )
+
+
+def check_text(text: object) -> None:
+    """Refuse a statement or clause that is not text."""
+    if not isinstance(text, str):
+        raise InvalidArgumentError(
+            f"expected the text of a statement or clause, got {text!r}",
+            "write it as a string",
         )
 
 

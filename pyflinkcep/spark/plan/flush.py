@@ -8,7 +8,7 @@ from functools import partial
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.spark.state.storage import INDEX, KINDS, PAGES, SEGMENTS
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.flush import ARRIVED
@@ -44,6 +44,12 @@ def stored_state(
     InputError
         If the checkpoint has no state of the pattern.
     """
+    if not isinstance(checkpoint, str) or not isinstance(operator_id, int):
+        raise InvalidArgumentError(
+            f"flush: expected the path of a checkpoint, and a number, got {checkpoint!r} and "
+            f"{operator_id!r}",
+            "write flush('/path/of/checkpointLocation')",
+        )
     group, page = F.col("user_map_key.group"), F.col("user_map_key.page")
     number, none = F.col("user_map_key.number"), F.lit(0)
     rows = partial(_rows, spark, checkpoint, operator_id)

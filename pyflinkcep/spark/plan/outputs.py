@@ -9,7 +9,7 @@ from pyspark.sql.types import ArrayType, LongType, StructField, StructType, Time
 
 from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction, StateType
 from pyflinkcep.errors import InputError, InvalidArgumentError
-from pyflinkcep.functions import OutputTag, PatternProcessFunction
+from pyflinkcep.functions import OutputTag, PatternProcessFunction, check_tag
 from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.held_back import HeldBack
@@ -30,15 +30,6 @@ __all__ = [
 
 MATCH_TIME = "matchTimestamp"
 """The column of ``toDF()`` with the time of a match."""
-
-
-def check_tag(tag: object) -> None:
-    """Refuse anything but an output tag with a name."""
-    if not isinstance(tag, OutputTag) or not isinstance(tag.name, str) or not tag.name:
-        raise InvalidArgumentError(
-            f"expected an OutputTag with a name, got {tag!r}",
-            "write OutputTag('name', 'column type, ...')",
-        )
 
 
 def parsed_schema(schema: object, what: str) -> StructType:
