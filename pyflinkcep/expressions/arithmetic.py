@@ -4,8 +4,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
+from pyflinkcep.expressions.number_functions import (
+    float_pmod,
+    int_pmod,
+    power,
+    root,
+    rounded,
+    whole,
+)
 from pyflinkcep.expressions.program import Op, Type
 
 __all__ = ["BY_ZERO", "COMPARISONS", "LEAST", "MOST", "OVERFLOW", "compared", "computed", "helpers"]
@@ -29,8 +38,24 @@ def helpers(ansi: bool) -> dict[str, Any]:
         if ansi:
             raise ArithmeticError(BY_ZERO)
 
+    def rounded_to(step: Callable[[float], int]) -> Callable[[float], int]:
+        def integer(number: float) -> int:
+            found = whole(number if math.isinf(number) or math.isnan(number) else step(number))
+            if found is None and ansi:
+                raise ArithmeticError(OVERFLOW)
+            return (MOST if number > 0 else LEAST) if found is None else found
+
+        return integer
+
     return {
         "overflow": overflow,
+        "floor": rounded_to(math.floor),
+        "ceil": rounded_to(math.ceil),
+        "rounded": rounded,
+        "root": root,
+        "power": power,
+        "int_pmod": int_pmod,
+        "float_pmod": float_pmod,
         "by_zero": by_zero,
         "int_mod": _int_mod,
         "int_div": _int_div,
@@ -84,7 +109,12 @@ def computed(op: Op, a: str, b: str, type_: Any) -> str:
         return f"({a} / {b} if {b} else by_zero())"
     if op is Op.INT_DIV:
         return f"(int_div({a}, {b}) if {b} else by_zero())"
-    if op is Op.MOD:
-        name = "fmod" if type_ == Type.FLOAT else "int_mod"
+    if op is Op.POWER:
+        return f"power({a}, {b})"
+    if op is Op.STARTS_WITH:
+        return f"{a}.startswith({b})"
+    if op in (Op.MOD, Op.PMOD):
+        names = {Op.MOD: ("int_mod", "fmod"), Op.PMOD: ("int_pmod", "float_pmod")}
+        name = names[op][type_ == Type.FLOAT]
         return f"({name}({a}, {b}) if {b} else by_zero())"
     return f"({a} {_SIGNS[op]} {b})"

@@ -10,14 +10,17 @@ computed, so jumps do nothing; without ANSI no computation fails. The rules are 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import attrs
 import numpy as np
 
-from pyflinkcep.expressions.program import Code, Op, Type
+from pyflinkcep.expressions.number_functions import rounded
+from pyflinkcep.expressions.program import Code, Instruction, Op, Type
 
-__all__ = ["OPERATIONS", "Array", "Values", "computed", "holding", "ranked"]
+__all__ = ["OPERATIONS", "Array", "TextRanks", "Values", "computed", "holding", "ranked"]
 
 Array = np.ndarray[Any, Any]
 
@@ -39,7 +42,7 @@ class Values:
     nulls: Any = False
 
 
-def holding(code: Code, size: int, field: Callable[[int], Values]) -> Array:
+def holding(code: Code, size: int, field: Callable[[int], Values], ranks: TextRanks) -> Array:
     """
     Return for each row whether a condition is true.
 
@@ -51,13 +54,15 @@ def holding(code: Code, size: int, field: Callable[[int], Values]) -> Array:
         The number of rows.
     field : callable
         Returns a field for each row.
+    ranks : TextRanks
+        The numbers of texts.
     """
-    found = computed(code, field)
+    found = computed(code, field, ranks)
     true = np.logical_and(found.data, np.logical_not(found.nulls))
     return np.broadcast_to(true, size)
 
 
-def computed(code: Code, field: Callable[[int], Values]) -> Values:
+def computed(code: Code, field: Callable[[int], Values], ranks: TextRanks) -> Values:
     """Return a value or a condition for each row; see :func:`holding`."""
     stack: list[Values] = []
     with np.errstate(all="ignore"):  # infinities, NaN and numbers that wrap around are values
@@ -66,6 +71,10 @@ def computed(code: Code, field: Callable[[int], Values]) -> Values:
                 stack.append(field(int(operand or 0)))
             elif op in (Op.INT, Op.FLOAT):
                 stack.append(Values(operand))
+            elif op is Op.ROUND:
+                stack.append(_rounded(stack.pop(), int(operand or 0)))
+            elif op is Op.PREFIX_END:
+                stack.append(_prefix_ends(stack.pop(), ranks.ends))
             elif op is Op.NULL:
                 stack.append(Values(0, True))
             elif op not in _SKIPPED:
@@ -76,14 +85,45 @@ def computed(code: Code, field: Callable[[int], Values]) -> Values:
     return found
 
 
-def ranked(code: Code, ranks: Mapping[str, int]) -> Code:
-    """Return a program over the ranks of texts instead of texts."""
-    return tuple(
-        (Op.INT, ranks[str(operand)])
-        if op is Op.TEXT
-        else (op, Type.INT if operand == Type.TEXT and op in _COMPARED else operand)
-        for op, operand in code
-    )
+@attrs.frozen(eq=False, slots=False)
+class TextRanks:
+    """
+    Texts as numbers that compare as they do.
+
+    Attributes
+    ----------
+    numbers : mapping of str to int
+        The place of each text among all in ascending order.
+    """
+
+    numbers: Mapping[str, int]
+
+    @cached_property
+    def ends(self) -> Array:
+        """By number, the least number of the texts after all that begin with a text."""
+        texts = sorted(self.numbers)
+        ends = np.full(len(texts), len(texts), np.int64)
+        begun: list[int] = []
+        for number, text in enumerate(texts):
+            while begun and not text.startswith(texts[begun[-1]]):
+                ends[begun.pop()] = number
+            begun.append(number)
+        return ends
+
+
+def ranked(code: Code, ranks: TextRanks) -> Code:
+    """Return a program over the numbers of texts instead of texts."""
+    found: list[Instruction] = []
+    for (before, text), (op, operand) in pairwise(((Op.NULL, None), *code)):
+        if op is Op.TEXT:
+            found.append((Op.INT, ranks.numbers[str(operand)]))
+        elif op is Op.PREFIX_END and before is Op.TEXT:
+            found[-1] = Op.INT, int(ranks.ends[ranks.numbers[str(text)]])
+        elif operand == Type.TEXT and op in _COMPARED:
+            found.append((op, Type.INT))
+        else:
+            found.append((op, operand))
+    return tuple(found)
 
 
 # --- operations: functions of whether operands are floats, and of these
@@ -108,6 +148,8 @@ _COMPARED: dict[Op, Callable[[bool, Any, Any], Any]] = {
 }
 
 _Function = Callable[..., Values]
+
+_LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 def _of_one(function: Callable[[bool, Any], Any]) -> tuple[_Function, int]:
@@ -140,6 +182,39 @@ def _divided(function: Callable[[Any, Any], Any]) -> tuple[_Function, int]:
     return values, 2
 
 
+def _rounded(a: Values, digits: int) -> Values:
+    data = np.asarray(a.data, np.float64)
+    numbers = [rounded(number, digits) for number in data.ravel().tolist()]
+    return Values(np.asarray(numbers, np.float64).reshape(data.shape), a.nulls)
+
+
+def _prefix_ends(a: Values, ends: Array) -> Values:
+    return Values(np.take(ends, a.data), a.nulls) if len(ends) else a
+
+
+def _whole(function: Callable[[Any], Any]) -> tuple[_Function, int]:
+    """Return a function to whole numbers, which stop at the ends of the range."""
+
+    def integers(_is_float: bool, data: Any) -> Any:
+        found = function(data)
+        inside = np.abs(found) < 2.0**63
+        ends = np.where(np.isnan(found), 0, np.where(found > 0, _MOST, _LEAST))
+        return np.where(inside, np.where(inside, found, 0).astype(np.int64), ends)
+
+    return _of_one(integers)
+
+
+def _power(_is_float: bool, a: Any, b: Any) -> Any:
+    """Return a power by Java's rules, which differ from C's for NaN and infinite exponents."""
+    undefined = np.isnan(b) | ((np.abs(a) == 1) & np.isinf(b))
+    return np.where(undefined, np.nan, np.power(a, b))
+
+
+def _pmod(a: Any, b: Any) -> Any:
+    remainder = np.fmod(a, b)
+    return np.where(remainder < 0, np.fmod(remainder + b, b), remainder)
+
+
 def _is_null(_is_float: bool, a: Values) -> Values:
     return Values(np.asarray(a.nulls))
 
@@ -167,6 +242,11 @@ OPERATIONS: dict[Op, tuple[_Function, int]] = {
     Op.MUL: _of_two(lambda _, a, b: np.multiply(a, b)),
     Op.DIV: _divided(np.true_divide),
     Op.MOD: _divided(np.fmod),
+    Op.PMOD: _divided(_pmod),
+    Op.FLOOR: _whole(np.floor),
+    Op.CEIL: _whole(np.ceil),
+    Op.SQRT: _of_one(lambda _, a: np.sqrt(a)),
+    Op.POWER: _of_two(_power),
     **{op: _of_two(function) for op, function in _COMPARED.items()},
     Op.NOT: _of_one(lambda _, a: np.logical_not(a)),
     Op.AND: _joined(False),

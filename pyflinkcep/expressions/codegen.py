@@ -156,9 +156,27 @@ def _slot(source: _Source, expressions: CompiledExpressions, slot: Slot, old: st
         if slot.type == Type.INT:
             source.in_range(total, nullable=True)
         return total
+    if slot.function is Function.MEAN:
+        step = f"{old} + ({new} - {old}) / (s{slot.source} + 1)"
+        mean = f"{new} if {old} is None else {step}"
+        return source.new(f"{old} if {new} is None else {mean}")
+    if slot.function is Function.MOMENT:
+        return _moment(source, expressions, slot, (old, new))
     op = Op.LT if slot.function is Function.MIN else Op.GT
     better = compared(op, new, old, slot.type)
     return source.new(f"{old} if {new} is None or ({old} is not None and not {better}) else {new}")
+
+
+def _moment(
+    source: _Source, expressions: CompiledExpressions, slot: Slot, values: tuple[str, str]
+) -> str:
+    """Write the new value of a MOMENT, whose mean and count are as before the event."""
+    old, new = values
+    count = f"s{expressions.slots[slot.source].source}"
+    far = source.new(f"None if {new} is None or {old} is None else {new} - s{slot.source}")
+    step = f"{old} + {far} * ({far} - {far} / ({count} + 1))"
+    first = f"{old} if {new} is None else {new} * ({new} - {new})"
+    return source.new(f"{first} if {far} is None else {step}")
 
 
 # --- programs
@@ -176,8 +194,12 @@ def _condition(expressions: CompiledExpressions, code: Code) -> Any:
 
 _UNARY = {
     Op.INT_TO_FLOAT: "float({})", Op.NEG: "-{}", Op.ABS: "abs({})", Op.NOT: "not {}",
-    Op.IS_NULL: "", Op.LIKE: "",
+    Op.IS_NULL: "", Op.LIKE: "", Op.ROUND: "", Op.FLOOR: "floor({})", Op.CEIL: "ceil({})",
+    Op.SQRT: "root({})",
 }  # fmt: skip
+
+
+_BY_ZERO = (Op.DIV, Op.INT_DIV, Op.MOD, Op.PMOD)
 
 
 class _Program:
@@ -230,6 +252,8 @@ class _Program:
         form = _UNARY[op]
         if op is Op.LIKE:
             form = f"{self._source.constant(like_regex(operand).fullmatch)}({{}}) is not None"
+        if op is Op.ROUND:
+            form = f"rounded({{}}, {int(operand)})"
         guard = f"None if {a.name} is None else " if a.nullable else ""
         name = self._source.new(guard + form.format(a.name))
         if op in (Op.NEG, Op.ABS) and operand == Type.INT:
@@ -252,12 +276,12 @@ class _Program:
             equal = compared(Op.EQ, a, b, type_)
             both = f"{a} is None and {b} is None"
             return _Value(new(f"{both} if {null} else {equal}" if null else equal), False, True)
-        compares = op in COMPARISONS
-        value = (compared if compares else computed)(op, a, b, type_)
+        compares = op in (*COMPARISONS, Op.STARTS_WITH)
+        value = (compared if op in COMPARISONS else computed)(op, a, b, type_)
         name = new(f"None if {null} else {value}" if null else value)
-        if type_ == Type.INT and not compares and op is not Op.MOD:
+        if type_ == Type.INT and not compares and op not in (Op.MOD, Op.PMOD):
             self._source.in_range(name, nullable or op is Op.INT_DIV)
-        return _Value(name, nullable or op in (Op.DIV, Op.INT_DIV, Op.MOD), compares)
+        return _Value(name, nullable or op in _BY_ZERO, compares)
 
     def _passing(self, op: Op, left: _Value, right: _Value, type_: Any) -> _Value:
         """Write an operator that returns the other value if one is NULL."""

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 import attrs
 
 from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.function_codes import FUNCTION_CODES
 from pyflinkcep.expressions.layout import Layout
+from pyflinkcep.expressions.leaf_fields import Leaves
 from pyflinkcep.expressions.literals import UNITS_US
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Instruction, Kind, Op, Type
 from pyflinkcep.expressions.text import shown
@@ -33,13 +34,21 @@ from pyflinkcep.expressions.typed import (
     said,
 )
 
-__all__ = ["Leaves", "compiled", "condition_code", "value_code"]
+__all__ = ["compiled", "condition_code", "value_code"]
 
 _COMPARISONS = {
     "=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE,
     "<=>": Op.EQ_NULLSAFE,
 }  # fmt: skip
-_ARITHMETIC = {"+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV, "%": Op.MOD, "div": Op.INT_DIV}
+_ARITHMETIC = {
+    "+": Op.ADD,
+    "-": Op.SUB,
+    "*": Op.MUL,
+    "/": Op.DIV,
+    "%": Op.MOD,
+    "div": Op.INT_DIV,
+    "pmod": Op.PMOD,
+}
 _JUMPS = {"and": (Op.JUMP_IF_FALSE, Op.AND), "or": (Op.JUMP_IF_TRUE, Op.OR)}
 _NULL_TESTS: dict[str, list[Instruction]] = {
     "is null": [(Op.IS_NULL, None)],
@@ -78,25 +87,6 @@ def compiled(
         what = f"{where}: the condition {expression.text!r}"
         programs[expression.key] = condition_code(expression.tree, layout, what)
     return layout.compiled(programs, ansi)
-
-
-class Leaves(Protocol):
-    """Where the values of events come from."""
-
-    def knows(self, sql: str) -> bool:
-        """Whether a value of one event has a type; without one it is always NULL."""
-
-    def kind(self, sql: str) -> Kind:
-        """Return the kind of a value of one event."""
-
-    def cast(self, sql: str, kind: Kind) -> str:
-        """Return the SQL of a value of one event cast to another kind."""
-
-    def column(self, part: Column) -> Typed:
-        """Return the instructions that push a value of one event."""
-
-    def aggregate(self, part: Aggregate) -> Typed:
-        """Return the instructions that push an aggregate."""
 
 
 def condition_code(tree: Tree, leaves: Leaves, where: str) -> Code:
@@ -140,7 +130,7 @@ class _Compiler:
         if isinstance(part, Literal):
             value = constant(part.value)
             if value is None:
-                raise self._refused(part, "has too many digits", "write it as a double: 1.5e30")
+                raise self.refused(part, "has too many digits", "write it as a double: 1.5e30")
             return value
         if isinstance(part, Column):
             known = self._leaves.knows(part.sql or "")
@@ -148,14 +138,15 @@ class _Compiler:
         if isinstance(part, Aggregate):
             if part.argument is not None and not self._leaves.knows(part.argument):
                 return self.part(Literal(0 if part.function == "count" else None, part.text))
-            if part.function in ("sum", "avg"):
+            if part.function in ("sum", "avg", "stddev"):
                 kind = self._leaves.kind(part.argument or "")
-                allowed = NUMBERS if part.function == "avg" else (*NUMBERS, Kind.INTERVAL)
-                self._check(Typed([], kind), allowed, part)
+                allowed = (*NUMBERS, Kind.INTERVAL) if part.function == "sum" else NUMBERS
+                self.check(Typed([], kind), allowed, part)
             return self._leaves.aggregate(part)
         return self._operation(part)
 
-    def _refused(self, part: Tree, what: str, hint: str) -> InputError:
+    def refused(self, part: Tree, what: str, hint: str) -> InputError:
+        """Make the error for a part."""
         return InputError(f"{self._where}: {shown(part)!r} {what}", hint)
 
     # --- operations
@@ -178,6 +169,8 @@ class _Compiler:
             return self._passing(part)
         if operator.startswith("timestampdiff") or operator == "datediff":
             return self._difference(part)
+        if operator in FUNCTION_CODES:
+            return FUNCTION_CODES[operator](self, part)
         values = list(map(self.part, operands))
         if operator in ("||", "like"):
             return self._text(part, values)
@@ -188,7 +181,7 @@ class _Compiler:
     def _logic(self, part: Operation, operands: list[Typed]) -> Typed:
         jump, combine = _JUMPS[part.operator]
         for operand in operands:
-            self._check(operand, (Kind.BOOLEAN,), part)
+            self.check(operand, (Kind.BOOLEAN,), part)
         code = operands[0].code
         for right in operands[1:]:
             code = [*code, (jump, len(right.code) + 1), *right.code, (combine, None)]
@@ -198,15 +191,15 @@ class _Compiler:
         if part.operator in _NULL_TESTS:
             return Typed([*value.code, *_NULL_TESTS[part.operator]], Kind.BOOLEAN)
         if part.operator == "not":
-            self._check(value, (Kind.BOOLEAN,), part)
+            self.check(value, (Kind.BOOLEAN,), part)
             return Typed([*value.code, (Op.NOT, None)], Kind.BOOLEAN)
-        self._check(value, (*NUMBERS, *DECIMALS, Kind.INTERVAL), part)
+        self.check(value, (*NUMBERS, *DECIMALS, Kind.INTERVAL), part)
         op = Op.NEG if part.operator == "neg" else Op.ABS
         return Typed([*value.code, (op, value.type)], value.kind, value.scale)
 
     def _text(self, part: Operation, values: list[Typed]) -> Typed:
         for value in values:
-            self._check(value, (Kind.STRING,), part)
+            self.check(value, (Kind.STRING,), part)
         if part.operator == "||":
             return Typed([*values[0].code, *values[1].code, (Op.CONCAT, None)], Kind.STRING)
         pattern = part.operands[1]
@@ -220,15 +213,15 @@ class _Compiler:
         if kinds & {*_TIMES, Kind.INTERVAL}:
             return self._time_arithmetic(part, left, right)
         for value in (left, right):
-            self._check(value, (*NUMBERS, *DECIMALS), part)
+            self.check(value, (*NUMBERS, *DECIMALS), part)
         op, operator = _ARITHMETIC[part.operator], part.operator
         if operator == "div":
-            self._check(left, (Kind.BIGINT,), part)
-            self._check(right, (Kind.BIGINT,), part)
+            self.check(left, (Kind.BIGINT,), part)
+            self.check(right, (Kind.BIGINT,), part)
         is_double = Kind.DOUBLE in kinds
         if not is_double and (kinds & {*DECIMALS} or (operator == "/" and _scaled(left, right))):
             hint = "cast them to double, inside the aggregate, or write 0.5D"
-            raise self._refused(part, "calculates with decimals", hint)
+            raise self.refused(part, "calculates with decimals", hint)
         if is_double or operator == "/":
             code = [*as_double(left), *as_double(right), (op, Type.FLOAT)]
             return Typed(code, Kind.DOUBLE)
@@ -255,7 +248,7 @@ class _Compiler:
         exact = time is Kind.TIMESTAMP_NTZ or any(map(_is_short, part.operands))
         if operator in ("+", "-") and shifts and exact and time in _TIMES[:2]:
             return Typed(code, time)
-        raise self._refused(
+        raise self.refused(
             part,
             f"puts {said(left)} and {said(right)} together",
             "intervals are added to times as literals, inside the aggregate, "
@@ -267,10 +260,10 @@ class _Compiler:
         if part.operator == "datediff":
             days = [self.part(_cast(operand, "date", self._leaves)) for operand in (start, end)]
             for value in days:
-                self._check(value, (Kind.DATE,), part)
+                self.check(value, (Kind.DATE,), part)
             return Typed([*days[0].code, *days[1].code, (Op.SUB, Type.INT)], Kind.BIGINT)
         for operand in (start, end):
-            self._check(self.part(operand), _TIMES, part)
+            self.check(self.part(operand), _TIMES, part)
         unit = UNITS_US[part.operator.split()[1]]
         code = self._between(end, start).code
         return Typed([*code, (Op.INT, unit), (Op.INT_DIV, Type.INT)], Kind.BIGINT)
@@ -285,7 +278,7 @@ class _Compiler:
         if value.kind is Kind.TIMESTAMP:
             local = self.part(_cast(part, "timestamp_ntz", self._leaves))
             if local.kind is not Kind.TIMESTAMP_NTZ:
-                raise self._refused(
+                raise self.refused(
                     part, "is not one event's time", "use first or last, or a timestamp_ntz"
                 )
             return local.code
@@ -305,13 +298,11 @@ class _Compiler:
     def _case(self, part: Operation) -> Typed:
         operands = part.operands
         if len(operands) > 2 * _MOST_BRANCHES:
-            raise self._refused(
-                part, f"has more than {_MOST_BRANCHES} branches", "use a map column"
-            )
+            raise self.refused(part, f"has more than {_MOST_BRANCHES} branches", "use a map column")
         pairs = len(operands) // 2
         conditions = [self.part(operands[2 * place]) for place in range(pairs)]
         for condition in conditions:
-            self._check(condition, (Kind.BOOLEAN,), part)
+            self.check(condition, (Kind.BOOLEAN,), part)
         otherwise = operands[-1] if len(operands) % 2 else Literal(None, "null")
         results = (*operands[1 : 2 * pairs : 2], otherwise)
         values, kind = self._alike(part, results)
@@ -343,14 +334,15 @@ class _Compiler:
             like = Typed([], Kind.DECIMAL)
         else:
             names = list(dict.fromkeys(said(v) for v in values if v.kind is not None))
-            raise self._refused(part, f"puts {' and '.join(names)} together", _CAST)
+            raise self.refused(part, f"puts {' and '.join(names)} together", _CAST)
         return [Typed(converted(v, like), like.kind, like.scale) for v in values], like
 
-    def _check(self, value: Typed, wanted: tuple[Kind, ...], part: Tree) -> None:
+    def check(self, value: Typed, wanted: tuple[Kind, ...], part: Tree) -> None:
+        """Refuse a value of another kind than wanted."""
         if value.kind is not None and value.kind not in wanted:
             hidden = (*DECIMALS, Kind.INTERVAL) if Kind.BIGINT in wanted else ()
             names = " or ".join(kind.value for kind in wanted if kind not in hidden)
-            raise self._refused(
+            raise self.refused(
                 part,
                 f"needs {names}, got {said(value)}",
                 "cast it, inside the aggregate if it is about one",

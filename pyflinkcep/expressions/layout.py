@@ -106,6 +106,8 @@ class Layout(Kinds):
                 total = self._sum(part, field, kind, Type.FLOAT)
                 code = [*total, *self._count(part, field), (Op.INT_TO_FLOAT, None)]
                 return Typed([*code, (Op.DIV, Type.FLOAT)], Kind.DOUBLE)
+            case "stddev":
+                return Typed(self._deviation(part, field, kind), Kind.DOUBLE)
             case "min" | "max":
                 return Typed(self._extreme(part, field, kind.type), kind)
             case "first":
@@ -132,6 +134,43 @@ class Layout(Kinds):
         if kind.type is not type_:
             own.append((Op.INT_TO_FLOAT, None))
         return [(Op.SLOT, slot), *own, (Op.ADD_PASSING, type_)]
+
+    def _deviation(self, part: Aggregate, field: int, kind: Kind) -> list[Instruction]:
+        counter = self._counter(part.stage, field)
+        mean = self._slot(Slot(Function.MEAN, part.stage, field, Type.FLOAT, counter))
+        moment = self._slot(Slot(Function.MOMENT, part.stage, field, Type.FLOAT, mean))
+        squares: list[Instruction] = [(Op.SLOT, moment)]
+        if part.with_event:
+            squares = self._moment_with(field, kind, counter, mean, moment)
+        count = self._count(part, field)
+        deviation: list[Instruction] = [
+            *squares, *count, (Op.INT, 1), (Op.SUB, Type.INT), (Op.INT_TO_FLOAT, None),
+            (Op.DIV, Type.FLOAT), (Op.SQRT, None),
+        ]  # fmt: skip
+        several: list[Instruction] = [*count, (Op.INT, 1), (Op.GT, Type.INT)]
+        return [
+            *several, (Op.JUMP_UNLESS, len(deviation) + 1), *deviation, (Op.JUMP, 1),
+            (Op.NULL, None),
+        ]  # fmt: skip
+
+    @staticmethod
+    def _moment_with(
+        field: int, kind: Kind, counter: int, mean: int, moment: int
+    ) -> list[Instruction]:
+        """Return the instructions that push a MOMENT after the current event."""
+        to_float: list[Instruction] = [] if kind.type is Type.FLOAT else [(Op.INT_TO_FLOAT, None)]
+        distance: list[Instruction] = [
+            (Op.FIELD, field), *to_float, (Op.SLOT, mean), (Op.JUMP_IF_NOT_NULL, 1),
+            (Op.FLOAT, 0.0), (Op.SUB, Type.FLOAT),
+        ]  # fmt: skip
+        step: list[Instruction] = [
+            *distance, (Op.SLOT, counter), (Op.INT, 1), (Op.ADD, Type.INT),
+            (Op.INT_TO_FLOAT, None), (Op.DIV, Type.FLOAT),
+        ]  # fmt: skip
+        own: list[Instruction] = [
+            *distance, *distance, *step, (Op.SUB, Type.FLOAT), (Op.MUL, Type.FLOAT),
+        ]  # fmt: skip
+        return [(Op.SLOT, moment), *own, (Op.ADD_PASSING, Type.FLOAT)]
 
     def _extreme(self, part: Aggregate, field: int, type_: Type) -> list[Instruction]:
         is_least = part.function == "min"

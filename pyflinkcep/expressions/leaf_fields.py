@@ -4,12 +4,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from pyflinkcep.expressions.program import Kind, Op
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf
 from pyflinkcep.expressions.typed import Typed
 
-__all__ = ["Kinds", "LeafFields"]
+__all__ = ["Kinds", "LeafFields", "Leaves"]
+
+
+class Leaves(Protocol):
+    """Where the values of events come from."""
+
+    def knows(self, sql: str) -> bool:
+        """Whether a value of one event has a type; without one it is always NULL."""
+
+    def kind(self, sql: str) -> Kind:
+        """Return the kind of a value of one event."""
+
+    def cast(self, sql: str, kind: Kind) -> str:
+        """Return the SQL of a value of one event cast to another kind."""
+
+    def column(self, part: Column) -> Typed:
+        """Return the instructions that push a value of one event."""
+
+    def aggregate(self, part: Aggregate) -> Typed:
+        """Return the instructions that push an aggregate."""
 
 
 class Kinds:
@@ -65,7 +85,8 @@ class LeafFields(Kinds):
         if part.function == "count":
             kind = Kind.BIGINT
         else:
-            kind = Kind.DOUBLE if part.function == "avg" else self.kind(part.argument or "")
+            is_float = part.function in ("avg", "stddev")
+            kind = Kind.DOUBLE if is_float else self.kind(part.argument or "")
         return Typed([(Op.FIELD, self._field(part))], kind)
 
     def _field(self, leaf: Leaf) -> int:

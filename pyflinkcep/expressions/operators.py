@@ -13,6 +13,8 @@ from pyflinkcep.expressions.names import Names
 from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.expressions.tokens import string_value
 from pyflinkcep.expressions.tree import (
+    ALIASES,
+    FUNCTIONS,
     Aggregate,
     Column,
     Interval,
@@ -25,9 +27,10 @@ __all__ = ["Operators"]
 
 _ALLOWED = (
     "around aggregates there may be + - * / % div ||, comparisons, AND, OR, NOT, IS, IN, LIKE, "
-    "BETWEEN, CASE, abs, coalesce, greatest, least, if, nullif, timestampdiff, intervals and "
-    "literals, and anything about the event alone; compute other functions inside the aggregate, "
-    "as in last(round(up.price)), or write a Python function of (event, ctx)"
+    "BETWEEN, CASE, abs, coalesce, greatest, least, if, nullif, timestampdiff, intervals, "
+    f"{', '.join(FUNCTIONS)}, literals, and anything about the event alone; compute other "
+    "functions inside the aggregate, as in last(upper(up.name)), or write a Python function of "
+    "(event, ctx)"
 )
 _BINARY = (
     "+", "-", "*", "/", "%", "div", "||", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or",
@@ -193,7 +196,27 @@ class Operators:
             value, other = map(self.part, operands)
             same = self._made("=", node, value, other)
             return self._made("case", node, same, Literal(None, "null"), value)
-        return self._inside_call(node)
+        function = ALIASES.get(name, name)
+        return self._function(function, node) if function in FUNCTIONS else self._inside_call(node)
+
+    def _function(self, name: str, node: Syntax) -> Tree:
+        """Return a function of values of several events; of one event, Spark computes it."""
+        least, most = FUNCTIONS[name]
+        if not least <= len(node.operands) <= most:
+            raise self._names.refused(
+                f"{self._names.written(node)!r} has {len(node.operands)} arguments",
+                "see Spark's documentation of the function",
+            )
+        inside = self._inside_one(node)
+        if inside is not None:
+            return inside
+        parts = [self.part(node.operands[0])]
+        for operand in node.operands[1:]:
+            digits = self._names.written(operand).replace(" ", "")
+            if name == "round" and not digits.removeprefix("-").isdecimal():
+                raise self._not_here(node)
+            parts.append(Literal(int(digits), digits) if name == "round" else self.part(operand))
+        return self._made(name, node, *parts)
 
     def _joined(self, operator: str, node: Syntax) -> Tree:
         parts = list(map(self.part, node.operands))
@@ -215,18 +238,22 @@ class Operators:
 
     def _inside_call(self, node: Syntax) -> Tree:
         """Return a function of one first() or last() and literals, computed inside it."""
+        part = self._inside_one(node)
+        if part is None:
+            raise self._not_here(node)
+        return part
+
+    def _inside_one(self, node: Syntax) -> Tree | None:
+        """Return the same; None if it is not one."""
         inner = [o for o in node.operands if not self._names.is_about_event(o)]
         others = [o for o in node.operands if self._names.is_about_event(o)]
         literals = all(o.form in _LITERALS for o in others)
         if node.value not in _INSIDE or len(inner) != 1 or not literals:
-            raise self._not_here(node)
+            return None
         text, (operand,) = self._names.written(node), inner
         before = text[: operand.start - node.start]
         after = text[operand.end - node.start :]
-        part = _inside(self.part(operand), lambda sql: f"{before}({sql}){after}", _OF_ONE_EVENT[:2])
-        if part is None:
-            raise self._not_here(node)
-        return part
+        return _inside(self.part(operand), lambda sql: f"{before}({sql}){after}", _OF_ONE_EVENT[:2])
 
 
 def _inside(part: Tree, made: Callable[[str], str], functions: tuple[str, ...]) -> Aggregate | None:

@@ -31,6 +31,10 @@ table says, reading only slots as they were *before* the event.
 COUNT          one more, if `field` is ALL or not NULL
 FIRST          the field's value, NULL too, if slot `source` was `offset`; else as it was
 LAST           the field's value, NULL too, if `offset` is 0; else what slot `source` was
+MEAN           the field's value x if it was NULL, else m + (x - m) / (n + 1) for what it was,
+               m, and what slot `source`, a COUNT, was, n; as it was if the value is NULL
+MOMENT         itself plus d * (d - d / (n + 1)), d being x - m: the squared distances from the
+               mean of slot `source`, a MEAN of the same field; at first x * (x - x)
 SUM            the field's value if it was NULL, else their sum; as it was if the value is NULL.
                An INT field of a FLOAT slot is converted first. INT sums overflow as ADD does.
 MIN, MAX       the field's value if it was NULL or the value is less (greater), by the order that
@@ -56,6 +60,11 @@ ADD, SUB, MUL type          pop b, pop a, push a + b, a - b, a * b (INT, FLOAT)
 DIV FLOAT                   pop b, pop a, push a / b (FLOAT only)
 INT_DIV INT                 pop b, pop a, push a / b without its fraction (INT only)
 MOD type                    pop b, pop a, push the remainder with the sign of a (INT, FLOAT: fmod)
+PMOD type                   as MOD, but of a remainder r below zero push (r + b) MOD b (INT, FLOAT)
+FLOOR, CEIL                 pop a FLOAT, push the INT below, above it; 0 for NaN
+ROUND n                     pop a FLOAT, push it with `n` digits after the point, halves away from 0
+SQRT                        pop a FLOAT, push its root; NaN if it is negative
+POWER                       pop b, pop a, push a to the power of b (FLOAT), by Java's rules for NaN
 ADD_PASSING type            as ADD, but if one is NULL push the other (INT, FLOAT)
 LEAST, GREATEST type        pop b, pop a, push b if it is less (greater) than a, by the order of LT
                             and GT, else a; if one is NULL push the other (INT, FLOAT, TEXT)
@@ -69,6 +78,9 @@ CONCAT                      pop b, pop a, push the TEXT a followed by b; NULL if
 LIKE s                      pop a TEXT, push INT 1 or 0: whether it is like `s`, in which ``%``
                             stands for any text, ``_`` for one code point, and what follows a
                             backslash for itself; NULL stays NULL
+STARTS_WITH                 pop b, pop a, push INT 1 or 0: whether the TEXT a begins with b
+PREFIX_END                  pop a TEXT, push the least text after all that begin with it; only where
+                            texts are numbers (:func:`pyflinkcep.expressions.arrays.ranked`)
 JUMP_IF_FALSE n             skip the next `n` instructions if the top is 0; it stays
 JUMP_IF_TRUE n              skip the next `n` if the top is neither 0 nor NULL; it stays
 JUMP_IF_NOT_NULL n          skip the next `n` if the top is not NULL, and leave it; else pop it
@@ -78,17 +90,19 @@ JUMP n                      skip the next `n`
 
 Arithmetic and comparisons with NULL yield NULL (unless stated otherwise) without further effects:
 ``NULL / 0`` is NULL. Otherwise, with `ansi`, an INT result out of range is an error ("overflow")
-and so is DIV, INT_DIV or MOD by zero ("division by zero"), of INT and of FLOAT; without it INT
-results wrap around in two's complement, and division by zero yields NULL. A SUM that overflowed is
-an error in every expression evaluated on the partial match from then on. FLOAT arithmetic is
-IEEE's, with infinities and NaN; NEG and ABS of -2⁶³ and -2⁶³ INT_DIV -1 overflow, -2⁶³ MOD -1 is 0.
+and so is DIV, INT_DIV, MOD or PMOD by zero ("division by zero"), of INT and of FLOAT; without it
+INT results wrap around in two's complement (FLOOR and CEIL stop at the ends of the range), and
+division by zero yields NULL. A SUM that overflowed is an error in every expression evaluated on the
+partial match from then on. FLOAT arithmetic is IEEE's, with infinities and NaN; NEG and ABS of -2⁶³
+and -2⁶³ INT_DIV -1 overflow, -2⁶³ MOD -1 is 0.
 
 Jumps only go forward and are nested like the expression: ``a AND b`` is *a*, JUMP_IF_FALSE, *b*,
 AND; ``a OR b`` is *a*, JUMP_IF_TRUE, *b*, OR; ``coalesce(a, b)`` is *a*, JUMP_IF_NOT_NULL, *b*;
 ``CASE WHEN c THEN a ELSE b END`` is *c*, JUMP_UNLESS over *a* and JUMP, *a*, JUMP over *b*, *b*.
 ``avg(x)`` is a FLOAT SUM, a COUNT, INT_TO_FLOAT, DIV, and NULL if the count is 0, because the
-sum is NULL then. Decimal literals are INTs that stand for tenths, hundredths and so on:
-``0.25 * n`` is *n*, INT 25, MUL.
+sum is NULL then. ``stddev(x)`` is the SQRT of MOMENT DIV (COUNT - 1), or NULL unless COUNT > 1.
+Decimal literals are INTs that stand for tenths, hundredths and so on: ``0.25 * n`` is *n*, INT 25,
+MUL.
 
 This module is the specification. :mod:`pyflinkcep.expressions.codegen` runs programs in Python,
 ``kernel/src/machine.c`` and ``values.c`` in C; they must be changed together.
@@ -157,6 +171,8 @@ class Function(IntEnum):
     SUM = 3
     MIN = 4
     MAX = 5
+    MEAN = 6
+    MOMENT = 7
 
 
 class Op(IntEnum):
@@ -178,6 +194,7 @@ class Op(IntEnum):
     ABS = 16
     INT_DIV = 17
     ADD_PASSING = 18
+    PMOD = 19
     LT = 20
     LE = 21
     GT = 22
@@ -198,6 +215,13 @@ class Op(IntEnum):
     JUMP = 44
     CONCAT = 50
     LIKE = 51
+    STARTS_WITH = 52
+    PREFIX_END = 53
+    FLOOR = 60
+    CEIL = 61
+    ROUND = 62
+    SQRT = 63
+    POWER = 64
 
 
 Instruction = tuple[Op, int | float | str | None]
@@ -238,7 +262,8 @@ class Slot:
         The type of its value.
     source : int
         For FIRST the slot that counts all events of the stage; for LAST at an offset from 1, the
-        slot of LAST at the previous offset. Otherwise -1.
+        slot of LAST at the previous offset; for MEAN the COUNT, for MOMENT the MEAN of its field.
+        Otherwise -1.
     offset : int, at least 0
         For FIRST the number of events from the beginning, for LAST from the end.
     """
@@ -272,3 +297,21 @@ class CompiledExpressions:
     slots: tuple[Slot, ...]
     programs: dict[str, Code]
     ansi: bool
+
+    def slots_of(self, key: str) -> frozenset[int]:
+        """
+        Return the slots that an expression depends on, now or once more events are taken.
+
+        What it reads, and what those slots are computed from: of two partial matches that agree in
+        all of them, no event makes different ones. (A FIRST at offset 0 never changes again.)
+        """
+        found: set[int] = set()
+        waiting = [int(slot or 0) for op, slot in self.programs[key] if op is Op.SLOT]
+        while waiting:
+            number = waiting.pop()
+            found.add(number)
+            slot = self.slots[number]
+            settled = slot.function is Function.FIRST and slot.offset == 0
+            if slot.source >= 0 and not settled:
+                waiting.append(slot.source)
+        return frozenset(found)

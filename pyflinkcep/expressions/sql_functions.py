@@ -18,6 +18,14 @@ from typing import Any
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.literals import UNITS_US
+from pyflinkcep.expressions.number_functions import (
+    float_pmod,
+    int_pmod,
+    power,
+    root,
+    rounded,
+    whole,
+)
 from pyflinkcep.expressions.sql_values import (
     arithmetic,
     compared,
@@ -74,20 +82,32 @@ def _clock(value: Any) -> datetime:
 
 def _whole(value: Any, rounding: str) -> int:
     if isinstance(value, float) and not math.isfinite(value):
+        found = whole(value)
+    else:
+        exact = int(Decimal(value).to_integral_value(rounding))
+        found = whole(float(exact)) if isinstance(value, float) else exact
+    if found is None:
         raise ArithmeticError("overflow: the result does not fit bigint")
-    return in_bigint(int(Decimal(value).to_integral_value(rounding)))
+    return in_bigint(found)
 
 
 def _rounded(value: Any, digits: int, rounding: str) -> Any:
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float):
+        return rounded(value, digits, rounding)
+    if isinstance(value, int) and digits >= 0:
         return value
-    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     with localcontext() as context:
-        context.prec = 400  # the widest double has 309 digits
-        rounded = exact.quantize(Decimal(1).scaleb(-digits), rounding)
-    if isinstance(value, int):
-        return in_bigint(int(rounded))
-    return float(rounded) if isinstance(value, float) else rounded
+        context.prec = 80  # more than a decimal has
+        exact = Decimal(value).quantize(Decimal(1).scaleb(-digits), rounding)
+    return in_bigint(int(exact)) if isinstance(value, int) else exact
+
+
+def _pmod(a: Any, b: Any) -> Any:
+    if b == 0:
+        raise ArithmeticError("division by zero")
+    if isinstance(a, int) and isinstance(b, int):
+        return int_pmod(a, b)
+    return float_pmod(float(a), float(b))
 
 
 def _substring(text: Any, start: int, length: int | None = None) -> str:
@@ -107,19 +127,20 @@ FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "abs": (1, 1, lambda x: x if compared(x, x * 0) >= 0 else negated(x)),
     "mod": (2, 2, lambda a, b: arithmetic("%", a, b)),
     "isnan": (1, 1, lambda x: isinstance(x, float) and math.isnan(x)),
+    "pmod": (2, 2, _pmod),
     "floor": (1, 1, lambda x: _whole(x, ROUND_FLOOR)),
     "ceil": (1, 1, lambda x: _whole(x, ROUND_CEILING)),
     "ceiling": (1, 1, lambda x: _whole(x, ROUND_CEILING)),
     "round": (1, 2, lambda x, digits=0: _rounded(x, digits, ROUND_HALF_UP)),
     "bround": (1, 2, lambda x, digits=0: _rounded(x, digits, ROUND_HALF_EVEN)),
-    "power": (2, 2, lambda a, b: math.pow(a, b)),
-    "pow": (2, 2, lambda a, b: math.pow(a, b)),
     "exp": (1, 1, lambda x: math.exp(x)),
     "ln": (1, 1, lambda x: math.log(x) if x > 0 else None),
     "log10": (1, 1, lambda x: math.log10(x) if x > 0 else None),
     "log2": (1, 1, lambda x: math.log2(x) if x > 0 else None),
     "array": (0, 255, lambda *values: list(values)),
-    "sqrt": (1, 1, lambda x: math.sqrt(x) if x >= 0 else math.nan),
+    "power": (2, 2, lambda a, b: power(float(a), float(b))),
+    "pow": (2, 2, lambda a, b: power(float(a), float(b))),
+    "sqrt": (1, 1, lambda x: root(float(x))),
     "sign": (1, 1, lambda x: float((x > 0) - (x < 0))),
     "signum": (1, 1, lambda x: float((x > 0) - (x < 0))),
     "lower": (1, 1, lambda s: _text(s).lower()),

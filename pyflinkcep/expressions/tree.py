@@ -21,8 +21,10 @@ from pyflinkcep.errors import NotSupportedError
 
 __all__ = [
     "AGGREGATES",
+    "ALIASES",
     "ALL",
     "CONDITIONS",
+    "FUNCTIONS",
     "WHOLE",
     "Aggregate",
     "Column",
@@ -42,14 +44,23 @@ __all__ = [
 WHOLE = "match"
 """Instead of a stage: all events that the partial match has taken, in order."""
 
-AGGREGATES = ("first", "last", "count", "sum", "min", "max", "avg")
+AGGREGATES = ("first", "last", "count", "sum", "min", "max", "avg", "stddev")
 """The functions over the events that a partial match has taken for a stage."""
 
 CONDITIONS = (
     "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "not", "is null", "is not null", "like",
-    "in",
+    "in", "startswith",
 )  # fmt: skip
 """The operators whose results are conditions."""
+
+FUNCTIONS = {
+    "round": (1, 2), "floor": (1, 1), "ceil": (1, 1), "sqrt": (1, 1), "power": (2, 2),
+    "pmod": (2, 2), "startswith": (2, 2),
+}  # fmt: skip
+"""The functions of values of several events, with the least and most arguments of each."""
+
+ALIASES = {"ceiling": "ceil", "pow": "power"}
+"""Other names of functions."""
 
 ALL = ""
 """The index of all events of a variable, as in ``a[].x``."""
@@ -169,7 +180,8 @@ class Operation:
         second is a Literal that has ``\`` as its escape), ``timestampdiff UNIT``, ``datediff``;
         with one ``neg``, ``abs``, ``not``, ``is null`` and ``is not null``; with any number
         ``and``, ``or``, ``coalesce``, ``greatest``, ``least``, ``in`` (a value, then the
-        alternatives) and ``case`` (conditions and values in turn; an odd last one is for ELSE).
+        alternatives) and ``case`` (conditions and values in turn; an odd last one is for ELSE);
+        and the :data:`FUNCTIONS`.
     operands : tuple of Tree
         Its operands.
     text : str

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from pyflinkcep.expressions.number_functions import Moments
+from pyflinkcep.expressions.sql_functions import FUNCTIONS as SQL_FUNCTIONS
 from pyflinkcep.expressions.sql_functions import extreme
 from pyflinkcep.expressions.sql_values import arithmetic, compared, negated, truth, truth_and
-from pyflinkcep.expressions.tree import Leaf, Literal, Tree
+from pyflinkcep.expressions.tree import FUNCTIONS, Leaf, Literal, Tree
 
 __all__ = ["COMPARISONS", "aggregated", "value_of"]
 
@@ -23,7 +25,7 @@ COMPARISONS: dict[str, Callable[[int], bool]] = {
 }
 """What an order says, negative if the left value comes first."""
 
-_DIVISIONS = ("/", "%")
+_DIVISIONS = ("/", "%", "pmod")
 
 
 def value_of(tree: Tree, leaf: Callable[[Leaf], Any]) -> Any:
@@ -65,6 +67,8 @@ def value_of(tree: Tree, leaf: Callable[[Leaf], Any]) -> Any:
         return negated(values[0])
     if operator in COMPARISONS:
         return COMPARISONS[operator](compared(*values))
+    if operator in FUNCTIONS:
+        return SQL_FUNCTIONS[operator][2](*values)
     return arithmetic(operator, *values)
 
 
@@ -79,6 +83,8 @@ def aggregated(function: str, values: Sequence[Any]) -> Any:
     known = [value for value in values if value is not None]
     if function == "count":
         return len(known)
+    if function == "stddev":
+        return Moments([float(value) for value in known]).deviation()
     if not known:
         return None
     if function in ("min", "max"):

@@ -7,7 +7,18 @@ import math
 from collections.abc import Callable
 
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.expressions.tree import AGGREGATES, Aggregate, Column, Literal, Operation, Tree
+from pyflinkcep.expressions.tree import (
+    AGGREGATES,
+    ALIASES,
+    CONDITIONS,
+    FUNCTIONS,
+    Aggregate,
+    Column,
+    Literal,
+    Operation,
+    Tree,
+    leaves,
+)
 from pyflinkcep.sase.computed import LIKES, column_sql, like, read_call
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component
@@ -41,6 +52,11 @@ class ConditionReader:
         Where to read.
     components : tuple of Component
         The components that names refer to.
+
+    Attributes
+    ----------
+    on_matches : bool
+        Whether values are computed of matches, where SQL sees no single event.
     """
 
     def __init__(self, cursor: Cursor, components: tuple[Component, ...]) -> None:
@@ -48,6 +64,7 @@ class ConditionReader:
         self._components = components
         self._by_name = {part.variable: part for part in components}
         self._depth = 0
+        self.on_matches = False
 
     def condition(self) -> Tree:
         """Read a condition: AND binds before OR."""
@@ -107,6 +124,8 @@ class ConditionReader:
         operator = cursor.take(*_COMPARISONS)
         if operator is not None:
             return made(_COMPARISONS[operator.text], left, self.value())
+        if isinstance(left, Operation) and left.operator in CONDITIONS:
+            return left
         negated = cursor.take("not") is not None
         test = self._sql_test(left)
         return made("not", test) if negated else test
@@ -176,11 +195,43 @@ class ConditionReader:
             cursor.need(")", "an aggregate is over one variable: avg(a[].x)")
             return self._function(name, over)
         if cursor.here.text == "(" and name.text not in self._by_name:
+            called = self._function_of(ALIASES.get(name.word, name.word), name)
+            if called is not None:
+                return called
             return read_call(cursor, name, self._by_name, lambda: self._reference("a variable"))
         found = self._rest_of_reference(name.text, name.at)
         if found.attribute == "LEN":
             return Aggregate("count", found.variable, None, span=found.span)
         return found
+
+    def _function_of(self, function: str, name: Token) -> Operation | None:
+        """Read a function of values of several events; None of one event, which SQL computes."""
+        if function not in FUNCTIONS:
+            return None
+        cursor, (least, most) = self._cursor, FUNCTIONS[function]
+        start = cursor.mark()
+        try:
+            cursor.next()
+            operands = [self.value()]
+            while cursor.take(","):
+                operands.append(self.value())
+            cursor.need(")", f"close the parenthesis of {name.text}(")
+        except InvalidArgumentError:
+            cursor.turn_to(start)
+            return None
+        found = [leaf for operand in operands for leaf in leaves(operand)]
+        events = {(leaf.over.variable, leaf.over.index) for leaf in found}
+        is_one = len(events) == 1 and all(isinstance(leaf, Column) for leaf in found)
+        if not events or (is_one and not self.on_matches):
+            cursor.turn_to(start)
+            return None
+        if not least <= len(operands) <= most:
+            raise cursor.failure(
+                name.at,
+                f"{name.text}(…) has {len(operands)} arguments",
+                "see Spark's documentation of the function",
+            )
+        return Operation(function, tuple(operands), span=cursor.span(name.at))
 
     def _number(self) -> Literal:
         cursor = self._cursor

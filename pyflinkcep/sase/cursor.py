@@ -40,6 +40,14 @@ class Cursor:
             self._at += 1
         return token
 
+    def mark(self) -> int:
+        """Return the position, for :meth:`turn_to`."""
+        return self._at
+
+    def turn_to(self, mark: int) -> None:
+        """Return to a position."""
+        self._at = mark
+
     def span(self, at: int) -> tuple[int, int]:
         """Return the span from an offset to the end of the last token that was read."""
         before = self._tokens[self._at - 1]

@@ -202,6 +202,7 @@ class _QueryReader:
 
 
 def _having(cursor: Cursor, values: ConditionReader) -> tree.Tree:
+    values.on_matches = True
     condition = values.condition()
     refuse_computed(cursor, condition)
     return condition
@@ -210,6 +211,7 @@ def _having(cursor: Cursor, values: ConditionReader) -> tree.Tree:
 def _columns(cursor: Cursor, values: ConditionReader) -> Iterator[Column]:
     taken: set[str] = set()
     number = 0
+    values.on_matches = True
     while number == 0 or cursor.take(","):
         number += 1
         at = cursor.here.at

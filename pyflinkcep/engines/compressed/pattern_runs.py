@@ -20,7 +20,7 @@ from pyflinkcep.engines.flink.nfa.state import State
 from pyflinkcep.engines.flink.nfa.steps import Ask, Move, StateTable, Step
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.codegen import MatchFunctions
-from pyflinkcep.expressions.program import CompiledExpressions, Op
+from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["PatternRuns", "live_slots", "refuse_incompressible"]
@@ -246,10 +246,7 @@ class PatternRuns:
 
 def live_slots(nfa: NFA, expressions: CompiledExpressions) -> dict[str, tuple[int, ...]]:
     """Return for each state the slots that conditions reachable from it read."""
-    reads = {
-        key: {operand for op, operand in code if op is Op.SLOT}
-        for key, code in expressions.programs.items()
-    }
+    reads = {key: expressions.slots_of(key) for key in expressions.programs}
     own: dict[State, set[Any]] = {}
     for table in nfa.tables.values():
         asked = _expressions(table)

@@ -11,7 +11,7 @@ import numpy as np
 
 from pyflinkcep.engines.lists.candidates import ElementList
 from pyflinkcep.engines.lists.clauses import named
-from pyflinkcep.engines.lists.columns import Columns
+from pyflinkcep.engines.lists.columns import Columns, by_ranks
 from pyflinkcep.engines.lists.frame import Frame
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.lists.ranges import Ints, Stretches
@@ -91,7 +91,9 @@ class _Programs:
     def condition(self, tree: Tree) -> Code:
         """Return the program of a condition."""
         fields = _ElementValues(self.values)
-        code = condition_code(self._by_element(tree), fields, f"the condition {shown(tree)!r}")
+        code = condition_code(
+            self._by_element(by_ranks(tree)), fields, f"the condition {shown(tree)!r}"
+        )
         return ranked(code, self._arrays.ranks)
 
     @property
@@ -115,7 +117,7 @@ class _Programs:
         fields, ranks = self._arrays.fields(), self._arrays.ranks
         value = value_code(tree, fields, f"the value {shown(tree)!r}")
         leaves = [self._attribute(name, str(leaf.over.attribute)) for leaf in fields.leaves]
-        return value, computed(ranked(tuple(value.code), ranks), leaves.__getitem__)
+        return value, computed(ranked(tuple(value.code), ranks), leaves.__getitem__, ranks)
 
     def _attribute(self, name: str, attribute: str) -> Values:
         """Return an attribute of an element's events; read once, because memory is slow."""

@@ -186,4 +186,4 @@ def _holding(clause: Tree, positions: Ints, columns: Columns) -> Any:
         assert isinstance(leaf, Column)
         return columns.taken(str(leaf.attribute), positions)
 
-    return holding(asked.code, len(positions), field)
+    return holding(asked.code, len(positions), field, columns.ranks)

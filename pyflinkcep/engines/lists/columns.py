@@ -10,15 +10,15 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.table import EventTable
-from pyflinkcep.expressions.arrays import Array, Values, ranked
+from pyflinkcep.expressions.arrays import Array, TextRanks, Values, ranked
 from pyflinkcep.expressions.compiler import condition_code
 from pyflinkcep.expressions.leaf_fields import LeafFields
 from pyflinkcep.expressions.local_match import machine_value
 from pyflinkcep.expressions.program import Code, Kind, Type
 from pyflinkcep.expressions.text import shown
-from pyflinkcep.expressions.tree import Leaf, Literal, Tree, attribute_of, parts
+from pyflinkcep.expressions.tree import Leaf, Literal, Operation, Tree, attribute_of, parts
 
-__all__ = ["Columns", "Program", "column_of"]
+__all__ = ["Columns", "Program", "by_ranks", "column_of"]
 
 _TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE, Kind.INTERVAL)
 
@@ -52,12 +52,12 @@ class Columns:
     ----------
     kinds : mapping of str to Kind
         The types of the attributes; those without one are NULL in every event.
-    ranks : mapping of str to int
+    ranks : TextRanks
         The numbers of texts.
     """
 
     kinds: Mapping[str, Kind]
-    ranks: Mapping[str, int]
+    ranks: TextRanks
     _columns: Mapping[str, Values]
     _programs: dict[Tree, Program] = attrs.field(factory=dict)
 
@@ -77,7 +77,7 @@ class Columns:
             if kind.type == Type.TEXT:
                 values = [None if value is None else ranks[value] for value in values]
             columns[name] = _column(values, kind)
-        return cls(table.kinds, ranks, columns)
+        return cls(table.kinds, TextRanks(ranks), columns)
 
     @property
     def is_native(self) -> bool:
@@ -107,7 +107,9 @@ class Columns:
         """
         if condition not in self._programs:
             fields = self.fields()
-            code = condition_code(condition, fields, f"the condition {shown(condition)!r}")
+            code = condition_code(
+                by_ranks(condition), fields, f"the condition {shown(condition)!r}"
+            )
             self._programs[condition] = Program(ranked(code, self.ranks), tuple(fields.leaves))
         return self._programs[condition]
 
@@ -122,6 +124,18 @@ class _Attributes(LeafFields):
     def kind(self, sql: str) -> Kind:
         """Return the kind of an attribute."""
         return super().kind(attribute_of(sql))
+
+
+def by_ranks(tree: Tree) -> Tree:
+    """Return a condition that can be computed on the numbers of texts."""
+    if not isinstance(tree, Operation):
+        return tree
+    if tree.operator == "startswith":
+        text, prefix = tree.operands
+        end = Operation("prefix end", (prefix,), span=tree.span)
+        tests = Operation(">=", (text, prefix)), Operation("<", (text, end))
+        return Operation("and", tests, tree.text, tree.span)
+    return attrs.evolve(tree, operands=tuple(map(by_ranks, tree.operands)))
 
 
 def _is_text(part: Tree) -> TypeGuard[Literal]:

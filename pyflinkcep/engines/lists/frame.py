@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -14,6 +14,7 @@ from pyflinkcep.engines.lists.clauses import each_of
 from pyflinkcep.engines.lists.columns import Columns
 from pyflinkcep.engines.lists.ranges import Ints, expanded
 from pyflinkcep.expressions.arrays import Values, holding
+from pyflinkcep.expressions.number_functions import Moments
 from pyflinkcep.expressions.tree import Aggregate, Leaf, Tree
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import ALL, LAST
@@ -87,7 +88,7 @@ class Conditions:
             rows = again if rows is None else rows[again]
         asked = self.columns.program(clause)
         values = [self._value(leaf, opened) for leaf in asked.leaves]
-        found = holding(asked.code, opened.size, values.__getitem__)
+        found = holding(asked.code, opened.size, values.__getitem__, self.columns.ranks)
         if rows is None:
             return found
         fails = np.bincount(rows[~found], minlength=frame.size)
@@ -123,12 +124,54 @@ def _reduced(name: str, data: Any, rows: Ints, size: int) -> Values:
     counts = np.bincount(rows, minlength=size)
     if name == "count":
         return Values(counts)
-    out = np.zeros(size, data.dtype)
+    if name == "stddev":
+        return Values(_by_row(data, counts, _deviations, _deviation), counts < 2)
     some = counts > 0
-    if len(data):
-        begins = (np.cumsum(counts) - counts)[some]
-        reduce = {"min": np.minimum, "max": np.maximum}.get(name, np.add)
-        out[some] = reduce.reduceat(data, begins)
-    if name == "avg":
-        return Values(np.divide(out, np.maximum(counts, 1)), ~some)
-    return Values(out, ~some)
+    if name in ("min", "max"):
+        out = np.zeros(size, data.dtype)
+        reduce = np.fmin if name == "min" else np.maximum
+        if len(data):
+            out[some] = reduce.reduceat(data, (np.cumsum(counts) - counts)[some])
+        return Values(out, ~some)
+    sums = _by_row(data, counts, _sums, lambda own: np.cumsum(own)[-1] if len(own) else 0)
+    return Values(np.divide(sums, np.maximum(counts, 1)) if name == "avg" else sums, ~some)
+
+
+def _by_row(
+    data: Any, counts: Ints, together: Callable[[Any, Ints], Any], alone: Callable[[Any], Any]
+) -> Any:
+    """
+    Return an aggregate of each row's numbers, taken one after another as runs take events.
+
+    Rows are computed together, a number of each at a time, or one by one if they are few.
+    """
+    with np.errstate(all="ignore"):  # infinities, NaN and numbers that wrap around are values
+        if len(counts) >= int(counts.max(initial=0)):
+            return together(data, counts)
+        ends = np.cumsum(counts)
+        return np.asarray([alone(own) for own in np.split(data, ends[:-1])])
+
+
+def _sums(data: Any, counts: Ints) -> Any:
+    sums, begins = np.zeros(len(counts), data.dtype), np.cumsum(counts) - counts
+    for number in range(int(counts.max(initial=0))):
+        rows = np.flatnonzero(counts > number)
+        sums[rows] += data[begins[rows] + number]
+    return sums
+
+
+def _deviation(own: Any) -> float:
+    found = Moments(own.tolist()).deviation()
+    return 0.0 if found is None else found
+
+
+def _deviations(data: Any, counts: Ints) -> Any:
+    mean, moment = np.zeros(len(counts)), np.zeros(len(counts))
+    begins = np.cumsum(counts) - counts
+    for number in range(int(counts.max(initial=0))):
+        rows = np.flatnonzero(counts > number)
+        distance = data[begins[rows] + number] - mean[rows]
+        step = distance / (number + 1)
+        mean[rows] += step
+        moment[rows] += distance * (distance - step)
+    return np.sqrt(moment / np.maximum(counts - 1, 1))

@@ -20,10 +20,11 @@ __all__ = ["StageValues", "is_true"]
 _OF_ONE = ("first", "last", "min", "max", "sum")
 """The aggregates that are the value itself if there is one event."""
 
-_ARITHMETIC = (Op.ADD, Op.SUB, Op.MUL, Op.MOD, Op.NEG)
+_ARITHMETIC = (Op.ADD, Op.SUB, Op.MUL, Op.MOD, Op.PMOD, Op.NEG, Op.FLOOR, Op.CEIL)
 _CONSTANTS = (Op.INT, Op.FLOAT)
 _COMPUTED = (
-    Op.FIELD, Op.TEXT, Op.NULL, Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, *_CONSTANTS, *OPERATIONS,
+    Op.FIELD, Op.TEXT, Op.NULL, Op.ROUND, Op.STARTS_WITH, Op.JUMP_IF_FALSE,
+    Op.JUMP_IF_TRUE, *_CONSTANTS, *OPERATIONS,
 )  # fmt: skip
 
 
@@ -99,7 +100,7 @@ class StageValues:
                 return f"{op.name} is computed for partial matches only"
             if self.ansi and op in _ARITHMETIC and operand != Type.FLOAT:
                 return "whole numbers may overflow, which is an error: cast one to double"
-            divides = op in (Op.DIV, Op.MOD)
+            divides = op in (Op.DIV, Op.MOD, Op.PMOD)
             if self.ansi and divides and not (before in _CONSTANTS and value):
                 return "it may divide by zero, which is an error"
         return None

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from pyflinkcep.expressions.codegen import MatchFunctions, generated
 from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.program import Code, CompiledExpressions, Kind, Op
+from pyflinkcep.expressions.program import Code, CompiledExpressions, Kind
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Column,
@@ -268,13 +268,7 @@ class _Handout:
 
     def __call__(self, texts: tuple[str | None, str | None]) -> EdgeConditions:
         alone, joint = (None if text is None else self.functions.conditions[text] for text in texts)
-        reads = () if texts[1] is None else self._reads(texts[1])
+        reads = frozenset() if texts[1] is None else self.expressions.slots_of(texts[1])
         programs = self.expressions.programs
         codes: Any = tuple(() if text is None else programs[text] for text in texts)
-        return EdgeConditions(alone, joint, frozenset(reads), codes)
-
-    def _reads(self, text: str) -> Iterator[int]:
-        for op, operand in self.expressions.programs[text]:
-            if op is Op.SLOT:
-                assert isinstance(operand, int)
-                yield operand
+        return EdgeConditions(alone, joint, reads, codes)

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import math
 import operator
+from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from pyflinkcep.expressions.program import ALL, Code, CompiledExpressions, Function, Op, Slot, Type
 from pyflinkcep.expressions.tree import WHOLE
@@ -39,7 +42,9 @@ def fitted(number: int, ansi: bool) -> int:
 
 def computed(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
     """Do arithmetic on two values that are not NULL."""
-    if op in (Op.DIV, Op.MOD, Op.INT_DIV):
+    if op is Op.POWER:
+        return power(a, b)
+    if op in (Op.DIV, Op.MOD, Op.PMOD, Op.INT_DIV):
         if b == 0:
             if ansi:
                 raise Failed
@@ -49,10 +54,25 @@ def computed(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
         if op is Op.INT_DIV:
             return fitted(abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1), ansi)
         if type_ == Type.FLOAT:
-            return math.nan if math.isinf(a) else math.fmod(a, b)
+            first = float_remainder(a, b)
+            return float_remainder(first + b, b) if op is Op.PMOD and first < 0 else first
+        if op is Op.PMOD:
+            first = abs(a) % abs(b) * (-1 if a < 0 else 1)
+            a = fitted(first + b, ansi=False) if first < 0 else first
         return abs(a) % abs(b) * (-1 if a < 0 else 1)
     result = {Op.ADD: operator.add, Op.SUB: operator.sub, Op.MUL: operator.mul}[op](a, b)
     return fitted(result, ansi) if type_ == Type.INT else result
+
+
+def float_remainder(a: float, b: float) -> float:
+    return math.nan if math.isinf(a) else math.fmod(a, b)
+
+
+def power(a: float, b: float) -> float:
+    """Raise to a power as Java does."""
+    if math.isnan(b) or (abs(a) == 1 and math.isinf(b)):
+        return math.nan
+    return float(np.power(np.float64(a), np.float64(b)))
 
 
 def run(code: Code, fields: Any, slots: Any, ansi: bool) -> bool:
@@ -83,12 +103,37 @@ def run(code: Code, fields: Any, slots: Any, ansi: bool) -> bool:
             b = stack.pop()
             if op is Op.IS_NULL:
                 stack.append(int(b is None))
-            elif op in (Op.INT_TO_FLOAT, Op.NEG, Op.ABS, Op.NOT, Op.LIKE):
+            elif op in UNARY:
                 stack.append(None if b is None else unary(op, b, arg, ansi))
             else:
                 stack.append(binary(op, stack.pop(), b, arg, ansi))
     (result,) = stack
     return bool(result)
+
+
+UNARY = (
+    Op.INT_TO_FLOAT, Op.NEG, Op.ABS, Op.NOT, Op.LIKE, Op.FLOOR, Op.CEIL, Op.ROUND, Op.SQRT,
+)  # fmt: skip
+
+
+def whole(number: float, ansi: bool) -> int:
+    """Make an integer of a number without fraction, at most the greatest one."""
+    if math.isnan(number):
+        return 0
+    if abs(number) > 2.0**63:
+        if ansi:
+            raise Failed
+        return 2**63 - 1 if number > 0 else -(2**63)
+    return min(int(number), 2**63 - 1)
+
+
+def rounded(number: float, digits: int) -> float:
+    """Round halves away from zero, on the digits that are shown."""
+    if not math.isfinite(number):
+        return number
+    shifted = Fraction(repr(number)) * Fraction(10) ** digits
+    nearest = math.floor(abs(shifted) + Fraction(1, 2)) * (-1 if shifted < 0 else 1)
+    return float(nearest / Fraction(10) ** digits)
 
 
 def unary(op: Op, a: Any, type_: Any, ansi: bool) -> Any:
@@ -98,6 +143,13 @@ def unary(op: Op, a: Any, type_: Any, ansi: bool) -> Any:
         return int(not a)
     if op is Op.LIKE:
         return int(is_like(a, type_))
+    if op is Op.ROUND:
+        return rounded(a, type_)
+    if op is Op.SQRT:
+        return math.sqrt(a) if a >= 0 else math.nan
+    if op in (Op.FLOOR, Op.CEIL):
+        step = math.floor if op is Op.FLOOR else math.ceil
+        return whole(float(step(a)) if math.isfinite(a) else a, ansi)
     value = -a if op is Op.NEG else abs(a)
     return fitted(value, ansi) if type_ == Type.INT else value
 
@@ -128,6 +180,8 @@ def binary(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
         return None
     if op is Op.CONCAT:
         return a + b
+    if op is Op.STARTS_WITH:
+        return int(a[: len(b)] == b)
     if op in COMPARED:
         return int(COMPARED[op](order(a, b), 0))
     return computed(op, a, b, type_, ansi)
@@ -162,6 +216,12 @@ def _slot(expressions: CompiledExpressions, slot: Slot, events: Any) -> Any:
         return len(known)
     if not known:
         return None
+    if slot.function in (Function.MEAN, Function.MOMENT):
+        mean, moment = known[0], known[0] * (known[0] - known[0])
+        for count, value in enumerate(known[1:], 2):
+            far, mean = value - mean, mean + (value - mean) / count
+            moment += far * (far - far / count)
+        return mean if slot.function is Function.MEAN else moment
     found = known[0]
     for value in known[1:]:
         if slot.function is Function.SUM:

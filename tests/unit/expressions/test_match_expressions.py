@@ -18,6 +18,7 @@ from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.parser import Scope, sql_condition
 from pyflinkcep.expressions.program import ALL, CompiledExpressions, Function, Kind, Slot, Type
+from pyflinkcep.expressions.tree import AGGREGATES
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.matching.results import Results
 from pyflinkcep.time import MAX_WATERMARK
@@ -163,7 +164,7 @@ def numbers(draw: Any, depth: int = 2) -> str:
     kinds = ["aggregate", "aggregate", "column", "literal", "offset"]
     match draw(st.sampled_from(kinds + ["operator"] * 3 * (depth > 0))):
         case "aggregate":
-            function = draw(st.sampled_from(["first", "last", "count", "sum", "min", "max", "avg"]))
+            function = draw(st.sampled_from(AGGREGATES))
             stage = draw(st.sampled_from(["a", "c", "match"]))
             return f"{function}({stage}.{draw(st.sampled_from('nmxy'))})"
         case "offset":
@@ -175,6 +176,7 @@ def numbers(draw: Any, depth: int = 2) -> str:
             return str(draw(st.sampled_from(["0", "1", "-2", "0.5", "null"])))
     left, right = draw(numbers(depth - 1)), draw(numbers(depth - 1))
     forms = ["({} {op} {})"] * 5 + ["coalesce({}, {})", "-({})"]
+    forms += ["round({} * 0.5D, 1)", "floor({} * 1D)", "power({}, {})", "pmod({}, {})", "sqrt({})"]
     forms += ["abs({})", "greatest({}, {})", "least({}, {})", "(count(a) div max(a.n))"]
     forms += ["case when {} > 1 then {} when b then 1 end", "if(last(a.b), {}, {})"]
     form = draw(st.sampled_from(forms))
@@ -264,7 +266,7 @@ SCOPE = Scope({"a", "c", "end"}, own="a")
 def aggregates(draw: Any) -> str:
     """Return an aggregate of MATCH_RECOGNIZE, in which the event at hand may count."""
     where = draw(st.sampled_from(["a.", "c.", ""])) + draw(st.sampled_from("nmxy"))
-    function = draw(st.sampled_from(["first", "last", "count", "sum", "min", "max", "avg"]))
+    function = draw(st.sampled_from(AGGREGATES))
     offset = f", {draw(st.integers(0, 3))}" if function in ("first", "last") else ""
     return str(draw(st.sampled_from([f"{function}({where}{offset})", where, "count(*)"])))
 

@@ -44,6 +44,10 @@ def _slots() -> tuple[Slot, ...]:
                 slots.append(Slot(Function.LAST, stage, number, type_, len(slots) - 1, offset))
             slots.append(Slot(Function.MIN, stage, number, type_))
             slots.append(Slot(Function.MAX, stage, number, type_))
+            if type_ is not TEXT:
+                own = len(slots) - 8  # the COUNT of the same field
+                slots.append(Slot(Function.MEAN, stage, number, FLOAT, own))
+                slots.append(Slot(Function.MOMENT, stage, number, FLOAT, len(slots) - 1))
         slots.append(Slot(Function.SUM, stage, 0, FLOAT))
         slots.append(Slot(Function.SUM, stage, 1, FLOAT))
     return tuple(slots)
@@ -52,8 +56,29 @@ def _slots() -> tuple[Slot, ...]:
 SLOTS = _slots()
 SUM_OF_INTS = (*SLOTS, Slot(Function.SUM, "a", 0, INT))
 _BINARY = {
-    INT: [Op.ADD, Op.SUB, Op.MUL, Op.INT_DIV, Op.MOD, Op.ADD_PASSING, Op.LEAST, Op.GREATEST],
-    FLOAT: [Op.ADD, Op.SUB, Op.MUL, Op.DIV, Op.MOD, Op.ADD_PASSING, Op.LEAST, Op.GREATEST],
+    INT: [
+        Op.ADD,
+        Op.SUB,
+        Op.MUL,
+        Op.INT_DIV,
+        Op.MOD,
+        Op.PMOD,
+        Op.ADD_PASSING,
+        Op.LEAST,
+        Op.GREATEST,
+    ],
+    FLOAT: [
+        Op.ADD,
+        Op.SUB,
+        Op.MUL,
+        Op.DIV,
+        Op.MOD,
+        Op.PMOD,
+        Op.POWER,
+        Op.ADD_PASSING,
+        Op.LEAST,
+        Op.GREATEST,
+    ],
     TEXT: [Op.CONCAT, Op.LEAST, Op.GREATEST],
 }
 _COMPARISONS = [Op.LT, Op.LE, Op.GT, Op.GE, Op.EQ, Op.NE, Op.EQ_NULLSAFE]
@@ -83,12 +108,15 @@ def truths(draw: Any, depth: int) -> Code:
     """Return the code of a boolean."""
     of = draw(st.sampled_from([INT, FLOAT, TEXT]))
     one, two = draw(code(of, depth - 1)), draw(code(of, depth - 1))
-    match draw(st.sampled_from(["compare"] * 3 + ["null", "like", "not", "and", "or"])):
+    match draw(st.sampled_from(["compare"] * 3 + ["null", "like", "starts", "not", "and", "or"])):
         case "null":
             return (*one, (Op.IS_NULL, None))
         case "like":
             patterns = ["a%", "%b", "_", "a_", "\\%", "a\\%", "%", "", "%\n%"]
             return (*draw(code(TEXT, depth - 1)), (Op.LIKE, draw(st.sampled_from(patterns))))
+        case "starts":
+            texts = draw(code(TEXT, depth - 1)), draw(code(TEXT, depth - 1))
+            return (*texts[0], *texts[1], (Op.STARTS_WITH, None))
         case "compare":
             return (*one, *two, (draw(st.sampled_from(_COMPARISONS)), of))
     left, right = draw(code(INT, depth - 1)), draw(code(INT, depth - 1))
@@ -114,7 +142,7 @@ def code(draw: Any, type_: Type, depth: int) -> Code:
     left, right = draw(code(type_, depth - 1)), draw(code(type_, depth - 1))
     if form == "binary":
         op = draw(st.sampled_from(_BINARY[type_]))
-        return (*left, *right, (op, None if op is Op.CONCAT else type_))
+        return (*left, *right, (op, None if op in (Op.CONCAT, Op.POWER) else type_))
     if form == "coalesce":
         return (*left, (Op.JUMP_IF_NOT_NULL, len(right)), *right)
     if form == "choice":
@@ -122,6 +150,11 @@ def code(draw: Any, type_: Type, depth: int) -> Code:
         return (*draw(truths(depth - 1)), *over)
     if type_ is INT and draw(st.booleans()):
         return draw(truths(depth - 1))  # type: ignore[no-any-return]
+    if type_ is INT and draw(st.booleans()):
+        return (*draw(code(FLOAT, depth - 1)), (draw(st.sampled_from([Op.FLOOR, Op.CEIL])), None))
+    if type_ is FLOAT and draw(st.booleans()):
+        root = (Op.SQRT, None)
+        return (*left, draw(st.sampled_from([(Op.ROUND, 0), (Op.ROUND, 2), (Op.ROUND, -1), root])))
     if type_ is FLOAT and draw(st.booleans()):
         return (*draw(code(INT, depth - 1)), (Op.INT_TO_FLOAT, None))
     return left if type_ is TEXT else (*left, (draw(st.sampled_from([Op.NEG, Op.ABS])), type_))

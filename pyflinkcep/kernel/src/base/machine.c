@@ -3,6 +3,7 @@
  * The machine for match expressions; the opcodes are described in expressions/program.py. Mirror:
  * the conditions in expressions/codegen.py.
  */
+#include "base/functions.h"
 #include "base/values.h"
 
 #include <math.h>
@@ -41,7 +42,9 @@ static Value int_arithmetic(Machine *machine, int32_t opcode, int64_t a, int64_t
     case OP_MUL: over = multiply_overflows(a, b, &result); break;
     default:
         if (b == 0) return by_zero(machine);
-        if (b != -1)
+        if (opcode == OP_PMOD)
+            result = int_pmod(a, b);
+        else if (b != -1)
             result = opcode == OP_MOD ? a % b : a / b;
         else if (opcode == OP_INT_DIV)
             over = subtract_overflows(0, a, &result);
@@ -57,6 +60,7 @@ static Value float_arithmetic(Machine *machine, int32_t opcode, double a, double
     case OP_MUL: return value_float(a * b);
     default:
         if (b == 0) return by_zero(machine);
+        if (opcode == OP_PMOD) return value_float(float_pmod(a, b));
         return value_float(opcode == OP_MOD ? fmod(a, b) : a / b);
     }
 }
@@ -89,6 +93,11 @@ static Value joined(Machine *machine, Value a, Value b) {
     return text == NULL ? fail(machine, PROGRAM_RAISED) : (Value){{.text = text}, VALUE_TEXT};
 }
 
+static Value begins(Machine *machine, Value a, Value b) {
+    Py_ssize_t found = PyUnicode_Tailmatch(a.as.text, b.as.text, 0, PY_SSIZE_T_MAX, -1);
+    return found < 0 ? fail(machine, PROGRAM_RAISED) : value_int(found);
+}
+
 /* Return the result of an operator on two values, with a reference of its own. */
 static Value binary(Machine *machine, int32_t opcode, Value a, Value b) {
     bool a_null = a.kind == VALUE_NULL, b_null = b.kind == VALUE_NULL;
@@ -109,6 +118,8 @@ static Value binary(Machine *machine, int32_t opcode, Value a, Value b) {
     default:
         if (a_null || b_null) return value_null();
         if (opcode == OP_CONCAT) return joined(machine, a, b);
+        if (opcode == OP_STARTS_WITH) return begins(machine, a, b);
+        if (opcode == OP_POWER) return value_float(number_power(a.as.f, b.as.f));
         return opcode >= OP_LT ? comparison(opcode, a, b) : arithmetic(machine, opcode, a, b);
     }
 }
@@ -127,12 +138,22 @@ static Value magnitude(Machine *machine, int32_t opcode, Value a) {
     return int_arithmetic(machine, OP_SUB, 0, a.as.i);
 }
 
+static Value whole(Machine *machine, double number) {
+    int64_t found;
+    if (number_whole(number, &found) || !machine->values->ansi) return value_int(found);
+    return fail(machine, PROGRAM_OVERFLOW);
+}
+
 /* Return the result of an operator on one value that is not NULL. */
 static Value unary(Machine *machine, const Instruction *now, Value a) {
     switch (now->opcode) {
     case OP_INT_TO_FLOAT: return a.kind == VALUE_INT ? value_float((double)a.as.i) : a;
     case OP_NOT: return value_int(a.as.i == 0);
     case OP_LIKE: return like(machine, now, a);
+    case OP_FLOOR: return whole(machine, floor(a.as.f));
+    case OP_CEIL: return whole(machine, ceil(a.as.f));
+    case OP_ROUND: return value_float(number_rounded(a.as.f, now->operand.as.i));
+    case OP_SQRT: return value_float(sqrt(a.as.f));
     default: return magnitude(machine, now->opcode, a);
     }
 }
@@ -183,6 +204,10 @@ static void compute(Machine *machine, const Instruction *now) {
     case OP_ABS:
     case OP_NOT:
     case OP_LIKE:
+    case OP_FLOOR:
+    case OP_CEIL:
+    case OP_ROUND:
+    case OP_SQRT:
         if (top(machine)->kind != VALUE_NULL)
             replace_top(machine, unary(machine, now, *top(machine)));
         return;

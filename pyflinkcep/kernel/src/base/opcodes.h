@@ -21,6 +21,7 @@ enum {
     OP_ABS = 16,
     OP_INT_DIV = 17,
     OP_ADD_PASSING = 18,
+    OP_PMOD = 19,
     OP_LT = 20,
     OP_LE = 21,
     OP_GT = 22,
@@ -41,6 +42,13 @@ enum {
     OP_JUMP = 44,
     OP_CONCAT = 50,
     OP_LIKE = 51,
+    OP_STARTS_WITH = 52,
+    OP_PREFIX_END = 53,
+    OP_FLOOR = 60,
+    OP_CEIL = 61,
+    OP_ROUND = 62,
+    OP_SQRT = 63,
+    OP_POWER = 64,
 };
 
 /* The types of values. */
@@ -58,6 +66,8 @@ enum {
     SLOT_SUM = 3,
     SLOT_MIN = 4,
     SLOT_MAX = 5,
+    SLOT_MEAN = 6,
+    SLOT_MOMENT = 7,
 };
 
 #endif

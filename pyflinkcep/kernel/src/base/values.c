@@ -61,6 +61,20 @@ static Value slot_before(const Values *values, const Tally *before, Py_ssize_t s
     return before == NULL ? values_initial(values, slot) : before->slots[slot];
 }
 
+static Value mean(Value before, Value value, int64_t count) {
+    if (before.kind == VALUE_NULL) return value;
+    return value_float(before.as.f + (value.as.f - before.as.f) / (double)(count + 1));
+}
+
+static Value moment(
+    const Values *values, const Slot *slot, Value old, const Tally *before, double number) {
+    if (old.kind == VALUE_NULL) return value_float(number * (number - number));
+    int32_t counter = values->slots[slot->source].source;
+    int64_t count = slot_before(values, before, counter).as.i;
+    double distance = number - slot_before(values, before, slot->source).as.f;
+    return value_float(old.as.f + distance * (distance - distance / (double)(count + 1)));
+}
+
 /* Return the new value of a slot that sees an event, with a reference for the caller. */
 Value slot_after(
     const Values *values, const Slot *slot, Value old, const Tally *before, int64_t handle) {
@@ -77,6 +91,10 @@ Value slot_after(
         after = old;
     else if (slot->function == SLOT_COUNT)
         after = value_int(old.as.i + 1);
+    else if (slot->function == SLOT_MEAN)
+        after = mean(old, value, slot_before(values, before, slot->source).as.i);
+    else if (slot->function == SLOT_MOMENT)
+        after = moment(values, slot, old, before, value.as.f);
     else if (slot->function == SLOT_SUM)
         after = summed(values, old, value, slot->is_float);
     else

@@ -7,6 +7,8 @@
  */
 #include "lists/batch.h"
 
+#include "base/functions.h"
+
 #include <math.h>
 
 static uint64_t all_of(int count) { return ~(uint64_t)0 >> (BATCH - count); }
@@ -95,7 +97,9 @@ static int64_t int_result(int32_t opcode, int64_t a, int64_t b) {
     case OP_ADD: add_overflows(a, b, &result); return result;
     case OP_SUB: subtract_overflows(a, b, &result); return result;
     case OP_MUL: multiply_overflows(a, b, &result); return result;
-    default: return b == 0 || b == -1 ? 0 : a % b;
+    default:
+        if (b == 0 || b == -1) return 0;
+        return opcode == OP_PMOD ? int_pmod(a, b) : a % b;
     }
 }
 
@@ -105,6 +109,8 @@ static double float_result(int32_t opcode, double a, double b) {
     case OP_SUB: return a - b;
     case OP_MUL: return a * b;
     case OP_DIV: return a / b;
+    case OP_POWER: return number_power(a, b);
+    case OP_PMOD: return float_pmod(a, b);
     default: return fmod(a, b);
     }
 }
@@ -120,11 +126,11 @@ static uint64_t without_zeros(const Operand *b, bool is_float, int count) {
 }
 
 static void compute(Operand *a, const Operand *b, const Instruction *now, int count) {
-    bool is_float = now->operand.as.i == TYPE_FLOAT;
+    bool is_float = now->operand.as.i == TYPE_FLOAT || now->opcode == OP_POWER;
     Py_ssize_t dx = a->stride, dy = b->stride;
     int results = dx || dy ? count : 1;
     a->known &= b->known;
-    if (now->opcode == OP_DIV || now->opcode == OP_MOD)
+    if (now->opcode == OP_DIV || now->opcode == OP_MOD || now->opcode == OP_PMOD)
         a->known &= without_zeros(b, is_float, count);
     Number one = a->items[0]; /* which the first result may overwrite */
     const Number *x = dx ? a->items : &one, *y = b->items;
@@ -156,6 +162,22 @@ static void to_floats(Operand *a, int count) {
     a->items = a->own;
 }
 
+static double float_of_one(const Instruction *now, double number) {
+    return now->opcode == OP_SQRT ? sqrt(number) : number_rounded(number, now->operand.as.i);
+}
+
+static void apply(Operand *a, const Instruction *now, int count) {
+    int results = a->stride ? count : 1;
+    for (int i = 0; i < results; i++) {
+        double number = a->items[i * a->stride].f;
+        if (now->opcode == OP_FLOOR || now->opcode == OP_CEIL)
+            number_whole(now->opcode == OP_FLOOR ? floor(number) : ceil(number), &a->own[i].i);
+        else
+            a->own[i].f = float_of_one(now, number);
+    }
+    a->items = a->own;
+}
+
 /* --- flags */
 
 static void both(Operand *a, const Operand *b) {
@@ -182,6 +204,10 @@ static Operand *step(Operand *top, const Batch *batch, const Instruction *now) {
     case OP_JUMP_IF_TRUE: break;
     case OP_INT_TO_FLOAT: to_floats(top, batch->count); break;
     case OP_NEG: negate(top, now, batch->count); break;
+    case OP_FLOOR:
+    case OP_CEIL:
+    case OP_ROUND:
+    case OP_SQRT: apply(top, now, batch->count); break;
     case OP_IS_NULL:
         top->truth = ~top->known;
         top->known = ~(uint64_t)0;
@@ -193,6 +219,8 @@ static Operand *step(Operand *top, const Batch *batch, const Instruction *now) {
     case OP_SUB:
     case OP_MUL:
     case OP_DIV:
+    case OP_POWER:
+    case OP_PMOD:
     case OP_MOD: top--, compute(top, top + 1, now, batch->count); break;
     default: top--, compare(top, top + 1, now, batch->count);
     }

@@ -56,6 +56,8 @@ def _aggregate(tree: Aggregate) -> str:
     known = f"filter({events}, v -> v IS NOT NULL)"
     if function == "count":
         return f"size({known})"
+    if function == "stddev":
+        return _deviation(known)
     if function in ("min", "max"):
         return f"array_{function}({events})"
     # Whole numbers have whole sums; every other number is summed as double.
@@ -63,3 +65,13 @@ def _aggregate(tree: Aggregate) -> str:
     total = f"aggregate({rest}, {first} + 0L, (s, v) -> s + v)"
     total = f"IF(size({known}) = 0, NULL, {total})"
     return total if function == "sum" else f"try_divide({total}, size({known}))"
+
+
+def _deviation(numbers: str) -> str:
+    """Return the standard deviation of a sample, number by number as Spark's own aggregate."""
+    far = "(cast(v AS double) - s.mean)"
+    step = f"{far} / (s.n + 1D)"
+    more = f"s.n + 1D AS n, s.mean + {step} AS mean, s.moment + {far} * ({far} - {step}) AS moment"
+    none = "struct(0D AS n, 0D AS mean, 0D AS moment)"
+    result = "s -> IF(s.n > 1D, sqrt(s.moment / (s.n - 1D)), NULL)"
+    return f"aggregate({numbers}, {none}, (s, v) -> struct({more}), {result})"

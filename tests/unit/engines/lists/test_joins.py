@@ -64,6 +64,11 @@ def random_clause(chance: random.Random, names: list[str]) -> str:
         f"-{a}.f - {b}.x {sign} {a}.y % {b}.x",
         f"{a}.y + {b}.y IS {chance.choice(['', 'NOT '])}NULL",
         f"{a}.x {sign} NULL",
+        f"round({a}.f * {b}.x, {chance.choice([0, 1, -1])}) {sign} {b}.{number}",
+        f"{chance.choice(['floor', 'ceil', 'sqrt'])}({a}.f + {b}.{number}) {sign} {a}.x",
+        f"{chance.choice(['power', 'pmod'])}({a}.{number}, {b}.{chance.choice('xyf')}) {sign} 1",
+        f"startswith({a}.s, {b}.s)",
+        f"startswith({a}.s, {chance.choice(['NULL', chr(39) + 'p' + chr(39)])})",
     ]
     clause = chance.choice(forms)
     if chance.random() < 0.4:
@@ -85,7 +90,7 @@ def random_table(chance: random.Random, size: int, keyed: bool) -> EventTable:
         "x": [chance.randrange(-2, 5) for _ in range(size)],
         "y": [chance.choice([None, 0, 1, 2]) for _ in range(size)],
         "f": [chance.choice([None, -0.0, 0.0, 1.5, math.nan, math.inf]) for _ in range(size)],
-        "s": [chance.choice([None, "p", "q", "r"]) for _ in range(size)],
+        "s": [chance.choice([None, "p", "q", "pr", "p\u00e4"]) for _ in range(size)],
     }
     if numbers is not None:  # a key has one text
         columns["s"] = [[None, "p", "q"][number] for number in numbers]
@@ -114,7 +119,8 @@ def test_the_kernel_joins_what_the_plain_path_joins(seed: int) -> None:
     except ValueError:
         return  # a closure beside another, a negation at an end without WITHIN, ...
     table = random_table(chance, chance.choice([0, 1, 12, 40]), chance.random() < 0.3)
-    assert set(queried_attributes(query)) <= set(_KINDS)
+    if not set(queried_attributes(query)) <= set(_KINDS):
+        return  # a function of one event, which SQL computes
     assert matches(query, table, True) == matches(query, table, False)
 
 

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark's functions of numbers, on Python's. Mirror: ``kernel/src/base/functions.c``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+
+__all__ = ["Moments", "float_pmod", "int_pmod", "power", "root", "rounded", "whole"]
+
+_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+_DIGITS = 800
+"""More than any double has, before and after the point."""
+
+
+def rounded(number: float, digits: int, rounding: str = ROUND_HALF_UP) -> float:
+    """Return a number with some digits after the point; by default halves go away from zero."""
+    if not math.isfinite(number) or abs(digits) > _DIGITS:
+        return number if digits > 0 or not math.isfinite(number) else 0.0
+    with localcontext() as context:
+        context.prec = 2 * _DIGITS
+        exact = Decimal(repr(number)).quantize(Decimal(1).scaleb(-digits), rounding)
+    return float(exact) + 0.0  # no negative zero
+
+
+def whole(number: float) -> int | None:
+    """Return a number without a fraction as an integer, 0 for NaN; None if it is out of range."""
+    if math.isnan(number):
+        return 0
+    return min(int(number), _MOST) if _LEAST <= number <= 1 << 63 else None
+
+
+def power(base: float, exponent: float) -> float:
+    """Return a power by Java's rules, which differ from C's for NaN and infinite exponents."""
+    if math.isnan(exponent) or (abs(base) == 1 and math.isinf(exponent)):
+        return math.nan
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return -math.inf if base < 0 and exponent % 2 == 1 else math.inf
+    except ValueError:  # a root of a negative number, or a division by zero
+        if base:
+            return math.nan
+        return math.copysign(math.inf, base) if exponent % 2 == 1 else math.inf
+
+
+def root(number: float) -> float:
+    """Return the square root; NaN of negative numbers."""
+    return math.sqrt(number) if number >= 0 else math.nan
+
+
+def int_pmod(a: int, b: int) -> int:
+    """Return the remainder that is not negative for a positive divisor."""
+    remainder = _remainder(a, b)
+    if remainder >= 0:
+        return remainder
+    total = (remainder + b - _LEAST) % (1 << 64) + _LEAST
+    return _remainder(total, b)
+
+
+def _remainder(a: int, b: int) -> int:
+    return abs(a) % abs(b) * (-1 if a < 0 else 1)
+
+
+def float_pmod(a: float, b: float) -> float:
+    """Return the remainder that is not negative for a positive divisor."""
+    if math.isinf(a):
+        return math.nan
+    remainder = math.fmod(a, b)
+    if not remainder < 0:
+        return remainder
+    total = remainder + b
+    return math.nan if math.isinf(total) else math.fmod(total, b)
+
+
+class Moments:
+    """
+    The standard deviation of a sample, number by number as Spark computes it.
+
+    Attributes
+    ----------
+    count : int
+        The number of numbers.
+    mean, moment : float
+        Their mean, and the sum of the squared distances from it.
+    """
+
+    def __init__(self, numbers: Sequence[float] = ()) -> None:
+        self.count, self.mean, self.moment = 0, 0.0, 0.0
+        for number in numbers:
+            self.add(number)
+
+    def add(self, number: float) -> None:
+        """Add a number."""
+        self.count += 1
+        distance = number - self.mean
+        step = distance / self.count
+        self.mean += step
+        self.moment += distance * (distance - step)
+
+    def deviation(self) -> float | None:
+        """Return the standard deviation; None of fewer than two numbers."""
+        return root(self.moment / (self.count - 1)) if self.count > 1 else None

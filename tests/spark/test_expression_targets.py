@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One table of rules: each operator has in every target the value that Spark gives it."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from pyflinkcep.expressions.spark_sql import spark_sql
+from pyflinkcep.expressions.tree import AGGREGATES, FUNCTIONS, Operation, parts
+from pyflinkcep.sase import parse
+from pyflinkcep.sase.returns import Returns
+from pyflinkcep.spark.plan.queries.returns import returned
+from pyflinkcep.testing import matchSase
+from tests.spark.streams import settings
+from tests.spark.support import QUICK_FOR_MANY_PLANS
+
+NAN, BIG = math.nan, 2**62
+FLOATS = (None, 0.0, -0.0, 2.5, -0.15, NAN, math.inf, -math.inf, 1e300, -1.0)
+INTS = (None, 0, 1, -7, 3, BIG, 2**63 - 1, -(2**63))
+TEXTS = (None, "", "a", "ab", "abc", "b", "ä")
+
+RULES = (
+    "b.v < a.v", "b.v <= a.v", "b.v > a.v", "b.v >= a.v", "b.v = a.v", "b.v <> a.v",
+    "b.n < a.n", "b.n = a.n", "b.n >= a.v", "b.s < a.s", "b.s = a.s", "b.s <> 'ab'",
+    "b.v + a.v > 1", "b.v - a.v = 0", "b.v * a.v >= 0", "b.v / a.v > 1", "b.v % a.v < 1",
+    "b.n + a.n > 0", "b.n - a.n > 0", "b.n * a.n > 0", "b.n / a.n > 1", "b.n % a.n > 0",
+    "b.n + a.v > 0", "-b.n < a.n", "-(b.v + a.v) < 1", "b.v + a.v IS NULL", "b.n / a.n IS NOT NULL",
+    "b.n = NULL", "(b.v > a.v OR b.n > a.n)", "NOT (b.v > a.v AND b.n > a.n)",
+    "NOT (b.v = a.v OR b.n / a.n > 0)", "b.n IN (a.n, 1, 3)", "b.v BETWEEN a.v AND 3",
+    "round(b.v + a.v, 1) > 0", "round(b.v * a.n) = round(a.v * b.n)", "round(b.v / a.v, -1) >= 10",
+    "round(b.n + a.n) > 0", "floor(b.v * a.v) >= 6", "ceil(b.v + a.v) > a.n", "floor(b.v + a.v) < 0",
+    "floor(b.n + a.n) > 4", "sqrt(b.v + a.v) > 1", "sqrt(b.n * a.n) >= 1", "power(b.v, a.v) > 1",
+    "power(b.v, a.n) <= 1", "power(b.n, a.n) < 1", "pmod(b.v, a.v) >= 0", "pmod(b.n, a.n) > 0",
+    "pmod(b.n, a.v) > 1", "startswith(b.s, a.s)", "NOT startswith(b.s, a.s)",
+    "(startswith(b.s, a.s) OR b.v > a.v)",
+)  # fmt: skip
+OPERATORS = {
+    "+", "-", "*", "/", "%", "neg", "=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "is null",
+    "is not null", *FUNCTIONS,
+}  # fmt: skip
+
+
+def pairs() -> list[dict[str, Any]]:
+    """Events of a and b by turns, of one key a pair, with all kinds of values."""
+    chance = random.Random(7)
+    kinds = (("v", FLOATS), ("n", INTS), ("s", TEXTS))
+    return [
+        {"k": number, "type": type_, **{name: chance.choice(values) for name, values in kinds}}
+        for number in range(120)
+        for type_ in "AB"
+    ]
+
+
+def program(text: str, events: list[dict[str, Any]], evaluation: str) -> set[int]:
+    """Evaluate a condition of matches as a program."""
+    query = f"PATTERN SEQ(A a, B b) WHERE [k] AND {text} WITHIN 1000000"
+    return {match["a"][0]["k"] for match in matchSase(query, events, evaluation=evaluation)}
+
+
+def values(text: str, events: list[dict[str, Any]]) -> tuple[set[int], set[int]]:
+    """Evaluate a condition on matches in Python; also return the pairs for which it overflows."""
+    query = parse(f"PATTERN SEQ(A a, B b) HAVING {text}")
+    returns = Returns(query, lambda event, name: event[name])
+    holds, fails = set(), set()
+    for a, b in zip(events[::2], events[1::2], strict=True):
+        try:
+            if returns.keeps({"a": [a], "b": [b]}):
+                holds.add(a["k"])
+        except ArithmeticError:
+            fails.add(a["k"])
+    return holds, fails
+
+
+def column(leaf: Any) -> str:
+    return f"{leaf.variable}.{leaf.sql}"
+
+
+def test_every_operator_has_sparks_value_in_every_target(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NULL, NaN, overflow, division by zero and mixed types: as Spark says without ANSI."""
+    events = pairs()
+    trees = {text: parse(f"PATTERN SEQ(A a, B b) WHERE {text}").conditions[0] for text in RULES}
+    used = {o.operator for tree in trees.values() for o in parts(tree) if isinstance(o, Operation)}
+    assert used >= OPERATORS
+    rows = [
+        (a["k"], *((e["v"], e["n"], e["s"]) for e in (a, b)))
+        for a, b in zip(events[::2], events[1::2], strict=True)
+    ]
+    kind = "struct<v: double, n: bigint, s: string>"
+    with settings(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
+        frame = spark.createDataFrame(rows, f"k bigint, a {kind}, b {kind}")
+        asked = [
+            F.expr(spark_sql(tree, column, zero_is_null=True)).alias(text)
+            for text, tree in trees.items()
+        ]
+        answers = frame.select("k", *asked).collect()
+    for text in RULES:
+        expected = {row["k"] for row in answers if row[text]}
+        assert (text, 0 < len(expected) < len(answers)) == (text, text != "b.n = NULL")
+        for switch in ("1", "0"):
+            monkeypatch.setenv("PYFLINKCEP_KERNEL", switch)
+            for evaluation in ("nfa", "backtracking", "eventLists"):
+                where = text, evaluation, switch
+                assert (where, program(text, events, evaluation)) == (where, expected)
+        holds, fails = values(text, events)
+        assert (text, holds) == (text, expected - fails)
+
+
+GROUPS: tuple[list[tuple[float | None, int | None]], ...] = (
+    [(None, None)], [(2.5, 3)], [(2.5, 3), (None, None), (-1.0, 4)], [(NAN, 1), (1.0, None)],
+    [(1.0, 4), (NAN, 1)], [(math.inf, 2), (1.0, 2)], [(0.1, 5), (0.2, 7), (0.3, 5)],
+    [(-0.0, -7), (0.0, 7)], [(1e300, 1), (-1e300, 2)],
+)  # fmt: skip
+
+
+def test_every_aggregate_has_sparks_value_in_every_target(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Aggregates of nothing, of NULL, of NaN and of one value: as Spark's own aggregates."""
+    functions = [function for function in AGGREGATES if function not in ("first", "last")]
+    asked = {
+        f"{function}_{name}": f"{function}(b[].{name})" for function in functions for name in "vn"
+    }
+    events = []
+    for number, group in enumerate(GROUPS):
+        rows = [("A", None, None), *(("B", v, n) for v, n in group), ("C", None, None)]
+        events += [{"k": number, "type": kind, "v": v, "n": n} for kind, v, n in rows]
+    given = ", ".join(f"{text} AS {name}" for name, text in asked.items())
+    query = (
+        f"PATTERN SEQ(A a, B+ b[], C c) WHERE partition_contiguity AND [k] RETURN c.k AS k, {given}"
+    )
+    with settings(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
+        schema = "k bigint, type string, v double, n bigint"
+        frame = spark.createDataFrame([tuple(event.values()) for event in events], schema)
+        own = [F.expr(text.replace("b[].", "")).alias(name) for name, text in asked.items()]
+        expected = frame.where("type = 'B'").groupBy("k").agg(*own).orderBy("k").collect()
+        array = F.collect_list(F.when(F.col("type") == "B", F.struct("v", "n")))
+        matches = frame.groupBy("k").agg(array.alias("b"), F.array(F.struct("k")).alias("c"))
+        on_spark = returned(parse(query), matches).orderBy("k").collect()
+    assert repr([row.asDict() for row in on_spark]) == repr([row.asDict() for row in expected])
+    found = matchSase(query, events, evaluation="nfa")
+    assert repr(found) == repr([row.asDict() for row in expected])
+    for row, group in zip(expected, GROUPS, strict=True):
+        for name, text in asked.items():
+            held = [event for event in events if event["k"] == row["k"]]
+            held[-1] = {**held[-1], "w": row[name]}
+            test = f"({text} = c.w OR ({text} IS NULL AND c.w IS NULL))"
+            for switch in ("1", "0"):
+                monkeypatch.setenv("PYFLINKCEP_KERNEL", switch)
+                lists = f"PATTERN A a; B^{len(group)} b; C c WHERE {test}"
+                loops = f"PATTERN SEQ(A a, B+ b[], C c) WHERE strict_contiguity AND {test}"
+                assert len(matchSase(lists, held)) == 1, (name, group)
+                assert len(matchSase(loops, held, evaluation="nfa")) == 1, (name, group)
