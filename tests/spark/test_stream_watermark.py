@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, keyBy
 from pyflinkcep.spark.plan.watermark import StreamWatermark
-from tests.spark.streams import FileSource, run, settings
+from tests.spark.streams import FileSource, failure, run, settings
 
 WINDOW = timedelta(milliseconds=40)
 
@@ -190,3 +190,17 @@ def test_times_without_a_zone(
     assert rest == []
     assert not any(finished.metrics("numLateRecordsDropped"))
     assert any(list(finished.batches.values())[:2]) is is_early
+
+
+def test_times_before_1970(spark: SparkSession, source: FileSource, tmp_path: Path) -> None:
+    """A pattern with its own watermark matches them; one with Spark's, which begins then, refuses."""
+    day = 24 * 3600 * 1000
+    source.add([("u", 10 - day, "a", 1), ("u", 20 - day, "b", 2), ("u", 99 - day, "c", 3)])
+    table = source.stream(spark, delay_ms=5)
+    shown = [F.col("b")[0]["id"]]
+
+    found = run(a_to_b(table).toDF().select(*shown), tmp_path / "own")
+    text = failure(a_to_b(table.union(source.stream(spark))).toDF(), tmp_path / "sparks")
+
+    assert [row[0] for row in found.rows] == [2]
+    assert "all events are before 1970" in text

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
+from pyflinkcep.errors import InputError
 from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.state.storage import BucketStorage
 from pyflinkcep.spark.worker.bucket import NEVER, Arrivals, BucketOutput, BucketWork
@@ -81,13 +82,17 @@ class BucketWorker:
             row for frame in rows for row in zip(*(frame[name] for name in names), strict=True)
         ]
         packed.sort(key=lambda row: row[:2])
+        now, latest = self._now(timers), max(int(row[4]) for row in packed)
+        if self._plan.delay_ms is None:
+            self._refuse_unreachable(now, latest)
+            latest = MIN_WATERMARK
         arrivals = Arrivals(
             [read_table(data) for _, _, data, *_ in packed if data is not None],
-            max(int(row[4]) for row in packed),
+            latest,
             [times for *_, times, _, _ in packed if times is not None],
             [read_spans(spans) for *_, spans in packed if spans is not None],
         )
-        return self._run(key, arrivals, self._now(timers), is_expired=False)
+        return self._run(key, arrivals, now, is_expired=False)
 
     def wake(self, key: Any, timers: Any) -> pd.DataFrame:
         """Advance time for a bucket whose timer has expired."""
@@ -109,6 +114,24 @@ class BucketWorker:
         work.close(self._set_timer(before, work.timer(reached), now), reached)
         return pd.DataFrame(
             [result_row(self._task, output, self._storage, self._sides) for output in outputs]
+        )
+
+    def _refuse_unreachable(self, now: int, latest: int) -> None:
+        """
+        Refuse events that Spark's watermark, which begins in 1970, does not reach.
+
+        Raises
+        ------
+        InputError
+            If it has not begun, and all the events that this bucket knows of are before.
+        """
+        if self._plan.processing_time or now != MIN_WATERMARK or not MIN_WATERMARK < latest < 0:
+            return
+        raise InputError(
+            f"pattern {self._plan.layout.pattern}: all events are before 1970, where the watermark "
+            "of Spark begins, which the pattern follows; no match would ever come",
+            "move the times, as in ts + INTERVAL 100 YEARS; explain() says why the pattern follows "
+            "that watermark: the one of its own events may be before 1970",
         )
 
     def _set_timer(self, before: int | None, wanted: int | None, now: int) -> int | None:

@@ -50,8 +50,9 @@ PACKED = StructType(
 """The schema of packed rows: events of a bucket, and where in the source they came from. Any of
 them may carry the times of dropped events, since late ones must be counted. If the watermark moves
 within the micro-batch, each partition's last rows go to every bucket, with the latest event time of
-the partition, so that each bucket knows that of the whole micro-batch. With ``maxAhead`` they have
-the spans of its event times too.
+the partition, so that each bucket knows that of the whole micro-batch; otherwise a bucket knows
+that of the partitions it has events from. With ``maxAhead`` they have the spans of its event times
+too.
 """
 
 _PACKED_BYTES = 8 << 20
@@ -146,7 +147,7 @@ class PackTask:
             if not batch.num_rows:
                 continue
             if size >= _PACKED_BYTES:
-                yield self._pack(kept, dropped, ids, (number, position))
+                yield self._pack(kept, dropped, ids, (number, position), latest)
                 kept, dropped, size, position = [], [], 0, position + 1
             whole = pa.Table.from_batches([batch])
             times = self._times(whole)
@@ -160,8 +161,8 @@ class PackTask:
             dropped.append(others)
             size += table.nbytes + others.nbytes
         if kept:
-            known = latest if self.tells_latest else None
-            yield self._pack(kept, dropped, ids, (number, position), known, spans)
+            place = (number, position)
+            yield self._pack(kept, dropped, ids, place, latest, spans, self.tells_latest)
 
     def _times(self, table: pa.Table) -> Ints:
         """Return the events' times; refuse null times and keys while the event can be named."""
@@ -186,10 +187,11 @@ class PackTask:
         dropped: Sequence[Ints],
         ids: np.ndarray[Any, Any],
         place: tuple[int, int],
-        latest: int | None = None,
+        latest: int,
         spans: Ints | None = None,
+        for_all: bool = False,
     ) -> pa.RecordBatch:
-        """Return a row for each bucket with events, or if `latest` is given for every bucket."""
+        """Return a row for each bucket with events, or for every bucket."""
         table, times = pa.concat_tables(kept).cast(self.schema), np.concatenate(dropped)
         groups = self.key_groups.groups(table.column(HASH).to_numpy())
         buckets = self.key_groups.buckets(groups)
@@ -197,7 +199,7 @@ class PackTask:
         ordered = table.take(pa.array(order)).combine_chunks()
         bounds = np.searchsorted(buckets[order], np.arange(len(ids) + 1))
         sizes = np.diff(bounds)
-        chosen = np.flatnonzero(sizes) if latest is None else np.arange(len(ids))
+        chosen = np.arange(len(ids)) if for_all else np.flatnonzero(sizes)
         if not len(chosen):  # then any bucket may count the late ones
             chosen = np.asarray([place[1] % len(ids)])
         data = [
@@ -211,7 +213,7 @@ class PackTask:
             pa.array(np.full(len(data), place[1], np.int32)),
             pa.array(data, pa.binary()),
             pa.array(others, pa.binary()),
-            pa.array([MIN_WATERMARK if latest is None else latest] * len(data), pa.int64()),
+            pa.array([latest] * len(data), pa.int64()),
             pa.array([_spans_bytes(spans)] * len(data), pa.binary()),
         ]
         return pa.RecordBatch.from_arrays(columns, names=PACKED.fieldNames())
