@@ -13,6 +13,9 @@ from pyflinkcep.expressions.tree import AGGREGATES, WHOLE, Aggregate
 
 __all__ = ["Names", "Scope"]
 
+_MOST_FIRST, _MOST_LAST = (1 << 31) - 1, 10_000
+"""The greatest offsets of first() and last()."""
+
 
 @attrs.frozen
 class Scope:
@@ -194,6 +197,13 @@ class Names:
             raise self.refused(
                 f"{text!r}: expected a whole number as offset, got {written!r}",
                 f"write {function}(stage.column, 1) for the {meant}",
+            )
+        # last() keeps the value at each offset up to its own, for every partial match.
+        most = _MOST_LAST if function == "last" else _MOST_FIRST
+        if len(written) > len(str(most)) or int(written) > most:
+            raise self.refused(
+                f"{text!r}: expected an offset of at most {most}",
+                "compare count(...) instead, or look at the events in a Python function",
             )
         return int(written)
 

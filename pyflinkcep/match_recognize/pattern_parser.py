@@ -160,7 +160,8 @@ class _Parser:
         token = self.token
         if token is None or token.kind != "number":
             return None
-        if not token.text.isdecimal() or int(token.text) > _MOST_TIMES:
+        is_short = token.text.isdecimal() and len(token.text) <= len(str(_MOST_TIMES))
+        if not is_short or int(token.text) > _MOST_TIMES:
             raise self.error(
                 f"expected a whole number up to {_MOST_TIMES}, got {token.text}",
                 "write {n}, {n,}, {n,m} or {,m}",

@@ -123,7 +123,7 @@ class RowReader:
         written = self._shown(node.operands[1])
         if not written.isdecimal() or len(written) > 9:
             raise self._error(
-                f"{self._shown(node)}: expected an integer offset, got {written}",
+                f"{self._shown(node)}: expected an integer offset up to 999999999, got {written}",
                 "write a literal such as 1",
                 None,
                 node.operands[1].start,

@@ -142,7 +142,8 @@ class _QueryReader:
             number = cursor.here
             if not (number.text.isdigit() and len(number.text) < 10 and int(number.text) > 0):
                 raise cursor.unexpected(
-                    f"a number from 1 after {type_}^", f"write {type_}^2 for two events or more"
+                    f"a number from 1 to 999999999 after {type_}^",
+                    f"write {type_}^2 for two events or more",
                 )
             repeats, least = True, int(cursor.next().text)
         elif cursor.take("+"):

@@ -108,8 +108,10 @@ class CompressedStream:
         limit : int, at least 0, optional
             The most to return; all by default. Not on a stream.
         """
-        if limit is not None and (not isinstance(limit, int) or limit < 0):
-            raise InvalidArgumentError(f"unpack(limit={limit!r})", "pass 0 or more, or no limit")
+        if limit is not None and not (isinstance(limit, int) and 0 <= limit < 1 << 31):
+            raise InvalidArgumentError(
+                f"unpack(limit={limit!r})", "pass a number from 0 to 2147483647, or no limit"
+            )
         if not self._is_stream:
             listed = self._bounded(self._matches.matches(limit))
             return listed if limit is None else listed.changed(lambda rows: rows.limit(limit))

@@ -142,6 +142,9 @@ def test_compressed_matches(spark: SparkSession) -> None:
     assert int(row["count(b)"]) == 60 * 2**59
     assert row["max(b.x)"] == 6
     assert len(found(compressed.unpack(5).collect(), "abc")) == 5
+    for limit in (-1, 1 << 31):
+        with pytest.raises(InvalidArgumentError, match="unpack"):
+            compressed.unpack(limit)
 
 
 @pytest.mark.spark

@@ -139,6 +139,9 @@ def test_other_strings_stay_what_they_are(text: str) -> None:
         ("timestampdiff(MONTH, last(up.t), t) > 1", "expected one of MICROSECOND"),
         ("abs(last(up.x), 1) > 1", "has 2 arguments, expected 1"),
         ("last(up.x, -1) > 1", "expected a whole number as offset, got '-1'"),
+        ("last(up.x, 1000000000) > 1", "expected an offset of at most 10000"),
+        ("first(up.x, 9999999999) > 1", "expected an offset of at most 2147483647"),
+        (f"last(up.x, {'9' * 5000}) > 1", "expected an offset of at most 10000"),
         ("sum(up.x, 1) > 1", "has 2 arguments"),
     ],
 )

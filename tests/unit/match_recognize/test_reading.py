@@ -225,6 +225,7 @@ def test_other_intervals_are_refused(interval: str) -> None:
         ("ORDER BY ts, p + 1 PATTERN (A)", "ORDER BY takes columns", "subquery"),
         ("PATTERN (A{})", "expected a number in { }, got '}'", "write variables"),
         ("PATTERN (A{3,2})", "The to should be a number greater than or equal to from: 3.", "2,3"),
+        (f"PATTERN (A{{{'9' * 5000}}})", "expected a whole number up to 1000000, got 999", "{n}"),
         ("PATTERN (A++)", "expected a variable in PATTERN, got '+'", "quantifiers"),
         ("PATTERN ({- A)", "expected '-}' in PATTERN, got the end of PATTERN", "line 2, column 11"),
         ("AFTER MATCH SKIP NEXT PATTERN (A)", "expected PAST or TO after SKIP, got 'NEXT'", "TO A"),

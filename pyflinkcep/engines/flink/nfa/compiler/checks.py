@@ -23,7 +23,7 @@ from pyflinkcep.engines.flink.nfa.state import (
     StateType,
     endless_loop,
 )
-from pyflinkcep.errors import MalformedPatternException, did_you_mean
+from pyflinkcep.errors import MalformedPatternException, NotSupportedError, did_you_mean
 from pyflinkcep.expressions.tree import WHOLE, MatchExpression
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import ConsumingStrategy
@@ -33,10 +33,13 @@ __all__ = [
     "check_expressions",
     "check_names",
     "check_runs",
+    "check_size",
     "check_skip_strategy",
     "check_windows",
     "proceed_closure",
 ]
+
+_MOST_STATES = 100_000
 
 
 def all_stages(pattern: Pattern) -> Iterator[Pattern]:
@@ -59,6 +62,31 @@ def check_names(pattern: Pattern) -> None:
         if isinstance(stage, GroupPattern):
             continue
         names.check_name_uniqueness(stage.getName())
+
+
+def check_size(pattern: Pattern) -> None:
+    """
+    Refuse a pattern with too many states.
+
+    Flink makes a state for each repetition, in groups for each of each; it refuses no number.
+    """
+    states = _states(pattern)
+    if states > _MOST_STATES:
+        raise NotSupportedError(
+            f"the pattern has {states} states, one for each of the times that a stage is "
+            f"repeated: expected at most {_MOST_STATES}",
+            "use smaller numbers, or oneOrMore() with a condition on count(...) in the next stage",
+        )
+
+
+def _states(pattern: Pattern) -> int:
+    """Return about how many states a pattern has."""
+    states = 0
+    for stage in pattern.stages():
+        times = stage.getTimes()
+        inner = _states(stage.getRawPattern()) if isinstance(stage, GroupPattern) else 1
+        states += inner * (1 if times is None else times.to)
+    return states
 
 
 def check_skip_strategy(pattern: Pattern) -> None:

@@ -9,6 +9,7 @@ from pyflinkcep.engines.flink.nfa.compiler.checks import (
     check_expressions,
     check_names,
     check_runs,
+    check_size,
     check_skip_strategy,
     check_windows,
     proceed_closure,
@@ -55,6 +56,8 @@ class NFACompiler:
             If names repeat, the skip strategy does not name a top-level stage, windows contradict
             each other, the last stage is a ``notFollowedBy`` without a window, an SQL condition
             refers to an unknown stage, or the pattern would hang or crash Flink.
+        NotSupportedError
+            If the pattern has more than 100,000 states.
 
         Examples
         --------
@@ -64,6 +67,7 @@ class NFACompiler:
         ['$endState$', 'a', 'b', 'b:0', 'b:1']
         """
         check_names(pattern)
+        check_size(pattern)
         check_skip_strategy(pattern)
         graph = GraphBuilder(pattern)
         check_windows(pattern, graph)
@@ -101,5 +105,6 @@ class NFACompiler:
         >>> NFACompiler.canProduceEmptyMatches(Pattern.begin("a").oneOrMore().optional())
         True
         """
+        check_size(pattern)
         graph = GraphBuilder(pattern)
         return any(state.kind is StateType.FINAL for state in proceed_closure(graph.start))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy as Skip
-from pyflinkcep import MalformedPatternException, Pattern
+from pyflinkcep import MalformedPatternException, NotSupportedError, Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler, StateType
 from tests.shorthand import parse
 
@@ -147,3 +147,27 @@ def test_compiling_leaves_the_pattern_alone() -> None:
     )
 
     assert first == second
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        Pattern.begin("a").times(10**9),
+        Pattern.begin("a").times(0, 10**9),
+        Pattern.begin("a").timesOrMore(10**9).optional(),
+        Pattern.begin("s").next("a").times(10**5),
+        Pattern.begin(Pattern.begin("a").times(1000).next("b")).times(1000),
+    ],
+    ids=str,
+)
+def test_more_states_than_memory_holds(pattern: Pattern) -> None:
+    """A state for each repetition, of each repetition of a group: too many are refused at once."""
+    for ask in (NFACompiler.compile, NFACompiler.canProduceEmptyMatches):
+        with pytest.raises(NotSupportedError, match="states, one for each of the times") as caught:
+            ask(pattern)
+        assert "oneOrMore()" in str(caught.value.hint)
+
+
+def test_many_states() -> None:
+    """Long repetitions are compiled."""
+    assert len(NFACompiler.compile(Pattern.begin("a").times(20_000)).tables) == 20_001
