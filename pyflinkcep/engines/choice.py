@@ -40,7 +40,9 @@ class Evaluation:
     reason: str
 
 
-def chosen(query: Query, evaluation: str = "auto", output: str = "all") -> Evaluation:
+def chosen(
+    query: Query, evaluation: str = "auto", output: str = "all", is_limited: bool = False
+) -> Evaluation:
     """
     Return how a query is evaluated.
 
@@ -52,14 +54,28 @@ def chosen(query: Query, evaluation: str = "auto", output: str = "all") -> Evalu
         What the user requested.
     output : {"all", "onePerStart", "nonOverlapping"}
         Which matches are requested.
+    is_limited : bool
+        Whether the number of runs is bounded.
 
     Raises
     ------
     InvalidArgumentError
         If the evaluation or output is unknown.
     NotSupportedError
-        If the evaluation cannot answer the query.
+        If the evaluation cannot answer the query, or keeps no runs to bound.
     """
+    how = _evaluation(query, evaluation, output)
+    if not is_limited or how.name == AUTOMATON:
+        return how
+    if evaluation == "auto" and query.form is Form.SEQ and output == "all":
+        return Evaluation(AUTOMATON, "maxPartialMatches bounds its runs")
+    raise NotSupportedError(
+        f"maxPartialMatches with {how.name} ({how.reason}), which keeps no partial matches",
+        'leave it out; only "nfa", which lists all matches of a SEQ, has a bound',
+    )
+
+
+def _evaluation(query: Query, evaluation: str, output: str) -> Evaluation:
     if evaluation not in EVALUATIONS:
         raise InvalidArgumentError(
             f"expected an evaluation, got {evaluation!r}", f"use one of {', '.join(EVALUATIONS)}"

@@ -20,6 +20,7 @@ from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.lists.selecting import selected
 from pyflinkcep.engines.sequences.elements import as_sequence, latest_element_first
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
+from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.model import Form, Query
 
@@ -57,7 +58,11 @@ class Compressed(Protocol):
 
 
 def query_matches(
-    query: Query, table: EventTable, evaluation: str, output: str
+    query: Query,
+    table: EventTable,
+    evaluation: str,
+    output: str,
+    limit: RunLimit | None = None,
 ) -> Iterator[MatchPositions]:
     """
     Yield the matches of a query on a table of events.
@@ -72,17 +77,23 @@ def query_matches(
         What :func:`~pyflinkcep.engines.choice.chosen` chose.
     output : {"all", "onePerStart", "nonOverlapping"}
         Which matches to yield.
+    limit : RunLimit, optional
+        A bound on the runs of ``nfa``.
     """
     if evaluation == EVENT_LISTS:
         return _list_matches(query, table, output)
-    sequences = Sequences(query, table)
+    sequences = Sequences(query, table, limit=limit)
     if evaluation == BACKTRACKING or output != "all":
         return sequences.searched(output)
     return sequences.run()
 
 
 def match_arrays(
-    query: Query, table: EventTable, evaluation: str, output: str
+    query: Query,
+    table: EventTable,
+    evaluation: str,
+    output: str,
+    limit: RunLimit | None = None,
 ) -> Iterator[MatchArrays] | None:
     """
     Yield the matches of a query, many at a time, as arrays.
@@ -91,7 +102,7 @@ def match_arrays(
     """
     if evaluation == EVENT_LISTS:
         return None
-    sequences = Sequences(query, table)
+    sequences = Sequences(query, table, limit=limit)
     if evaluation == BACKTRACKING or output != "all":
         return sequences.searched_arrays(output)
     return sequences.arrays()

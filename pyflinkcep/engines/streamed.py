@@ -18,6 +18,7 @@ from pyflinkcep.engines.queries import (
 )
 from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
 from pyflinkcep.engines.sequences.evaluation import Sequences
+from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.time import MAX_WATERMARK
@@ -107,6 +108,8 @@ class StreamedQuery:
         How matches are found.
     output : {"all", "onePerStart", "nonOverlapping"}
         Which matches are requested.
+    limit : RunLimit, optional
+        A bound on the runs of ``nfa``.
 
     Notes
     -----
@@ -115,10 +118,13 @@ class StreamedQuery:
     its window has passed. The first match of a start is emitted once it is certain to be the first.
     """
 
-    def __init__(self, query: Query, evaluation: str, output: str = "all") -> None:
+    def __init__(
+        self, query: Query, evaluation: str, output: str = "all", limit: RunLimit | None = None
+    ) -> None:
         self.query = query
         self._evaluation = evaluation
         self._output = output
+        self._limit = limit
         self._looks_back, self._looks_ahead = query.looks_back, query.looks_ahead
         self._automaton: SaseAutomaton | None = None
 
@@ -275,7 +281,7 @@ class StreamedQuery:
     def _sequences(self, table: EventTable) -> Sequences:
         if self._automaton is None:
             self._automaton = compile_query(self.query, table.kinds)
-        return Sequences(self.query, table, self._automaton)
+        return Sequences(self.query, table, self._automaton, limit=self._limit)
 
     def _since(self, portion: Portion, windows: int) -> list[int]:
         """Return for each key the first event within the last window."""

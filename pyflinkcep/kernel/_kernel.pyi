@@ -260,6 +260,9 @@ class Counter(_Query):
 class Lister(_Query):
     """Lists the matches of partitions, all runs at once."""
 
+    def set_limit(self, most: int, too_many: Callable[[int, int], None]) -> None:
+        """Bound the runs of a partition; ``too_many(runs, time)`` raises the error for more."""
+
     def open(
         self, wants_begun: bool, bounds: Buffer, ends: Buffer | None, *stream: Buffer | None
     ) -> None:

@@ -108,6 +108,7 @@ class CEP:
         *,
         keyGroups: int = 128,
         onPatternChange: OnPatternChange = "fail",
+        maxPartialMatches: int | None = None,
         type: str = "type",
         evaluation: EvaluationOfQuery = "auto",
         output: Output = "all",
@@ -151,8 +152,9 @@ class CEP:
             For streams: whether to refuse a checkpoint of another pattern, or drop its partial
             matches.
         maxPartialMatches : int, at least 1, optional
-            For patterns: the most partial matches of a key, as a guard against runaway patterns.
-            Unbounded by default.
+            The most partial matches of a key, as a guard against runaway patterns. Unbounded by
+            default. Of a query, under ``nfa`` only: those that no later condition can tell apart
+            count as one, unless it runs as a pattern.
         onTooManyPartialMatches : {"fail", "dropOldest"}
             With `maxPartialMatches`: the policy for a key with more: fail the job or, on a stream,
             drop those that began first; the progress counts them as ``numPartialMatchesDropped``.
@@ -204,12 +206,12 @@ class CEP:
         if isinstance(pattern, Query):
             others = {
                 "comparator": (comparator, None),
-                "maxPartialMatches": (maxPartialMatches, None),
                 "onTooManyPartialMatches": (onTooManyPartialMatches, "fail"),
                 "orderBy": (orderBy, None),
             }
             check_for_query(pattern, type, others)
-            chosen(pattern, evaluation, output)
+            limit = PartialMatchLimit.of(maxPartialMatches, "fail")
+            chosen(pattern, evaluation, output, limit is not None)
             keyed = _keyed(input)
             return QueryStream(
                 dataframe=keyed.dataframe,
@@ -219,6 +221,7 @@ class CEP:
                 evaluation=evaluation,
                 output=output,
                 settings=settings,
+                limit=limit,
             )
         if not isinstance(pattern, Pattern):
             raise InvalidArgumentError(

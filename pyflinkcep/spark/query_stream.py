@@ -14,6 +14,8 @@ from pyflinkcep.engines.choice import (
     chosen,
     chosen_for_compressed,
 )
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
+from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.sase.as_pattern import as_pattern, why_no_pattern
@@ -56,6 +58,7 @@ class QueryStream:
     _late_tag: OutputTag | None = None
     _ahead_tag: OutputTag | None = None
     _settings: StreamSettings = attrs.field(factory=StreamSettings)
+    _limit: PartialMatchLimit | None = None
 
     def inEventTime(self, column: str | None = None) -> QueryStream:
         """
@@ -186,12 +189,17 @@ class QueryStream:
         InvalidArgumentError
             If the query has HAVING, or not all matches are requested.
         NotSupportedError
-            If an evaluation was requested that lists the matches.
+            If an evaluation was requested that lists the matches, or ``maxPartialMatches``.
         """
         if self._query.having is not None or self._output != "all":
             raise InvalidArgumentError(
                 "compressed matches with HAVING or an output other than all",
                 'leave HAVING out, use output="all", and filter what unpack() returns',
+            )
+        if self._limit is not None:
+            raise NotSupportedError(
+                "compressed matches with maxPartialMatches, which bounds those that are listed",
+                "leave it out: equal partial matches are merged",
             )
         job = self._job(chosen_for_compressed(self._query, self._evaluation))
         return CompressedStream(CompressedQuery(job, self._settings))
@@ -222,7 +230,7 @@ class QueryStream:
         return matches.changed(lambda rows: returned(query, rows))
 
     def _how(self) -> Evaluation:
-        return chosen(self._query, self._evaluation, self._output)
+        return chosen(self._query, self._evaluation, self._output, self._limit is not None)
 
     def _job(self, how: Evaluation) -> QueryJob:
         job = QueryJob.analyse(
@@ -233,6 +241,7 @@ class QueryStream:
             self._type,
             how.name,
             self._output,
+            None if self._limit is None else RunLimit(self._limit.most),
         )
         return attrs.evolve(job, source=self._settings.about(job.source))
 
@@ -249,9 +258,9 @@ class QueryStream:
 
     def _as_pattern(self) -> PatternStream | None:
         """Return the job of the pattern with the same matches, if that is to run."""
+        how = self._how()
         is_chosen = self._evaluation == AUTOMATON or (
-            self._evaluation == "auto"
-            and (self._dataframe.isStreaming or self._how().name != EVENT_LISTS)
+            self._evaluation == "auto" and (self._dataframe.isStreaming or how.name != EVENT_LISTS)
         )
         if not is_chosen or self._output != "all" or why_no_pattern(self._query) is not None:
             return None
@@ -264,6 +273,7 @@ class QueryStream:
             time_column=self._time_column,
             late_tag=self._late_tag,
             ahead_tag=self._ahead_tag,
+            limit=self._limit,
             evaluation=AUTOMATON,
             settings=attrs.evolve(self._settings, allows_null_keys=True),
         )

@@ -17,6 +17,7 @@ from pyflinkcep.engines.compressed.payloads import Ended, MeasuredValues
 from pyflinkcep.engines.compressed.sums import RequestedTotal, Weighed, exact_totals, weighed_totals
 from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
 from pyflinkcep.engines.sequences.counting import KernelCounter
+from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.sequences.listing import KernelLister, KernelSearch
 from pyflinkcep.engines.sequences.merged import MergedRuns
 from pyflinkcep.engines.sequences.search import Search
@@ -65,6 +66,8 @@ class Sequences:
         The query, compiled for the table's kinds.
     order : callable, optional
         Orders the events of a partition, given by their positions, anew where times are equal.
+    limit : RunLimit, optional
+        A bound on the runs of a partition when :meth:`run` or :meth:`arrays` lists all matches.
     """
 
     def __init__(
@@ -73,10 +76,12 @@ class Sequences:
         table: EventTable,
         automaton: SaseAutomaton | None = None,
         order: Callable[[Sequence[int]], Sequence[int]] | None = None,
+        limit: RunLimit | None = None,
     ) -> None:
         self._query = query
         self._table = table
         self._order = order
+        self._limit = limit
         self._automaton = automaton or compile_query(query, table.kinds)
         self.variables = query.variables
 
@@ -114,7 +119,7 @@ class Sequences:
             None if the kernel cannot find them; use :meth:`run` then.
         """
         lister = KernelLister.of(self._automaton, self._table)
-        return None if lister is None else lister.matches(self._positions(), begun)
+        return None if lister is None else lister.matches(self._positions(), begun, self._limit)
 
     def _of_arrays(self, arrays: Iterator[MatchArrays]) -> Iterator[MatchPositions]:
         return chain.from_iterable(found.matches(self.variables) for found in arrays)
@@ -185,7 +190,7 @@ class Sequences:
     ) -> Iterator[MatchPositions]:
         """Yield all matches, found by merged runs."""
         for part in self._partitions():
-            runs = MergedRuns(part.track, NodePayloads(), merges=merges, gives_up=gives_up)
+            runs = MergedRuns(part.track, NodePayloads(), merges, gives_up, self._limit)
             for at, root in runs.matches():
                 if self._may_end(part.positions[at]):
                     for way in paths(root):

@@ -12,6 +12,7 @@ import numpy as np
 from pyflinkcep.engines.compressed.arrays import MatchArrays
 from pyflinkcep.engines.sequences.bridge import SequenceEvents, has_bits, query_spec
 from pyflinkcep.engines.sequences.compiler import SaseAutomaton
+from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.kernel.memory import naming_memory_errors
 from pyflinkcep.kernel.module import CompiledModule, compiled_module
@@ -103,7 +104,10 @@ class KernelLister:
         return None if query is None else cls(query)
 
     def matches(
-        self, partitions: Iterable[Sequence[int]], begun: list[int] | None = None
+        self,
+        partitions: Iterable[Sequence[int]],
+        begun: list[int] | None = None,
+        limit: RunLimit | None = None,
     ) -> Iterator[MatchArrays]:
         """
         Yield the matches of partitions lazily, many at a time.
@@ -114,9 +118,13 @@ class KernelLister:
             The positions of each partition's events.
         begun : list of int, optional
             Receives for each partition the position at which its first live run began.
+        limit : RunLimit, optional
+            A bound on the runs of a partition.
         """
         with naming_memory_errors(_LISTING, _INSTEAD):
             lister = self.query.lister()
+            if limit is not None:
+                lister.set_limit(limit.most, limit.exceeded)
             lister.open(begun is not None, *self.query.streams(partitions))
         yield from _portions(lister.next, _LISTING, _INSTEAD)
         if begun is not None:

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 from pyflinkcep.engines.compressed.payloads import Payloads
+from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.sequences.runs import Run, Runs
 from pyflinkcep.engines.sequences.track import Track
 from pyflinkcep.sase.model import Strategy
@@ -36,6 +37,8 @@ class MergedRuns:
         Whether runs are merged at all; the matches are the same.
     gives_up : bool
         Whether to stop comparing runs if none of the first 1,000 were merged.
+    limit : RunLimit, optional
+        A bound on the runs.
 
     Notes
     -----
@@ -43,7 +46,12 @@ class MergedRuns:
     """
 
     def __init__(
-        self, track: Track, payloads: Payloads, merges: bool = True, gives_up: bool = False
+        self,
+        track: Track,
+        payloads: Payloads,
+        merges: bool = True,
+        gives_up: bool = False,
+        limit: RunLimit | None = None,
     ) -> None:
         self._track = track
         self._automaton = track.automaton
@@ -52,7 +60,8 @@ class MergedRuns:
         self._alive: list[dict[Any, Run]] = [{} for _ in range(self._automaton.size)]
         self._closing = self._runs.closing_positions()
         self._merges = merges
-        self._gives_up = gives_up
+        self._gives_up = gives_up and limit is None
+        self._limit = limit
         self._number = count()
         self._puts = self._hits = 0
 
@@ -82,6 +91,19 @@ class MergedRuns:
                 self._put(run)
         for run in staying:
             self._put(run)
+        if self._limit is not None and (taking or staying):
+            self._enforce(self._limit, at)
+
+    def _enforce(self, limit: RunLimit, at: int) -> None:
+        """Refuse too many runs in the window of an event."""
+        if sum(map(len, self._alive)) <= limit.most:
+            return
+        times, window = self._track.times, self._automaton.query.window
+        oldest = times[0] if window is None else times[at] - window
+        runs = (run for alive in self._alive for run in alive.values())
+        distinct = {self._runs.state(run) for run in runs if times[run.start] >= oldest}
+        if len(distinct) > limit.most:
+            limit.exceeded(len(distinct), times[at])
 
     def _affected(self, at: int) -> Iterator[int]:
         """Yield the components whose runs the event may change."""

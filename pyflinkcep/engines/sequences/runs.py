@@ -112,7 +112,11 @@ class Runs:
             start = run.start
         elif self.minds_time:
             start = self.track.times[run.start]
-        return run.mode, values, start, run.gaps, run.pending
+        return run.mode, values, run.gaps, run.pending, start
+
+    def state(self, run: Run) -> Any:
+        """Return the same of all runs, but for the events that they began with."""
+        return run.component, self.key(run)[:-1]
 
     def completes(self, run: Run, at: int) -> bool:
         """Whether a run that has just taken an event is a match."""

@@ -38,7 +38,8 @@ def check_for_query(query: Query, type: object, others: Keywords) -> None:
     _refuse(
         "a query",
         others,
-        "events of equal time keep the order of the source; bound the query with WITHIN",
+        "events of equal time keep the order of the source, and the state of a query is events, "
+        "none of which may be dropped",
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 import pyarrow as pa
 
+from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.streamed import StreamedQuery
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.runtime import RuntimeContext
@@ -43,6 +44,8 @@ class QueryStreamPlan(BucketPlan):
         Which of them are requested.
     rows : EndingRows or None
         Summarizes the matches that an event completes; None if they are listed.
+    runs : RunLimit or None
+        A bound on the runs of a key.
     """
 
     query: Query
@@ -50,6 +53,7 @@ class QueryStreamPlan(BucketPlan):
     evaluation: str
     output: str
     rows: EndingRows | None = None
+    runs: RunLimit | None = None
 
     def task(self, context: RuntimeContext) -> QueryStreamTask:
         """Return the plan ready to run."""
@@ -68,7 +72,7 @@ class QueryStreamTask(BucketTask):
 
     def __init__(self, plan: QueryStreamPlan) -> None:
         super().__init__(plan)
-        streamed = StreamedQuery(plan.query, plan.evaluation, plan.output)
+        streamed = StreamedQuery(plan.query, plan.evaluation, plan.output, plan.runs)
         self.matcher = (
             QueryMatcher(streamed, plan.columns)
             if plan.rows is None

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyflinkcep.engines.choice import EVENT_LISTS
 from pyflinkcep.engines.compressed.arrays import MatchArrays
 from pyflinkcep.engines.queries import list_frames, match_arrays, query_matches
+from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.runtime import opened
 from pyflinkcep.sase.model import Query
@@ -73,6 +74,8 @@ class QueryTask:
         Turns matches into rows.
     limit : int or None
         The most matches of a partition; further ones are not even enumerated.
+    runs : RunLimit or None
+        A bound on the runs of a key.
     """
 
     query: Query
@@ -81,6 +84,7 @@ class QueryTask:
     output: str
     consumer: Consumer
     limit: int | None = None
+    runs: RunLimit | None = None
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the events of a partition; yield its output."""
@@ -94,7 +98,7 @@ class QueryTask:
 
     def _found(self, table: EventTable) -> Iterator[Found]:
         """Yield the matches, many at a time; a handle is a position in the table."""
-        arrays = match_arrays(self.query, table, self.evaluation, self.output)
+        arrays = match_arrays(self.query, table, self.evaluation, self.output, self.runs)
         if arrays is not None:
             yield from self._listed(arrays, table)
             return
@@ -106,7 +110,7 @@ class QueryTask:
                 yield from found_of_columns(variables, columns, table.times).parts(MOST_RESULTS)
             return
         results = Results(variables, wants_timeouts=False)
-        matches = query_matches(self.query, table, self.evaluation, self.output)
+        matches = query_matches(self.query, table, self.evaluation, self.output, self.runs)
         for match in islice(matches, self.limit):
             last = match[variables[-1]][-1]
             results.match(None, table.times[last], match)

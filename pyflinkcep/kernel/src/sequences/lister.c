@@ -62,6 +62,18 @@ static void pass_time(Lister *lister, int64_t at) {
         ways_forget(&lister->ways, lister->head, at);
 }
 
+/* Raise if there are too many runs in the window of an event. */
+static int enforce_limit(Lister *lister, int64_t at) {
+    Sequence *sequence = &lister->sequence;
+    if (lister->most == 0 || sequence->table.size <= lister->most) return 0;
+    sequence_sweep(sequence);
+    if (sequence->table.size <= lister->most) return 0;
+    long long time = sequence->automaton.stream.times[at];
+    Py_XDECREF(PyObject_CallFunction(lister->too_many, "nL", sequence->table.size, time));
+    if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "expected an error");
+    return -1;
+}
+
 /* Process an event, and find the runs that it completes. */
 static int show(Lister *lister, int64_t at) {
     Sequence *sequence = &lister->sequence;
@@ -74,6 +86,7 @@ static int show(Lister *lister, int64_t at) {
     bool begins = has_bit(sequence->automaton.begins, 0);
     if (begins && sequence_take(sequence, &nothing, 0, (Py_ssize_t)at) < 0) return -1;
     if (sequence_settle(sequence, (Py_ssize_t)at) < 0) return -1;
+    if (enforce_limit(lister, at) < 0) return -1;
     const uint8_t *ends = lister->ends.items;
     if (ends != NULL && !ends[at]) lister->ended_size = 0;
     return 0;

@@ -16,6 +16,8 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     Sequence sequence;
+    Py_ssize_t most;    /* runs of a partition; 0 for no bound */
+    PyObject *too_many; /* raises the error for more */
     /* of the open partitions, concatenated */
     Array bounds; /* where each begins, and the last one ends */
     Array ends; /* which events may end a match, no items for all */

@@ -8,6 +8,7 @@ static void lister_dealloc(Lister *lister) {
     PyTypeObject *type = Py_TYPE((PyObject *)lister);
     lister_end(lister);
     sequence_free(&lister->sequence);
+    Py_XDECREF(lister->too_many);
     PyObject_Free(lister);
     Py_DECREF((PyObject *)type);
 }
@@ -22,6 +23,18 @@ static int lister_init(Lister *lister, PyObject *args, PyObject *keywords) {
 static PyObject *lister_set_events(Lister *lister, PyObject *args) {
     lister_end(lister);
     if (automaton_set_events(&lister->sequence.automaton, args) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* set_limit(most, too_many): bound the runs; too_many(runs, time) raises the error for more. */
+static PyObject *lister_set_limit(Lister *lister, PyObject *args) {
+    PyObject *too_many, *before = lister->too_many;
+    Py_ssize_t most;
+    if (!PyArg_ParseTuple(args, "nO", &most, &too_many)) return NULL;
+    Py_INCREF(too_many);
+    lister->most = most;
+    lister->too_many = too_many;
+    Py_XDECREF(before);
     Py_RETURN_NONE;
 }
 
@@ -114,6 +127,7 @@ static PyObject *lister_size(Lister *lister, PyObject *unused) {
 
 static PyMethodDef lister_methods[] = {
     {"set_events", (PyCFunction)lister_set_events, METH_VARARGS, "set the events of handles"},
+    {"set_limit", (PyCFunction)lister_set_limit, METH_VARARGS, "bound the runs"},
     {"open", (PyCFunction)lister_open, METH_VARARGS, "open partitions"},
     {"next", (PyCFunction)lister_next_matches, METH_VARARGS, "list some more matches"},
     {"begun", (PyCFunction)lister_get_begun, METH_NOARGS, "what runs alive began with"},

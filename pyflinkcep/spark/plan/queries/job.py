@@ -13,6 +13,7 @@ from pyspark.sql.types import (
     StringType,
 )
 
+from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import queried_attributes
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind
@@ -57,6 +58,8 @@ class QueryJob:
         The types of the attributes that conditions read.
     slice_ms : int or None, milliseconds
         The length of time slices; None without slices.
+    runs : RunLimit or None
+        A bound on the runs of a key.
     """
 
     query: Query
@@ -66,6 +69,7 @@ class QueryJob:
     output: str
     kinds: dict[str, Kind]
     slice_ms: int | None
+    runs: RunLimit | None = None
 
     @classmethod
     def analyse(
@@ -77,6 +81,7 @@ class QueryJob:
         type_column: str,
         evaluation: str,
         output: str,
+        runs: RunLimit | None = None,
     ) -> QueryJob:
         """
         Check a query against its events.
@@ -97,7 +102,7 @@ class QueryJob:
             and output != "nonOverlapping"
         ):
             slices = slice_length(query.window)
-        return cls(query, source, type_column, evaluation, output, kinds, slices)
+        return cls(query, source, type_column, evaluation, output, kinds, slices, runs)
 
     def run(self, consumer: Consumer, limit: int | None = None) -> DataFrame:
         """Plan the job; a task emits at most `limit` matches."""
@@ -109,6 +114,7 @@ class QueryJob:
             self.output,
             consumer,
             limit,
+            self.runs,
         )
         return map_in_arrow(
             events, task.run, output_schema(consumer), f"CEP: {layout.pattern}", layout

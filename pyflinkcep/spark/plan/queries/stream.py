@@ -81,6 +81,7 @@ def _prepared(
         columns=job.columns(layout),
         evaluation=job.evaluation,
         output=job.output,
+        runs=job.runs,
         layout=layout,
         schema=packed_schema(events, layout),
         key_groups=KeyGroups(settings.key_groups),
