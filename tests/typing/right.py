@@ -18,18 +18,23 @@ from pyflinkcep import (
     CEP,
     AfterMatchSkipStrategy,
     CepDataFrame,
+    CompressedStream,
     GroupPattern,
     IterativeCondition,
     OutputTag,
     Pattern,
     PatternProcessFunction,
     PatternSelectFunction,
+    QueryStream,
+    SaseQuery,
     SimpleCondition,
     Time,
     WithinType,
     keyBy,
+    parse,
+    seq,
 )
-from pyflinkcep.testing import Matches, Record, assertMatches, match
+from pyflinkcep.testing import Matches, Record, assertMatches, match, matchSase
 
 
 class Trade(NamedTuple):
@@ -113,6 +118,29 @@ def jobs(frame: DataFrame, late: OutputTag, schema: StructType) -> DataFrame:
     assert_type(result.withEventTime("ts"), CepDataFrame)
     result.persist().write.mode("overwrite").parquet("there")
     return both if result.isStreaming else result
+
+
+def queries(frame: DataFrame, late: OutputTag) -> None:
+    query = seq("A a", "B+ b[]").where("b[i].x > a.x").within(timedelta(minutes=1))
+    assert_type(parse("PATTERN A;B"), SaseQuery)
+    stream = CEP.pattern(
+        keyBy(frame, "user"), query, type="kind", evaluation="backtracking", output="onePerStart",
+        keyGroups=8, onPatternChange="restart",
+    )  # fmt: skip
+    assert_type(stream, QueryStream)
+    stream = stream.inEventTime("ts").sideOutputLateData(late)
+    assert_type(stream.toDF(), CepDataFrame)
+    stream.select(lambda m: (len(m["a"]),), "n int")
+    stream.flatSelect(lambda m, out: [(1,), (2,)], "n int")
+    stream.process(lambda m, ctx, out: out.collect((1,)), "n int")
+    assert_type(stream.compressed(), CompressedStream)
+    assert_type(stream.compressed().count(), int)
+    CEP.sase(frame.sparkSession, "FROM t PATTERN A;B", keyGroups=8, onPatternChange="fail")
+    assert_type(matchSase(query, [{"type": "A"}]), list[dict[str, Any]])
+    matchSase(query, [{"type": "A"}], compressed=True).count()
+    CEP.sql(frame.sparkSession, "SELECT 1", dialect="standard")
+    CEP.pattern(frame, patterns(), onTooManyPartialMatches="dropOldest", maxPartialMatches=5)
+    match(patterns(), [{"user": "anna", "at": 3}], key=["user", "at"], evaluation="eventLists")
 
 
 def lists(frame: pd.DataFrame) -> None:

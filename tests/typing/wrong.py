@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from pyflinkcep import CEP, OutputTag, Pattern, keyBy
+from pyflinkcep import CEP, OutputTag, Pattern, keyBy, parse
 from pyflinkcep.testing import match
 
 
@@ -54,6 +54,21 @@ def jobs(frame: DataFrame, a: Pattern, tag: OutputTag) -> None:
     stream.process(one, "n int")  # type: ignore[arg-type]
     stream.select(one, "n int").getSideOutput("late")  # type: ignore[arg-type]
     stream.select(one, "n int").flush()  # type: ignore[call-arg]
+
+
+def queries(frame: DataFrame, a: Pattern) -> None:
+    query = parse("PATTERN A;B")
+    CEP.pattern(frame, query, orderBy=["ts"])  # type: ignore[call-overload]
+    CEP.pattern(frame, query, maxPartialMatches=5)  # type: ignore[call-overload]
+    CEP.pattern(frame, query, output="first")  # type: ignore[call-overload]
+    CEP.pattern(frame, query, evaluation="nfab")  # type: ignore[call-overload]
+    CEP.pattern(frame, a, type="kind")  # type: ignore[call-overload]
+    CEP.pattern(frame, a, output="all")  # type: ignore[call-overload]
+    CEP.pattern(frame, a, evaluation="backtracking")  # type: ignore[call-overload]
+    CEP.pattern(frame, a, onPatternChange="drop")  # type: ignore[call-overload]
+    CEP.sql(frame.sparkSession, "SELECT 1", dialect="oracle")  # type: ignore[arg-type]
+    query.within(None)  # type: ignore[arg-type]
+    query.where(3)  # type: ignore[arg-type]
 
 
 def lists(a: Pattern) -> None:
