@@ -93,7 +93,8 @@ class PatternStream:
             A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). By default
             the one with the DataFrame's watermark. A null in it fails the job.
         """
-        return attrs.evolve(self, time_column=time_name(column), processing_time=False)
+        name = time_name(column, self._pattern.describe())
+        return attrs.evolve(self, time_column=name, processing_time=False)
 
     def inProcessingTime(self) -> PatternStream:
         """Order events by arrival, with windows that end by the clock; for streams only."""

@@ -20,6 +20,7 @@ from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.sase.as_pattern import as_pattern, why_no_pattern
 from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.types import one_line
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
@@ -70,7 +71,7 @@ class QueryStream:
             A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). By default,
             on a stream, the one that ``withWatermark`` names.
         """
-        return attrs.evolve(self, time_column=time_name(column))
+        return attrs.evolve(self, time_column=time_name(column, one_line(self._query)))
 
     def sideOutputLateData(self, lateDataOutputTag: OutputTag) -> QueryStream:
         """

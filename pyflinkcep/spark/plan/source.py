@@ -28,12 +28,12 @@ from pyflinkcep.spark.plan.micro_batch import check_micro_batch
 __all__ = ["EventSource", "KeyedDataFrame", "time_name"]
 
 
-def time_name(column: object) -> str | None:
+def time_name(column: object, pattern: str) -> str | None:
     """Return the name of a time column, or refuse what is not a name."""
     if column is None or isinstance(column, str):
         return column
     raise InputError(
-        f"inEventTime: expected a column's name, got {column!r}",
+        f"pattern {pattern}: inEventTime: expected a column's name, got {column!r}",
         "for a computed time, add it with withColumn('at', ...) and write inEventTime('at')",
     )
 
