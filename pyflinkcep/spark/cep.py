@@ -98,6 +98,7 @@ class CEP:
         evaluation: EvaluationOfPattern = "auto",
         orderBy: Sequence[str] | None = None,
         maxAhead: timedelta | str | None = None,
+        name: str | None = None,
     ) -> PatternStream: ...
 
     @overload
@@ -113,6 +114,7 @@ class CEP:
         evaluation: EvaluationOfQuery = "auto",
         output: Output = "all",
         maxAhead: timedelta | str | None = None,
+        name: str | None = None,
     ) -> QueryStream: ...
 
     @staticmethod
@@ -129,6 +131,7 @@ class CEP:
         output: Output = "all",
         orderBy: Sequence[str] | None = None,
         maxAhead: timedelta | str | None = None,
+        name: str | None = None,
     ) -> PatternStream | QueryStream:
         """
         Apply a pattern to events.
@@ -178,6 +181,10 @@ class CEP:
             as ``numAheadRecordsDropped``, or go to ``sideOutputAheadData``, and move no watermark.
             The first micro-batch begins with the most events that are no further apart. It may
             differ after a restart.
+        name : str, optional
+            The name of the job: in Spark's pages, and as ``CEP: <name>`` of a stream's counters in
+            the query's progress, whatever is started or built again. Two patterns in one query need
+            different names. By default the pattern as text, with a number if that is taken.
 
         Returns
         -------
@@ -202,7 +209,7 @@ class CEP:
             raise MissingConditionError(
                 "CEP.pattern needs a DataFrame and a pattern", "pass both, in this order"
             )
-        settings = StreamSettings(keyGroups, onPatternChange, max_ahead=maxAhead)
+        settings = StreamSettings(keyGroups, onPatternChange, max_ahead=maxAhead, name=name)
         if isinstance(pattern, Query):
             others = {
                 "comparator": (comparator, None),
@@ -257,6 +264,7 @@ class CEP:
         onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
         args: Mapping[str, Any] | Sequence[Any] | None = None,
         maxAhead: timedelta | str | None = None,
+        name: str | None = None,
     ) -> CepDataFrame:
         """
         Run a SQL statement with MATCH_RECOGNIZE.
@@ -272,6 +280,8 @@ class CEP:
             whole grammar; on streams without what depends on later rows.
         keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches, maxAhead
             See :meth:`pattern`.
+        name : str, optional
+            See :meth:`pattern`. A further clause of the statement is named ``<name> (2)``.
         args : dict of str, or list, optional
             The values of parameters, as in ``spark.sql``: of ``:name``, or of each ``?`` in order.
             In PATTERN, ``?`` is a quantifier.
@@ -293,7 +303,7 @@ class CEP:
         SUBSET) is refused. Differs from Flink: types are Spark's, so ``AVG`` of integers is a
         double.
         """
-        settings = StreamSettings(keyGroups, onPatternChange, max_ahead=maxAhead)
+        settings = StreamSettings(keyGroups, onPatternChange, max_ahead=maxAhead, name=name)
         options = SqlOptions.of(dialect, settings, maxPartialMatches, onTooManyPartialMatches, args)
         return run_statement(spark, text, options)
 
@@ -307,6 +317,7 @@ class CEP:
         keyGroups: int = 128,
         onPatternChange: OnPatternChange = "fail",
         maxAhead: timedelta | str | None = None,
+        name: str | None = None,
     ) -> QueryStream:
         """
         Apply a query to the table that it names after FROM.
@@ -317,7 +328,7 @@ class CEP:
             The session with the table.
         text : str
             ``FROM trades PATTERN SEQ(…) …``.
-        type, evaluation, output, keyGroups, onPatternChange, maxAhead
+        type, evaluation, output, keyGroups, onPatternChange, maxAhead, name
             See :meth:`pattern`.
 
         Raises
@@ -341,6 +352,7 @@ class CEP:
             evaluation=evaluation,
             output=output,
             maxAhead=maxAhead,
+            name=name,
         )
 
 

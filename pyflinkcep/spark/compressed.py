@@ -198,7 +198,7 @@ class CompressedStream:
         return self._bounded(self._matches.endings(rows))
 
     def _bounded(self, rows: Any) -> CepDataFrame:
-        return CepDataFrame(rows, {MAIN: rows.schema}, f"CEP: {self._source.pattern}")
+        return CepDataFrame(rows, {MAIN: rows.schema}, self._source.job_name)
 
     def _started(self, stream: StreamJob) -> CepDataFrame:
         return stream_result(stream, {MAIN: stream.schema}, has_match_time=True)

@@ -252,8 +252,7 @@ class QueryStream:
         for output in sides.values():
             add_output(consumer.schemas, output, self._dataframe.schema)
         if not self._dataframe.isStreaming:
-            name = f"CEP: {job.source.pattern}"
-            return CepDataFrame(job.run(consumer), consumer.schemas, name)
+            return CepDataFrame(job.run(consumer), consumer.schemas, job.source.job_name)
         stream = query_stream_job(job, consumer, self._settings, sides)
         return stream_result(stream, consumer.schemas, isinstance(consumer, ColumnConsumer))
 

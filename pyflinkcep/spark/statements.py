@@ -98,6 +98,7 @@ def matchRecognize(
     onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
     args: Mapping[str, Any] | Sequence[Any] | None = None,
     maxAhead: timedelta | str | None = None,
+    name: str | None = None,
 ) -> CepDataFrame:
     """
     Apply the clause MATCH_RECOGNIZE to a DataFrame.
@@ -108,7 +109,9 @@ def matchRecognize(
         The rows, bounded or a stream with a watermark.
     clause : str
         The text between the parentheses of MATCH_RECOGNIZE.
-    dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches, args, maxAhead
+    dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
+        See :meth:`CEP.sql`.
+    args, maxAhead, name
         See :meth:`CEP.sql`.
 
     Returns
@@ -127,7 +130,7 @@ def matchRecognize(
             "for a table, write matchRecognize(spark.table('events'), clause)",
         )
     check_analysable(df)
-    settings = StreamSettings(keyGroups, onPatternChange, max_ahead=maxAhead)
+    settings = StreamSettings(keyGroups, onPatternChange, max_ahead=maxAhead, name=name)
     options = SqlOptions.of(dialect, settings, maxPartialMatches, onTooManyPartialMatches, args)
     plain = df.toDF() if isinstance(df, CepDataFrame) else df
     return run_clause(plain, clause, options)
@@ -153,7 +156,8 @@ def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDat
         frame = _queried(spark, use.query, statement, frames, use)
         if levels and (frame.isStreaming or levels[-1].matched.frame.isStreaming):
             _check_chain(levels, use, frame, statement.source, options)
-        matched = _matched(frame, use.clause, statement.source, use.alias, options)
+        own = attrs.evolve(options, settings=options.settings.numbered(len(levels) + 1))
+        matched = _matched(frame, use.clause, statement.source, use.alias, own)
         view = f"{VIEW}{uuid.uuid4().hex}"
         frames[view] = matched.frame
         levels.append(_Level(view, matched))

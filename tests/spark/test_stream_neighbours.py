@@ -12,8 +12,12 @@ import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pyflinkcep import CEP, Pattern, keyBy
+from pyflinkcep import CEP, InvalidArgumentError, Pattern, keyBy
+from pyflinkcep.sase import parse
+from pyflinkcep.spark import CepDataFrame, matchRecognize
+from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.plan.counters import counters_name
+from pyflinkcep.spark.plan.watermark import streaming_nodes
 from tests.spark.streams import FileSource, run, settings
 
 WINDOW = timedelta(milliseconds=200)
@@ -136,3 +140,46 @@ def test_the_same_job_keeps_the_name_of_its_counters(
     ]
 
     assert names == ["CEP: x", "CEP: x", "CEP: x (2)", "CEP: x (3)", "CEP: x"]
+
+
+def test_a_name_of_ones_own(spark: SparkSession, source: FileSource) -> None:
+    """Counters and jobs have the name that the user gave, however often the job is made."""
+    clause = """MATCH_RECOGNIZE (PARTITION BY user ORDER BY time
+        MEASURES MATCH_ROWTIME() AS time AFTER MATCH SKIP PAST LAST ROW PATTERN (A) DEFINE A AS {})"""
+    inner = f"SELECT user, time FROM logins {clause.format('id > 1')}"
+    query = parse("PATTERN SEQ(a A, b B) WHERE [user] WITHIN 20")
+
+    def named(table: DataFrame) -> list[CepDataFrame]:
+        table.createOrReplaceTempView("logins")
+        keyed = CEP.pattern(keyBy(table, "user"), Pattern.begin("a").within(WINDOW), name="x")
+        asked = CEP.pattern(table, query, type="name", output="onePerStart", name="x")
+        text = inner.removeprefix("SELECT user, time FROM logins MATCH_RECOGNIZE (")[:-1]
+        return [
+            keyed.inEventTime("time").toDF(),
+            asked.inEventTime("time").toDF(),
+            asked.inEventTime("time").select(lambda m: (1,), "n int"),
+            matchRecognize(table, text, name="x"),
+            matchRecognize(
+                table, text.replace("MATCH_ROWTIME()", "LAST(time)"), "standard", name="x"
+            ),
+            CEP.sql(spark, f"SELECT user FROM ({inner}) {clause.format('true')}", name="x"),
+        ]
+
+    for _ in range(2):  # with a source built again
+        *alone, chained = [_names_of_counters(rows) for rows in named(source.stream(spark))]
+        assert alone == [["CEP: x"]] * 5
+        assert chained == ["CEP: x (2)", "CEP: x"]
+    bounded = named(source.bounded(spark))
+    assert all("CEP: x" in repr(rows) for rows in bounded[:5])
+    matches = named(source.stream(spark))[0]
+    twice = CEP.pattern(matches, Pattern.begin("a").within(WINDOW), name="x")
+    with pytest.raises(InvalidArgumentError, match="two patterns of a query are named 'CEP: x'"):
+        twice.inEventTime("matchTimestamp").toDF()
+    with pytest.raises(InvalidArgumentError, match="name: expected a text, got ''"):
+        CEP.pattern(matches, Pattern.begin("a"), name="")
+
+
+def _names_of_counters(frame: DataFrame) -> list[str]:
+    """Return the names of counters in a plan, from the sink on."""
+    nodes = streaming_nodes(analysed_plan(frame))
+    return [node.name() for node in nodes if node.nodeName() == "CollectMetrics"]

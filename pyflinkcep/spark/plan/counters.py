@@ -11,10 +11,11 @@ from weakref import WeakKeyDictionary
 from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql import DataFrame, SparkSession
 
+from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.plan.watermark import streaming_nodes
 
-__all__ = ["counters_name"]
+__all__ = ["check_counters_name", "counters_name"]
 
 _pickler: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
 
@@ -36,14 +37,36 @@ def counters_name(name: str, events: DataFrame, *settings: object) -> str:
     settings : objects
         What the job does. A job made again, as when a notebook cell runs twice, keeps its name.
     """
+    taken = _taken(events)
     named = _named.setdefault(events.sparkSession, {})
     digest = hashlib.sha256(_pickler.dumps(settings))
     digest.update(str(events.semanticHash()).encode())
     job = digest.hexdigest()
-    below = analysed_plan(events)
-    nodes = () if below is None else streaming_nodes(below)
-    taken = {node.name() for node in nodes if node.nodeName() == "CollectMetrics"}
     names = (f"{name} ({number})" if number > 1 else name for number in count(1))
     found = next(free for free in names if free not in taken and named.get(free, job) == job)
     named[found] = job
     return found
+
+
+def check_counters_name(name: str, events: DataFrame) -> str:
+    """
+    Return the name that a user chose for a job's counters.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a job that makes its events has the same.
+    """
+    if name in _taken(events):
+        raise InvalidArgumentError(
+            f"two patterns of a query are named {name!r}",
+            "give each a name of its own: Spark finds counters by name",
+        )
+    return name
+
+
+def _taken(events: DataFrame) -> set[str]:
+    """Return the names of the counters of jobs below."""
+    below = analysed_plan(events)
+    nodes = () if below is None else streaming_nodes(below)
+    return {node.name() for node in nodes if node.nodeName() == "CollectMetrics"}

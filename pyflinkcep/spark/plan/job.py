@@ -97,7 +97,7 @@ class Job:
     @property
     def name(self) -> str:
         """The job's name in Spark's UI and progress."""
-        return f"CEP: {self.nfa.description}"
+        return self.source.job_name
 
     def prepare(
         self, source: EventSource, more: Mapping[str, Column], always_hash: bool = False

@@ -79,6 +79,8 @@ class EventSource:
     is_guarded : bool
         Whether events too far ahead are left out: then Spark's watermark, which they move, is not
         for the output.
+    name : str or None
+        The name that the user gave the job.
     """
 
     dataframe: DataFrame
@@ -89,6 +91,7 @@ class EventSource:
     key_expressions: dict[str, Column]
     kept: tuple[str, ...] | None = None
     is_guarded: bool = False
+    name: str | None = None
 
     @classmethod
     def of(
@@ -125,6 +128,11 @@ class EventSource:
                     f"write .withWatermark({time_column!r}, '10 seconds') on the DataFrame first",
                 )
         return cls(dataframe, pattern, key_columns, time_column, unit, expressions)
+
+    @property
+    def job_name(self) -> str:
+        """The job's name in Spark's UI and progress."""
+        return f"CEP: {self.pattern if self.name is None else self.name}"
 
     @property
     def event_columns(self) -> list[str]:

@@ -19,7 +19,7 @@ from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.marks import without_marks
 from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
-from pyflinkcep.spark.plan.counters import counters_name
+from pyflinkcep.spark.plan.counters import check_counters_name, counters_name
 from pyflinkcep.spark.plan.flush import by_bucket, stored_state
 from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.job import Job
@@ -66,12 +66,15 @@ class StreamSettings:
         Whether a key may be null, as that of a query may, where null equals nothing.
     max_ahead : timedelta, str or None
         How far an event may be ahead of the others; None for any distance.
+    name : str or None
+        The name of the job in Spark's UI and progress; None for that of the pattern.
     """
 
     key_groups: int = 128
     on_pattern_change: str = "fail"
     allows_null_keys: bool = False
     max_ahead: timedelta | str | None = None
+    name: str | None = None
 
     def __attrs_post_init__(self) -> None:
         if self.on_pattern_change not in ("fail", "restart"):
@@ -81,11 +84,21 @@ class StreamSettings:
             )
         KeyGroups(self.key_groups)
         _ = self.max_ahead_ms
+        if self.name is not None and not (isinstance(self.name, str) and self.name.strip()):
+            raise InvalidArgumentError(
+                f"name: expected a text, got {self.name!r}", 'write name="failed logins"'
+            )
 
     def about(self, source: EventSource) -> EventSource:
         """Return the events of a job as these settings say."""
         is_guarded = self.max_ahead is not None and source.dataframe.isStreaming
-        return attrs.evolve(source, is_guarded=is_guarded)
+        return attrs.evolve(source, is_guarded=is_guarded, name=self.name)
+
+    def numbered(self, number: int) -> StreamSettings:
+        """Return the settings of one of several patterns; the first has the name itself."""
+        if self.name is None or number == 1:
+            return self
+        return attrs.evolve(self, name=f"{self.name} ({number})")
 
     def check_ahead_output(self) -> None:
         """Refuse an output for events too far ahead if none is."""
@@ -127,6 +140,8 @@ class StreamJob:
         The delay of the watermark that is handed on.
     counters : str
         The name of its counters, if that of another job.
+    is_named : bool
+        Whether the user chose its name, which its counters then have.
     """
 
     name: str
@@ -138,6 +153,7 @@ class StreamJob:
     held_back: HeldBack
     delay_ms: int = 0
     counters: str = ""
+    is_named: bool = False
 
     @classmethod
     def of(
@@ -181,7 +197,10 @@ class StreamJob:
         schema = output_schema(consumer)
         held_back = HeldBack.by_pattern(job.nfa)
         delay_ms = job.source.watermark_delay_ms
-        return cls(job.name, unpack, schema, sides, prepared.events, plan, held_back, delay_ms)
+        return cls(
+            job.name, unpack, schema, sides, prepared.events, plan, held_back, delay_ms,
+            is_named=job.source.name is not None,
+        )  # fmt: skip
 
     def behind(self, milliseconds: int) -> StreamJob:
         """
@@ -303,8 +322,11 @@ class StreamJob:
         return self._unpacked(map_in_arrow(rows, FlushTask(plan).run, RESULTS, name))
 
     def _counters(self) -> str:
-        plan, sides = self.plan, self.sides
-        return self.counters or counters_name(self.name, self.events, plan, self.unpack, sides)
+        if self.counters:
+            return self.counters
+        if self.is_named:
+            return check_counters_name(self.name, self.events)
+        return counters_name(self.name, self.events, self.plan, self.unpack, self.sides)
 
     def _unpacked(self, results: DataFrame) -> DataFrame:
         """Return the outputs from the operator's results."""

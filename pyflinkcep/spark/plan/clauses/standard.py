@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -46,7 +47,7 @@ def standard_clause(
         If the clause is meaningless, cannot be decided on a stream, or Spark cannot compute
         something.
     """
-    job = StandardJob.analyse(dataframe, clause, names)
+    job = attrs.evolve(StandardJob.analyse(dataframe, clause, names), given_name=settings.name)
     return run_stream(job, settings) if dataframe.isStreaming else _bounded(job)
 
 

@@ -70,6 +70,8 @@ class StandardJob:
         The columns of what workers take from matches.
     uses_window : bool
         Whether conditions read columns that Spark computes by its window functions.
+    given_name : str or None
+        The name that the user gave the job.
     """
 
     dataframe: DataFrame
@@ -82,6 +84,7 @@ class StandardJob:
     rows: StandardRows
     values: dict[Leaf, tuple[str, DataType]]
     uses_window: bool = False
+    given_name: str | None = None
 
     @classmethod
     def analyse(cls, dataframe: DataFrame, clause: Clause, names: Names) -> StandardJob:
@@ -121,6 +124,8 @@ class StandardJob:
     @property
     def name(self) -> str:
         """The job's name in Spark's UI."""
+        if self.given_name is not None:
+            return f"CEP: {self.given_name}"
         return f"MATCH_RECOGNIZE: {self.read.clause.pattern}"
 
     def condition_columns(self) -> dict[str, Column]:

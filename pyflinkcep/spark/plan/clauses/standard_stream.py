@@ -87,7 +87,10 @@ def _stream(
         allows_null_keys=True,
     )
     held_back = HeldBack(job.plan.within or None, None)
-    return StreamJob(job.name, RowsTask(), job.rows.schema, {}, events, plan, held_back)
+    is_named = settings.name is not None
+    return StreamJob(
+        job.name, RowsTask(), job.rows.schema, {}, events, plan, held_back, is_named=is_named
+    )
 
 
 def _fingerprint(

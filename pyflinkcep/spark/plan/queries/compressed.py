@@ -50,7 +50,7 @@ class CompressedQuery:
         """Return a row for each event that completes matches; for bounded events."""
         events, layout = self.job.prepared(by_end=True)
         task = EndingsTask(self.job.query, self.job.columns(layout), rows)
-        return map_in_arrow(events, task.run, rows.schema, f"CEP: {layout.pattern}", layout)
+        return map_in_arrow(events, task.run, rows.schema, self.source.job_name, layout)
 
     def matches(self, limit: int | None) -> DataFrame:
         """Return the matches as rows, at most `limit` from each task; for bounded events."""

@@ -116,9 +116,7 @@ class QueryJob:
             limit,
             self.runs,
         )
-        return map_in_arrow(
-            events, task.run, output_schema(consumer), f"CEP: {layout.pattern}", layout
-        )
+        return map_in_arrow(events, task.run, output_schema(consumer), self.source.job_name, layout)
 
     def columns(self, layout: Layout) -> QueryColumns:
         """Return what the query reads from events, whose columns are in `layout`."""

@@ -44,12 +44,13 @@ def query_stream_job(
     """
     events, plan = _prepared(job, settings, drops_late=not sides)
     unpack = UnpackTask(plan.layout, job.query.variables, consumer, sides)
-    name = f"CEP: {plan.layout.pattern}"
+    name = job.source.job_name
     held_back = HeldBack.by_query(job.query, job.output)
     delay_ms = job.source.watermark_delay_ms
     return StreamJob(
-        name, unpack, output_schema(consumer), sides, events, plan, held_back, delay_ms
-    )
+        name, unpack, output_schema(consumer), sides, events, plan, held_back, delay_ms,
+        is_named=job.source.name is not None,
+    )  # fmt: skip
 
 
 def query_endings_job(job: QueryJob, rows: EndingRows, settings: StreamSettings) -> StreamJob:
@@ -57,10 +58,13 @@ def query_endings_job(job: QueryJob, rows: EndingRows, settings: StreamSettings)
     events, plan = _prepared(job, settings, drops_late=True)
     fingerprint = {**plan.fingerprint, "output": "all matches of an event"}
     plan = attrs.evolve(plan, rows=rows, fingerprint=fingerprint)
-    name = f"CEP: {plan.layout.pattern} ({rows.what})"
+    name = f"{job.source.job_name} ({rows.what})"
     held_back = HeldBack.by_query(job.query, job.output, compressed=True)
     delay_ms = job.source.watermark_delay_ms
-    return StreamJob(name, RowsTask(), rows.schema, {}, events, plan, held_back, delay_ms)
+    return StreamJob(
+        name, RowsTask(), rows.schema, {}, events, plan, held_back, delay_ms,
+        is_named=job.source.name is not None,
+    )  # fmt: skip
 
 
 def _prepared(
