@@ -70,7 +70,7 @@ class Cursor:
     def expect_end(self) -> None:
         """Raise if there are more tokens."""
         if self._now.kind is not TokenKind.END:
-            raise self._unexpected("the end or an operator")
+            raise self._unexpected("an operator or the end")
 
     def _unexpected(self, expected: str) -> SqlSyntaxError:
         token = self._now

@@ -32,7 +32,7 @@ class SaseQuery(Query):
     >>> query
     PATTERN SEQ(A a, B+ b[])
     WHERE b[i].x > b[i-1].x
-    WITHIN 1 minutes
+    WITHIN 1 minute
     >>> parse(repr(query)) == query
     True
 

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import attrs
+
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import Operation, Tree
 from pyflinkcep.sase.model import Column, Component, Form, Query, Strategy
 
-__all__ = ["query_text"]
+__all__ = ["query_text", "stored_text"]
 
-_UNITS = (("days", 86_400_000), ("hours", 3_600_000), ("minutes", 60_000), ("seconds", 1000))
+_UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000))
 
 
 def query_text(query: Query) -> str:
@@ -26,6 +28,20 @@ def query_text(query: Query) -> str:
     if query.columns is not None:
         lines.append(f"RETURN {', '.join(map(_column, query.columns))}")
     return "\n".join(lines)
+
+
+def stored_text(query: Query) -> str:
+    """
+    Return the text by which stored state knows what a query matches.
+
+    It never changes, or checkpoints would be refused; that is why one hour is ``1 hours`` in it.
+    """
+    asked = attrs.evolve(query, source=None, window=None, having=None, columns=None)
+    if query.window is None:
+        return query_text(asked)
+    window = _duration(query.window)
+    plural = "" if window.endswith("s") else "s"
+    return f"{query_text(asked)}\nWITHIN {window}{plural}"
 
 
 def _pattern(query: Query) -> str:
@@ -67,7 +83,8 @@ def _where(query: Query) -> str:
 def _duration(milliseconds: int) -> str:
     for unit, size in _UNITS:
         if milliseconds % size == 0:
-            return f"{milliseconds // size} {unit}"
+            count = milliseconds // size
+            return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
     return f"{milliseconds} ms"
 
 

@@ -280,3 +280,9 @@ def test_adapters_are_named_after_the_function() -> None:
     assert repr(select_adapter(Sum())) == "Sum at test_adapters.py:69"
     assert re.fullmatch(r"_each at test_adapters\.py:\d+", repr(flat_select_adapter(_each)))
     assert re.fullmatch(r"lambda at test_adapters\.py:\d+", repr(select_adapter(lambda m: m)))
+
+
+def test_a_function_of_other_arguments_is_named_by_its_line() -> None:
+    """A function that cannot be called is named by file and line, not by its address."""
+    with pytest.raises(InvalidArgumentError, match=r"^lambda at test_adapters.py:\d+ cannot be"):
+        select_adapter(lambda: 1)

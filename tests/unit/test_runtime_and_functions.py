@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +22,7 @@ from pyflinkcep.functions import (
     RichPatternSelectFunction,
     TimedOutPartialMatchHandler,
 )
-from pyflinkcep.runtime import RichFunction, RuntimeContext
+from pyflinkcep.runtime import RichFunction, RuntimeContext, function_name
 
 
 def test_the_context_knows_the_task() -> None:
@@ -151,3 +153,19 @@ def test_output_tags_have_a_name(name: Any) -> None:
     """A tag without a name is refused where it is made."""
     with pytest.raises(InvalidArgumentError, match="OutputTag: expected a name"):
         OutputTag(name)
+
+
+def test_functions_of_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A function is named by its notebook's cell where the notebook runs, elsewhere as one's."""
+    names: dict[str, Any] = {}
+    path = "/tmp/ipykernel_77/123.py"
+    exec(compile("\nfound = lambda e: e", path, "exec"), names)
+    shell = SimpleNamespace(compile=SimpleNamespace(_filename_map={path: 5}))
+
+    assert function_name(names["found"]) == "lambda at a notebook cell:2"
+    monkeypatch.setitem(
+        sys.modules,
+        "IPython",
+        SimpleNamespace(get_ipython=lambda: shell),  # type: ignore[arg-type]
+    )
+    assert function_name(names["found"]) == "lambda at cell [5]:2"

@@ -10,6 +10,7 @@ import pytest
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.sase import elements, parse, seq
 from pyflinkcep.sase.model import Strategy
+from pyflinkcep.sase.text import query_text, stored_text
 from pyflinkcep.testing import matchSase
 
 
@@ -139,3 +140,22 @@ def test_functions_where_they_cannot_be(text: str, message: str) -> None:
     with pytest.raises(InvalidArgumentError) as error:
         parse(text)
     assert message in str(error.value)
+
+
+def test_one_unit_of_a_window_is_singular() -> None:
+    """A window is shown as it is said; stored state keeps the text that earlier releases wrote."""
+    shown = {
+        "1 hour": ("WITHIN 1 hour", "WITHIN 1 hours"),
+        "2 hours": ("WITHIN 2 hours", "WITHIN 2 hours"),
+        "60 seconds": ("WITHIN 1 minute", "WITHIN 1 minutes"),
+        "1 ms": ("WITHIN 1 ms", "WITHIN 1 ms"),
+        "1 day": ("WITHIN 1 day", "WITHIN 1 days"),
+    }
+    queries = {text: seq("A a", "B b").within(text) for text in shown}
+    lines = {
+        text: (query_text(query).split("\n")[-1], stored_text(query.returns("a.x")).split("\n")[-1])
+        for text, query in queries.items()
+    }
+
+    assert lines == shown
+    assert stored_text(seq("A a")) == "PATTERN SEQ(A a)"

@@ -9,7 +9,7 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pyflinkcep.sase.text import query_text
+from pyflinkcep.sase.text import stored_text
 from pyflinkcep.spark.arrow.columns import BITS
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.ending_rows import EndingRows
@@ -110,9 +110,8 @@ def _fingerprint(
 
     State is events, so it fits every evaluation and every output.
     """
-    asked = attrs.evolve(job.query, having=None, columns=None, source=None)
     return {
-        QUERY: query_text(asked),
+        QUERY: stored_text(job.query),
         USABLE: usable or "all",
         "output": job.output,
         "type column": job.type_column,
