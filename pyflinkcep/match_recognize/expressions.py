@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 
 import attrs
 
@@ -98,13 +97,18 @@ def read_expression(
     return _Reader(text, names, variable, over, at_rows).read(is_decimal)
 
 
-def _with_all(text: str) -> str:
-    """Return ``SELECT 'x'`` as ``SELECT ALL 'x'``, which Spark does not take for a literal."""
-    tokens = tokenized(text)
-    for token, following in reversed(list(pairwise(tokens))):
+def _insertions(text: str, queries: str) -> Iterator[tuple[int, str]]:
+    """
+    Yield what Spark needs inside subqueries, and where.
+
+    The named queries of the statement; and ALL between SELECT and a text, which Spark would take
+    for a literal of the type SELECT.
+    """
+    for before, token, following in zip(*(tokenized(text)[at:] for at in range(3)), strict=False):
+        if queries and before.is_sign("(") and token.is_word("SELECT"):
+            yield token.start, queries
         if token.is_word("SELECT") and following.kind is TokenKind.STRING:
-            text = f"{text[: token.end]} ALL{text[token.end :]}"
-    return text
+            yield token.end, " ALL"
 
 
 class _Reader:
@@ -117,6 +121,7 @@ class _Reader:
         self._variable = variable
         self._final: set[int] = set()
         self._where = "a measure" if variable is None else f"DEFINE {variable}"
+        self._inserted = list(_insertions(text.text, names.queries if names.standard else ""))
         self._text = self._without_marks()
         self._leaf = LeafReader(self._text, self._final, names, variable, self._error, over)
 
@@ -152,7 +157,9 @@ class _Reader:
 
     def _without_marks(self) -> str:
         """Return the text with RUNNING and FINAL blanked out, which are recorded."""
-        text = _with_all(self._written.text)
+        text = self._written.text
+        for at, inserted in reversed(self._inserted):
+            text = f"{text[:at]}{inserted}{text[at:]}"
         tokens = tokenized(text)
         for at, token in enumerate(tokens[:-2]):
             following, after = tokens[at + 1], tokens[at + 2]
@@ -235,6 +242,8 @@ class _Reader:
         self, what: str, hint: str, kind: type[CepError] | None = None, start: int = 0
     ) -> CepError:
         begin, end = self._written.span
+        for at, inserted in self._inserted:
+            start -= min(len(inserted), max(start - at, 0))
         return self._names.source.error(
             f"{self._where}: {what}", hint, begin + start, end, kind or InvalidArgumentError
         )

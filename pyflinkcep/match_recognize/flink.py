@@ -205,7 +205,7 @@ def _condition(
         what = refused.message.rpartition("': ")[2]
         raise names.source.error(
             f"DEFINE {variable}: {what}",
-            refused.hint or _STANDARD,
+            f"{refused.hint}; {_STANDARD}" if refused.hint else _STANDARD,
             *definition.condition.span,
             type(refused),
         ) from refused

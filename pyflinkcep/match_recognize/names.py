@@ -63,6 +63,8 @@ class Names:
         Whether the clause has the meaning of SQL:2016 rather than Flink's.
     spellings : dict of str to str
         Variables and unions by their lower-case form, if names are case-insensitive.
+    queries : str
+        The WITH that subqueries of the clause may read, empty if there is none.
     """
 
     source: Source
@@ -72,6 +74,7 @@ class Names:
     alias: str | None
     standard: bool
     spellings: dict[str, str]
+    queries: str = ""
 
     @classmethod
     def of(
@@ -82,6 +85,7 @@ class Names:
         alias: str | None,
         standard: bool,
         case_sensitive: bool = False,
+        queries: str = "",
     ) -> Names:
         """
         Collect the names of a clause.
@@ -91,7 +95,7 @@ class Names:
         names = tuple(dict.fromkeys(variable.name for variable in variables(clause.pattern)))
         subsets = {subset.name: subset.variables for subset in clause.subsets}
         spellings = _spellings(clause) if standard and not case_sensitive else {}
-        return cls(source, names, subsets, tuple(columns), alias, standard, spellings)
+        return cls(source, names, subsets, tuple(columns), alias, standard, spellings, queries)
 
     def members(self, name: str | None) -> tuple[str, ...]:
         """Return the variables of a variable or a union; None stands for all."""

@@ -38,6 +38,8 @@ class Use:
         The range of source and clause among the statement's tokens.
     span : (int, int)
         The range of the clause in the text.
+    queries : str
+        The WITH before it, which its query begins with too; empty if there is none.
     """
 
     clause: Clause
@@ -46,6 +48,7 @@ class Use:
     start: int
     end: int
     span: tuple[int, int]
+    queries: str = ""
 
 
 class Statement:
@@ -103,7 +106,7 @@ class Statement:
         head = f"WITH {with_queries} " if with_queries else ""
         query = f"{head}SELECT * FROM {self._joined(start, stop)}"
         span = (self._tokens[at].start, self._tokens[end].end)
-        return Use(clause, query, alias, start, end + 1, span)
+        return Use(clause, query, alias, start, end + 1, span, head)
 
     def _input(self, at: int) -> tuple[int, int]:
         """Return where the source of a clause begins and ends, including its alias."""

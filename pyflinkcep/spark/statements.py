@@ -157,7 +157,8 @@ def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDat
         if levels and (frame.isStreaming or levels[-1].matched.frame.isStreaming):
             _check_chain(levels, use, frame, statement.source, options)
         own = attrs.evolve(options, settings=options.settings.numbered(len(levels) + 1))
-        matched = _matched(frame, use.clause, statement.source, use.alias, own)
+        queries = "" if VIEW in use.queries else use.queries
+        matched = _matched(frame, use.clause, statement.source, use.alias, own, queries)
         view = f"{VIEW}{uuid.uuid4().hex}"
         frames[view] = matched.frame
         levels.append(_Level(view, matched))
@@ -246,13 +247,18 @@ def run_clause(dataframe: DataFrame, text: str, options: SqlOptions) -> CepDataF
 
 
 def _matched(
-    frame: DataFrame, clause: Clause, source: Source, alias: str | None, options: SqlOptions
+    frame: DataFrame,
+    clause: Clause,
+    source: Source,
+    alias: str | None,
+    options: SqlOptions,
+    queries: str = "",
 ) -> Matched:
     standard = options.dialect == "standard"
     sensitive = is_case_sensitive(frame)
     if standard and not sensitive:
         clause = spelled_alike(clause)
-    names = Names.of(clause, source, frame.columns, alias, standard, sensitive)
+    names = Names.of(clause, source, frame.columns, alias, standard, sensitive, queries)
     check_clause(clause, names, sensitive)
     if standard:
         return standard_clause(frame, clause, names, options.settings)

@@ -16,7 +16,7 @@ from pyflinkcep.errors import CepError
 from tests.conformance.cases import Case
 from tests.conformance.sql_cases import flink_cases, problem, problem_with_error, standard_cases
 from tests.spark.logins import CLAUSE, logins
-from tests.spark.support import in_one_job
+from tests.spark.support import configured, in_one_job
 
 pytestmark = pytest.mark.spark
 
@@ -192,6 +192,33 @@ def test_any_aggregate_and_functions_of_several_rows(spark: SparkSession) -> Non
         ],
         "mixed": ['{"a":1,"b":2}'],
     }
+
+
+@pytest.mark.parametrize(
+    ("define", "message", "hint"),
+    [
+        ("regexp_replace(A.k || B.k, 'p', '') = ''", "regexp_replace() can only be", "subquery"),
+        ("corr(A.v, A.id) > 0.5", "CORR with 2 arguments in DEFINE", "the aggregates of DEFINE"),
+        ("upper(A.k || B.k)", "not a condition: expected boolean, got string", "compare it"),
+        ("nothing(A.v, B.v) > 1", "Cannot resolve routine `nothing`", "page of the function"),
+        ("upper(A.k || B.k) = 'PP'", "rules of spark.sql.ansi.enabled", "to true"),
+        ("B.v > (SELECT max(x) FROM nowhere)", "TABLE_OR_VIEW_NOT_FOUND", "subqueries read"),
+        ("B.d - A.d <= 2", '"INTERVAL DAY" and "INT"', "datediff(later, earlier)"),
+    ],
+)
+def test_conditions_that_nothing_computes(
+    spark: SparkSession, define: str, message: str, hint: str
+) -> None:
+    """They are refused in the words of the statement, with what exists."""
+    frame = spark.createDataFrame([], "k string, id int, v int, d date")
+    clause = f"ORDER BY id MEASURES id AS i PATTERN (A B) DEFINE B AS {define}"
+    ansi = {"spark.sql.ansi.enabled": str("ansi" not in message).lower()}
+    with configured(spark, ansi), pytest.raises(CepError) as raised:
+        matchRecognize(frame, clause, dialect="standard")
+
+    assert message in raised.value.message
+    assert "__cep" not in raised.value.message
+    assert hint in (raised.value.hint or "")
 
 
 @pytest.mark.usefixtures("compiled_plans")  # lists of tables need them

@@ -88,7 +88,9 @@ def reading(case: dict[str, Any]) -> StandardClause:
     assert use is not None
     columns = [name for name, _ in case["columns"]]
     clause = spelled_alike(use.clause)
-    names = Names.of(clause, statement.source, columns, use.alias, standard=True)
+    names = Names.of(
+        clause, statement.source, columns, use.alias, standard=True, queries=use.queries
+    )
     check_clause(clause, names, case_sensitive=False)
     return read_clause(clause, names)
 

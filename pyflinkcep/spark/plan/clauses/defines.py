@@ -36,11 +36,14 @@ class Defines:
         The types of the SQL over a row that programs read.
     evaluated : dict of str to Expression
         The conditions that no program can say, by variable; they are evaluated in Python.
+    uses_window : bool
+        Whether Spark may compute something by its window functions.
     """
 
     read: StandardClause
     kinds: dict[str, Kind]
     evaluated: dict[str, Expression]
+    uses_window: bool = False
 
     @classmethod
     def of(
@@ -97,11 +100,13 @@ class Defines:
                 continue
             conditions = {**self.read.conditions, variable: expression}
             read = attrs.evolve(self.read, conditions=conditions)
-            return Defines(read, {**self.kinds, **kinds}, self.evaluated)
+            windows = self.uses_window or (over is not None and expression is not ways[0])
+            return Defines(read, {**self.kinds, **kinds}, self.evaluated, windows)
         _check_evaluated(variable, ways[-1], names, dataframe, ansi)
         conditions = {**self.read.conditions, variable: ways[-1]}
         read = attrs.evolve(self.read, conditions=conditions)
-        return Defines(read, self.kinds, {**self.evaluated, variable: ways[-1]})
+        evaluated = {**self.evaluated, variable: ways[-1]}
+        return Defines(read, self.kinds, evaluated, over is not None)
 
     def _other_ways(self, variable: str, names: Names, over: str | None) -> list[Expression]:
         """Return a condition with more of it computed by Spark, row by row."""
@@ -111,13 +116,6 @@ class Defines:
         if over is not None and any(leaf.shift for leaf in self.read.conditions[variable].leaves):
             ways.insert(0, read_expression(text, names, variable, over=over))
         return ways
-
-    @property
-    def uses_window(self) -> bool:
-        """Whether Spark computes something by its window functions."""
-        return any(" OVER (" in sql for sql in self.kinds) or any(
-            " OVER (" in sql for sql in self.evaluated_arguments()
-        )
 
     def evaluated_arguments(self) -> list[str]:
         """Return the SQL over a row that conditions evaluated in Python read."""

@@ -174,7 +174,7 @@ def _placed(refused: CepError, read: FlinkClause) -> CepError:
             text = refused.message.rpartition("': ")[2].rpartition("' ")[2]
             return read.names.source.error(
                 f"DEFINE {stage[1]} is not a condition: {text}",
-                refused.hint or "write a condition",
+                f'{refused.hint or "write a condition"}; or use dialect="standard"',
                 *definition.condition.span,
                 InputError,
             )

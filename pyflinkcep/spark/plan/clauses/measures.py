@@ -43,8 +43,8 @@ __all__ = [
 
 _LEAF = re.compile(rf"\b{LEAF}(\d+)\b")
 _WAYS_OUT = {
-    "TABLE_OR_VIEW_NOT_FOUND": "inside the clause, a query of WITH is not visible: make it a "
-    "temporary view, or join it before the clause",
+    "TABLE_OR_VIEW_NOT_FOUND": "inside the clause, subqueries read tables, views and queries of "
+    "WITH without MATCH_RECOGNIZE",
     '"INTERVAL DAY"': "write datediff(later, earlier), or compare with INTERVAL '2' DAY",
     "MISSING_GROUP_BY": "write an aggregate of Spark's own, or ARRAY_AGG and a function of arrays",
 }

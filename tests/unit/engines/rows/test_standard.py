@@ -104,6 +104,20 @@ def test_a_text_alone_in_a_subquery_is_no_literal() -> None:
     assert leaf.argument == "k IN (SELECT ALL 'x')"
 
 
+def test_subqueries_see_the_named_queries_of_the_statement() -> None:
+    """A WITH before the clause goes into its subqueries; places in errors stay those written."""
+    case = _case("ORDER BY id MEASURES LAST(v > (SELECT max(n) FROM w)) AS m PATTERN (A)")
+    case["sql"] = f"WITH w AS (SELECT 1 AS n) {case['sql']}"
+    (leaf,) = reading(case).measure_leaves()
+
+    assert leaf.argument == "v > (WITH w AS (SELECT 1 AS n) SELECT max(n) FROM w)"
+    case["sql"] = case["sql"].replace(" AS m PATTERN", " + C.v AS m PATTERN")
+    with pytest.raises(CepError) as raised:
+        reading(case)
+
+    assert f"line 1, column {case['sql'].index('C.v') + 1}: C.v" in raised.value.message
+
+
 def test_a_definition_of_an_unknown_variable_names_the_nearest() -> None:
     """A misspelt variable of DEFINE would accept every row; Flink ignores it, the standard not."""
     case = _case("ORDER BY id MEASURES id AS i PATTERN (UP DOWN) DEFINE UP AS v < 1, DWON AS v > 1")
