@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
+from pyflinkcep.engines.lists.ranges import later
 from pyflinkcep.engines.rows.matcher import Place
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.columns import Ints
@@ -142,7 +143,7 @@ class StandardMatcher:
         waiting = begins < ends
         times = self._rows.times(rows)
         if times is not None:
-            deadlines[waiting] = times[begins[waiting]] + self._rows.plan.within - 1
+            deadlines[waiting] = later(times[begins[waiting]], self._rows.plan.within - 1)
         deadlines[~waiting] = NO_DEADLINE
         return deadlines.tolist()
 
