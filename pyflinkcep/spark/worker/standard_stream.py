@@ -143,7 +143,8 @@ class StandardMatcher:
         waiting = begins < ends
         times = self._rows.times(rows)
         if times is not None:
-            deadlines[waiting] = later(times[begins[waiting]], self._rows.plan.within - 1)
+            ends_at = later(times[begins[waiting]], self._rows.plan.within - 1)
+            deadlines[waiting] = np.minimum(ends_at, AT_THE_END)
         deadlines[~waiting] = NO_DEADLINE
         return deadlines.tolist()
 

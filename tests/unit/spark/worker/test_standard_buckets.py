@@ -264,6 +264,22 @@ def test_what_is_decided_comes_at_once_and_goes() -> None:
     assert counts("A A B*", within=4) == [0, 0, 0, 1, 1, 0]
 
 
+def test_a_window_that_ends_after_time_ends_with_the_input() -> None:
+    """Beyond 64 bits there is no watermark to wait for, so the end of the input decides."""
+    text = (
+        "SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts "
+        "MEASURES COUNT(*) AS n PATTERN (A A B*) DEFINE A AS name = 'a') AS m"
+    )
+    bucket, last = Bucket(text, within=99), MAX_WATERMARK - 9
+    rows = [{"id": n, "k": "x", "ts": last + n, "name": "a", "v": 1.0} for n in range(2)]
+    bucket.batch(rows, last - 1)
+    bucket.batch([], last + 5)
+    assert bucket.found.total() == 0
+    bucket.close()
+    assert bucket.found == bucket.at_once(rows)
+    assert bucket.found.total() == 1
+
+
 def test_a_sum_out_of_range_wraps_or_fails() -> None:
     """As Spark's own: without ANSI in two's complement, with it an error that names the sum."""
     bucket = Bucket(
