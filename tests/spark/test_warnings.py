@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pyflinkcep import CEP, MicroBatchWarning, Pattern, TimeUnitWarning, keyBy
+from pyflinkcep import CEP, MicroBatchWarning, Pattern, TimeUnitWarning, keyBy, matchRecognize
 from pyflinkcep.sase import parse
 
 pytestmark = pytest.mark.spark
@@ -21,6 +21,7 @@ NOW = 1_700_000_000
 PATTERN = (
     Pattern.begin("a").where("name = 'a'").next("b").where("name = 'b'").within(timedelta(hours=1))
 )
+CLAUSE = "ORDER BY ts MEASURES A.ts AS at PATTERN (A B) DEFINE B AS B.ts > A.ts"
 QUERY = parse("PATTERN SEQ(a x, b y) WITHIN 1 hour")
 
 
@@ -77,6 +78,10 @@ def test_a_pattern_on_micro_batches(spark: SparkSession, tmp_path: Path) -> None
                 warnings.simplefilter("always")
                 make().inEventTime("ts").toDF()
             caught[case] = sorted(set(shown(told)))
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            matchRecognize(batch, CLAUSE, dialect="standard")
+        caught["clause"] = shown(told)
 
     query = (
         stream.writeStream.foreachBatch(check)
@@ -88,6 +93,7 @@ def test_a_pattern_on_micro_batches(spark: SparkSession, tmp_path: Path) -> None
 
     assert caught == {
         "pattern": [(MicroBatchWarning, True)], "query": [(MicroBatchWarning, True)], "table": [],
+        "clause": [(MicroBatchWarning, True)],
     }  # fmt: skip
 
 

@@ -107,11 +107,9 @@ class SelectCall:
             If the arguments are neither ``(function, schema)`` nor
             ``(outputTag, timeoutFunction, function, schema)``.
         """
-        is_long = len(arguments) > 2 or bool({"outputTag", "timeoutFunction"} & set(keywords))
-        begins_with_tag = len(arguments) != 2 or isinstance(arguments[0], OutputTag)
-        names = _LONG if is_long and begins_with_tag else _SHORT
-        if is_long and not begins_with_tag:  # select(function, schema, outputTag=…, …)
-            names = (*_SHORT, *_LONG[:2])
+        begins_with_tag = len(arguments) > 2 or isinstance(next(iter(arguments), None), OutputTag)
+        is_long = begins_with_tag or bool(set(_LONG[:2]) & set(keywords))
+        names = _LONG if begins_with_tag else (*_SHORT, *(_LONG[:2] if is_long else ()))
         given: dict[str, Any] = dict(zip(names, arguments, strict=False))
         repeated = set(keywords) & set(given)
         given.update(keywords)

@@ -17,6 +17,7 @@ from pyflinkcep.spark.plan.clauses.matched import Matched
 from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
 from pyflinkcep.spark.plan.clauses.standard_stream import run_stream
 from pyflinkcep.spark.plan.keys import KeyColumn, key_number, resolve_keys
+from pyflinkcep.spark.plan.micro_batch import check_micro_batch
 from pyflinkcep.spark.plan.shuffle import shuffled
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.worker.standard import StandardTask
@@ -53,6 +54,7 @@ def standard_clause(
 
 def _bounded(job: StandardJob) -> Matched:
     dataframe, clause = job.dataframe, job.read.clause
+    check_micro_batch(dataframe, str(clause.pattern))
     keys, expressions = resolve_keys(
         dataframe, [own_name(dataframe, key.text) for key in clause.partition], "MATCH_RECOGNIZE"
     )

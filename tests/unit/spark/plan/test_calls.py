@@ -1,85 +1,71 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways to call ``select`` and ``flatSelect``, told apart without Spark."""
+"""The call forms of ``select`` and ``flatSelect``."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from pyspark.sql.types import StructType
 
-from pyflinkcep import InvalidArgumentError, OutputTag
-from pyflinkcep.functions import PatternSelectFunction
+from pyflinkcep import OutputTag
+from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.spark.plan.calls import SelectCall
 
-TAG = OutputTag("timeouts", "at bigint")
+TAG = OutputTag("late", "n int")
 
 
-class Selects(PatternSelectFunction):
-    """Returns a constant."""
-
-    def select(self, pattern: Any) -> Any:
-        return 1
+def one(_match: Any) -> tuple[int]:
+    """Return a row."""
+    return (1,)
 
 
-def on_match(match: Any) -> Any:
-    """Return a constant."""
-    return 1
+def late(_match: Any, _at: int) -> tuple[int]:
+    """Return a row of a timeout."""
+    return (2,)
 
 
-def on_timeout(match: Any, at: int) -> Any:
-    """Return the timeout."""
-    return at
+SHORT: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+    ((one, "n int"), {}),
+    ((one,), {"schema": "n int"}),
+    ((), {"schema": "n int", "function": one}),
+]
+LONG: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+    ((TAG, late, one, "n int"), {}),
+    ((TAG, late, one), {"schema": "n int"}),
+    ((TAG, late), {"function": one, "schema": "n int"}),
+    ((one, "n int"), {"outputTag": TAG, "timeoutFunction": late}),
+    ((one,), {"schema": "n int", "outputTag": TAG, "timeoutFunction": late}),
+    ((), {"function": one, "schema": "n int", "outputTag": TAG, "timeoutFunction": late}),
+]
+WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+    ((one,), {}, "takes (function, schema)"),
+    (("n int", one), {}, "takes (function, schema)"),
+    ((late, one), {}, "is Flink's old form"),
+    ((late, one, "n int"), {}, "is Flink's old form"),
+    ((one, "n int"), {"outputTag": TAG}, "takes (function, schema)"),
+    ((one, "n int"), {"outputTag": "late", "timeoutFunction": late}, "takes (function, schema)"),
+    ((one, "n int"), {"schema": "n int"}, "takes (function, schema)"),
+    ((one, "n int"), {"outputtag": TAG}, "takes (function, schema)"),
+]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "keywords", "expected"),
-    [
-        ((on_match, "x int"), {}, (None, None, on_match, "x int")),
-        ((on_match,), {"schema": "x int"}, (None, None, on_match, "x int")),
-        ((), {"schema": "x int", "function": on_match}, (None, None, on_match, "x int")),
-        ((TAG, on_timeout, on_match, "x int"), {}, (TAG, on_timeout, on_match, "x int")),
-        (
-            (TAG,),
-            {"timeoutFunction": on_timeout, "function": on_match, "schema": "x int"},
-            (TAG, on_timeout, on_match, "x int"),
-        ),
-        (
-            (),
-            {"outputTag": TAG, "timeoutFunction": on_timeout, "function": on_match, "schema": "x"},
-            (TAG, on_timeout, on_match, "x"),
-        ),
-        ((on_match, int), {}, (None, None, on_match, int)),
-    ],
-)
-def test_both_forms(arguments: Any, keywords: Any, expected: Any) -> None:
-    """Arguments are taken by place or by name; the long form begins with a tag."""
-    call = SelectCall.of("select", arguments, keywords)
-
-    assert (call.tag, call.timeout, call.function, call.schema) == expected
+@pytest.mark.parametrize(("arguments", "keywords"), SHORT)
+def test_the_short_form(arguments: Any, keywords: Any) -> None:
+    """A function and a schema, by position or by name."""
+    assert SelectCall.of("select", arguments, keywords) == SelectCall(None, None, one, "n int")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "keywords"),
-    [
-        ((), {}),
-        ((on_match,), {}),
-        ((on_match, "x int", StructType()), {}),
-        ((on_match, "x int"), {"schema": "x int"}),
-        ((on_match, "x int"), {"tag": TAG}),
-        (("timeouts", on_timeout, on_match, "x int"), {}),
-        ((TAG, on_timeout, on_match, "x int", 1), {}),
-    ],
-)
-def test_other_forms(arguments: Any, keywords: Any) -> None:
-    """Anything else is refused with both forms."""
-    with pytest.raises(InvalidArgumentError, match=r"flatSelect takes \(function, schema\) or"):
-        SelectCall.of("flatSelect", arguments, keywords)
+@pytest.mark.parametrize(("arguments", "keywords"), LONG)
+def test_the_long_form(arguments: Any, keywords: Any) -> None:
+    """With a tag and a timeout function: first, as in Flink, or by name after the others."""
+    assert SelectCall.of("select", arguments, keywords) == SelectCall(TAG, late, one, "n int")
 
 
-@pytest.mark.parametrize("second", [on_match, Selects()])
-@pytest.mark.parametrize("more", [(), ("x int",)])
-def test_the_old_form(second: Any, more: Any) -> None:
-    """Flink's old form with a timeout function is recognised, with or without a schema."""
-    with pytest.raises(InvalidArgumentError, match="Flink's old form"):
-        SelectCall.of("select", (on_timeout, second, *more), {})
+@pytest.mark.parametrize(("arguments", "keywords", "message"), WRONG)
+def test_other_forms(arguments: Any, keywords: Any, message: str) -> None:
+    """Anything else is refused; only two functions first are Flink's old form."""
+    with pytest.raises(InvalidArgumentError) as caught:
+        SelectCall.of("select", arguments, keywords)
+
+    assert message in caught.value.message
+    assert caught.value.hint
