@@ -371,3 +371,18 @@ def test_arguments_that_do_not_go_together() -> None:
     skipping = Pattern.begin("a", AfterMatchSkipStrategy.skipToNext()).where("k = 'a'")
     with pytest.raises(CepError, match="skip"):
         CompressiblePattern.of(NFACompiler.compile(skipping), None, ())
+
+
+@pytest.mark.parametrize(
+    "clause", ["count(a) < 2 or x > last(a.x, 1)", "count(a) < 3 or x > stddev(a.x)"]
+)
+def test_what_slots_become_keeps_partial_matches_apart(clause: str) -> None:
+    """Those that agree in ``last(a.x, 1)`` or ``stddev(a.x)`` may differ in it after an event."""
+    pattern = Pattern.begin("a").where("k = 'a'").where(clause).oneOrMore().allowCombinations()
+    pattern = pattern.followedByAny("b").where("k = 'b'")
+    for seed in range(20):
+        chance = random.Random(seed)
+        rows = [{"k": chance.choice("aaab"), "x": chance.randrange(4)} for _ in range(9)]
+        counted, plain = both(matches_of(pattern, rows, keyed(range(9))))
+        assert counted == plain
+        assert sum(count for _, count, _ in counted[0]) == len(match(pattern, rows))
