@@ -64,6 +64,16 @@ class CepError(Exception):
         What was requested and what is wrong. If Flink raises too, Flink's own text.
     hint : str, optional
         What to write instead; shown below the message after a blank line.
+    problem : str, optional
+        What is wrong, without where it is; by default the message.
+    part : str, optional
+        The part of the condition at fault.
+    stage : str, optional
+        The stage of the pattern at fault.
+    condition : str, optional
+        The condition at fault, as it was written.
+    span : (int, int), optional
+        Where the part at fault begins and ends in the text that was read.
 
     Examples
     --------
@@ -73,10 +83,25 @@ class CepError(Exception):
     Hint: quantify a stage once
     """
 
-    def __init__(self, message: str, hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        hint: str | None = None,
+        *,
+        problem: str | None = None,
+        part: str | None = None,
+        stage: str | None = None,
+        condition: str | None = None,
+        span: tuple[int, int] | None = None,
+    ) -> None:
         super().__init__(message, hint)
         self.message = message
         self.hint = hint
+        self.problem = message if problem is None else problem
+        self.part = part
+        self.stage = stage
+        self.condition = condition
+        self.span = span
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}\n\nHint: {self.hint}"

@@ -264,7 +264,8 @@ def test_errors_have_a_builtin_parent(error: type[CepError]) -> None:
 def test_errors_survive_pickling(error: type[CepError]) -> None:
     """Type, message, hint, text and every further fact of an error are the same after pickling."""
     facts = list(inspect.signature(error.__init__).parameters)[1:]
-    original = error(*[f"the {name}" for name in facts])
+    given: Any = {name: f"the {name}" for name in facts}
+    original = error(**given)
     copy = pickle.loads(pickle.dumps(original))
 
     assert (type(copy), str(copy), vars(copy)) == (error, str(original), vars(original))

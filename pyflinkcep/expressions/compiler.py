@@ -85,7 +85,11 @@ def compiled(
     programs: dict[str, Code] = {}
     for where, expression in expressions:
         what = f"{where}: the condition {expression.text!r}"
-        programs[expression.key] = condition_code(expression.tree, layout, what)
+        try:
+            programs[expression.key] = condition_code(expression.tree, layout, what)
+        except InputError as refused:
+            refused.stage, refused.condition = expression.stage or None, expression.text
+            raise
     return layout.compiled(programs, ansi)
 
 
@@ -109,7 +113,8 @@ def condition_code(tree: Tree, leaves: Leaves, where: str) -> Code:
     """
     value = value_code(tree, leaves, where)
     if value.kind not in (Kind.BOOLEAN, None):
-        raise InputError(f"{where}: expected boolean, got {said(value)}", "compare it with a value")
+        problem = f"expected boolean, got {said(value)}"
+        raise InputError(f"{where}: {problem}", "compare it with a value", problem=problem)
     return tuple(value.code)
 
 
@@ -147,7 +152,8 @@ class _Compiler:
 
     def refused(self, part: Tree, what: str, hint: str) -> InputError:
         """Make the error for a part."""
-        return InputError(f"{self._where}: {shown(part)!r} {what}", hint)
+        text = shown(part)
+        return InputError(f"{self._where}: {text!r} {what}", hint, problem=what, part=text)
 
     # --- operations
 

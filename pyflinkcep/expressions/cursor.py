@@ -78,6 +78,8 @@ class Cursor:
         return SqlSyntaxError(
             f"{self._text!r}: expected {expected} at position {token.start + 1}, got {got}",
             "write it as Spark SQL",
+            problem=f"expected {expected}, got {got}",
+            span=(token.start, token.end),
         )
 
     def _skip_brackets(self) -> None:

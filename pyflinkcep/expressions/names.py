@@ -62,13 +62,20 @@ class Names:
     """
 
     def __init__(self, text: str, stage: str, scope: Scope | None) -> None:
+        self._stage = stage
         self._where = f"stage {stage!r}: " if stage else ""
         self._text = text
         self._scope = scope
 
     def refused(self, what: str, hint: str) -> InvalidArgumentError:
         """Make the error for something unsupported."""
-        return InvalidArgumentError(f"{self._where}the condition {self._text!r}: {what}", hint)
+        return InvalidArgumentError(
+            f"{self._where}the condition {self._text!r}: {what}",
+            hint,
+            problem=what,
+            stage=self._stage or None,
+            condition=self._text,
+        )
 
     def written(self, part: Syntax) -> str:
         """Return the text of a part as it was written."""

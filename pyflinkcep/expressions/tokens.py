@@ -13,7 +13,7 @@ __all__ = ["SqlSyntaxError", "Token", "TokenKind", "string_value", "tokenized"]
 
 
 class SqlSyntaxError(InvalidArgumentError):
-    """SQL that cannot be parsed; the message says where."""
+    """SQL that cannot be parsed; the message and the span say where."""
 
 
 class TokenKind(Enum):
@@ -101,6 +101,8 @@ def tokenized(text: str) -> list[Token]:
             raise SqlSyntaxError(
                 f"{text!r}: expected a word or sign at position {at + 1}, got {text[at]!r}",
                 "close strings with ' and quoted names with `",
+                problem=f"expected a word or sign, got {text[at]!r}",
+                span=(at, at + 1),
             )
         kind = str(found.lastgroup)
         if kind == "quoted":

@@ -245,6 +245,8 @@ class MatchExpression(IterativeCondition):
         The expression as a tree.
     owners : frozenset of str
         The qualifiers of columns outside aggregates, which are not stages.
+    stage : str
+        The stage that it was written for; empty if unknown.
     key : str
         The key of the expression's program in a pattern: its text, and its stage if its aggregates
         include the current event.
@@ -256,6 +258,7 @@ class MatchExpression(IterativeCondition):
         self.text = text
         self.tree = tree
         self.owners = frozenset(owners)
+        self.stage = own_stage
         self.key = f"{own_stage}: {text}" if _counts_the_event(tree) else text
 
     def filter(self, value: Any, ctx: Any) -> bool:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 import attrs
@@ -20,7 +19,6 @@ from pyflinkcep.match_recognize.tree import Span, Text
 
 __all__ = ["Expression", "read_expression"]
 
-_POSITION = re.compile(r"position (\d+)")
 _ALONE = (Form.LITERAL, Form.INTERVAL, Form.WORD)
 
 
@@ -130,12 +128,8 @@ class _Reader:
         try:
             tree = parsed(self._text)
         except SqlSyntaxError as cause:
-            place = _POSITION.search(cause.message)
-            start = int(place[1]) - 1 if place else 0
-            what = cause.message.partition(": ")[2] or cause.message
-            raise self._error(
-                _POSITION.sub("", what).replace(" at ,", ""), cause.hint or "", None, start
-            ) from cause
+            start, _ = cause.span or (0, 0)
+            raise self._error(cause.problem, cause.hint or "", None, start) from cause
         for node in tree.walk():
             if node.form is Form.OPAQUE:
                 self._leaf.check_opaque(node)

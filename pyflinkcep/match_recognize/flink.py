@@ -202,7 +202,7 @@ def _condition(
         scope = Scope(frozenset(names.variables), variable)  # type: ignore[arg-type]
         return sql_condition(expression.plain, variable, scope)
     except CepError as refused:
-        what = refused.message.rpartition("': ")[2]
+        what = refused.problem
         raise names.source.error(
             f"DEFINE {variable}: {what}",
             f"{refused.hint}; {_STANDARD}" if refused.hint else _STANDARD,
@@ -231,7 +231,7 @@ def _pattern(
             if quantifier is not None:
                 pattern = _quantified(pattern, quantifier, names)
         except CepError as refused:
-            if "(at line" in refused.message:
+            if refused.span is not None:
                 raise
             span = variable.span if quantifier is None else quantifier.span
             hint = refused.hint or _STANDARD

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import attrs
@@ -13,7 +12,6 @@ from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, tokenized
 
 __all__ = ["Source", "Token", "as_name", "closing", "is_at", "tokenize", "with_names"]
 
-_POSITION = re.compile(r"position (\d+)")
 _NAMES = {TokenKind.NAME: "word", TokenKind.STRING: "string", TokenKind.NUMBER: "number"}
 _MOST_SHOWN = 60
 
@@ -100,7 +98,8 @@ class Source:
         """
         where = f"at {self.place(start)}"
         shown = self.shown(start, end)
-        return kind(f"{message} ({where}: {shown})" if shown else f"{message} ({where})", hint)
+        text = f"{message} ({where}: {shown})" if shown else f"{message} ({where})"
+        return kind(text, hint, problem=message, span=(start, end))
 
 
 def tokenize(source: Source) -> list[Token]:
@@ -115,12 +114,8 @@ def tokenize(source: Source) -> list[Token]:
     try:
         found = tokenized(source.text)
     except SqlSyntaxError as cause:
-        position = _POSITION.search(cause.message)
-        at = int(position[1]) - 1 if position else 0
-        what = source.text[at : at + 1]
-        raise source.error(
-            f"expected a word or sign, got {what!r}", cause.hint or "", at, at + 1
-        ) from cause
+        at, end = cause.span or (0, 1)
+        raise source.error(cause.problem, cause.hint or "", at, end) from cause
     tokens = []
     for token in found[:-1]:
         if token.kind is TokenKind.SIGN:  # a pattern's symbols are single characters

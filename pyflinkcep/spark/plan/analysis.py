@@ -58,10 +58,13 @@ def analysed(
 
     def refusal(number: int, cause: Exception) -> CepError:
         atom, _ = asked[number]
+        problem = f"cannot be evaluated: {first_line(cause)}"
         return InputError(
-            f"{where(nfa, atom)}: the condition {repr(atom.condition)!r} cannot be evaluated: "
-            f"{first_line(cause)}",
+            f"{where(nfa, atom)}: the condition {repr(atom.condition)!r} {problem}",
             _hint(nfa, atom, dataframe),
+            problem=problem,
+            stage=atom.stage,
+            condition=repr(atom.condition),
         )
 
     return types_of([column for _, column in asked], dataframe, refusal)

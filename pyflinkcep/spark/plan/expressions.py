@@ -56,18 +56,22 @@ def compiled_expressions(nfa: NFA, dataframe: DataFrame) -> CompiledExpressions 
 
 
 def _kind(nfa: NFA, atom: Atom, sql: str, type_: DataType) -> Kind:
-    what = f"{where(nfa, atom)}: the condition {repr(atom.condition)!r}: {sql!r}"
     kind = kind_of(type_)
     if kind is not None:
         return kind
+    what = f"{where(nfa, atom)}: the condition {repr(atom.condition)!r}"
+    problem = f"is {type_.simpleString()}"
+    hint = "use a number, boolean, string, date, timestamp or day-time interval"
     if isinstance(type_, StringType):
-        raise InputError(
-            f"{what} is {type_.simpleString()}, and strings are compared byte by byte here",
-            f"use lower({sql}), or cast({sql} as string)",
-        )
+        problem += ", and strings are compared byte by byte here"
+        hint = f"use lower({sql}), or cast({sql} as string)"
     raise InputError(
-        f"{what} is {type_.simpleString()}",
-        "use a number, boolean, string, date, timestamp or day-time interval",
+        f"{what}: {sql!r} {problem}",
+        hint,
+        problem=problem,
+        part=sql,
+        stage=atom.stage,
+        condition=repr(atom.condition),
     )
 
 

@@ -11,7 +11,12 @@ import pytest
 from pyflinkcep import InvalidArgumentError, MalformedPatternException, NotSupportedError, Pattern
 from pyflinkcep.conditions import ExpressionCondition, RichAndCondition
 from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.compiler import compiled
+from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.parser import column_owners, sql_condition
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.tokens import SqlSyntaxError
 from pyflinkcep.expressions.tree import MatchExpression
 
 
@@ -209,3 +214,20 @@ def test_only_spark_evaluates_them() -> None:
 
     with pytest.raises(NotSupportedError, match=r"'x > max\(a.x\)' can only be evaluated on Spark"):
         condition.filter({"x": 1}, None)  # type: ignore[arg-type]
+
+
+def test_errors_carry_facts() -> None:
+    """Nobody has to read a message: problem, part, stage, condition and span are fields."""
+    with pytest.raises(SqlSyntaxError) as syntax:
+        parsed("a >\n> 1")
+    assert (syntax.value.problem, syntax.value.span) == ("expected a value, got '>'", (4, 5))
+    with pytest.raises(InvalidArgumentError) as refused:
+        Pattern.begin("up").next("b").where("sum(x) > 1")
+    error = refused.value
+    assert (error.stage, error.condition) == ("b", "sum(x) > 1")
+    assert error.problem == "'sum(x)' does not say which stage it is over"
+    condition: Any = sql_condition("x > last(up.s)", "b")
+    with pytest.raises(InputError) as types:
+        compiled([("here", condition)], {"x": Kind.BIGINT, "s": Kind.STRING}, True)
+    facts = types.value.stage, types.value.part, types.value.problem
+    assert facts == ("b", "x > last(up.s)", "puts bigint and string together")

@@ -187,7 +187,8 @@ def _check(read: StandardClause, plan: StandardPlan) -> None:
         try:
             plan.condition(variable)
         except CepError as refused:
-            what = expression.told(refused.message.rpartition("': ")[2])
+            part = "" if refused.part is None else f"{refused.part!r} "
+            what = expression.told(f"{part}{refused.problem}")
             raise _error_of(read.names, variable, expression)(
                 f"not a condition: {what}", refused.hint or "compare it with a value"
             ) from refused

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 import attrs
@@ -46,8 +45,6 @@ from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.worker.measures import LeafColumn, ValueConsumer
 
 __all__ = ["FlinkJob"]
-
-_STAGE = re.compile(r"stage '([^']+)'")
 
 
 @attrs.frozen(eq=False)
@@ -168,12 +165,10 @@ def _argument(arguments: Arguments, leaf: Leaf, value: Value) -> str | None:
 
 def _placed(refused: CepError, read: FlinkClause) -> CepError:
     """Reword an error about a stage's condition as one about its DEFINE."""
-    stage = _STAGE.search(refused.message)
     for definition in read.clause.definitions:
-        if stage is not None and definition.variable == stage[1]:
-            text = refused.message.rpartition("': ")[2].rpartition("' ")[2]
+        if definition.variable == refused.stage:
             return read.names.source.error(
-                f"DEFINE {stage[1]} is not a condition: {text}",
+                f"DEFINE {refused.stage} is not a condition: {refused.problem}",
                 f'{refused.hint or "write a condition"}; or use dialect="standard"',
                 *definition.condition.span,
                 InputError,
