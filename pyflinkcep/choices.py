@@ -24,6 +24,7 @@ EvaluationOfQuery = Literal["auto", "nfa", "backtracking", "eventLists"]
 """How the matches of a query are found."""
 
 OnPatternChange = Literal["fail", "restart"]
+OnNullKey = Literal["fail", "drop"]
 """What becomes of a checkpoint of another pattern."""
 
 OnTooManyPartialMatches = Literal["fail", "dropOldest"]

@@ -14,6 +14,7 @@ from pyflinkcep.choices import (
     Dialect,
     EvaluationOfPattern,
     EvaluationOfQuery,
+    OnNullKey,
     OnPatternChange,
     OnTooManyPartialMatches,
     Output,
@@ -32,6 +33,7 @@ from pyflinkcep.spark.plan.arguments import (
     check_for_pattern,
     check_for_query,
     check_session,
+    not_a_dataframe,
 )
 from pyflinkcep.spark.plan.order import order_columns
 from pyflinkcep.spark.plan.pipelines import check_analysable
@@ -99,6 +101,7 @@ class CEP:
         orderBy: Sequence[str] | None = None,
         maxAhead: timedelta | str | None = None,
         name: str | None = None,
+        onNullKey: OnNullKey = "fail",
     ) -> PatternStream: ...
 
     @overload
@@ -132,6 +135,7 @@ class CEP:
         orderBy: Sequence[str] | None = None,
         maxAhead: timedelta | str | None = None,
         name: str | None = None,
+        onNullKey: OnNullKey = "fail",
     ) -> PatternStream | QueryStream:
         """
         Apply a pattern to events.
@@ -185,6 +189,10 @@ class CEP:
             The name of the job: in Spark's pages, and as ``CEP: <name>`` of a stream's counters in
             the query's progress, whatever is started or built again. Two patterns in one query need
             different names. By default the pattern as text, with a number if that is taken.
+        onNullKey : {"fail", "drop"}
+            For patterns: what an event does whose time is null, or on a stream its key (all columns
+            of it): fail the job, or be dropped, on bounded input too. A stream's progress counts
+            dropped ones as ``numNullRecordsDropped``; ``sideOutputNullData`` returns them.
 
         Returns
         -------
@@ -209,12 +217,15 @@ class CEP:
             raise MissingConditionError(
                 "CEP.pattern needs a DataFrame and a pattern", "pass both, in this order"
             )
-        settings = StreamSettings(keyGroups, onPatternChange, max_ahead=maxAhead, name=name)
+        settings = StreamSettings(
+            keyGroups, onPatternChange, max_ahead=maxAhead, name=name, on_null_key=onNullKey
+        )
         if isinstance(pattern, Query):
             others = {
                 "comparator": (comparator, None),
                 "onTooManyPartialMatches": (onTooManyPartialMatches, "fail"),
                 "orderBy": (orderBy, None),
+                "onNullKey": (onNullKey, "fail"),
             }
             check_for_query(pattern, type, others)
             limit = PartialMatchLimit.of(maxPartialMatches, "fail")
@@ -360,20 +371,6 @@ def _keyed(input: DataFrame | KeyedDataFrame) -> KeyedDataFrame:
     return input if isinstance(input, KeyedDataFrame) else KeyedDataFrame(_checked(input), ())
 
 
-_FROM_OTHERS = {
-    "pandas": "spark.createDataFrame(df)",
-    "polars": "spark.createDataFrame(df.to_arrow())",
-    "pyarrow": "spark.createDataFrame(table)",
-    "pyspark.pandas": "df.to_spark()",
-    "pyspark.sql.group": "keyBy(df, 'user') in place of df.groupBy('user')",
-    "pyspark.sql.classic.group": "keyBy(df, 'user') in place of df.groupBy('user')",
-    "pyspark.sql.connect.group": "keyBy(df, 'user') in place of df.groupBy('user')",
-    "builtins": "spark.createDataFrame(rows, 'user string, ts timestamp'); without Spark, "
-    "pyflinkcep.testing.match(pattern, events)",
-}
-"""How to make a DataFrame from other objects, by the prefix of their class's module."""
-
-
 def _checked(dataframe: DataFrame) -> DataFrame:
     """Return the DataFrame; refuse anything else, with a hint how to convert it."""
     if isinstance(dataframe, CepDataFrame):
@@ -381,12 +378,4 @@ def _checked(dataframe: DataFrame) -> DataFrame:
     if isinstance(dataframe, DataFrame):
         check_analysable(dataframe)
         return dataframe
-    kind = type(dataframe)
-    begins = [name for name in _FROM_OTHERS if f"{kind.__module__}.".startswith(f"{name}.")]
-    way = _FROM_OTHERS[max(begins, key=len)] if begins else "spark.createDataFrame(...)"
-    raise InvalidArgumentError(
-        f"expected a Spark DataFrame, got {kind.__module__}.{kind.__qualname__}".replace(
-            "builtins.", ""
-        ),
-        f"write {way}",
-    )
+    raise not_a_dataframe(dataframe)

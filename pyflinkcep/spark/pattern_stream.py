@@ -40,25 +40,26 @@ from pyflinkcep.spark.plan.compressed_pattern import CompressedPattern
 from pyflinkcep.spark.plan.evaluation import PatternEvaluation
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import (
-    add_output,
     check_tag,
     match_rows,
     output_schemas,
+    tagged_events,
     taking_stages,
 )
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.source import EventSource, time_name
-from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
+from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.shown import shown, shown_in_notebook, stream_facts
+from pyflinkcep.spark.side_outputs import SideOutputs
 from pyflinkcep.spark.stream_result import stream_result
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, FunctionConsumer
-from pyflinkcep.spark.worker.unpack import AHEAD, LATE
+from pyflinkcep.spark.worker.unpack import NULLS
 
 __all__ = ["PatternStream"]
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)
-class PatternStream:
+class PatternStream(SideOutputs):
     """
     A pattern applied to a DataFrame; made by :meth:`pyflinkcep.CEP.pattern`.
 
@@ -75,11 +76,8 @@ class PatternStream:
     _comparator: TieOrder | None = None
     _time_column: str | None = None
     _processing_time: bool = False
-    _late_tag: OutputTag | None = None
-    _ahead_tag: OutputTag | None = None
     _limit: PartialMatchLimit | None = None
     _evaluation: str = "auto"
-    _settings: StreamSettings = attrs.field(factory=StreamSettings)
 
     # --- time
 
@@ -100,39 +98,18 @@ class PatternStream:
         """Order events by arrival, with windows that end by the clock; for streams only."""
         return attrs.evolve(self, processing_time=True)
 
-    def sideOutputLateData(self, lateDataOutputTag: OutputTag) -> PatternStream:
+    def sideOutputNullData(self, nullDataOutputTag: OutputTag) -> PatternStream:
         """
-        Send late events to a side output instead of dropping them.
-
-        A bounded DataFrame has no late events: the side output is empty there.
-
-        Parameters
-        ----------
-        lateDataOutputTag : OutputTag
-            The tag; its rows are the events themselves, so it needs no schema.
-        """
-        check_tag(lateDataOutputTag)
-        return attrs.evolve(self, late_tag=lateDataOutputTag)
-
-    def sideOutputAheadData(self, aheadDataOutputTag: OutputTag) -> PatternStream:
-        """
-        Send events too far ahead of the others, by ``maxAhead``, to a side output.
-
-        Without it they are dropped and counted. The side output of a bounded DataFrame is empty.
-
-        Parameters
-        ----------
-        aheadDataOutputTag : OutputTag
-            The tag; its rows are the events themselves, so it needs no schema.
+        Send events that ``onNullKey="drop"`` drops to a side output, which needs no schema.
 
         Raises
         ------
         InvalidArgumentError
-            If ``CEP.pattern`` was not given ``maxAhead``.
+            If ``CEP.pattern`` was not given ``onNullKey="drop"``.
         """
-        check_tag(aheadDataOutputTag)
-        self._settings.check_ahead_output()
-        return attrs.evolve(self, ahead_tag=aheadDataOutputTag)
+        check_tag(nullDataOutputTag)
+        self._settings.check_null_output()
+        return attrs.evolve(self, null_tag=nullDataOutputTag)
 
     def explain(self) -> None:
         """
@@ -380,16 +357,16 @@ class PatternStream:
         return Job.analyse(self._pattern, nfa, source, self._comparator, self._limit)
 
     def _run(self, job: Job, consumer: Consumer, sees_order: bool = False) -> CepDataFrame:
-        tags = {LATE: self._late_tag, AHEAD: self._ahead_tag}
-        sides = {side: tag.name for side, tag in tags.items() if tag is not None}
-        for output in sides.values():
-            add_output(consumer.schemas, output, self._dataframe.schema)
+        sides = self._add_sides(consumer.schemas, self._dataframe.schema)
         how = self._evaluation_of().chosen(
             job.nfa, job.expressions, consumer.wants_timeouts, sees_order
         )
         if not self._dataframe.isStreaming:
-            run = run_lists if how.name == EVENT_LISTS else run_batch
-            return CepDataFrame(run(job, consumer), consumer.schemas, job.name)
+            result = (run_lists if how.name == EVENT_LISTS else run_batch)(job, consumer)
+            if NULLS in sides:
+                nulls = self._dataframe.where(job.source.is_null())
+                result = result.unionAll(tagged_events(nulls, sides[NULLS], result.schema))
+            return CepDataFrame(result, consumer.schemas, job.name)
         stream = StreamJob.of(job, consumer, self._settings, sides)
         return stream_result(stream, consumer.schemas, isinstance(consumer, ColumnConsumer))
 

@@ -17,7 +17,7 @@ from pyflinkcep.engines.choice import (
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
-from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
+from pyflinkcep.functions import PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.sase.as_pattern import as_pattern, why_no_pattern
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import one_line
@@ -25,24 +25,23 @@ from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.calls import FlatSelect, Process, Schema, Select
-from pyflinkcep.spark.plan.outputs import add_output, check_tag, match_rows, output_schemas
+from pyflinkcep.spark.plan.outputs import match_rows, output_schemas
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.queries.explanation import query_explanation
 from pyflinkcep.spark.plan.queries.job import QueryJob, attribute_kinds, query_keys
 from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.spark.plan.queries.stream import query_stream_job
 from pyflinkcep.spark.plan.source import time_name
-from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.shown import shown, shown_in_notebook, stream_facts
+from pyflinkcep.spark.side_outputs import SideOutputs
 from pyflinkcep.spark.stream_result import stream_result
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, FunctionConsumer
-from pyflinkcep.spark.worker.unpack import AHEAD, LATE
 
 __all__ = ["QueryStream"]
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)
-class QueryStream:
+class QueryStream(SideOutputs):
     """
     A query applied to a DataFrame; made by :meth:`pyflinkcep.CEP.pattern`.
 
@@ -56,9 +55,6 @@ class QueryStream:
     _evaluation: str
     _output: str
     _time_column: str | None = None
-    _late_tag: OutputTag | None = None
-    _ahead_tag: OutputTag | None = None
-    _settings: StreamSettings = attrs.field(factory=StreamSettings)
     _limit: PartialMatchLimit | None = None
 
     def inEventTime(self, column: str | None = None) -> QueryStream:
@@ -72,40 +68,6 @@ class QueryStream:
             on a stream, the one that ``withWatermark`` names.
         """
         return attrs.evolve(self, time_column=time_name(column, one_line(self._query)))
-
-    def sideOutputLateData(self, lateDataOutputTag: OutputTag) -> QueryStream:
-        """
-        Send late events to a side output instead of dropping them.
-
-        A bounded DataFrame has no late events: the side output is empty there.
-
-        Parameters
-        ----------
-        lateDataOutputTag : OutputTag
-            The tag; its rows are the events themselves, so it needs no schema.
-        """
-        check_tag(lateDataOutputTag)
-        return attrs.evolve(self, late_tag=lateDataOutputTag)
-
-    def sideOutputAheadData(self, aheadDataOutputTag: OutputTag) -> QueryStream:
-        """
-        Send events too far ahead of the others, by ``maxAhead``, to a side output.
-
-        Without it they are dropped and counted. The side output of a bounded DataFrame is empty.
-
-        Parameters
-        ----------
-        aheadDataOutputTag : OutputTag
-            The tag; its rows are the events themselves, so it needs no schema.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If ``CEP.pattern`` was not given ``maxAhead``.
-        """
-        check_tag(aheadDataOutputTag)
-        self._settings.check_ahead_output()
-        return attrs.evolve(self, ahead_tag=aheadDataOutputTag)
 
     def explain(self) -> None:
         """
@@ -247,10 +209,7 @@ class QueryStream:
         return attrs.evolve(job, source=self._settings.about(job.source))
 
     def _run(self, job: QueryJob, consumer: Consumer) -> CepDataFrame:
-        tags = {LATE: self._late_tag, AHEAD: self._ahead_tag}
-        sides = {side: tag.name for side, tag in tags.items() if tag is not None}
-        for output in sides.values():
-            add_output(consumer.schemas, output, self._dataframe.schema)
+        sides = self._add_sides(consumer.schemas, self._dataframe.schema)
         if not self._dataframe.isStreaming:
             return CepDataFrame(job.run(consumer), consumer.schemas, job.source.job_name)
         stream = query_stream_job(job, consumer, self._settings, sides)

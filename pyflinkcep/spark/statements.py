@@ -256,6 +256,7 @@ def _matched(
 ) -> Matched:
     standard = options.dialect == "standard"
     sensitive = is_case_sensitive(frame)
+    _check_columns(frame, clause, source, sensitive)
     if standard and not sensitive:
         clause = spelled_alike(clause)
     names = Names.of(clause, source, frame.columns, alias, standard, sensitive, queries)
@@ -263,6 +264,19 @@ def _matched(
     if standard:
         return standard_clause(frame, clause, names, options.settings)
     return flink_clause(frame, clause, names, options.settings, options.limit)
+
+
+def _check_columns(frame: DataFrame, clause: Clause, source: Source, sensitive: bool) -> None:
+    """Refuse columns of one name, whose use would be ambiguous."""
+    names = [name if sensitive else name.lower() for name in frame.columns]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise source.error(
+            f"the input of MATCH_RECOGNIZE has two columns named {', '.join(map(repr, repeated))}",
+            "name them apart in a subquery, such as SELECT l.*, r.id AS other_id",
+            *clause.pattern_span,
+            InputError,
+        )
 
 
 def _result(

@@ -278,6 +278,16 @@ ARGUMENTS: dict[str, tuple[Any, type[Exception], str]] = {
     "schema of nothing": (
         lambda s: s.select(ids, ""), InvalidArgumentError, "schema of the output has no columns",
     ),
+    "schema with a name twice": (
+        lambda s: s.select(ids, "x int, y int, x int"),
+        InvalidArgumentError,
+        "the schema of the output has two columns named 'x'",
+    ),
+    "schema with a name twice inside": (
+        lambda s: s.select(ids, "x array<struct<y: int, y: int>>"),
+        InvalidArgumentError,
+        "two columns named 'y'",
+    ),
     "schema of a type": (lambda s: s.select(ids, int), InvalidArgumentError, "schema of the output"),
     "tag named main": (lambda s: s.select(MAIN, lambda m, at: 1, ids, "x int"), InvalidArgumentError, "'main'"),
     "tag named Tag": (lambda s: s.toDF(OutputTag("Tag")), InvalidArgumentError, "named 'Tag'"),

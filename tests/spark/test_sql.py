@@ -80,6 +80,11 @@ def test_recorded_answers(spark: SparkSession, case: Case) -> None:
     ("text", "message"),
     [
         ("SELECT 1", "no MATCH_RECOGNIZE ( in the statement"),
+        (
+            "SELECT * FROM (SELECT *, ts AS Ts FROM logins) MATCH_RECOGNIZE (ORDER BY time "
+            "MEASURES 1 AS one PATTERN (A) DEFINE A AS ts > 1)",
+            "the input of MATCH_RECOGNIZE has two columns named 'ts'",
+        ),
         ("SELECT * FROM nothing MATCH_RECOGNIZE (CLAUSE)", "Spark refuses the input of"),
         ("SELECT nothing FROM logins MATCH_RECOGNIZE (CLAUSE)", "Spark refuses the statement"),
         (

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, OutputTag, Pattern, keyBy
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import InputError, InvalidArgumentError
 from tests.spark.streams import FileSource, Finished, failure, run, settings
 
 Rows = list[tuple[Any, ...]]
@@ -100,6 +100,37 @@ def test_after_bad_input_is_mended_nothing_is_lost(
     assert (len(before), len(finished.batches)) == (2, 8)
     assert sorted(plain(finished.rows) + plain(rest)) == sorted(plain(batch))
     assert len(batch) == 10
+
+
+def test_events_without_key_or_time_stop_no_stream_if_they_may_be_dropped(
+    spark: SparkSession, source: FileSource, tmp_path: Path
+) -> None:
+    """With onNullKey="drop" they are counted and in a side output, as on bounded input."""
+    bad = [("v", None, "b", 21), (None, 11, "a", 31), (None, None, "a", 41)]
+    source.add([("u", 10, "a", 10), bad[0]], bad[1:], [("u", 20, "b", 20), ("u", 90, "b", 90)])
+    tag = OutputTag("bad")
+
+    def result(frame: Any, tag: OutputTag | None) -> Any:
+        stream = CEP.pattern(keyBy(frame, "user"), a_to_b(), onNullKey="drop").inEventTime("time")
+        return pairs(stream if tag is None else stream.sideOutputNullData(tag))
+
+    plain_run = run(result(source.stream(spark), None), tmp_path / "dropped")
+    given = result(source.stream(spark), tag)
+    tagged = run(given.tagged(), tmp_path / "kept")
+    bounded = result(source.bounded(spark), tag)
+    found = {
+        name: [row[name] for row in tagged.rows if row.tag == name] for name in ("main", "bad")
+    }
+
+    assert plain(plain_run.rows) == plain(found["main"]) == plain(bounded.collect())
+    assert plain(bounded.collect()) == plain(result(source.bounded(spark), None).collect())
+    assert plain_run.metrics("numNullRecordsDropped") == [1, 2, 0, 0]
+    assert sorted(row.id for row in found["bad"]) == [21, 31, 41]
+    assert sorted(row.id for row in bounded.getSideOutput(tag).collect()) == [21, 31, 41]
+    with pytest.raises(InvalidArgumentError, match='onNullKey="fail"'):
+        on(source.bounded(spark), a_to_b()).sideOutputNullData(tag)
+    with pytest.raises(InvalidArgumentError, match="onNullKey: expected 'fail' or 'drop'"):
+        CEP.pattern(source.bounded(spark), a_to_b(), onNullKey="skip")
 
 
 def test_a_stream_without_a_watermark_is_refused(spark: SparkSession, source: FileSource) -> None:

@@ -77,7 +77,8 @@ class Layout:
             raise InputError(
                 f"pattern {self.pattern}: null event time in column {self.time_column!r} "
                 f"at key {self.key_text(table, row)}",
-                "filter such events out, or set their time, before CEP.pattern",
+                "filter such events out, or set their time, before CEP.pattern; or write "
+                'onNullKey="drop" there',
             )
         times: Ints = column.cast(pa.int64()).to_numpy()
         return times

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which keywords of ``CEP.pattern`` go together: none is ignored."""
+"""What the calls on ``CEP`` are given: no keyword is ignored, and nothing taken for another."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyflinkcep.engines.flink.operator import Comparator, PartialMatchLimit, comparator_key
-from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.sase.model import Query
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "check_for_query",
     "check_session",
     "check_text",
+    "not_a_dataframe",
 ]
 
 Keywords = Mapping[str, tuple[Any, Any]]
@@ -98,3 +99,30 @@ def _refuse(what: str, keywords: Keywords, hint: str) -> None:
     named = [name for name, (given, default) in keywords.items() if given != default]
     if named:
         raise NotSupportedError(f"{what} with {' and '.join(named)}", hint)
+
+
+_FROM_OTHERS = {
+    "pandas": "spark.createDataFrame(df)",
+    "polars": "spark.createDataFrame(df.to_arrow())",
+    "pyarrow": "spark.createDataFrame(table)",
+    "pyspark.pandas": "df.to_spark()",
+    "pyspark.sql.group": "keyBy(df, 'user') in place of df.groupBy('user')",
+    "pyspark.sql.classic.group": "keyBy(df, 'user') in place of df.groupBy('user')",
+    "pyspark.sql.connect.group": "keyBy(df, 'user') in place of df.groupBy('user')",
+    "builtins": "spark.createDataFrame(rows, 'user string, ts timestamp'); without Spark, "
+    "pyflinkcep.testing.match(pattern, events)",
+}
+"""How to make a DataFrame from other objects, by the prefix of their class's module."""
+
+
+def not_a_dataframe(value: object) -> CepError:
+    """Make the error for something else, with a hint how to convert it."""
+    kind = type(value)
+    begins = [name for name in _FROM_OTHERS if f"{kind.__module__}.".startswith(f"{name}.")]
+    way = _FROM_OTHERS[max(begins, key=len)] if begins else "spark.createDataFrame(...)"
+    return InvalidArgumentError(
+        f"expected a Spark DataFrame, got {kind.__module__}.{kind.__qualname__}".replace(
+            "builtins.", ""
+        ),
+        f"write {way}",
+    )

@@ -5,12 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from pyspark.sql.types import ArrayType, LongType, StructField, StructType, TimestampType
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    LongType,
+    MapType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction, StateType
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, check_tag
 from pyflinkcep.pattern import GroupPattern, Pattern
+from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.source import EventSource
@@ -25,6 +36,7 @@ __all__ = [
     "match_times",
     "output_schemas",
     "parsed_schema",
+    "tagged_events",
     "taking_stages",
 ]
 
@@ -40,7 +52,27 @@ def parsed_schema(schema: object, what: str) -> StructType:
             f"the schema of {what} has no columns",
             "write at least one, such as 'matched boolean': rows without columns are lost",
         )
+    for names in _all_names(parsed):
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise InvalidArgumentError(
+                f"the schema of {what} has two columns named {', '.join(map(repr, repeated))}",
+                "give each column a name of its own",
+            )
     return parsed
+
+
+def _all_names(type_: DataType) -> Iterator[list[str]]:
+    """Yield the names of a struct's fields, and those of the structs inside."""
+    if isinstance(type_, StructType):
+        yield type_.fieldNames()
+        for field in type_.fields:
+            yield from _all_names(field.dataType)
+    elif isinstance(type_, ArrayType):
+        yield from _all_names(type_.elementType)
+    elif isinstance(type_, MapType):
+        yield from _all_names(type_.keyType)
+        yield from _all_names(type_.valueType)
 
 
 def _parsed(schema: object, what: str) -> StructType:
@@ -145,3 +177,15 @@ def match_schema(source: EventSource, stages: Sequence[str], time_name: str) -> 
             "rename the stage or the key column, or use select()",
         )
     return StructType(fields)
+
+
+def tagged_events(events: DataFrame, output: str, schema: StructType) -> DataFrame:
+    """Return events as rows of one of a job's outputs, in the schema of all; see `TAG`."""
+    own = F.struct(*(F.col(quoted(name)) for name in events.columns))
+    values = [
+        F.lit(output) if field.name == TAG
+        else own if field.name == output
+        else F.lit(None).cast(field.dataType)
+        for field in schema
+    ]  # fmt: skip
+    return events.select(*(v.alias(f.name) for v, f in zip(values, schema, strict=True)))

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
+from functools import reduce
 
 import attrs
 from pyspark.sql import Column, DataFrame
@@ -168,6 +170,17 @@ class EventSource:
     def _needs_hash(self) -> bool:
         return bool(self.keys) and not (
             len(self.keys) == 1 and isinstance(self.keys[0].type, IntegralType)
+        )
+
+    def is_null(self) -> Column:
+        """Return whether an event has no time, or a key that is null altogether."""
+        keys = [
+            self.key_expressions.get(key.column, F.col(quoted(key.column))).isNull()
+            for key in self.keys
+        ]
+        found = reduce(operator.and_, keys) if keys else F.lit(False)
+        return (
+            found if self.time_column is None else found | F.col(quoted(self.time_column)).isNull()
         )
 
     def layout(

@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 
 import attrs
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.spark.arrow.columns import BITS, HASH, quoted
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.layout import Layout
@@ -23,10 +22,11 @@ from pyflinkcep.spark.plan.counters import check_counters_name, counters_name
 from pyflinkcep.spark.plan.flush import by_bucket, stored_state
 from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.job import Job
-from pyflinkcep.spark.plan.pipelines import set_or_refuse
 from pyflinkcep.spark.plan.prefilter import droppable_events
 from pyflinkcep.spark.plan.rest import remember, rest_of_events
+from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.plan.state_store import choose_state_store
 from pyflinkcep.spark.plan.watermark import (
     GUARDED,
     StreamWatermark,
@@ -42,76 +42,9 @@ from pyflinkcep.spark.worker.flush import FlushTask
 from pyflinkcep.spark.worker.pack import BUCKET, PACKED, PackTask
 from pyflinkcep.spark.worker.pattern_stream import StreamPlan
 from pyflinkcep.spark.worker.processor import CepProcessor
-from pyflinkcep.spark.worker.unpack import AHEAD, LATE, RowsTask, UnpackTask
-from pyflinkcep.time import duration_ms
+from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS, RowsTask, UnpackTask
 
 __all__ = ["StreamJob", "StreamSettings", "packed_schema", "watermark_of"]
-
-_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
-_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-
-
-@attrs.frozen
-class StreamSettings:
-    """
-    The user's settings for a stream; see :meth:`pyflinkcep.CEP.pattern`.
-
-    Attributes
-    ----------
-    key_groups : int
-        The number of key groups.
-    on_pattern_change : {"fail", "restart"}
-        The policy for a checkpoint of another pattern.
-    allows_null_keys : bool
-        Whether a key may be null, as that of a query may, where null equals nothing.
-    max_ahead : timedelta, str or None
-        How far an event may be ahead of the others; None for any distance.
-    name : str or None
-        The name of the job in Spark's UI and progress; None for that of the pattern.
-    """
-
-    key_groups: int = 128
-    on_pattern_change: str = "fail"
-    allows_null_keys: bool = False
-    max_ahead: timedelta | str | None = None
-    name: str | None = None
-
-    def __attrs_post_init__(self) -> None:
-        if self.on_pattern_change not in ("fail", "restart"):
-            raise InvalidArgumentError(
-                f"onPatternChange: expected 'fail' or 'restart', got {self.on_pattern_change!r}",
-                'write onPatternChange="fail" or "restart"',
-            )
-        KeyGroups(self.key_groups)
-        _ = self.max_ahead_ms
-        if self.name is not None and not (isinstance(self.name, str) and self.name.strip()):
-            raise InvalidArgumentError(
-                f"name: expected a text, got {self.name!r}", 'write name="failed logins"'
-            )
-
-    def about(self, source: EventSource) -> EventSource:
-        """Return the events of a job as these settings say."""
-        is_guarded = self.max_ahead is not None and source.dataframe.isStreaming
-        return attrs.evolve(source, is_guarded=is_guarded, name=self.name)
-
-    def numbered(self, number: int) -> StreamSettings:
-        """Return the settings of one of several patterns; the first has the name itself."""
-        if self.name is None or number == 1:
-            return self
-        return attrs.evolve(self, name=f"{self.name} ({number})")
-
-    def check_ahead_output(self) -> None:
-        """Refuse an output for events too far ahead if none is."""
-        if self.max_ahead is None:
-            raise InvalidArgumentError(
-                "sideOutputAheadData() without maxAhead, so no event is too far ahead",
-                "write CEP.pattern(events, pattern, maxAhead=timedelta(hours=1))",
-            )
-
-    @property
-    def max_ahead_ms(self) -> int | None:
-        """How far an event may be ahead of the others, in milliseconds."""
-        return None if self.max_ahead is None else duration_ms(self.max_ahead, "maxAhead")
 
 
 @attrs.frozen(eq=False)
@@ -186,12 +119,13 @@ class StreamJob:
             on_pattern_change=settings.on_pattern_change,
             limit=job.limit,
             droppable=droppable,
-            dropped=frozenset() if sides else droppable,
+            dropped=frozenset() if set(sides) - {NULLS} else droppable,
             delay_ms=watermark.delay_ms,
             is_downstream=watermark.is_downstream,
             allows_null_keys=settings.allows_null_keys,
             clock=watermark.clock,
             max_ahead_ms=settings.max_ahead_ms,
+            drops_nulls=settings.drops_nulls,
         )
         unpack = UnpackTask(layout, job.nfa.stages, consumer, sides)
         schema = output_schema(consumer)
@@ -241,9 +175,10 @@ class StreamJob:
         -------
         DataFrame
             The main output alone, or all outputs tagged. Its progress has the observed metrics
-            ``numLateRecordsDropped``, ``numPartialMatchesDropped``, ``stateBytesRead`` and
-            ``stateBytesWritten`` under the name ``CEP: <pattern>``, with a number if another job of
-            the session has that name; with ``maxAhead``, ``numAheadRecordsDropped`` too.
+            ``numLateRecordsDropped``, ``numNullRecordsDropped``, ``numPartialMatchesDropped``,
+            ``stateBytesRead`` and ``stateBytesWritten`` under the name ``CEP: <pattern>``, with a
+            number if another job of the session has that name; with ``maxAhead``,
+            ``numAheadRecordsDropped`` too.
         """
         choose_state_store(self.events.sparkSession)
         plan, name = self.plan, self.name
@@ -253,7 +188,7 @@ class StreamJob:
             layout = attrs.evolve(layout, bit_columns=(BITS,))
         task = PackTask(
             layout, plan.schema, plan.key_groups, plan.dropped, is_own, plan.allows_null_keys,
-            plan.max_ahead_ms,
+            plan.max_ahead_ms, plan.drops_nulls,
         )  # fmt: skip
         pack = f"{name} ({'pack' if plan.max_ahead_ms is None else GUARDED})"
         results = (
@@ -276,6 +211,7 @@ class StreamJob:
         observed = results.observe(
             self._counters(),
             *left_out,
+            F.coalesce(F.sum("nullRecords"), F.lit(0)).alias("numNullRecordsDropped"),
             F.coalesce(F.sum("droppedMatches"), F.lit(0)).alias("numPartialMatchesDropped"),
             F.coalesce(F.sum("stateBytesRead"), F.lit(0)).alias("stateBytesRead"),
             F.coalesce(F.sum("stateBytesWritten"), F.lit(0)).alias("stateBytesWritten"),
@@ -315,7 +251,7 @@ class StreamJob:
         if arriving is not None:
             task = PackTask(
                 plan.layout, plan.schema, plan.key_groups, tells_latest=False,
-                allows_null_keys=plan.allows_null_keys,
+                allows_null_keys=plan.allows_null_keys, drops_nulls=plan.drops_nulls,
             )  # fmt: skip
             packed = map_in_arrow(arriving, task.run, PACKED, f"{name} (pack)")
         rows = by_bucket(state, packed)
@@ -369,26 +305,6 @@ def watermark_of(source: EventSource) -> StreamWatermark:
             f'.where("{source.time_column} < now() + INTERVAL 1 HOUR")',
         )
     return watermark
-
-
-def choose_state_store(spark: SparkSession) -> None:
-    """
-    Ensure that the session keeps state in RocksDB, which this operator needs.
-
-    Raises
-    ------
-    InputError
-        If the session is configured for another state store, or in a pipeline for none.
-    """
-    chosen = spark.conf.get(_PROVIDER)
-    if chosen == _ROCKSDB:
-        return
-    if _PROVIDER in dict(spark.conf.getAll):
-        raise InputError(
-            f"expected the state store RocksDB for patterns on streams, got {chosen}",
-            f"set {_PROVIDER} to {_ROCKSDB}, or leave it unset",
-        )
-    set_or_refuse(spark, _PROVIDER, _ROCKSDB)
 
 
 def _nullable(schema: pa.Schema) -> pa.Schema:

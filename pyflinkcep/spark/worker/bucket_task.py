@@ -57,6 +57,8 @@ class BucketPlan(ABC):
         How far the watermark is ahead of Spark's, put behind for the operators that follow.
     max_ahead_ms : int or None, milliseconds
         How far an event may be ahead of the others; None for any distance.
+    drops_nulls : bool
+        Whether events without key or time are counted and passed by; else they are refused.
     """
 
     layout: Layout
@@ -72,6 +74,7 @@ class BucketPlan(ABC):
     clock: WallClock | None = None
     ahead_ms: int = 0
     max_ahead_ms: int | None = None
+    drops_nulls: bool = False
 
     @abstractmethod
     def task(self, context: RuntimeContext) -> BucketTask:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
@@ -21,7 +22,7 @@ from pyflinkcep.spark.worker.runtime import (
     prepare_worker,
     runtime_context,
 )
-from pyflinkcep.spark.worker.unpack import AHEAD, LATE, pack_results
+from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS, pack_results
 from pyflinkcep.time import MIN_WATERMARK
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ RESULTS = StructType(
         StructField("droppedMatches", LongType(), False),
         StructField("stateBytesRead", LongType(), False),
         StructField("stateBytesWritten", LongType(), False),
+        StructField(NULLS, BinaryType()),
+        StructField("nullRecords", LongType(), False),
     ]
 )
 """The schema of the operator's output for a bucket: results, events left out, counters."""
@@ -77,7 +80,9 @@ class BucketWorker:
 
     def take(self, key: Any, rows: Iterator[pd.DataFrame], timers: Any) -> pd.DataFrame:
         """Process a bucket's new events, and the watermark of the micro-batch."""
-        names = ("partition", "position", "data", "dropped", "latest", "spans")
+        names = (
+            "partition", "position", "data", "dropped", "latest", "spans", NULLS, "nullRecords"
+        )  # fmt: skip
         packed = [
             row for frame in rows for row in zip(*(frame[name] for name in names), strict=True)
         ]
@@ -87,24 +92,29 @@ class BucketWorker:
             self._refuse_unreachable(now, latest)
             latest = MIN_WATERMARK
         arrivals = Arrivals(
-            [read_table(data) for _, _, data, *_ in packed if data is not None],
+            [read_table(row[2]) for row in packed if row[2] is not None],
             latest,
-            [times for *_, times, _, _ in packed if times is not None],
-            [read_spans(spans) for *_, spans in packed if spans is not None],
+            [row[3] for row in packed if row[3] is not None],
+            [read_spans(row[5]) for row in packed if row[5] is not None],
         )
-        return self._run(key, arrivals, now, is_expired=False)
+        results = self._run(key, arrivals, now, is_expired=False)
+        nulls = [row[6] for row in packed if row[6] is not None]
+        if nulls and NULLS in self._sides:
+            results[0][NULLS] = write_table(pa.concat_tables(map(read_table, nulls)))
+        results[0]["nullRecords"] = sum(int(row[7]) for row in packed)
+        return _frame(results)
 
     def wake(self, key: Any, timers: Any) -> pd.DataFrame:
         """Advance time for a bucket whose timer has expired."""
-        return self._run(key, Arrivals(), self._now(timers), is_expired=True)
+        return _frame(self._run(key, Arrivals(), self._now(timers), is_expired=True))
 
     def close(self) -> None:
         """End a task."""
         self._task.close()
 
-    def _run(self, key: Any, arrivals: Arrivals, now: int, *, is_expired: bool) -> pd.DataFrame:
-        import pandas as pd  # Spark has loaded it; on the driver nobody waits for it
-
+    def _run(
+        self, key: Any, arrivals: Arrivals, now: int, *, is_expired: bool
+    ) -> list[dict[str, Any]]:
         self._storage.read = self._storage.written = 0
         work = BucketWork(self._task, self._storage, self._task.key_groups.of_bucket(int(key[0])))
         reached = self._as_event_time(now)
@@ -112,9 +122,7 @@ class BucketWorker:
             outputs = work.run(arrivals, reached)
         before = None if is_expired else work.index.timer
         work.close(self._set_timer(before, work.timer(reached), now), reached)
-        return pd.DataFrame(
-            [result_row(self._task, output, self._storage, self._sides) for output in outputs]
-        )
+        return [result_row(self._task, output, self._storage, self._sides) for output in outputs]
 
     def _refuse_unreachable(self, now: int, latest: int) -> None:
         """
@@ -197,4 +205,12 @@ def result_row(
         "droppedMatches": output.found.dropped,
         "stateBytesRead": read,
         "stateBytesWritten": written,
+        NULLS: None,
+        "nullRecords": 0,
     }
+
+
+def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    import pandas as pd  # Spark has loaded it; on the driver nobody waits for it
+
+    return pd.DataFrame(rows)

@@ -14,7 +14,7 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 from pyflinkcep.engines.flink.operator import is_late
 from pyflinkcep.errors import InputError
 from pyflinkcep.spark.arrow.answers import is_among
-from pyflinkcep.spark.arrow.columns import HASH, Ints
+from pyflinkcep.spark.arrow.columns import HASH, Flags, Ints
 from pyflinkcep.spark.arrow.ipc import write_table
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.ordering import order_by_group
@@ -45,10 +45,13 @@ PACKED = StructType(
         StructField("dropped", BinaryType()),
         StructField("latest", LongType(), False),
         StructField("spans", BinaryType()),
+        StructField("nulls", BinaryType()),
+        StructField("nullRecords", LongType(), False),
     ]
 )
 """The schema of packed rows: events of a bucket, and where in the source they came from. Any of
-them may carry the times of dropped events, since late ones must be counted. If the watermark moves
+them may carry the times of dropped events, since late ones must be counted, and events without key
+or time. If the watermark moves
 within the micro-batch, each partition's last rows go to every bucket, with the latest event time of
 the partition, so that each bucket knows that of the whole micro-batch; otherwise a bucket knows
 that of the partitions it has events from. With ``maxAhead`` they have the spans of its event times
@@ -125,6 +128,8 @@ class PackTask:
         Whether a key may be null altogether.
     max_ahead_ms : int or None, milliseconds
         How far an event may be ahead of the others; None for any distance.
+    drops_nulls : bool
+        Whether events without key or time are counted and passed on; else they are refused.
     """
 
     layout: Layout
@@ -134,6 +139,7 @@ class PackTask:
     tells_latest: bool = True
     allows_null_keys: bool = False
     max_ahead_ms: int | None = None
+    drops_nulls: bool = False
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack Arrow batches, some at a time, into one row for each bucket with events."""
@@ -143,13 +149,18 @@ class PackTask:
         latest, spans = MIN_WATERMARK, np.empty((0, 3), np.int64)
         kept: list[pa.Table] = []
         dropped: list[Ints] = []
+        nulls: list[pa.Table] = []
         for batch in batches:
             if not batch.num_rows:
                 continue
             if size >= _PACKED_BYTES:
-                yield self._pack(kept, dropped, ids, (number, position), latest)
-                kept, dropped, size, position = [], [], 0, position + 1
+                yield self._pack(kept, dropped, nulls, ids, (number, position), latest)
+                kept, dropped, nulls, size, position = [], [], [], 0, position + 1
             whole = pa.Table.from_batches([batch])
+            if self.drops_nulls:
+                whole, without = self._without_nulls(whole)
+                nulls.append(without)
+                latest = max(latest, self._latest(without))
             times = self._times(whole)
             if len(times):
                 latest = max(latest, int(times.max()))
@@ -162,7 +173,23 @@ class PackTask:
             size += table.nbytes + others.nbytes
         if kept:
             place = (number, position)
-            yield self._pack(kept, dropped, ids, place, latest, spans, self.tells_latest)
+            yield self._pack(kept, dropped, nulls, ids, place, latest, spans, self.tells_latest)
+
+    def _without_nulls(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
+        """Return the events with key and time, and the others."""
+        is_null = self._has_null_key(table)
+        if self.layout.time_column is not None:
+            is_null |= table.column(self.layout.time_column).is_null().to_numpy()
+        if not is_null.any():
+            return table, table.slice(0, 0)
+        return table.filter(pa.array(~is_null)), table.filter(pa.array(is_null))
+
+    def _latest(self, nulls: pa.Table) -> int:
+        """Return the latest time of events without a key, which move the watermark like others."""
+        if self.layout.time_column is None:
+            return MIN_WATERMARK
+        timed = nulls.filter(nulls.column(self.layout.time_column).is_valid())
+        return int(self.layout.times_ms(timed).max()) if timed.num_rows else MIN_WATERMARK
 
     def _times(self, table: pa.Table) -> Ints:
         """Return the events' times; refuse null times and keys while the event can be named."""
@@ -185,6 +212,7 @@ class PackTask:
         self,
         kept: Sequence[pa.Table],
         dropped: Sequence[Ints],
+        nulls: Sequence[pa.Table],
         ids: np.ndarray[Any, Any],
         place: tuple[int, int],
         latest: int,
@@ -206,7 +234,9 @@ class PackTask:
             write_table(ordered.slice(start, size)) if size else None
             for start, size in zip(bounds[chosen].tolist(), sizes[chosen].tolist(), strict=True)
         ]
-        others = [write_times(times) if len(times) else None] + [None] * (len(data) - 1)
+        rest = [None] * (len(data) - 1)
+        others = [write_times(times) if len(times) else None, *rest]
+        null_count = sum(part.num_rows for part in nulls)
         columns = [
             pa.array(ids[chosen]),
             pa.array(np.full(len(data), place[0], np.int32)),
@@ -215,18 +245,31 @@ class PackTask:
             pa.array(others, pa.binary()),
             pa.array([latest] * len(data), pa.int64()),
             pa.array([_spans_bytes(spans)] * len(data), pa.binary()),
+            pa.array([self._written(nulls) if null_count else None, *rest], pa.binary()),
+            pa.array([null_count] + [0] * len(rest), pa.int64()),
         ]
         return pa.RecordBatch.from_arrays(columns, names=PACKED.fieldNames())
 
-    def _refuse_null_keys(self, table: pa.Table) -> None:
+    def _written(self, nulls: Sequence[pa.Table]) -> bytes:
+        """Return events without key or time as bytes, with the user's columns."""
+        whole = pa.concat_tables([part.select(self.schema.names) for part in nulls])
+        return write_table(whole.cast(self.schema).select(self.layout.schema.fieldNames()))
+
+    def _has_null_key(self, table: pa.Table) -> Flags:
+        """Return for each event whether its key is null altogether."""
         columns = [table.column(name) for name in self.layout.key_columns]
         if self.allows_null_keys or not columns or not all(column.null_count for column in columns):
-            return
-        nulls = np.logical_and.reduce([column.is_null().to_numpy() for column in columns])
+            return np.zeros(table.num_rows, np.bool_)
+        nulls: Flags = np.logical_and.reduce([column.is_null().to_numpy() for column in columns])
+        return nulls
+
+    def _refuse_null_keys(self, table: pa.Table) -> None:
+        nulls = self._has_null_key(table)
         if nulls.any():
             row = int(np.flatnonzero(nulls)[0])
             raise InputError(
                 f"pattern {self.layout.pattern}: null key {self.layout.key_text(table, row)}"
                 f"{self.layout.time_text(table, row)}",
-                "filter such events out, or set a key with coalesce(), before CEP.pattern",
+                "filter such events out, or set a key with coalesce(), before CEP.pattern; or "
+                'write onNullKey="drop" there',
             )

@@ -20,9 +20,9 @@ from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
 from pyflinkcep.spark.worker.runtime import running
 
-__all__ = ["AHEAD", "LATE", "RowsTask", "UnpackTask", "pack_results", "unpack_results"]
+__all__ = ["AHEAD", "LATE", "NULLS", "RowsTask", "UnpackTask", "pack_results", "unpack_results"]
 
-LATE, AHEAD = "late", "ahead"
+LATE, AHEAD, NULLS = "late", "ahead", "nulls"
 """The columns of the operator's output with events that came too late, or are too far ahead."""
 
 _PORTION_BYTES = 4 << 20

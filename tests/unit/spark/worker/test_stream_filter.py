@@ -202,6 +202,29 @@ def test_dropped_events_are_checked() -> None:
             list(pack.run(iter([broken])))
 
 
+def test_events_without_key_or_time_pass_by() -> None:
+    """They are counted and passed on; the others are packed as if they were not there."""
+    bucket = Bucket(A_TO_B, filtered=True)
+    task = bucket.task
+    pack = PackTask(task.layout, task.schema, task.key_groups, task.dropped, drops_nulls=True)
+    (batch,) = bucket.events([event(5, "a"), event(7, "b"), event(9, "b")]).to_batches()
+    broken = []
+    for name, null in (("ts", 1), ("key", 2)):
+        at = batch.schema.get_field_index(name)
+        values = batch.column(at).to_pylist()
+        values[null] = None
+        field = batch.schema.field(at)
+        broken.append(batch.set_column(at, field, pa.array(values, field.type)))
+    broken.append(broken[1].slice(2))
+    rows = [row for made in pack.run(iter(broken)) for row in made.to_pylist()]
+    kept = [read_table(row["nulls"]) for row in rows if row["nulls"] is not None]
+
+    assert sum(row["nullRecords"] for row in rows) == 3
+    assert sorted(n for row in rows if row["data"] for n in ids(row["data"])) == [5, 5, 7, 9]
+    assert [table.column_names == task.layout.schema.names for table in kept] == [True] * len(kept)
+    assert [len(table) for table in kept] == [3]
+
+
 # --- another pattern on the queue of a filtered stream
 
 

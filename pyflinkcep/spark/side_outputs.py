@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The side outputs of patterns and queries for events that are not matched."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import attrs
+from pyspark.sql.types import StructType
+
+from pyflinkcep.functions import OutputTag
+from pyflinkcep.spark.plan.outputs import add_output, check_tag
+from pyflinkcep.spark.plan.stream import StreamSettings
+from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS
+
+__all__ = ["SideOutputs"]
+
+
+@attrs.frozen(eq=False, kw_only=True, repr=False)
+class SideOutputs:
+    """What :class:`PatternStream` and :class:`QueryStream` share; immutable like these."""
+
+    _late_tag: OutputTag | None = None
+    _ahead_tag: OutputTag | None = None
+    _null_tag: OutputTag | None = None
+    _settings: StreamSettings = attrs.field(factory=StreamSettings)
+
+    def sideOutputLateData(self, lateDataOutputTag: OutputTag) -> Self:
+        """
+        Send late events to a side output instead of dropping them.
+
+        A bounded DataFrame has no late events: the side output is empty there.
+
+        Parameters
+        ----------
+        lateDataOutputTag : OutputTag
+            The tag; its rows are the events themselves, so it needs no schema.
+        """
+        check_tag(lateDataOutputTag)
+        return attrs.evolve(self, late_tag=lateDataOutputTag)
+
+    def sideOutputAheadData(self, aheadDataOutputTag: OutputTag) -> Self:
+        """
+        Send events too far ahead of the others, by ``maxAhead``, to a side output.
+
+        Without it they are dropped and counted. The side output of a bounded DataFrame is empty.
+
+        Parameters
+        ----------
+        aheadDataOutputTag : OutputTag
+            The tag; its rows are the events themselves, so it needs no schema.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If ``CEP.pattern`` was not given ``maxAhead``.
+        """
+        check_tag(aheadDataOutputTag)
+        self._settings.check_ahead_output()
+        return attrs.evolve(self, ahead_tag=aheadDataOutputTag)
+
+    def _add_sides(self, schemas: dict[str, StructType], events: StructType) -> dict[str, str]:
+        """Add the outputs for events left out; return them by their columns in a stream's job."""
+        tags = {LATE: self._late_tag, AHEAD: self._ahead_tag, NULLS: self._null_tag}
+        sides = {side: tag.name for side, tag in tags.items() if tag is not None}
+        for output in sides.values():
+            add_output(schemas, output, events)
+        return sides
