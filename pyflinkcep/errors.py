@@ -22,6 +22,7 @@ __all__ = [
     "SkipError",
     "StateFormatError",
     "StateLimitError",
+    "counted",
     "did_you_mean",
     "nearest_names",
 ]
@@ -39,6 +40,18 @@ def nearest_names(name: str, known: Iterable[str], most: int = 1) -> list[str]:
     names = list(known)
     by_capitals = [other for other in names if other.casefold() == name.casefold()]
     return by_capitals[:most] or difflib.get_close_matches(name, names, n=most, cutoff=0.5)
+
+
+def counted(number: int, noun: str) -> str:
+    """
+    Return a number of things.
+
+    Examples
+    --------
+    >>> counted(1, "argument"), counted(2, "argument")
+    ('1 argument', '2 arguments')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from pyflinkcep.errors import ConditionError, InputError, NotSupportedError
+from pyflinkcep.errors import ConditionError, InputError, NotSupportedError, counted
 from pyflinkcep.expressions.event_columns import column, element, member
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.literals import (
@@ -279,7 +279,7 @@ class _Evaluator:
         if function is None:
             raise self._only_spark(node, f"the function {name}()")
         if not least <= len(functions) <= most:
-            raise self._only_spark(node, f"{name}() with {len(functions)} arguments")
+            raise self._only_spark(node, f"{name}() with {counted(len(functions), 'argument')}")
         return _of_all(functions, function)
 
     def _of_times(self, node: Syntax, function: Callable[..., Any]) -> Function:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.expressions.tree import AGGREGATES, WHOLE, Aggregate
 
@@ -197,7 +197,9 @@ class Names:
         if len(operands) < 2:
             return 0
         if function not in ("first", "last") or len(operands) > 2:
-            raise self.refused(f"{text!r} has {len(operands)} arguments", self._example(function))
+            raise self.refused(
+                f"{text!r} has {counted(len(operands), 'argument')}", self._example(function)
+            )
         written = self.written(operands[1])
         if not written.isdecimal():
             meant = "second" if function == "first" else "last but one"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import attrs
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.expressions.literals import UNITS_US, interval_us, like_pattern, literal_value
 from pyflinkcep.expressions.names import Names
 from pyflinkcep.expressions.syntax import Form, Syntax
@@ -183,7 +183,7 @@ class Operators:
             wanted = _ARGUMENTS.get(name)
             if not operands or (wanted is not None and len(operands) != wanted):
                 raise self._names.refused(
-                    f"{self._names.written(node)!r} has {len(operands)} arguments, "
+                    f"{self._names.written(node)!r} has {counted(len(operands), 'argument')}, "
                     f"expected {wanted or 'one at least'}",
                     "see Spark's documentation of the function",
                 )
@@ -204,7 +204,7 @@ class Operators:
         least, most = FUNCTIONS[name]
         if not least <= len(node.operands) <= most:
             raise self._names.refused(
-                f"{self._names.written(node)!r} has {len(node.operands)} arguments",
+                f"{self._names.written(node)!r} has {counted(len(node.operands), 'argument')}",
                 "see Spark's documentation of the function",
             )
         inside = self._inside_one(node)

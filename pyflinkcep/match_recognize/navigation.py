@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.errors import NotSupportedError, counted
 from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.match_recognize.aggregates import AGGREGATES, FOLDS
 from pyflinkcep.match_recognize.leaves import LABEL, NUMBER, Leaf
@@ -186,7 +186,7 @@ class LeafReader(RowReader):
     def _check_arguments(self, node: Syntax, most: int) -> None:
         if not 1 <= len(node.operands) <= most:
             raise self._error(
-                f"{self._shown(node)} has {len(node.operands)} arguments",
+                f"{self._shown(node)} has {counted(len(node.operands), 'argument')}",
                 f"write {self._called(node)}(A.x)" + (", or with an offset" if most > 1 else ""),
                 None,
                 node.start,

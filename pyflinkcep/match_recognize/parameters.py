@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from pyflinkcep.errors import CepError, InvalidArgumentError
+from pyflinkcep.errors import CepError, InvalidArgumentError, counted
 from pyflinkcep.match_recognize.tokens import Source, Token, closing, is_at, tokenize
 
 __all__ = ["with_parameters"]
@@ -53,7 +53,8 @@ def with_parameters(text: str, args: Mapping[str, Any] | Sequence[Any] | None) -
     left = list(values)
     if left:
         raise InvalidArgumentError(
-            f"args has {len(left)} values more than the statement has ?", "leave them out"
+            f"args has {counted(len(left), 'value')} more than the statement has ?",
+            "leave them out",
         )
     return "".join(pieces) + text[at:]
 
@@ -90,7 +91,9 @@ def _named(args: Any, name: str, token: Token, source: Source) -> Any:
 def _next(args: Any, values: Iterator[Any], token: Token, source: Source) -> Any:
     for value in values:
         return value
-    what = "names, and none for ?" if isinstance(args, Mapping) else f"{len(args)} values"
+    what = (
+        "names, and none for ?" if isinstance(args, Mapping) else f"{counted(len(args), 'value')}"
+    )
     raise _error("no value for ?", f"args has {what}", token, source)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Protocol
 
-from pyflinkcep.errors import CepError, NotSupportedError
+from pyflinkcep.errors import CepError, NotSupportedError, counted
 from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.match_recognize.aggregates import AGGREGATES, FOLDS
 from pyflinkcep.match_recognize.leaves import LABEL
@@ -182,7 +182,7 @@ class RowReader:
         variable = self._names.variable(name)
         if len(node.operands) > 1:
             raise self._error(
-                f"{self._shown(node)} has {len(node.operands)} arguments",
+                f"{self._shown(node)} has {counted(len(node.operands), 'argument')}",
                 "name one variable, or a union of them by SUBSET",
                 None,
                 node.start,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.expressions.tree import (
     AGGREGATES,
     ALIASES,
@@ -228,7 +228,7 @@ class ConditionReader:
         if not least <= len(operands) <= most:
             raise cursor.failure(
                 name.at,
-                f"{name.text}(…) has {len(operands)} arguments",
+                f"{name.text}(…) has {counted(len(operands), 'argument')}",
                 "see Spark's documentation of the function",
             )
         return Operation(function, tuple(operands), span=cursor.span(name.at))

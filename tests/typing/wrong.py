@@ -59,7 +59,7 @@ def jobs(frame: DataFrame, a: Pattern, tag: OutputTag) -> None:
 def queries(frame: DataFrame, a: Pattern) -> None:
     query = parse("PATTERN A;B")
     CEP.pattern(frame, query, orderBy=["ts"])  # type: ignore[call-overload]
-    CEP.pattern(frame, query, maxPartialMatches=5)  # type: ignore[call-overload]
+    CEP.pattern(frame, query, onTooManyPartialMatches="fail")  # type: ignore[call-overload]
     CEP.pattern(frame, query, output="first")  # type: ignore[call-overload]
     CEP.pattern(frame, query, evaluation="nfab")  # type: ignore[call-overload]
     CEP.pattern(frame, a, type="kind")  # type: ignore[call-overload]

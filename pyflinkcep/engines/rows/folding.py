@@ -10,7 +10,7 @@ from functools import cmp_to_key, reduce
 from operator import and_, or_, xor
 from typing import Any
 
-from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.errors import NotSupportedError, counted
 from pyflinkcep.expressions.evaluator import part_function
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.sql_values import arithmetic, compared, truth
@@ -43,7 +43,7 @@ def fold_function(leaf: Leaf) -> Fold:
     if function is None or is_ordered or not least <= len(arguments) <= most:
         what = f"{name.upper()} WITHIN GROUP" if is_ordered else name.upper()
         raise NotSupportedError(
-            f"{what} with {len(arguments)} arguments in DEFINE",
+            f"{what} with {counted(len(arguments), 'argument')} in DEFINE",
             f"the aggregates of DEFINE are {', '.join(sorted(_FOLDS)).upper()}; all others are for "
             "MEASURES",
         )

@@ -11,7 +11,7 @@ from pyspark.errors import PySparkAttributeError, PySparkValueError
 from pyspark.sql import Row
 from pyspark.sql.types import StructField, StructType
 
-from pyflinkcep.errors import FunctionError
+from pyflinkcep.errors import FunctionError, counted
 from pyflinkcep.runtime import no_such_column
 from pyflinkcep.spark.arrow.internals import arrow_schema, local_rows, local_table
 from pyflinkcep.spark.arrow.lazy_rows import LazyRows, item_getters
@@ -172,10 +172,10 @@ class RowWriter:
         else:
             values = (row,)
         if len(values) != len(fields):
-            got = "None" if row is None else _values(len(values))
+            wanted = f"{counted(len(fields), 'value')} ({self._ddl()})"
+            got = "None" if row is None else counted(len(values), "value")
             raise FunctionError(
-                f"{self._source} returned {shortened(row)}: expected {_values(len(fields))} "
-                f"({self._ddl()}), got {got}",
+                f"{self._source} returned {shortened(row)}: expected {wanted}, got {got}",
                 _hint(row, "return a tuple with one value for each column"),
             )
         return values
@@ -195,10 +195,6 @@ def _as_dict(row: Any) -> dict[str, Any]:
     if names is None:
         names = [field.name for field in type(row).__attrs_attrs__]
     return {name: getattr(row, name) for name in names}
-
-
-def _values(number: int) -> str:
-    return f"{number} value" if number == 1 else f"{number} values"
 
 
 def _hint(row: Any, hint: str) -> str:

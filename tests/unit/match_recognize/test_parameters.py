@@ -72,7 +72,7 @@ def test_wrong_arguments_are_refused(args: Any, message: str) -> None:
 
 def test_values_left_over_are_refused() -> None:
     """As many values as question marks, no more and no less."""
-    with pytest.raises(InvalidArgumentError, match="1 values more than the statement has"):
+    with pytest.raises(InvalidArgumentError, match="1 value more than the statement has"):
         with_parameters("x > ?", [1, 2])
     with pytest.raises(InvalidArgumentError, match="no value for"):
         with_parameters("x > ? + ?", [1])
