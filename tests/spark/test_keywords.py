@@ -202,7 +202,6 @@ def test_the_other_kinds_keywords(spark: SparkSession) -> None:
     for what, pattern, keywords in (
         ("a query", QUERY, {"orderBy": ["id"]}),
         ("a query", QUERY, {"comparator": len}),
-        ("a query", QUERY, {"maxPartialMatches": 5}),
         ("a query", QUERY, {"onTooManyPartialMatches": "dropOldest"}),
         ("a pattern", PATTERN, {"type": "id"}),
         ("a pattern", PATTERN, {"output": "onePerStart"}),
