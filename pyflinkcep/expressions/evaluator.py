@@ -22,6 +22,8 @@ from pyflinkcep.expressions.sql_functions import (
     cast_value,
     coalesced,
     extreme,
+    is_castable,
+    joined,
     moved_by,
     time_between,
 )
@@ -290,6 +292,9 @@ class _Evaluator:
         return _of_all(others, lambda a, b: function(unit, a, b))
 
     def _cast(self, node: Syntax, of: Function) -> Function:
+        if not is_castable(node.detail):
+            raise self._only_spark(node, f"a cast to {node.detail}")
+
         def cast(value: Any) -> Any:
             try:
                 return cast_value(value, node.detail)
@@ -310,6 +315,12 @@ def _special(name: str, functions: tuple[Function, ...]) -> Function | None:
     count = len(functions)
     if name in ("coalesce", "ifnull", "nvl") and count:
         return lambda e: coalesced(tuple(f(e) for f in functions))
+    if name == "array":
+        return lambda e: [f(e) for f in functions]
+    if name == "concat_ws" and count:
+        return lambda e: joined(functions[0](e), tuple(f(e) for f in functions[1:]))
+    if name == "nvl2" and count == 3:
+        return lambda e: functions[2 if functions[0](e) is None else 1](e)
     if name in ("greatest", "least") and count:
         sign = 1 if name == "greatest" else -1
         return lambda e: extreme(tuple(f(e) for f in functions), sign)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import (
@@ -34,7 +35,16 @@ from pyflinkcep.expressions.sql_values import (
     negated,
 )
 
-__all__ = ["FUNCTIONS", "cast_value", "coalesced", "extreme", "moved_by", "time_between"]
+__all__ = [
+    "FUNCTIONS",
+    "cast_value",
+    "coalesced",
+    "extreme",
+    "is_castable",
+    "joined",
+    "moved_by",
+    "time_between",
+]
 
 
 def coalesced(values: tuple[Any, ...]) -> Any:
@@ -49,6 +59,14 @@ def extreme(values: tuple[Any, ...], sign: int) -> Any:
         if value is not None and (best is None or compared(value, best) * sign > 0):
             best = value
     return best
+
+
+def joined(separator: Any, values: tuple[Any, ...]) -> Any:
+    """Return texts, and those of arrays, with a separator between; NULL values are left out."""
+    if separator is None:
+        return None
+    flat = [one for value in values for one in (value if isinstance(value, list) else [value])]
+    return _text(separator).join(_text(one) for one in flat if one is not None)
 
 
 def time_between(unit: str, start: Any, end: Any) -> int:
@@ -137,7 +155,6 @@ FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "ln": (1, 1, lambda x: math.log(x) if x > 0 else None),
     "log10": (1, 1, lambda x: math.log10(x) if x > 0 else None),
     "log2": (1, 1, lambda x: math.log2(x) if x > 0 else None),
-    "array": (0, 255, lambda *values: list(values)),
     "power": (2, 2, lambda a, b: power(float(a), float(b))),
     "pow": (2, 2, lambda a, b: power(float(a), float(b))),
     "sqrt": (1, 1, lambda x: root(float(x))),
@@ -172,6 +189,11 @@ FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "hour": (1, 1, lambda t: _clock(_time(t)).hour),
     "minute": (1, 1, lambda t: _clock(_time(t)).minute),
     "second": (1, 1, lambda t: _clock(_time(t)).second),
+    "date_add": (2, 2, lambda t, n: _clock(_time(t)).date() + timedelta(days=n)),
+    "date_sub": (2, 2, lambda t, n: _clock(_time(t)).date() - timedelta(days=n)),
+    "reverse": (1, 1, lambda x: x[::-1]),
+    "repeat": (2, 2, lambda s, n: _text(s) * n),
+    "instr": (2, 2, lambda s, t: _text(s).find(_text(t)) + 1),
     "datediff": (2, 2, lambda a, b: (_clock(_time(a)).date() - _clock(_time(b)).date()).days),
     "date_diff": (2, 2, lambda a, b: (_clock(_time(a)).date() - _clock(_time(b)).date()).days),
 }
@@ -192,7 +214,7 @@ def cast_value(value: Any, type_: str) -> Any:
     NotImplementedError
         For an unknown type.
     """
-    name = type_.lower()
+    name = type_.lower().replace(" ", "")
     try:
         if name in _INTEGERS:
             return _cast_integer(value, _INTEGERS[name])
@@ -202,6 +224,8 @@ def cast_value(value: Any, type_: str) -> Any:
             return _cast_boolean(value)
         if name == "string" and isinstance(value, str | int | date):
             return str(value).lower() if isinstance(value, bool) else str(value)
+        if _DECIMAL.fullmatch(name):
+            return _cast_decimal(value, name)
         if name == "date":
             return _cast_timestamp(value, name).date()
         if name in ("timestamp", "timestamp_ntz", "timestamp_ltz"):
@@ -211,6 +235,16 @@ def cast_value(value: Any, type_: str) -> Any:
     raise NotImplementedError(type_)
 
 
+def is_castable(type_: str) -> bool:
+    """Whether :func:`cast_value` knows a type."""
+    name = type_.lower().replace(" ", "")
+    return name in _CASTABLE or name in _INTEGERS or _DECIMAL.fullmatch(name) is not None
+
+
+_CASTABLE = frozenset(
+    {"double", "float", "boolean", "string", "date", "timestamp", "timestamp_ntz", "timestamp_ltz"}
+)
+_DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?:\((\d+)(?:,(\d+))?\))?")
 _INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "integer": 32, "bigint": 64, "long": 64}
 
 
@@ -221,6 +255,19 @@ def _cast_integer(value: Any, bits: int) -> int:
     if not -(1 << bits - 1) <= number < 1 << bits - 1:
         raise ArithmeticError
     return number
+
+
+def _cast_decimal(value: Any, name: str) -> Decimal:
+    found = _DECIMAL.fullmatch(name)
+    assert found is not None
+    precision, scale = int(found[1] or 10), int(found[2] or 0)
+    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    with localcontext() as context:
+        context.prec = 400
+        rounded = exact.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
+    if abs(rounded) >= Decimal(10) ** (precision - scale):
+        raise ArithmeticError
+    return rounded
 
 
 def _cast_boolean(value: Any) -> bool:

@@ -195,6 +195,13 @@ class LeafReader(RowReader):
     def _row_argument(self, around: Syntax, tree: Syntax) -> Syntax:
         """Refuse what cannot be computed from one row."""
         name = self._called(around)
+        if around.form is Form.OPAQUE:
+            raise self._error(
+                f"{name} with FILTER, IGNORE NULLS or the like",
+                "take it from ARRAY_AGG: element_at(ARRAY_AGG(A.x) FILTER (WHERE …), 1)",
+                None,
+                around.start,
+            )
         if around.detail:
             raise self._error(
                 f"DISTINCT in {name}", "count distinct values in a subquery", None, around.start

@@ -313,7 +313,8 @@ def _type(
     given = StringType() if argument is None else argument
     if leaf.function in ("min", "max") and not isinstance(given, AtomicType | NullType):
         what = f"{leaf.function.upper()} of {leaf.argument}, which is {given.simpleString()}"
-        raise error(what, "use a field that is a number, text or time")
+        by = f"{leaf.function}_by(x, y)"
+        raise error(what, f"use a field that is a number, text or time, or write {by}")
     if leaf.function == "array_agg":
         return ArrayType(given)
     if leaf.function != "sum":
