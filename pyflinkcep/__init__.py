@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         KeyedDataFrame,
         PatternStream,
         QueryStream,
+        cepError,
         keyBy,
         matchRecognize,
     )
@@ -110,6 +111,7 @@ __all__ = [
     "UnusedResultWarning",
     "WithinType",
     "__version__",
+    "cepError",
     "elements",
     "keyBy",
     "matchRecognize",
@@ -125,6 +127,7 @@ _ON_SPARK = frozenset(
         "KeyedDataFrame",
         "PatternStream",
         "QueryStream",
+        "cepError",
         "keyBy",
         "matchRecognize",
     ]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.cep import CEP, keyBy
     from pyflinkcep.spark.cep_dataframe import CepDataFrame
     from pyflinkcep.spark.compressed import CompressedStream
+    from pyflinkcep.spark.failures import cepError
     from pyflinkcep.spark.pattern_stream import PatternStream
     from pyflinkcep.spark.plan.source import KeyedDataFrame
     from pyflinkcep.spark.query_stream import QueryStream
@@ -27,6 +28,7 @@ __all__ = [
     "KeyedDataFrame",
     "PatternStream",
     "QueryStream",
+    "cepError",
     "keyBy",
     "matchRecognize",
 ]
@@ -38,6 +40,7 @@ _MODULES = {
     "KeyedDataFrame": "plan.source",
     "PatternStream": "pattern_stream",
     "QueryStream": "query_stream",
+    "cepError": "failures",
     "keyBy": "cep",
     "matchRecognize": "statements",
 }

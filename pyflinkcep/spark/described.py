@@ -14,6 +14,7 @@ import attrs
 from pyspark.sql import DataFrameWriter, DataFrameWriterV2, SparkSession
 
 from pyflinkcep.spark.arrow.internals import CallSite, spark_context
+from pyflinkcep.spark.failures import raised_plainly
 
 __all__ = ["JobName", "described"]
 
@@ -48,7 +49,13 @@ class JobName:
 
     @contextmanager
     def told(self, action: str) -> Iterator[None]:
-        """Set the description while an action runs; does nothing over Spark Connect."""
+        """Set the description while an action runs, and raise this package's errors as such."""
+        with raised_plainly(), self._set(action):
+            yield
+
+    @contextmanager
+    def _set(self, action: str) -> Iterator[None]:
+        """Set the description; does nothing over Spark Connect."""
         context = spark_context(self.session)
         if context is None:
             yield

@@ -14,7 +14,8 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pyflinkcep import CEP, Pattern, PatternStream, keyBy
+from pyflinkcep import CEP, CepError, Pattern, PatternStream, keyBy
+from pyflinkcep.spark import cepError
 
 QUICK_FOR_MANY_PLANS = {
     "spark.sql.adaptive.enabled": "false",
@@ -94,7 +95,8 @@ def in_one_job(results: Mapping[str, DataFrame]) -> dict[str, list[str]]:
 
 def failure(frame: Any) -> str:
     """Return the message of the error that a job fails with, without the traceback around it."""
-    with pytest.raises(PythonException) as caught:
+    with pytest.raises((PythonException, CepError)) as caught:
         frame.collect()
-    lines = str(caught.value)
-    return lines[lines.index("pyflinkcep.errors.") + len("pyflinkcep.errors.") :]
+    error = cepError(caught.value)
+    assert error is not None
+    return f"{type(error).__name__}: {error}"

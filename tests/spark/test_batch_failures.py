@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
+import traceback
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import (
     AfterMatchSkipStrategy,
+    FunctionError,
     OutputTag,
     Pattern,
     PatternProcessFunction,
     RichIterativeCondition,
     RichPatternSelectFunction,
+    cepError,
 )
 from tests.spark.support import a_then_b, columns, events, failure, ids, on
 
@@ -173,3 +178,27 @@ def test_a_condition_that_exits(frame: DataFrame, error: type[BaseException], ke
     assert message.startswith(start)
     assert f"(pattern a ⇒ b, stage 'b', {key}event time 2 ms)" in message
     assert "leaves at test_batch_failures.py:" in message
+
+
+def test_what_the_driver_raises(spark: SparkSession, frame: DataFrame, tmp_path: Path) -> None:
+    """A result's own actions raise the worker's error; that of others is found by cepError."""
+
+    def broken(match: Any) -> Any:
+        return match["c"]
+
+    result = on(frame, a_then_b(), "user").select(broken, "n int")
+    said = r"^broken at test_batch_failures.py:\d+ failed on the match .*: KeyError: 'c'"
+    with pytest.raises(FunctionError, match=said) as acted:
+        result.collect()
+    with pytest.raises(FunctionError, match=said):
+        result.write.parquet(str(tmp_path / "out"))
+    with pytest.raises(PythonException) as derived:
+        result.where("n > 1").collect()
+
+    shown = "".join(traceback.format_exception(acted.value))
+    assert "PythonException" not in shown
+    assert "Traceback" not in str(acted.value)
+    found = cepError(derived.value)
+    assert isinstance(found, FunctionError)
+    assert str(found) == str(acted.value)
+    assert cepError(ValueError("not ours")) is None
