@@ -244,7 +244,7 @@ class CepDataFrame(DataFrame):
             If the main output has no such column, of type timestamp on a stream.
         NotSupportedError
             If a match of the pattern may last forever, or the watermark cannot be held back: over
-            Spark Connect, for statements of SQL, and after another stateful operator.
+            Spark Connect, and after another stateful operator.
         """
         schema = self._job.schemas[MAIN]
         is_known = self._job.handed_on is not None and column in self._job.handed_on.lags
@@ -258,25 +258,14 @@ class CepDataFrame(DataFrame):
         if not self._job.tagged.isStreaming:
             return self._with(self._job.tagged, None)
         handed_on = self._job.handed_on
-        if handed_on is None:
-            raise NotSupportedError(
-                f"withEventTime({column!r}) on the result of a statement",
-                "the measure MATCH_ROWTIME() carries the watermark",
-            )
-        if handed_on.is_guarded:
-            raise NotSupportedError(
-                f"withEventTime({column!r}) after a pattern with maxAhead: events too far ahead "
-                "still move Spark's watermark, so later rows would be lost",
-                "write the rows to a table, and read that in a query of its own; or leave maxAhead "
-                "out, and filter such events before withWatermark",
-            )
+        assert handed_on is not None
         lag = handed_on.lag(column, delay)
         if lag is None:
             raise NotSupportedError(
                 f"withEventTime({column!r}): {self._job.description}: a match may last forever, so "
                 "its events may be any time behind the watermark",
-                "write within(...) on the pattern, or use the column matchTimestamp of toDF(); if "
-                "the column is the time of the last event of a match that never waits, write "
+                "set a window, or use matchTimestamp of toDF(), in SQL MATCH_ROWTIME(); if the "
+                "column is the time of the last event of a match that never waits, write "
                 f"withEventTime({column!r}, timedelta(0))",
             )
         is_same = lag == handed_on.behind_ms

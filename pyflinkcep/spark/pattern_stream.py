@@ -78,6 +78,7 @@ class PatternStream(SideOutputs):
     _processing_time: bool = False
     _limit: PartialMatchLimit | None = None
     _evaluation: str = "auto"
+    _of_query: bool = False
 
     # --- time
 
@@ -285,13 +286,12 @@ class PatternStream(SideOutputs):
         -------
         CepDataFrame
             The key columns; ``matchTimestamp``, the time of the last event or, for a match that
-            had to wait, the end of its window, of the time column's type; and for each stage an
-            array of structs of the event's columns, empty if the stage took nothing. Timeouts have
-            the same columns, with the end of the window as ``timeoutTimestamp``.
+            had to wait, the end of its window; and for each stage an array of structs of the
+            event's columns. Timeouts have the end of the window as ``timeoutTimestamp``.
         """
         job = self._job(timeout_handling=timeoutTag is not None)
         stages = taking_stages(self._pattern, job.nfa)
-        consumer = match_rows(job.source, stages, timeoutTag, job.nfa)
+        consumer = match_rows(job.source, stages, timeoutTag, job.nfa, of_query=self._of_query)
         return self._run(job, consumer)
 
     def __repr__(self) -> str:

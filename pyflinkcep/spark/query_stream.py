@@ -235,4 +235,5 @@ class QueryStream(SideOutputs):
             limit=self._limit,
             evaluation=AUTOMATON,
             settings=attrs.evolve(self._settings, allows_null_keys=True),
+            of_query=True,
         )

@@ -24,7 +24,8 @@ from pyflinkcep.match_recognize.tokens import Source, tokenize, with_names
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.match_recognize.with_queries import without_unused
 from pyflinkcep.spark.arrow.internals import analysed_plan
-from pyflinkcep.spark.cep_dataframe import CepDataFrame
+from pyflinkcep.spark.arrow.marks import is_of_matches
+from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn
 from pyflinkcep.spark.explain import explanation
 from pyflinkcep.spark.plan.analysis import first_line, has_quoted_names, is_case_sensitive
 from pyflinkcep.spark.plan.arguments import check_session, check_text
@@ -180,7 +181,12 @@ def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDat
         assert end.matched.flush is not None
         return _queried(spark, last, statement, {end.view: end.matched.flush(checkpoint, operator)})
 
-    return _result(main, levels[-1].matched, flush, text, options)
+    def behind(milliseconds: int) -> DataFrame:
+        end = levels[-1]
+        assert end.matched.behind is not None
+        return _queried(spark, last, statement, {end.view: end.matched.behind(milliseconds)})
+
+    return _result(main, levels[-1].matched, flush, text, options, behind)
 
 
 @attrs.frozen(eq=False)
@@ -243,7 +249,7 @@ def run_clause(dataframe: DataFrame, text: str, options: SqlOptions) -> CepDataF
     clause = parse_clause(tokenize(source), source, len(text))
     matched = _matched(dataframe, clause, source, None, options)
 
-    return _result(matched.frame, matched, matched.flush, text, options)
+    return _result(matched.frame, matched, matched.flush, text, options, matched.behind)
 
 
 def _matched(
@@ -285,8 +291,9 @@ def _result(
     rest: Callable[[str, int], DataFrame] | None,
     text: str,
     options: SqlOptions,
+    behind: Callable[[int], DataFrame] | None = None,
 ) -> CepDataFrame:
-    flush = None
+    flush = handed_on = None
 
     def explained() -> str:
         if matched.pattern is None or matched.events is None:
@@ -303,9 +310,11 @@ def _result(
             frame = rest(checkpoint, operator_id)
             return CepDataFrame(frame, {MAIN: frame.schema}, matched.description)
 
-    return CepDataFrame(
-        main, {MAIN: main.schema}, matched.description, flush, explanation=explained
-    )
+    if behind is not None:
+        rowtimes = [field.name for field in main.schema.fields if is_of_matches(field)]
+        lags = dict.fromkeys(rowtimes, 0)
+        handed_on = HandedOn(behind, matched.delay_ms, matched.held_ms, lags)
+    return CepDataFrame(main, {MAIN: main.schema}, matched.description, flush, handed_on, explained)
 
 
 def _queried(

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, OutputTag, Pattern, keyBy
 from pyflinkcep.errors import InputError, NotSupportedError
+from pyflinkcep.sase import parse
 from tests.spark.streams import FileSource, run, settings
 
 WINDOW_MS = 4000
@@ -151,3 +152,20 @@ def test_what_is_no_event_time_after_a_pattern(spark: SparkSession, source: File
         rows.withEventTime("at")
     with pytest.raises(NotSupportedError, match="another stateful operator"):
         held.select(lambda m: (None,), "at timestamp").withEventTime("at")
+
+
+def test_the_time_of_matches_of_a_query(spark: SparkSession, source: FileSource) -> None:
+    """It is that of the last event in every evaluation; on a stream it may be behind, and says so."""
+    query = parse("PATTERN SEQ(A a, ~(B b)) WITHIN 5")
+    rows = [("A", 1), ("C", 2), ("B", 3), ("A", 10), ("C", 30), ("A", 40)]
+    events = spark.createDataFrame(rows, "type string, ts bigint")
+    table = source.stream(spark).withColumn("type", F.upper("name"))
+
+    for evaluation in ("nfa", "backtracking", "eventLists"):
+        found = CEP.pattern(events, query, type="type", evaluation=evaluation).inEventTime("ts")
+        assert sorted(row.matchTimestamp for row in found.toDF().collect()) == [10, 40]
+    for output in ("all", "onePerStart"):
+        result = CEP.pattern(table, query, type="type", output=output).toDF()
+        assert not result.schema["matchTimestamp"].metadata
+        marked = result.withEventTime("matchTimestamp").schema["matchTimestamp"]
+        assert marked.metadata["spark.watermarkDelayMs"] in (10, 11)

@@ -176,6 +176,27 @@ def test_a_windowed_count_of_alerts_uses_the_rowtime(
     assert [row.n for row in found.rows] == [1, 1]
 
 
+def test_other_times_than_the_rowtime(spark: SparkSession, source: FileSource) -> None:
+    """Of a clause and of a statement, the watermark is put behind by the window, or refused."""
+    clause = CLAUSE.replace("O.ts AS at", "F.time AS at")
+    text = "SELECT at, mrt FROM logins MATCH_RECOGNIZE ({}) AS m"
+    source.stream(spark).createOrReplaceTempView("logins")
+    endless = CEP.sql(spark, text.format(clause.replace("WITHIN INTERVAL '1' MINUTE", "")))
+
+    for result in (
+        CEP.sql(spark, text.format(clause)),
+        matchRecognize(source.stream(spark), clause),
+    ):
+        delays = [
+            result.withEventTime(name).schema[name].metadata["spark.watermarkDelayMs"]
+            for name in ("mrt", "at")
+        ]
+        assert delays == [5, 60_005]
+    assert endless.withEventTime("mrt").columns == ["at", "mrt"]
+    with pytest.raises(CepError, match="a match may last forever"):
+        endless.withEventTime("at")
+
+
 def test_a_clause_over_a_clause(spark: SparkSession, tmp_path: Path) -> None:
     """What the first clause still holds at the end goes through the second: the bounded rows."""
     inner = """(SELECT * FROM numbers MATCH_RECOGNIZE (PARTITION BY k ORDER BY time

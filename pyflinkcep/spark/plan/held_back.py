@@ -9,7 +9,7 @@ from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction
 from pyflinkcep.engines.flink.nfa.steps import StateTable
 from pyflinkcep.sase.model import Query
 
-__all__ = ["HeldBack"]
+__all__ = ["HeldBack", "may_wait"]
 
 
 @attrs.frozen
@@ -29,14 +29,16 @@ class HeldBack:
     time_ms: int | None = 0
 
     @classmethod
-    def by_pattern(cls, nfa: NFA) -> HeldBack:
+    def by_pattern(cls, nfa: NFA, *, of_query: bool = False) -> HeldBack:
         """
-        Return that of a pattern.
+        Return that of a pattern, or of a query that runs as a pattern.
 
         A match is emitted by the event that completes it, by the end of its window, or by the end
         of a partial match that began before it; whichever it is, its window is not over before.
+        The time of a match is the end of that wait, but for a query the time of its last event.
         """
-        return cls(nfa.window_time or _gaps(nfa))
+        longest = nfa.window_time or _gaps(nfa)
+        return cls(longest, longest if of_query and may_wait(nfa) else 0)
 
     @classmethod
     def by_query(cls, query: Query, output: str, *, compressed: bool = False) -> HeldBack:
@@ -51,6 +53,11 @@ class HeldBack:
             return cls(None, None if waits else 0)
         windows = 2 if compressed and query.looks_ahead else 1
         return cls(windows * query.window, query.window if waits else 0)
+
+
+def may_wait(nfa: NFA) -> bool:
+    """Whether a match of a pattern may wait for time to pass after its last event."""
+    return nfa.skips or any(table.is_pending for table in nfa.tables.values())
 
 
 def _gaps(nfa: NFA) -> int | None:

@@ -23,7 +23,7 @@ from pyflinkcep.functions import OutputTag, PatternProcessFunction, check_tag
 from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.plan.analysis import first_line
-from pyflinkcep.spark.plan.held_back import HeldBack
+from pyflinkcep.spark.plan.held_back import HeldBack, may_wait
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import MAIN, TAG, ColumnConsumer, MatchTimes
 
@@ -138,26 +138,26 @@ def match_rows(
     stages: Sequence[str],
     timeout_tag: OutputTag | None = None,
     nfa: NFA | None = None,
+    of_query: bool = False,
 ) -> ColumnConsumer:
     """
     Return what makes rows of matches, and with a tag of timeouts; see :func:`match_schema`.
 
-    `nfa` is that of a pattern, whose matches may wait.
+    `nfa` is that of a pattern, whose matches may wait; `of_query` if it is one written as a query.
     """
     schemas = {MAIN: match_schema(source, stages, MATCH_TIME)}
     if timeout_tag is not None:
         check_tag(timeout_tag)
         add_output(schemas, timeout_tag.name, match_schema(source, stages, "timeoutTimestamp"))
     keys = [key.column for key in source.keys]
-    times = match_times(source, nfa)
+    times = match_times(source, nfa, of_query=of_query)
     return ColumnConsumer(schemas, keys, stages, source.event_columns, times)
 
 
-def match_times(source: EventSource, nfa: NFA | None) -> MatchTimes:
+def match_times(source: EventSource, nfa: NFA | None, *, of_query: bool = False) -> MatchTimes:
     """Return the times of the matches of a pattern, or of a query."""
-    waits = nfa is not None and (nfa.skips or any(t.is_pending for t in nfa.tables.values()))
-    window_ms = HeldBack.by_pattern(nfa).events_ms if nfa is not None and waits else None
-    return MatchTimes(source.time_unit, source.time_column, window_ms or None)
+    window_ms = HeldBack.by_pattern(nfa).events_ms if nfa is not None and may_wait(nfa) else None
+    return MatchTimes(source.time_unit, source.time_column, window_ms or None, of_query)
 
 
 def match_schema(source: EventSource, stages: Sequence[str], time_name: str) -> StructType:

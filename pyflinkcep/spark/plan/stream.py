@@ -37,7 +37,7 @@ from pyflinkcep.spark.state.fingerprint import fingerprint
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.bucket_worker import RESULTS
-from pyflinkcep.spark.worker.consumers import Consumer, output_schema
+from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, output_schema
 from pyflinkcep.spark.worker.flush import FlushTask
 from pyflinkcep.spark.worker.pack import BUCKET, PACKED, PackTask
 from pyflinkcep.spark.worker.pattern_stream import StreamPlan
@@ -129,7 +129,8 @@ class StreamJob:
         )
         unpack = UnpackTask(layout, job.nfa.stages, consumer, sides)
         schema = output_schema(consumer)
-        held_back = HeldBack.by_pattern(job.nfa)
+        of_query = isinstance(consumer, ColumnConsumer) and consumer.times.is_last
+        held_back = HeldBack.by_pattern(job.nfa, of_query=of_query)
         delay_ms = job.source.watermark_delay_ms
         return cls(
             job.name, unpack, schema, sides, prepared.events, plan, held_back, delay_ms,
@@ -154,8 +155,8 @@ class StreamJob:
             raise NotSupportedError(
                 f"pattern {plan.layout.pattern}: its events come from another stateful operator, "
                 "which follows the same watermark, so this cannot be held back for its matches",
-                "use the column matchTimestamp of toDF(), or write the events to a table and read "
-                "that with readStream and withWatermark",
+                "use matchTimestamp of toDF(), in SQL MATCH_ROWTIME(), or write the events to a "
+                "table and read that with readStream and withWatermark",
             )
         if plan.delay_ms is None:
             plan = attrs.evolve(plan, ahead_ms=plan.ahead_ms + milliseconds)

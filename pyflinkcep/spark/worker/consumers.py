@@ -219,6 +219,8 @@ class MatchTimes:
     window_ms : int or None, milliseconds
         The longest time from the first event of a match to its end; None if no match waits for an
         end, or there is none.
+    is_last : bool
+        Whether the time is always that of the last event, as in queries.
 
     Notes
     -----
@@ -230,6 +232,7 @@ class MatchTimes:
     unit: int | None
     column: str | None = None
     window_ms: int | None = None
+    is_last: bool = False
 
     def of(self, found: Found, events: EventStore) -> Ints:
         """Return the times of matches, epoch milliseconds."""
@@ -237,7 +240,10 @@ class MatchTimes:
             return found.times
         own = events.take(found.handles, [self.column]).column(0).cast(pa.int64()).to_numpy()
         taken = own if self.unit is None else np.floor_divide(own, self.unit)
-        waited = found.times != np.maximum.reduceat(taken, found.firsts)
+        lasts: Ints = np.maximum.reduceat(taken, found.firsts)
+        if self.is_last:
+            return lasts
+        waited = found.times != lasts
         begun = np.minimum(np.minimum.reduceat(taken, found.firsts), MAX_WATERMARK - self.window_ms)
         times: Ints = np.where(waited, begun + self.window_ms, found.times)
         return times

@@ -54,4 +54,8 @@ def flink_clause(
     def flush(checkpoint: str, operator: int) -> DataFrame:
         return own.output(stream.flush(checkpoint, operator))
 
-    return Matched(own.output(stream.run()), *about, flush)
+    def behind(milliseconds: int) -> DataFrame:
+        return own.output(stream.behind(milliseconds).run())
+
+    held_ms = stream.held_back.events_ms
+    return Matched(own.output(stream.run()), *about, flush, behind, held_ms, stream.delay_ms)

@@ -35,6 +35,13 @@ class Matched:
     flush : callable or None
         For streams: returns the output of a final watermark, given the checkpoint and the operator
         id.
+    behind : callable or None
+        For streams: returns the output for a watermark that is some milliseconds further behind.
+    held_ms : int or None, milliseconds
+        For streams: how far behind the watermark the rows of a match can be; None if there is no
+        bound.
+    delay_ms : int, milliseconds
+        For streams: the delay of the watermark.
     watermark : str
         For streams with the standard's meaning: which watermark is followed.
     """
@@ -46,4 +53,7 @@ class Matched:
     keys: tuple[str, ...] = ()
     time: str | None = None
     flush: Callable[[str, int], DataFrame] | None = None
+    behind: Callable[[int], DataFrame] | None = None
+    held_ms: int | None = None
+    delay_ms: int = 0
     watermark: str = ""

@@ -59,6 +59,9 @@ def run_stream(job: StandardJob, settings: StreamSettings) -> Matched:
         job.output(stream.run()),
         job.name,
         flush=lambda checkpoint, operator: job.output(stream.flush(checkpoint, operator)),
+        behind=lambda milliseconds: job.output(stream.behind(milliseconds).run()),
+        held_ms=stream.held_back.events_ms,
+        delay_ms=stream.delay_ms,
         watermark=str(watermark),
     )
 
@@ -86,10 +89,17 @@ def _stream(
         max_ahead_ms=settings.max_ahead_ms,
         allows_null_keys=True,
     )
-    held_back = HeldBack(job.plan.within or None, None)
-    is_named = settings.name is not None
+    bound = None if job.plan.looks_back else job.plan.within or None
     return StreamJob(
-        job.name, RowsTask(), job.rows.schema, {}, events, plan, held_back, is_named=is_named
+        job.name,
+        RowsTask(),
+        job.rows.schema,
+        {},
+        events,
+        plan,
+        HeldBack(bound, None),
+        source.watermark_delay_ms,
+        is_named=settings.name is not None,
     )
 
 

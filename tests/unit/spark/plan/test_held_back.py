@@ -50,3 +50,12 @@ def test_of_a_pattern(pattern: Pattern, expected: int | None) -> None:
 def test_of_a_query(text: str, output: str, compressed: bool, expected: HeldBack) -> None:
     """Matches that later events may undo wait for their window; compressed ones for one more."""
     assert HeldBack.by_query(parse(text), output, compressed=compressed) == expected
+
+
+def test_of_a_query_that_runs_as_a_pattern() -> None:
+    """The time of its matches is that of their last event, also of those that wait."""
+    waiting = a.notFollowedBy("b").within(ms(9))
+
+    for pattern, lag in ((waiting, 9), (a.followedBy("b").within(ms(9)), 0)):
+        nfa = NFACompiler.compile(pattern)
+        assert HeldBack.by_pattern(nfa, of_query=True) == HeldBack(9, lag)
