@@ -183,3 +183,17 @@ def _names_of_counters(frame: DataFrame) -> list[str]:
     """Return the names of counters in a plan, from the sink on."""
     nodes = streaming_nodes(analysed_plan(frame))
     return [node.name() for node in nodes if node.nodeName() == "CollectMetrics"]
+
+
+def test_a_hint_at_many_partitions(
+    spark: SparkSession, source: FileSource, caplog: pytest.LogCaptureFixture
+) -> None:
+    """On a local master, many tasks for each core are warned of, once."""
+    with settings(spark, {"spark.sql.shuffle.partitions": 200}), caplog.at_level("WARNING"):
+        for _ in range(2):
+            a_to_b(source.stream(spark))
+    said = [record.getMessage() for record in caplog.records if record.name == "pyflinkcep"]
+
+    assert len(said) == 1
+    assert "200 tasks" in said[0]
+    assert "set spark.sql.shuffle.partitions to 2 before the first start" in said[0]

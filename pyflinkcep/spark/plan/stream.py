@@ -22,6 +22,7 @@ from pyflinkcep.spark.plan.counters import check_counters_name, counters_name
 from pyflinkcep.spark.plan.flush import by_bucket, stored_state
 from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.job import Job
+from pyflinkcep.spark.plan.partitions import hint_at_partitions
 from pyflinkcep.spark.plan.prefilter import droppable_events
 from pyflinkcep.spark.plan.rest import remember, rest_of_events
 from pyflinkcep.spark.plan.settings import StreamSettings
@@ -182,6 +183,7 @@ class StreamJob:
             ``numAheadRecordsDropped`` too.
         """
         choose_state_store(self.events.sparkSession)
+        hint_at_partitions(self.events.sparkSession)
         plan, name = self.plan, self.name
         is_own = plan.delay_ms is not None
         layout = plan.layout

@@ -11,9 +11,20 @@ from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.spark.arrow.layout import Layout
 
-__all__ = ["LASTING", "answers", "changes", "field_numbers", "fingerprint", "layout_facts"]
+__all__ = [
+    "KEY_GROUPS",
+    "LASTING",
+    "answers",
+    "changes",
+    "field_numbers",
+    "fingerprint",
+    "layout_facts",
+]
 
-LASTING = ("key", "time column", "columns", "computed columns", "key groups")
+KEY_GROUPS = "key groups"
+"""The number of key groups."""
+
+LASTING = ("key", "time column", "columns", "computed columns", KEY_GROUPS)
 """What queued events depend on, and so no restart can change."""
 
 
@@ -77,7 +88,7 @@ def layout_facts(layout: Layout, key_groups: int) -> dict[str, str]:
         "key": json.dumps(dict(zip(layout.key_names, layout.key_columns, strict=True))),
         "time column": str(layout.time_column),
         "columns": layout.schema.simpleString(),
-        "key groups": str(key_groups),
+        KEY_GROUPS: str(key_groups),
     }
 
 

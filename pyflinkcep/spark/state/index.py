@@ -15,7 +15,7 @@ from pyflinkcep.engines.flink.operator.state_format import (
     unpack,
 )
 from pyflinkcep.errors import PatternChangedError
-from pyflinkcep.spark.state.fingerprint import LASTING, changes
+from pyflinkcep.spark.state.fingerprint import KEY_GROUPS, LASTING, changes
 from pyflinkcep.spark.state.pages import NO_DEADLINE
 from pyflinkcep.spark.state.sealed import seal, unseal
 from pyflinkcep.spark.state.storage import PageId
@@ -171,15 +171,19 @@ class BucketIndex:
 
 
 def _check_fingerprint(stored: dict[str, Any], current: dict[str, str], on_change: str) -> None:
+    lasting = changes(*({fact: f.get(fact) for fact in LASTING} for f in (stored, current)))
+    if lasting:
+        facts = [fact for fact in LASTING if stored.get(fact) != current.get(fact)]
+        words = {KEY_GROUPS: f"keyGroups={stored.get(KEY_GROUPS)}"}
+        again = [words.get(fact, f"the same {fact}") for fact in facts]
+        raise PatternChangedError(
+            "the checkpoint holds state that depends on what is different now: "
+            + "; ".join(lasting),
+            f"go on with {', '.join(again)}, as the checkpoint began, or start a new checkpoint",
+        )
     differences = changes(stored, current)
     if differences and on_change != "restart":
         raise PatternChangedError(
             "the checkpoint holds partial matches of another pattern: " + "; ".join(differences),
             'run the old pattern, or drop its partial matches with onPatternChange="restart"',
-        )
-    lasting = changes(*({fact: f.get(fact) for fact in LASTING} for f in (stored, current)))
-    if lasting:
-        raise PatternChangedError(
-            "the checkpoint holds events that fit no restart: " + "; ".join(lasting),
-            "restore what the checkpoint began with, or start a new checkpoint",
         )

@@ -93,8 +93,11 @@ def test_other_key_groups_are_refused(on_change: str) -> None:
     """The number of key groups is part of the checkpoint, whatever onPatternChange says."""
     bucket = Bucket(a_to_b(), storage=filled(a_to_b()), key_groups=4, on_change=on_change)
 
-    with pytest.raises(PatternChangedError, match="key groups: '8' is now '4'"):
+    with pytest.raises(PatternChangedError, match="key groups: '8' is now '4'") as refused:
         bucket.batch([event("k", 40, "b")], 30)
+
+    hint = "go on with keyGroups=8, as the checkpoint began, or start a new checkpoint"
+    assert refused.value.hint == hint
 
 
 @pytest.mark.parametrize("on_change", ["fail", "restart"])
@@ -102,8 +105,10 @@ def test_another_key_is_refused(on_change: str) -> None:
     """Queued events are divided by the key, so that it cannot change, with or without restart."""
     bucket = Bucket(a_to_b(), storage=filled(a_to_b()), keyed=False, on_change=on_change)
 
-    with pytest.raises(PatternChangedError, match="key: "):
+    with pytest.raises(PatternChangedError, match="key: ") as refused:
         bucket.batch([event("k", 40, "b")], 30)
+
+    assert str(refused.value.hint).startswith("go on with the same key, as the checkpoint began")
 
 
 def test_restart_asks_queued_events_the_new_conditions() -> None:
