@@ -44,7 +44,7 @@ VALUES: Mapping[str, object] = {
     "date_add(d, 1)": date(2026, 3, 1), "date_sub(t, 1)": date(2026, 2, 28),
     "cast(x as decimal(5, 2))": Decimal("2.50"), "cast('1.255' as decimal(5,2))": Decimal("1.26"),
     "cast(-2.5 as decimal)": Decimal("-3"),
-    "exp(0)": 1.0, "log10(100)": 2.0, "ln(n - 7)": None, "bround(x)": 2.0, "bround(3.5)": 4,
+    "exp(0)": 1.0, "log10(100)": 2.0, "ln(n - 7)": None, "bround(x)": 2.0, "bround(3.5)": Decimal("4"),
     "lower(s)": "abc", "upper(s)": "ABC", "length(s)": 3, "trim('  a ')": "a",
     "substring(s, 2)": "bC", "substring(s from 1 for 2)": "ab", "substr(s, -2, 1)": "b",
     "left(s, 2)": "ab", "right(s, 2)": "bC", "replace(s, 'b', '')": "aC", "startswith(s, 'ab')": True,
