@@ -104,6 +104,8 @@ static int kernel_read_arguments(Kernel *kernel, const Arguments *given) {
         pattern_read_atoms(&kernel->pattern, given->atoms) < 0 ||
         values_read_slots(&kernel->values, given->slots) < 0)
         return -1;
+    for (Py_ssize_t i = 0; i < kernel->pattern.atom_count; i++)
+        if (program_check(&kernel->pattern.atoms[i].program, &kernel->values) < 0) return -1;
     return workspace_make(&kernel->work, &kernel->pattern);
 }
 

@@ -2,15 +2,22 @@
 /* Arrays of numbers between Python and C. No mirror in Python. */
 #include "base/arrays.h"
 
-/* Open a contiguous array of items of `width` bytes; None has no items. */
-int array_of(PyObject *object, Py_ssize_t width, Array *array) {
+#include <string.h>
+
+static bool is_float_format(const char *format) {
+    return format != NULL && format[0] != '\0' && strchr("efdgFDG", format[strlen(format) - 1]);
+}
+
+static int open_array(PyObject *object, Py_ssize_t width, bool floats, Array *array) {
     *array = (Array){0};
     if (object == Py_None) return 0;
-    if (PyObject_GetBuffer(object, &array->buffer, PyBUF_C_CONTIGUOUS) < 0) return -1;
-    if (array->buffer.itemsize != width) {
+    if (PyObject_GetBuffer(object, &array->buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0)
+        return -1;
+    if (array->buffer.itemsize != width || is_float_format(array->buffer.format) != floats) {
         PyErr_Format(
-            PyExc_TypeError, "expected an array with items of %zd bytes, got %zd", width,
-            array->buffer.itemsize);
+            PyExc_TypeError, "expected an array of %s, with items of %zd bytes, got '%s' of %zd",
+            floats ? "floats" : "integers", width,
+            array->buffer.format == NULL ? "B" : array->buffer.format, array->buffer.itemsize);
         PyBuffer_Release(&array->buffer);
         array->buffer.obj = NULL;
         return -1;
@@ -19,6 +26,28 @@ int array_of(PyObject *object, Py_ssize_t width, Array *array) {
     array->items = array->buffer.buf == NULL ? &nothing : array->buffer.buf;
     array->size = array->buffer.len / width;
     return 0;
+}
+
+/* Open a contiguous array of integers, or bytes, of `width` bytes; None has no items. */
+int array_of(PyObject *object, Py_ssize_t width, Array *array) {
+    return open_array(object, width, false, array);
+}
+
+/* Open a contiguous array of doubles; None has no items. */
+int floats_of(PyObject *object, Array *array) {
+    return open_array(object, sizeof(double), true, array);
+}
+
+/* Whether an object is an array of floats. */
+bool holds_floats(PyObject *object) {
+    Py_buffer buffer;
+    if (object == Py_None || PyObject_GetBuffer(object, &buffer, PyBUF_FORMAT) < 0) {
+        PyErr_Clear();
+        return false;
+    }
+    bool floats = is_float_format(buffer.format);
+    PyBuffer_Release(&buffer);
+    return floats;
 }
 
 void array_close(Array *array) {

@@ -12,6 +12,8 @@ typedef struct {
 } Array;
 
 int array_of(PyObject *object, Py_ssize_t width, Array *array);
+int floats_of(PyObject *object, Array *array);
+bool holds_floats(PyObject *object);
 void array_close(Array *array);
 PyObject *bytes_of(const void *items, Py_ssize_t size, size_t width);
 

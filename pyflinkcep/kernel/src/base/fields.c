@@ -25,7 +25,9 @@ static int read_field(Values *values, Fields *fields, Py_ssize_t number, PyObjec
         values->columns[number].texts = Py_NewRef(data);
         return 0;
     }
-    if (array_of(data, 8, items) < 0 || array_of(valid, 1, mask) < 0) return -1;
+    if ((is_float ? floats_of(data, items) : array_of(data, 8, items)) < 0 ||
+        array_of(valid, 1, mask) < 0)
+        return -1;
     if (items->size != values->rows || (mask->items != NULL && mask->size != items->size)) {
         PyErr_SetString(PyExc_ValueError, "expected fields as long as there are events");
         return -1;
@@ -36,6 +38,11 @@ static int read_field(Values *values, Fields *fields, Py_ssize_t number, PyObjec
 
 int fields_read(Values *values, Fields *fields, PyObject *given) {
     Py_ssize_t count = PyTuple_Size(given);
+    if (values->rows > 0 && count < values->fields_read) {
+        PyErr_Format(
+            PyExc_ValueError, "expected %zd fields, got %zd", values->fields_read, count);
+        return -1;
+    }
     values->columns = allocate_zeros(count, sizeof(Field));
     fields->data = allocate_zeros(count, sizeof(Array));
     fields->valid = allocate_zeros(count, sizeof(Array));

@@ -32,6 +32,28 @@ int program_read(Program *program, PyObject *code) {
     return 0;
 }
 
+static int wrong_program(const char *what) {
+    PyErr_Format(PyExc_ValueError, "expected %s in a program", what);
+    return -1;
+}
+
+/* Refuse a program that reads slots that are not there, or leads out of itself. */
+int program_check(const Program *program, Values *values) {
+    for (Py_ssize_t i = 0; i < program->size; i++) {
+        int32_t opcode = program->code[i].opcode;
+        int64_t operand = program->code[i].operand.as.i;
+        bool jumps = opcode >= OP_JUMP_IF_FALSE && opcode <= OP_JUMP;
+        if (opcode != OP_FIELD && opcode != OP_SLOT && !jumps) continue;
+        if (program->code[i].operand.kind != VALUE_INT || operand < 0)
+            return wrong_program("a place");
+        if (opcode == OP_SLOT && operand >= values->slot_count) return wrong_program("a slot");
+        if (jumps && operand > program->size - i - 1) return wrong_program("a jump within it");
+        if (opcode == OP_FIELD && operand >= values->fields_read)
+            values->fields_read = (Py_ssize_t)operand + 1;
+    }
+    return 0;
+}
+
 void program_free(Program *program) {
     for (Py_ssize_t i = 0; i < program->size; i++) value_drop(program->code[i].operand);
     release_memory(program->code);
@@ -53,6 +75,11 @@ int values_read_slots(Values *values, PyObject *slots) {
             return -1;
         slot->offset = offset;
         slot->is_float = is_float;
+        if (slot->source < -1 || slot->source >= count || slot->field < -1) {
+            PyErr_SetString(PyExc_ValueError, "expected slots that read other slots and fields");
+            return -1;
+        }
+        if (slot->field >= values->fields_read) values->fields_read = slot->field + 1;
     }
     return 0;
 }

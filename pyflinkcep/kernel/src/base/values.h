@@ -37,6 +37,7 @@ typedef struct {
 
 typedef struct {
     Py_ssize_t fields, slot_count;
+    Py_ssize_t fields_read; /* by slots and programs: so many fields are needed */
     Slot *slots;
     Field *columns;
     int64_t base, rows; /* the handle of the columns' first row, and how many there are */
@@ -97,6 +98,7 @@ typedef struct {
 
 int values_read_slots(Values *values, PyObject *slots);
 int program_read(Program *program, PyObject *code);
+int program_check(const Program *program, Values *values);
 void program_free(Program *program);
 
 /* --- machine.c */

@@ -34,6 +34,15 @@ static void join_dealloc(Join *join) {
 
 /* --- reading the arguments */
 
+static int wrong_element(void) {
+    PyErr_SetString(PyExc_IndexError, "expected an element");
+    return -1;
+}
+
+static bool is_element(const Join *join, int32_t element) {
+    return element >= 0 && element < join->list_count;
+}
+
 static int wrong_sizes(void) {
     PyErr_SetString(PyExc_ValueError, "expected arrays as long as their list");
     return -1;
@@ -80,8 +89,10 @@ static int read_columns(Join *join, PyObject *columns) {
         Column *column = &join->columns[i];
         if (!PyArg_ParseTuple(
                 PyTuple_GetItem(columns, i), "iOO", &column->element, &data, &valid) ||
-            array_of(data, 8, items) < 0 || array_of(valid, 1, mask) < 0)
+            (holds_floats(data) ? floats_of(data, items) : array_of(data, 8, items)) < 0 ||
+            array_of(valid, 1, mask) < 0)
             return -1;
+        if (!is_element(join, column->element)) return wrong_element();
         Py_ssize_t size = join->lists[column->element].size;
         if (items->size != size || (mask->items != NULL && mask->size != size))
             return wrong_sizes();
@@ -98,7 +109,14 @@ static int read_clauses(Join *join, Step *step, PyObject *clauses, Py_ssize_t *m
     if (step->clauses == NULL || step->bounds == NULL) return -1;
     for (Py_ssize_t i = 0; i < count; i++) {
         Program *program = &step->clauses[step->clause_count++];
-        if (program_read(program, PyTuple_GetItem(clauses, i)) < 0) return -1;
+        Values read = {0};
+        if (program_read(program, PyTuple_GetItem(clauses, i)) < 0 ||
+            program_check(program, &read) < 0)
+            return -1;
+        if (read.fields_read > join->column_count) {
+            PyErr_SetString(PyExc_IndexError, "expected a column");
+            return -1;
+        }
         if (program->size > *most) *most = program->size;
         Bound *bound = &step->bounds[step->bound_count];
         if (!bound_of(
@@ -117,8 +135,13 @@ static int read_step(Join *join, Step *step, PyObject *spec, Py_ssize_t *most) {
     int is_forward;
     if (!PyArg_ParseTuple(
             spec, "iiipOO!", &step->element, &step->neighbour, &step->far, &is_forward, &barriers,
-            &PyTuple_Type, &clauses) ||
-        array_of(barriers, 8, &step->barriers) < 0 || read_clauses(join, step, clauses, most) < 0)
+            &PyTuple_Type, &clauses))
+        return -1;
+    bool is_first = step == join->steps;
+    if (!is_element(join, step->element) || (is_first ? -1 : 0) > step->neighbour ||
+        (step->neighbour >= 0 && !(is_element(join, step->neighbour) && is_element(join, step->far))))
+        return wrong_element();
+    if (array_of(barriers, 8, &step->barriers) < 0 || read_clauses(join, step, clauses, most) < 0)
         return -1;
     step->is_forward = is_forward;
     if (step->neighbour < 0) return 0;

@@ -19,6 +19,10 @@ static int read_slot(Slots *slots, Py_ssize_t number, PyObject *spec) {
         return -1;
     slot->offset = offset;
     slot->is_float = is_float;
+    if (slot->source < -1 || slot->source >= slots->values.slot_count) {
+        PyErr_SetString(PyExc_ValueError, "expected slots that read other slots");
+        return -1;
+    }
     if (PyTuple_Size(fields) != slots->variables) {
         PyErr_SetString(PyExc_ValueError, "expected a field for each variable");
         return -1;
@@ -28,6 +32,7 @@ static int read_slot(Slots *slots, Py_ssize_t number, PyObject *spec) {
         if (field == -1 && PyErr_Occurred()) return -1;
         slots->fields_seen[number * slots->variables + i] = (int32_t)field;
         if (field != SEES_NOTHING) slots->changes[i] = true;
+        if (field >= slots->values.fields_read) slots->values.fields_read = field + 1;
     }
     return 0;
 }
@@ -57,7 +62,9 @@ int slots_read(Slots *slots, PyObject *specs, PyObject *programs, Py_ssize_t var
     for (Py_ssize_t i = 0; i < variables; i++) {
         slots->program_count = i + 1;
         PyObject *code = PyTuple_GetItem(programs, i);
-        if (code == NULL || program_read(&slots->programs[i], code) < 0) return -1;
+        if (code == NULL || program_read(&slots->programs[i], code) < 0 ||
+            program_check(&slots->programs[i], &slots->values) < 0)
+            return -1;
     }
     return 0;
 }

@@ -61,6 +61,41 @@ static int read_negatives(Automaton *automaton, PyObject *negatives) {
     return 0;
 }
 
+static int check_component(const Component *component, Values *values) {
+    const Program *programs[5] = {&component->begin_alone, &component->begin_joint,
+        &component->take_alone, &component->take_joint, &component->leave};
+    for (int i = 0; i < 5; i++)
+        if (program_check(programs[i], values) < 0) return -1;
+    bool good = component->strategy >= STRICT && component->strategy <= ANY;
+    for (int mode = 0; mode < 4; mode++)
+        for (Py_ssize_t i = 0; i < component->live[mode].size; i++) {
+            int32_t slot = component->live[mode].slots[i];
+            good = good && slot >= 0 && slot < values->slot_count;
+        }
+    if (good) return 0;
+    PyErr_SetString(PyExc_ValueError, "expected known slots and strategies");
+    return -1;
+}
+
+/* Refuse numbers that refer to nothing. */
+static int check_automaton(Automaton *automaton) {
+    Values *values = &automaton->values;
+    for (Py_ssize_t i = 0; i < automaton->component_count; i++)
+        if (check_component(&automaton->components[i], values) < 0) return -1;
+    for (Py_ssize_t i = 0; i < automaton->negative_count; i++) {
+        const Negative *negative = &automaton->negatives[i];
+        if (negative->gap < 0 || negative->gap > automaton->component_count) {
+            PyErr_SetString(PyExc_ValueError, "expected a gap between components");
+            return -1;
+        }
+        if (program_check(&negative->alone, values) < 0 ||
+            program_check(&negative->joint, values) < 0)
+            return -1;
+    }
+    if (program_check(&automaton->partition_alone, values) < 0) return -1;
+    return program_check(&automaton->partition_joint, values);
+}
+
 /* Read (components, negatives, partition, slots, window). */
 int automaton_read(Automaton *automaton, PyObject *args) {
     PyObject *components, *negatives, *alone, *joint, *slots;
@@ -78,7 +113,8 @@ int automaton_read(Automaton *automaton, PyObject *args) {
         program_read(&automaton->partition_alone, alone) < 0 ||
         program_read(&automaton->partition_joint, joint) < 0)
         return -1;
-    return values_read_slots(&automaton->values, slots);
+    if (values_read_slots(&automaton->values, slots) < 0) return -1;
+    return check_automaton(automaton);
 }
 
 /* --- the events */
