@@ -69,8 +69,12 @@ def test_manual_programs(page, spark, capsys):
             assert not output or printed == output.strip()
         assert statements_that_differ(spark, text(page)) == {}
     finally:
-        for name in set(spark.conf.getAll) - set(before):
+        after = dict(spark.conf.getAll)
+        for name in set(after) - set(before):
             spark.conf.unset(name)
+        for name in before:
+            if before[name] != after[name]:
+                spark.conf.set(name, before[name])
 
     assert blocks
 

@@ -101,6 +101,7 @@ class CEP:
         orderBy: Sequence[str] | None = None,
         maxAhead: timedelta | str | None = None,
         name: str | None = None,
+        parallelTasks: int | None = None,
         onNullKey: OnNullKey = "fail",
     ) -> PatternStream: ...
 
@@ -118,6 +119,7 @@ class CEP:
         output: Output = "all",
         maxAhead: timedelta | str | None = None,
         name: str | None = None,
+        parallelTasks: int | None = None,
     ) -> QueryStream: ...
 
     @staticmethod
@@ -135,6 +137,7 @@ class CEP:
         orderBy: Sequence[str] | None = None,
         maxAhead: timedelta | str | None = None,
         name: str | None = None,
+        parallelTasks: int | None = None,
         onNullKey: OnNullKey = "fail",
     ) -> PatternStream | QueryStream:
         """
@@ -189,6 +192,9 @@ class CEP:
             The name of the job: in Spark's pages, and as ``CEP: <name>`` of a stream's counters in
             the query's progress, whatever is started or built again. Two patterns in one query need
             different names. By default the pattern as text, with a number if that is taken.
+        parallelTasks : int, a power of two up to `keyGroups`, optional
+            For streams: the most tasks that can work on the state at one time, fixed in the
+            checkpoint. By default an eighth of the key groups, 16.
         onNullKey : {"fail", "drop"}
             For patterns: what an event does whose time is null, or on a stream its key (all columns
             of it): fail the job, or be dropped, on bounded input too. A stream's progress counts
@@ -218,7 +224,12 @@ class CEP:
                 "CEP.pattern needs a DataFrame and a pattern", "pass both, in this order"
             )
         settings = StreamSettings(
-            keyGroups, onPatternChange, max_ahead=maxAhead, name=name, on_null_key=onNullKey
+            keyGroups,
+            onPatternChange,
+            max_ahead=maxAhead,
+            name=name,
+            on_null_key=onNullKey,
+            parallel_tasks=parallelTasks,
         )
         if isinstance(pattern, Query):
             others = {
@@ -276,6 +287,7 @@ class CEP:
         args: Mapping[str, Any] | Sequence[Any] | None = None,
         maxAhead: timedelta | str | None = None,
         name: str | None = None,
+        parallelTasks: int | None = None,
     ) -> CepDataFrame:
         """
         Run a SQL statement with MATCH_RECOGNIZE.
@@ -293,6 +305,8 @@ class CEP:
             See :meth:`pattern`.
         name : str, optional
             See :meth:`pattern`. A further clause of the statement is named ``<name> (2)``.
+        parallelTasks : int, optional
+            See :meth:`pattern`.
         args : dict of str, or list, optional
             The values of parameters, as in ``spark.sql``: of ``:name``, or of each ``?`` in order.
             In PATTERN, ``?`` is a quantifier.
@@ -314,7 +328,9 @@ class CEP:
         SUBSET) is refused. Differs from Flink: types are Spark's, so ``AVG`` of integers is a
         double.
         """
-        settings = StreamSettings(keyGroups, onPatternChange, max_ahead=maxAhead, name=name)
+        settings = StreamSettings(
+            keyGroups, onPatternChange, max_ahead=maxAhead, name=name, parallel_tasks=parallelTasks
+        )
         options = SqlOptions.of(dialect, settings, maxPartialMatches, onTooManyPartialMatches, args)
         return run_statement(spark, text, options)
 
@@ -329,6 +345,7 @@ class CEP:
         onPatternChange: OnPatternChange = "fail",
         maxAhead: timedelta | str | None = None,
         name: str | None = None,
+        parallelTasks: int | None = None,
     ) -> QueryStream:
         """
         Apply a query to the table that it names after FROM.
@@ -339,7 +356,7 @@ class CEP:
             The session with the table.
         text : str
             ``FROM trades PATTERN SEQ(…) …``.
-        type, evaluation, output, keyGroups, onPatternChange, maxAhead, name
+        type, evaluation, output, keyGroups, onPatternChange, maxAhead, name, parallelTasks
             See :meth:`pattern`.
 
         Raises
@@ -364,6 +381,7 @@ class CEP:
             output=output,
             maxAhead=maxAhead,
             name=name,
+            parallelTasks=parallelTasks,
         )
 
 

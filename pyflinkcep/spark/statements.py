@@ -100,6 +100,7 @@ def matchRecognize(
     args: Mapping[str, Any] | Sequence[Any] | None = None,
     maxAhead: timedelta | str | None = None,
     name: str | None = None,
+    parallelTasks: int | None = None,
 ) -> CepDataFrame:
     """
     Apply the clause MATCH_RECOGNIZE to a DataFrame.
@@ -112,7 +113,7 @@ def matchRecognize(
         The text between the parentheses of MATCH_RECOGNIZE.
     dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
         See :meth:`CEP.sql`.
-    args, maxAhead, name
+    args, maxAhead, name, parallelTasks
         See :meth:`CEP.sql`.
 
     Returns
@@ -131,7 +132,9 @@ def matchRecognize(
             "for a table, write matchRecognize(spark.table('events'), clause)",
         )
     check_analysable(df)
-    settings = StreamSettings(keyGroups, onPatternChange, max_ahead=maxAhead, name=name)
+    settings = StreamSettings(
+        keyGroups, onPatternChange, max_ahead=maxAhead, name=name, parallel_tasks=parallelTasks
+    )
     options = SqlOptions.of(dialect, settings, maxPartialMatches, onTooManyPartialMatches, args)
     plain = df.toDF() if isinstance(df, CepDataFrame) else df
     return run_clause(plain, clause, options)

@@ -46,7 +46,7 @@ def test_events_too_far_ahead_go_aside(
 ) -> None:
     """Without maxAhead one event makes all others late; with it, it alone is left out."""
     table = source.stream(spark)
-    guarded = a_to_b(table, maxAhead="40 milliseconds").sideOutputAheadData(AHEAD)
+    guarded = a_to_b(table, maxAhead="40 milliseconds", parallelTasks=8).sideOutputAheadData(AHEAD)
     rows = guarded.select(lambda m: (m["a"][0].id, m["b"][0].id), "a int, b int").tagged()
     finished = run(rows, tmp_path / "guarded")
     plain = run(a_to_b(table).toDF().select(F.col("b")[0]["id"]), tmp_path / "plain")

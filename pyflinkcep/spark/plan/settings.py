@@ -34,6 +34,8 @@ class StreamSettings:
         The name of the job in Spark's UI and progress; None for that of the pattern.
     on_null_key : {"fail", "drop"}
         What becomes of events without key or time.
+    parallel_tasks : int or None
+        The most tasks that can work at one time; None for an eighth of the key groups.
     """
 
     key_groups: int = 128
@@ -42,6 +44,7 @@ class StreamSettings:
     max_ahead: timedelta | str | None = None
     name: str | None = None
     on_null_key: str = "fail"
+    parallel_tasks: int | None = None
 
     def __attrs_post_init__(self) -> None:
         if self.on_pattern_change not in ("fail", "restart"):
@@ -54,8 +57,7 @@ class StreamSettings:
                 f"onNullKey: expected 'fail' or 'drop', got {self.on_null_key!r}",
                 'write onNullKey="fail" or "drop"',
             )
-        KeyGroups(self.key_groups)
-        _ = self.max_ahead_ms
+        _ = self.groups, self.max_ahead_ms
         if self.name is not None and not (isinstance(self.name, str) and self.name.strip()):
             raise InvalidArgumentError(
                 f"name: expected a text, got {self.name!r}", 'write name="failed logins"'
@@ -95,6 +97,11 @@ class StreamSettings:
                 "sideOutputAheadData() without maxAhead, so no event is too far ahead",
                 "write CEP.pattern(events, pattern, maxAhead=timedelta(hours=1))",
             )
+
+    @property
+    def groups(self) -> KeyGroups:
+        """The partition of the keys."""
+        return KeyGroups(self.key_groups, self.parallel_tasks)
 
     @property
     def max_ahead_ms(self) -> int | None:

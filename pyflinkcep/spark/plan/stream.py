@@ -35,7 +35,6 @@ from pyflinkcep.spark.plan.watermark import (
     delayed,
 )
 from pyflinkcep.spark.state.fingerprint import fingerprint
-from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.bucket_worker import RESULTS
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, output_schema
@@ -112,11 +111,11 @@ class StreamJob:
             pattern=job.pattern,
             layout=layout,
             schema=packed_schema(prepared.events, layout),
-            key_groups=KeyGroups(settings.key_groups),
+            key_groups=settings.groups,
             comparator=job.comparator,
             processing_time=job.source.time_column is None,
             wants_timeouts=consumer.wants_timeouts,
-            fingerprint=fingerprint(job.nfa, layout, settings.key_groups, order, computed),
+            fingerprint=fingerprint(job.nfa, layout, settings.groups, order, computed),
             on_pattern_change=settings.on_pattern_change,
             limit=job.limit,
             droppable=droppable,

@@ -10,6 +10,7 @@ from typing import Any
 from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.state.key_groups import KeyGroups
 
 __all__ = [
     "KEY_GROUPS",
@@ -31,7 +32,7 @@ LASTING = ("key", "time column", "columns", "computed columns", KEY_GROUPS)
 def fingerprint(
     nfa: NFA,
     layout: Layout,
-    key_groups: int,
+    key_groups: KeyGroups | int,
     order: str = "",
     computed: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
@@ -44,8 +45,8 @@ def fingerprint(
         The compiled pattern.
     layout : Layout
         The events' columns, key and time.
-    key_groups : int
-        The number of key groups.
+    key_groups : KeyGroups or int
+        The partition of the keys.
     order : str, optional
         The columns that order events of equal time, as SQL.
     computed : mapping of str to str, optional
@@ -82,7 +83,7 @@ def fingerprint(
     return facts
 
 
-def layout_facts(layout: Layout, key_groups: int) -> dict[str, str]:
+def layout_facts(layout: Layout, key_groups: KeyGroups | int) -> dict[str, str]:
     """Return what a fingerprint says of the events, of any pattern, query or clause."""
     return {
         "key": json.dumps(dict(zip(layout.key_names, layout.key_columns, strict=True))),

@@ -174,7 +174,8 @@ def _check_fingerprint(stored: dict[str, Any], current: dict[str, str], on_chang
     lasting = changes(*({fact: f.get(fact) for fact in LASTING} for f in (stored, current)))
     if lasting:
         facts = [fact for fact in LASTING if stored.get(fact) != current.get(fact)]
-        words = {KEY_GROUPS: f"keyGroups={stored.get(KEY_GROUPS)}"}
+        count, _, tasks = str(stored.get(KEY_GROUPS)).removesuffix(" tasks").partition(" for ")
+        words = {KEY_GROUPS: f"keyGroups={count}" + (f", parallelTasks={tasks}" if tasks else "")}
         again = [words.get(fact, f"the same {fact}") for fact in facts]
         raise PatternChangedError(
             "the checkpoint holds state that depends on what is different now: "

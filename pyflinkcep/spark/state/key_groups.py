@@ -25,6 +25,9 @@ class KeyGroups:
     ----------
     count : int, 1 to 32768
         The number of key groups: the unit in which state is read and written.
+    tasks : int or None
+        The most tasks that can work at one time, a power of two up to `count`; None for an eighth
+        of the key groups.
 
     Notes
     -----
@@ -41,9 +44,28 @@ class KeyGroups:
                 f"keyGroups={count!r}", "pass a number from 1 to 32768, such as 128"
             )
 
+    tasks: int | None = attrs.field(default=None)
+
+    @tasks.validator
+    def _check_tasks(self, _: Any, tasks: int | None) -> None:
+        if tasks is None:
+            return
+        is_power = type(tasks) is int and tasks > 0 and tasks & (tasks - 1) == 0
+        if not is_power or tasks > self.count:
+            raise InvalidArgumentError(
+                f"parallelTasks={tasks!r}: expected a power of two up to keyGroups={self.count}",
+                f"pass {1 << (self.count.bit_length() - 1)}, or raise keyGroups too",
+            )
+
+    def __str__(self) -> str:
+        """Return what a checkpoint says of them."""
+        return f"{self.count}" if self.tasks is None else f"{self.count} for {self.tasks} tasks"
+
     @property
     def bucket_count(self) -> int:
         """The number of buckets, a power of two."""
+        if self.tasks is not None:
+            return self.tasks
         wanted = max(1, self.count // _KEY_GROUPS_PER_BUCKET)
         return 1 << (wanted.bit_length() - 1)
 

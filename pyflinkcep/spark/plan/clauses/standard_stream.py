@@ -79,9 +79,9 @@ def _stream(
         order=order,
         layout=layout,
         schema=packed_schema(events, layout),
-        key_groups=KeyGroups(settings.key_groups),
+        key_groups=settings.groups,
         processing_time=False,
-        fingerprint=_fingerprint(job, layout, order, settings.key_groups),
+        fingerprint=_fingerprint(job, layout, order, settings.groups),
         on_pattern_change=settings.on_pattern_change,
         delay_ms=watermark.delay_ms,
         is_downstream=watermark.is_downstream,
@@ -104,7 +104,7 @@ def _stream(
 
 
 def _fingerprint(
-    job: StandardJob, layout: Layout, order: OrderColumns | None, key_groups: int
+    job: StandardJob, layout: Layout, order: OrderColumns | None, key_groups: KeyGroups
 ) -> dict[str, str]:
     """Return what must stay the same for stored state to be reused."""
     plan, clause = job.plan, job.read.clause

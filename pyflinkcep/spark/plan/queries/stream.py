@@ -88,9 +88,9 @@ def _prepared(
         runs=job.runs,
         layout=layout,
         schema=packed_schema(events, layout),
-        key_groups=KeyGroups(settings.key_groups),
+        key_groups=settings.groups,
         processing_time=False,
-        fingerprint=_fingerprint(job, layout, usable, settings.key_groups),
+        fingerprint=_fingerprint(job, layout, usable, settings.groups),
         on_pattern_change=settings.on_pattern_change,
         dropped=UNUSABLE if is_filtered else frozenset(),
         delay_ms=watermark.delay_ms,
@@ -103,7 +103,7 @@ def _prepared(
 
 
 def _fingerprint(
-    job: QueryJob, layout: Layout, usable: str | None, key_groups: int
+    job: QueryJob, layout: Layout, usable: str | None, key_groups: KeyGroups
 ) -> dict[str, str]:
     """
     Return what must stay the same for stored state to be reused.

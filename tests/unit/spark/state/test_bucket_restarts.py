@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
-from pyflinkcep.errors import PatternChangedError
+from pyflinkcep.errors import InvalidArgumentError, PatternChangedError
+from pyflinkcep.spark.state.index import BucketIndex
+from pyflinkcep.spark.state.key_groups import KeyGroups
 from tests.unit.spark.worker.buckets import Bucket, SpyStorage, a_to_b, event, name_is, named
 
 pytestmark = pytest.mark.usefixtures("each_path")
@@ -98,6 +100,29 @@ def test_other_key_groups_are_refused(on_change: str) -> None:
 
     hint = "go on with keyGroups=8, as the checkpoint began, or start a new checkpoint"
     assert refused.value.hint == hint
+
+
+def test_a_bucket_for_each_key_group() -> None:
+    """Where asked for, each key group has a bucket, and so a task, of its own."""
+    groups = KeyGroups(128, 128)
+    ids = groups.bucket_ids()
+
+    assert [groups.of_bucket(id_) for id_ in ids] == [[group] for group in range(128)]
+    assert (KeyGroups(128).bucket_count, str(KeyGroups(128))) == (16, "128")
+    assert str(groups) == "128 for 128 tasks"
+    for wrong in (100, 256, 0, True):
+        with pytest.raises(InvalidArgumentError, match=f"parallelTasks={wrong}: expected a power"):
+            KeyGroups(128, wrong)
+
+
+def test_other_parallel_tasks_are_refused() -> None:
+    """The hint says what to write as the checkpoint began."""
+    current = {"key groups": "128"}
+    data = BucketIndex({"key groups": "128 for 128 tasks"}, watermark=1).to_bytes()
+    with pytest.raises(PatternChangedError) as refused:
+        BucketIndex.load(data, current, "restart")
+
+    assert "go on with keyGroups=128, parallelTasks=128, as" in str(refused.value.hint)
 
 
 @pytest.mark.parametrize("on_change", ["fail", "restart"])
