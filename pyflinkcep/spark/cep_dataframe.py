@@ -244,7 +244,7 @@ class CepDataFrame(DataFrame):
             If the main output has no such column, of type timestamp on a stream.
         NotSupportedError
             If a match of the pattern may last forever, or the watermark cannot be held back: over
-            Spark Connect, and after another stateful operator.
+            Spark Connect, after another stateful operator, and with ``maxAhead``.
         """
         schema = self._job.schemas[MAIN]
         is_known = self._job.handed_on is not None and column in self._job.handed_on.lags
@@ -259,6 +259,13 @@ class CepDataFrame(DataFrame):
             return self._with(self._job.tagged, None)
         handed_on = self._job.handed_on
         assert handed_on is not None
+        if handed_on.is_guarded:
+            raise NotSupportedError(
+                f"withEventTime({column!r}) after a pattern with maxAhead: events too far ahead "
+                "still move Spark's watermark, so later rows would be lost",
+                "write the rows to a table, and read that in a query of its own; or leave maxAhead "
+                "out, and filter such events before withWatermark",
+            )
         lag = handed_on.lag(column, delay)
         if lag is None:
             raise NotSupportedError(

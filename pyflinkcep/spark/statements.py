@@ -316,7 +316,13 @@ def _result(
     if behind is not None:
         rowtimes = [field.name for field in main.schema.fields if is_of_matches(field)]
         lags = dict.fromkeys(rowtimes, 0)
-        handed_on = HandedOn(behind, matched.delay_ms, matched.held_ms, lags)
+        handed_on = HandedOn(
+            behind,
+            matched.delay_ms,
+            matched.held_ms,
+            lags,
+            is_guarded=options.settings.max_ahead is not None,
+        )
     return CepDataFrame(main, {MAIN: main.schema}, matched.description, flush, handed_on, explained)
 
 

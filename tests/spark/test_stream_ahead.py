@@ -76,10 +76,12 @@ def test_what_follows_a_guarded_pattern(spark: SparkSession, source: FileSource)
 
 def test_where_it_is_taken(spark: SparkSession, source: FileSource, tmp_path: Path) -> None:
     """Clauses count such events; a bounded DataFrame has none; other uses are refused by name."""
-    clause = """PARTITION BY user ORDER BY time MEASURES B.id AS b AFTER MATCH SKIP PAST LAST ROW
+    clause = """PARTITION BY user ORDER BY time MEASURES B.id AS b, MATCH_ROWTIME() AS time AFTER MATCH SKIP PAST LAST ROW
         PATTERN (A B) DEFINE A AS name = 'a', B AS name = 'b'"""
     table = source.stream(spark)
     result = matchRecognize(table, clause, keyGroups=8, maxAhead="40 milliseconds")
+    with pytest.raises(NotSupportedError, match=r"withEventTime.* after a pattern with maxAhead"):
+        result.withEventTime("time")
     finished = run(result, tmp_path / "clause")
     bounded = a_to_b(source.bounded(spark), maxAhead="1 hour").inEventTime("time")
     bounded = bounded.sideOutputAheadData(AHEAD).select(lambda m: (1,), "n int")
