@@ -39,8 +39,7 @@ static int read_field(Values *values, Fields *fields, Py_ssize_t number, PyObjec
 int fields_read(Values *values, Fields *fields, PyObject *given) {
     Py_ssize_t count = PyTuple_Size(given);
     if (values->rows > 0 && count < values->fields_read) {
-        PyErr_Format(
-            PyExc_ValueError, "expected %zd fields, got %zd", values->fields_read, count);
+        PyErr_Format(PyExc_ValueError, "expected %zd fields, got %zd", values->fields_read, count);
         return -1;
     }
     values->columns = allocate_zeros(count, sizeof(Field));

@@ -4,11 +4,6 @@
 
 /* --- memory */
 
-Node *node_keep(Node *node) {
-    node->memory++;
-    return node;
-}
-
 static void entry_drop(Entry *entry) {
     if (--entry->memory == 0) release_memory(entry);
 }

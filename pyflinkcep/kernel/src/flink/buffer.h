@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The versioned shared buffer: Dewey numbers, events, nodes, edges, and the ways through them.
+ * The versioned shared buffer: events, their nodes, and the ways through them.
  *
  * Two kinds of counts must not be mixed up: `locks` is the reference count of Flink's buffer, which
  * decides what a run may still walk; `memory` counts C pointers and decides what is freed.
@@ -8,60 +8,7 @@
 #ifndef PYFLINKCEP_BUFFER_H
 #define PYFLINKCEP_BUFFER_H
 
-#include "base/values.h"
-
-#define NO_STATE (-1)
-#define GONE (-2)
-
-/* --- version.c */
-
-typedef struct Version {
-    struct Version *parent;
-    uint64_t code; /* a hash of all digits */
-    int64_t digit;
-    int64_t memory;
-    int32_t length;
-    uint32_t root; /* the first digit, cut to 32 bits */
-} Version;
-
-Version *version_following(Version *parent, int64_t digit);
-Version *version_increase(Version *version, int64_t times);
-Version *version_add_stage(Version *version);
-Version *version_keep(Version *version);
-void version_drop(Version *version);
-bool version_same(const Version *left, const Version *right);
-bool version_compatible(const Version *version, const Version *other);
-
-/* --- edges.c */
-
-struct Node;
-struct Entry;
-
-typedef struct {
-    int64_t locks;
-    struct Node *target; /* NULL at the beginning of a match */
-    Version *version;
-    Tally *tally; /* the slots' values on the way up to here; NULL without slots */
-    uint64_t serial; /* distinguishes edges */
-} Edge;
-
-typedef struct EdgeIndex EdgeIndex;
-
-typedef struct Node {
-    int64_t locks;
-    struct Entry *entry;
-    struct Node *next_of_entry;
-    struct Node *next_to_free;
-    Edge *edges; /* `own`, or a separate block for more */
-    EdgeIndex *index; /* of more than a few edges; otherwise NULL, and no place is free */
-    int32_t edge_count, edge_room;
-    int32_t edge_end; /* the places in use: with an index, those without a version are free */
-    int32_t memory;
-    int32_t stage;
-    int32_t number; /* while state is written: its index, otherwise GONE */
-    bool alive;
-    Edge own;
-} Node;
+#include "flink/edges.h"
 
 typedef struct Entry {
     int64_t timestamp, id;
@@ -81,24 +28,8 @@ typedef struct {
     bool unsorted; /* ids are not in order of registration, because a clock stepped back */
 } Buffer;
 
-Edge *node_append(Node *node, int64_t locks, Node *target, Version *version);
-Edge *node_edge(const Node *node, const Version *version, Py_ssize_t *ways);
-int32_t node_way_indexed(const Node *node, const Version *version, int32_t from);
-void node_remove(Node *node, int32_t place);
-void node_squeeze(Node *node);
-void edge_free(Edge *edge);
-void edges_free(Node *node);
-
-/* Return the first place, from one on, of an edge that a run may walk; `edge_end` for none. */
-static inline int32_t node_way(const Node *node, const Version *version, int32_t from) {
-    if (node->index != NULL) return node_way_indexed(node, version, from);
-    while (from < node->edge_end && !version_compatible(version, node->edges[from].version)) from++;
-    return from;
-}
-
 /* --- buffer.c */
 
-Node *node_keep(Node *node);
 void node_drop(Node *node);
 Entry *buffer_append(Buffer *buffer, int64_t timestamp, int64_t id, int64_t handle, int64_t locks);
 Node *entry_append(Entry *entry, int32_t stage, int64_t locks, bool alive);

@@ -8,7 +8,7 @@
  * run's version and of its prefixes. For each first digit it has the lengths of the versions, so
  * that only the prefixes of such lengths are looked up.
  */
-#include "flink/buffer.h"
+#include "flink/edges.h"
 
 enum { FEW = 8 };
 
@@ -114,6 +114,11 @@ static int reserve_edge(Node *node) {
     node->edges = edges;
     node->edge_room = room < INT32_MAX ? (int32_t)room : INT32_MAX;
     return 0;
+}
+
+Node *node_keep(Node *node) {
+    node->memory++;
+    return node;
 }
 
 Edge *node_append(Node *node, int64_t locks, Node *target, Version *version) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dewey numbers that share their prefixes. Mirror: engines/flink/sharedbuffer/dewey.py. */
-#include "flink/buffer.h"
+#include "flink/version.h"
 
 static uint64_t mixed(uint64_t code, int64_t digit) {
     uint64_t z = code * 0x9E3779B97F4A7C15u + (uint64_t)digit + 1;

@@ -139,7 +139,8 @@ static int read_step(Join *join, Step *step, PyObject *spec, Py_ssize_t *most) {
         return -1;
     bool is_first = step == join->steps;
     if (!is_element(join, step->element) || (is_first ? -1 : 0) > step->neighbour ||
-        (step->neighbour >= 0 && !(is_element(join, step->neighbour) && is_element(join, step->far))))
+        (step->neighbour >= 0 &&
+            !(is_element(join, step->neighbour) && is_element(join, step->far))))
         return wrong_element();
     if (array_of(barriers, 8, &step->barriers) < 0 || read_clauses(join, step, clauses, most) < 0)
         return -1;
