@@ -20,7 +20,8 @@ _CONSTANT = (Form.LITERAL, Form.TYPED, Form.INTERVAL, Form.WORD, Form.PAREN)
 _OF_NULL = frozenset({
     "coalesce", "ifnull", "nvl", "nvl2", "isnull", "isnotnull", "equal_null", "concat_ws", "array",
     "struct", "named_struct", "map", "if", "iff", "least", "greatest", "hash", "xxhash64",
-    "to_json", "format_string", "printf", "typeof", "rand", "uuid", "nullif", "zeroifnull",
+    "to_json", "to_csv", "format_string", "printf", "typeof", "rand", "uuid", "nullif",
+    "zeroifnull", "isnan", "nanvl", "decode", "elt", "size", "cardinality", "array_compact",
 })  # fmt: skip
 """Functions that may return something for NULL."""
 _MOST_OFFSET = 10_000
