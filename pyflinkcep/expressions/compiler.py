@@ -284,9 +284,8 @@ class _Compiler:
         if value.kind is Kind.TIMESTAMP:
             local = self.part(_cast(part, "timestamp_ntz", self._leaves))
             if local.kind is not Kind.TIMESTAMP_NTZ:
-                raise self.refused(
-                    part, "is not one event's time", "use first or last, or a timestamp_ntz"
-                )
+                unit, hint = self._leaves.unit, f"use {self._leaves.ends}, or a timestamp_ntz"
+                raise self.refused(part, f"is not one {unit}'s time", hint)
             return local.code
         if value.kind is Kind.DATE:
             return [*value.code, (Op.INT, _DAY_US), (Op.MUL, Type.INT)]

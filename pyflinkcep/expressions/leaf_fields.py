@@ -14,7 +14,19 @@ __all__ = ["Kinds", "LeafFields", "Leaves"]
 
 
 class Leaves(Protocol):
-    """Where the values of events come from."""
+    """
+    Where the values of events come from.
+
+    Attributes
+    ----------
+    unit : str
+        What an event is called in messages.
+    ends : str
+        What the functions of its first and last value are called.
+    """
+
+    unit: str
+    ends: str
 
     def knows(self, sql: str) -> bool:
         """Whether a value of one event has a type; without one it is always NULL."""
@@ -41,6 +53,9 @@ class Kinds:
     kinds : mapping of str to Kind
         The types by SQL; other values are NULL in every event.
     """
+
+    unit = "event"
+    ends = "first or last"
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
         self._kinds = dict(kinds)

@@ -61,6 +61,9 @@ class Names:
         inside an aggregate and nothing outside.
     """
 
+    shifts_inside = True
+    """Whether an interval is added to a stage's time by Spark, inside the aggregate."""
+
     def __init__(self, text: str, stage: str, scope: Scope | None) -> None:
         self._stage = stage
         self._where = f"stage {stage!r}: " if stage else ""

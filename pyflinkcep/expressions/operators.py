@@ -83,7 +83,7 @@ class Operators:
             if constant is not None:
                 return constant
             return Column(names.event_sql(node), span=(node.start, node.end))
-        if node.form in (Form.COLUMN, Form.CALL) and next(names.aggregates(node)) is node:
+        if next(names.aggregates(node), None) is node:
             return names.aggregate(node)
         if node.form is Form.CASE:
             return self._case(node)
@@ -155,6 +155,8 @@ class Operators:
         if left.form is Form.INTERVAL and node.value == "+":
             left, right = right, left
         if right.form is not Form.INTERVAL or left.form is Form.INTERVAL:
+            return None
+        if not self._names.shifts_inside and interval_us(right.value) is not None:
             return None
         shift = f"{node.value} {self._names.written(right)}"
         return _inside(self.part(left), lambda sql: f"({sql}) {shift}", _OF_ONE_EVENT)

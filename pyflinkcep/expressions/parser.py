@@ -15,7 +15,7 @@ from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.expressions.tokens import SqlSyntaxError
 from pyflinkcep.expressions.tree import AGGREGATES, Aggregate, MatchExpression, Operation, Tree
 
-__all__ = ["Scope", "aggregates_in", "column_owners", "match_part", "sql_condition"]
+__all__ = ["Scope", "aggregates_in", "column_owners", "sql_condition"]
 
 _MAY_AGGREGATE = re.compile(rf"\b(?:{'|'.join(AGGREGATES)})\s*\(", re.IGNORECASE)
 
@@ -77,11 +77,6 @@ def sql_condition(text: str, stage: str = "", scope: Scope | None = None) -> Ite
     owners = (owner for part in rest for owner in names.owners(part))
     expression = MatchExpression(whole, matching, owners, stage)
     return expression if answered is None else RichAndCondition(answered, expression)
-
-
-def match_part(text: str, stage: str, scope: Scope) -> Tree:
-    """Read an expression of any type over stages; raise InvalidArgumentError if it is not one."""
-    return Operators(Names(text, stage, scope)).part(parsed(text))
 
 
 def aggregates_in(text: str, stage: str, scope: Scope) -> list[tuple[int, int, Aggregate]]:

@@ -11,7 +11,9 @@ from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, string_value, tokenized
+from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.match_recognize.aggregates import AGGREGATES, FOLDS
+from pyflinkcep.match_recognize.leaf_trees import leaf_tree
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.navigation import LeafReader
@@ -41,6 +43,8 @@ class Expression:
         The expression in the language of conditions over stages.
     written : tuple of str
         The leaves as they were written.
+    tree : Tree or CepError or None
+        A condition of the standard dialect as a tree of leaves, or why it has none.
     """
 
     text: str
@@ -49,6 +53,7 @@ class Expression:
     leaves: tuple[Leaf, ...]
     plain: str
     written: tuple[str, ...] = ()
+    tree: Tree | CepError | None = None
 
     def told(self, message: str) -> str:
         """Return a message about the SQL as one about the expression as it was written."""
@@ -137,16 +142,21 @@ class _Reader:
         leaves: dict[Leaf, int] = {}
         pieces, at = [], 0
         written: list[str] = []
+        placed: list[tuple[Syntax, int]] = []
         for node, leaf in self._leaves(tree, frozenset()):
             number = leaves.setdefault(leaf, len(leaves))
             if number == len(written):
                 written.append(self._text[node.start : node.end])
+            placed.append((node, number))
             pieces += [self._text[at : node.start], f"{LEAF}{number}"]
             at = node.end
         sql = "".join(pieces) + self._text[at:]
         plain = self._leaf.plain(tree, is_decimal)
+        own: Tree | CepError | None = None
+        if self._variable is not None and self._names.standard:
+            own = leaf_tree(self._text, tree, placed, tuple(leaves))
         return Expression(
-            self._written.text, self._written.span, sql, tuple(leaves), plain, tuple(written)
+            self._written.text, self._written.span, sql, tuple(leaves), plain, tuple(written), own
         )
 
     def _without_marks(self) -> str:

@@ -1,39 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions as functions of their leaves, in the language of SQL over stages."""
+"""Conditions of DEFINE as programs whose fields are leaves."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.codegen import generated
-from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.literals import interval_us
-from pyflinkcep.expressions.parser import Scope, match_part
-from pyflinkcep.expressions.program import Code, Kind
-from pyflinkcep.expressions.tree import (
-    Aggregate,
-    Column,
-    Interval,
-    Literal,
-    MatchExpression,
-    Operation,
-    Tree,
-)
+from pyflinkcep.expressions.compiler import condition_code
+from pyflinkcep.expressions.leaf_fields import LeafFields
+from pyflinkcep.expressions.program import Code, CompiledExpressions, Field, Kind, Op
+from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.tree import Aggregate, Column, Tree, leaves
+from pyflinkcep.expressions.typed import Typed
 from pyflinkcep.match_recognize.expressions import Expression
-from pyflinkcep.match_recognize.leaves import LEAF, Leaf
+from pyflinkcep.match_recognize.leaf_trees import leaf_of
+from pyflinkcep.match_recognize.leaves import Leaf
 
 __all__ = ["ConditionProgram", "condition_leaves", "condition_program"]
 
 _BEFORE = "compute it in a subquery first"
-_NO_STAGES = Scope(frozenset(), has_event=False)
-_SHIFTED = re.compile(rf"\(({LEAF}\d+)\) ([+-]) INTERVAL\b(.*)", re.IGNORECASE | re.DOTALL)
-_CAST = re.compile(r"cast\((.*) as (\w+)\)", re.IGNORECASE | re.DOTALL)
-_LEAF = re.compile(rf"{LEAF}(\d+)", re.IGNORECASE)
 
 
 @attrs.frozen(eq=False)
@@ -47,52 +36,34 @@ class ConditionProgram:
         What it takes from the match.
     kinds : tuple of Kind
         The types of the leaves.
-    casts : tuple of bool
-        Which of the leaves' values are converted to doubles.
     code : Code
         The program; its field ``i`` is leaf ``i``.
     function : callable
-        Whether it holds, given the unconverted values of the leaves.
+        Whether it holds, given the values of the leaves.
     """
 
     leaves: tuple[Leaf, ...]
     kinds: tuple[Kind, ...]
-    casts: tuple[bool, ...]
     code: Code
     function: Callable[[Sequence[Any]], bool]
 
 
-def condition_leaves(expression: Expression) -> dict[str, Leaf]:
+def condition_leaves(expression: Expression) -> list[Leaf]:
     """
-    Return what a condition takes from the match, by how it is written there.
+    Return what a condition takes from the match.
 
-    What Spark can compute at one row is computed there: in ``upper(LAST(A.name)) = 'X'`` that is
-    ``upper(name)`` at the last row of A, NULL if there is none. For a condition that cannot be
-    read, all leaves are returned; :func:`condition_program` then raises the error.
+    For a condition that cannot be read, all leaves are returned; :func:`condition_program` then
+    raises the error.
     """
-    leaves = {f"{LEAF}{number}": leaf for number, leaf in enumerate(expression.leaves)}
-    try:
-        part = _leaves_as_fields(match_part(expression.sql, "", _NO_STAGES))
-    except CepError:
-        return leaves
-    found = {}
-    for text in _event_parts(part):
-        if text in leaves:
-            found[text] = leaves[text]
-            continue
-        inner = [expression.leaves[int(number)] for number in _LEAF.findall(text)]
-        places = {attrs.evolve(leaf, argument=None) for leaf in inner}
-        if len(places) == 1 and inner[0].is_row:
-            argument = _LEAF.sub(lambda at: f"({expression.leaves[int(at[1])].argument})", text)
-            found[text] = attrs.evolve(inner[0], argument=argument)
-    return found
+    tree = expression.tree
+    if tree is None or isinstance(tree, CepError):
+        return list(expression.leaves)
+    found = (leaf_of(part, expression.leaves) for part in _aggregates(tree))
+    return list(dict.fromkeys(found))
 
 
-def _event_parts(part: Tree) -> Iterator[str]:
-    if isinstance(part, Column):
-        yield part.sql or ""
-    for operand in part.operands if isinstance(part, Operation) else ():
-        yield from _event_parts(operand)
+def _aggregates(tree: Tree) -> list[Aggregate]:
+    return [part for part in leaves(tree) if isinstance(part, Aggregate)]
 
 
 def condition_program(
@@ -117,78 +88,70 @@ def condition_program(
     InvalidArgumentError
         If the SQL around leaves is not supported.
     """
-    part = _leaves_as_fields(match_part(expression.sql, "", _NO_STAGES))
-    leaves = condition_leaves(expression)
-    _check_fields(part, leaves)
-    of_names = {text: kinds[leaf] for text, leaf in leaves.items()}
-    values = compiled([("DEFINE", MatchExpression(expression.text, part))], of_names, ansi)
-    (function,), (code,) = generated(values).conditions.values(), values.programs.values()
-    wanted, casts = [], []
-    for field in values.fields:
-        cast = None if field.sql in leaves else _CAST.fullmatch(field.sql)
-        leaf = leaves[field.sql if cast is None else cast[1]]
-        if cast is not None and cast[2] != "double":
-            leaf = _cast(leaf, cast[2])
-        wanted.append(leaf)
-        casts.append(cast is not None and cast[2] == "double")
-    asked = _Function(function, casts) if any(casts) else _Plain(function)
-    leaf_kinds = tuple(field.kind for field in values.fields)
-    return ConditionProgram(tuple(wanted), leaf_kinds, tuple(casts), code, asked)
+    tree = expression.tree
+    if isinstance(tree, CepError):
+        raise tree
+    assert tree is not None
+    for part in leaves(tree):
+        if isinstance(part, Column):  # a constant that only Spark could compute, which never does
+            raise InputError(f"{shown(part)!r} next to values of the match", _BEFORE)
+    fields = _Leaves(expression, kinds)
+    code = condition_code(tree, fields, f"DEFINE: the condition {expression.text!r}")
+    used = sorted({int(operand or 0) for op, operand in code if op is Op.FIELD})
+    numbers = {old: new for new, old in enumerate(used)}
+    code = tuple(
+        (op, numbers[int(operand or 0)] if op is Op.FIELD else operand) for op, operand in code
+    )
+    read = list(fields.fields.items())
+    wanted, types = zip(*(read[number] for number in used), strict=True) if used else ((), ())
+    values = tuple(Field(repr(leaf), kind) for leaf, kind in zip(wanted, types, strict=True))
+    compiled = CompiledExpressions(values, (), {expression.text: code}, ansi)
+    (function,) = generated(compiled).conditions.values()
+    return ConditionProgram(wanted, types, code, _Plain(function))
 
 
-def _cast(leaf: Leaf, type_: str) -> Leaf:
-    """Return a leaf whose argument Spark casts, at the row of its value."""
-    if not leaf.is_row:
-        raise InputError(
-            f"{leaf.function.upper()}({leaf.argument}) is not one row's time",
-            "use FIRST or LAST, or a timestamp_ntz",
-        )
-    return attrs.evolve(leaf, argument=f"cast({leaf.argument} as {type_})")
+class _Leaves(LeafFields):
+    """The leaves of a condition as fields."""
+
+    unit = "row"
+    ends = "FIRST or LAST"
+
+    def __init__(self, expression: Expression, kinds: Mapping[Leaf, Kind]) -> None:
+        self._all = expression.leaves
+        self._of = dict(kinds)
+        arguments = {leaf.argument: kind for leaf, kind in kinds.items() if leaf.argument}
+        super().__init__({str(argument): kind for argument, kind in arguments.items()})
+        self.fields: dict[Leaf, Kind] = {}
+
+    def knows(self, sql: str) -> bool:
+        """Whether a leaf has a type, which all have."""
+        return True
+
+    def kind(self, sql: str) -> Kind:
+        """Return the kind of an argument."""
+        return super().kind(self._bare(sql))
+
+    def cast(self, sql: str, kind: Kind) -> str:
+        """Return the SQL of an argument cast to another kind."""
+        return super().cast(self._bare(sql), kind)
+
+    def _bare(self, sql: str) -> str:
+        """Return an argument without the parentheses that functions of it need."""
+        return next((str(one.argument) for one in self._all if f"({one.argument})" == sql), sql)
+
+    def aggregate(self, part: Aggregate) -> Typed:
+        """Return the instruction that pushes a leaf."""
+        leaf = leaf_of(part, self._all)
+        kind = self._of[leaf] if leaf in self._of else self.kind(leaf.argument or "")
+        self.fields.setdefault(leaf, kind)
+        return Typed([(Op.FIELD, list(self.fields).index(leaf))], kind)
 
 
 @attrs.frozen(eq=False)
 class _Plain:
-    """A condition on the unconverted values of leaves."""
+    """A condition on the values of leaves."""
 
     function: Callable[[Sequence[Any], tuple[Any, ...]], bool]
 
     def __call__(self, fields: Sequence[Any]) -> bool:
         return self.function(fields, ())
-
-
-@attrs.frozen(eq=False)
-class _Function:
-    """A condition that converts some of its leaves' values to doubles."""
-
-    function: Callable[[Sequence[Any], tuple[Any, ...]], bool]
-    casts: Sequence[bool]
-
-    def __call__(self, fields: Sequence[Any]) -> bool:
-        values = [
-            float(value) if cast and value is not None else value
-            for value, cast in zip(fields, self.casts, strict=True)
-        ]
-        return self.function(values, ())
-
-
-def _leaves_as_fields(part: Tree) -> Tree:
-    """Return a part with leaves as fields; intervals are added to times here, not there."""
-    if isinstance(part, Aggregate):
-        argument = part.argument or ""
-        shifted = _SHIFTED.fullmatch(argument)
-        length = None if shifted is None else interval_us(shifted[3].strip())
-        if shifted is None or length is None:
-            return Column(argument)
-        by = Literal(Interval(length), f"INTERVAL{shifted[3]}")
-        return Operation(shifted[2], (Column(shifted[1]), by), part.text)
-    if isinstance(part, Operation):
-        return attrs.evolve(part, operands=tuple(map(_leaves_as_fields, part.operands)))
-    return part
-
-
-def _check_fields(part: Tree, known: Collection[str]) -> None:
-    """Refuse what only Spark could compute from a leaf, which it never sees."""
-    if isinstance(part, Column) and part.sql not in known:
-        raise InputError(f"{part.sql!r} next to values of the match", _BEFORE)
-    for operand in part.operands if isinstance(part, Operation) else ():
-        _check_fields(operand, known)

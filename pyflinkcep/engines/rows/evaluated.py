@@ -35,7 +35,7 @@ def evaluated_condition(variable: str, expression: Expression) -> Condition:
     names = [f"{LEAF}{number}" for number in range(len(expression.leaves))]
     function = _Holds(part_function(expression.sql, parsed(expression.sql)), names, expression)
     return Condition(
-        variable, expression.text, expression.leaves, (False,) * len(names), (), function,
+        variable, expression.text, expression.leaves, (), function,
         is_evaluated=True,
     )  # fmt: skip
 

@@ -56,7 +56,7 @@ class StandardClause:
 
     def condition_arguments(self) -> list[str]:
         """Return the SQL over one row that conditions need."""
-        leaves = (condition_leaves(e).values() for e in self.conditions.values())
+        leaves = (condition_leaves(e) for e in self.conditions.values())
         return list(dict.fromkeys(self.arguments_of(chain.from_iterable(leaves))))
 
     def measure_leaves(self) -> tuple[Leaf, ...]:
@@ -193,8 +193,8 @@ class StandardPlan:
             return evaluated_condition(variable, expression)
         program = self._program(variable)
         return Condition(
-            variable, expression.text, program.leaves, program.casts, program.code,
-            program.function, self._is_row(expression),
+            variable, expression.text, program.leaves, program.code, program.function,
+            self._is_row(expression),
         )  # fmt: skip
 
     def with_casts(self) -> StandardPlan:
@@ -213,7 +213,7 @@ class StandardPlan:
 
     def _program(self, variable: str) -> ConditionProgram:
         expression = self.conditions[variable]
-        kinds = {leaf: self._kind(leaf) for leaf in condition_leaves(expression).values()}
+        kinds = {leaf: self._kind(leaf) for leaf in condition_leaves(expression)}
         return condition_program(expression, kinds, self.ansi)
 
     def _is_row(self, expression: Expression) -> bool:

@@ -153,9 +153,6 @@ class _Builder:
     def code(self, condition: Condition, variable: str) -> Code:
         """Return a condition's program with its leaves inserted."""
         values = [self._value(leaf, variable) for leaf in condition.leaves]
-        for place, is_cast in enumerate(condition.casts):
-            if is_cast:
-                values[place] = (*values[place], (Op.INT_TO_FLOAT, None))
         pieces: list[Code] = [
             values[int(operand or 0)] if op is Op.FIELD else ((op, operand),)
             for op, operand in condition.code

@@ -42,8 +42,6 @@ class Condition:
         The condition as it was written.
     leaves : tuple of Leaf
         What it takes from the match, in the order of the arguments of `function`.
-    casts : tuple of bool
-        Which of the leaves' values are converted to doubles.
     code : Code
         The condition as a program whose fields are the leaves.
     function : callable
@@ -57,7 +55,6 @@ class Condition:
     variable: str
     text: str
     leaves: tuple[Leaf, ...]
-    casts: tuple[bool, ...]
     code: Code
     function: Callable[[Sequence[Any]], bool]
     is_leaf: bool = False

@@ -167,7 +167,7 @@ def _kinds(dataframe: DataFrame, read: StandardClause, names: Names) -> dict[str
     """Return the types of the conditions' arguments."""
     errors: dict[str, Callable[[str, str], CepError]] = {}
     for variable, expression in read.conditions.items():
-        for sql in read.arguments_of(condition_leaves(expression).values()):
+        for sql in read.arguments_of(condition_leaves(expression)):
             errors.setdefault(sql, _error_of(names, variable, expression))
     kinds = {}
     for sql, type_ in argument_types(dataframe, errors).items():
