@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every node of a tree, and every operation of a program, is known in every target."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyflinkcep.expressions import codegen
+from pyflinkcep.expressions.arrays import OPERATIONS, TextRanks, Values, computed
+from pyflinkcep.expressions.compiler import value_code
+from pyflinkcep.expressions.leaf_fields import LeafFields
+from pyflinkcep.expressions.number_functions import rounded
+from pyflinkcep.expressions.program import CompiledExpressions, Field, Kind, Op
+from pyflinkcep.expressions.spark_sql import spark_sql
+from pyflinkcep.expressions.sql_functions import FUNCTIONS as SQL_FUNCTIONS
+from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.tree import FUNCTIONS, Column, Literal, Operation, Tree
+from pyflinkcep.expressions.values import value_of
+from pyflinkcep.sase import parse
+
+X, Y, S = Column("x", "a"), Column("y", "b"), Column("s", "a")
+KINDS = {"x": Kind.DOUBLE, "y": Kind.BIGINT, "s": Kind.STRING}
+EVENT: dict[str, Any] = {"x": 6.25, "y": 3, "s": "abc"}
+TRUTH = Operation(">", (X, Y))
+VALUES: dict[str, tuple[tuple[Tree, ...], Any]] = {
+    "+": ((X, Y), 9.25), "-": ((X, Y), 3.25), "*": ((X, Y), 18.75), "/": ((X, Literal(2)), 3.125),
+    "%": ((X, Y), 0.25), "pmod": ((Operation("neg", (Y,)), Literal(2)), 1), "neg": ((Y,), -3),
+    "=": ((X, Y), False), "<>": ((X, Y), True), "<": ((X, Y), False), "<=": ((Y, Y), True),
+    ">": ((X, Y), True), ">=": ((Y, X), False), "and": ((TRUTH, TRUTH), True),
+    "or": ((TRUTH, TRUTH), True), "not": ((TRUTH,), False), "is null": ((X,), False),
+    "is not null": ((X,), True), "round": ((X, Literal(1)), 6.3), "floor": ((X,), 6),
+    "ceil": ((X,), 7), "sqrt": ((X,), 2.5), "power": ((X, Literal(2)), 39.0625),
+    "startswith": ((S, Literal("ab")), True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("operator", VALUES)
+def test_an_operator_has_one_value_in_every_target(operator: str) -> None:
+    """Its program, on columns too, and its value in Python agree; Spark SQL and text exist."""
+    operands, expected = VALUES[operator]
+    tree = Operation(operator, operands)
+    assert value_of(tree, lambda leaf: EVENT[str(leaf.over.sql)]) == expected
+    fields = LeafFields(KINDS)
+    value = value_code(tree, fields, "here")
+    known = [str(leaf.over.sql) for leaf in fields.leaves]
+    compare = value_code(Literal(expected), fields, "here").code
+    equal = (*value.code, *compare, (Op.EQ, (value.kind or Kind.BIGINT).type))
+    program = CompiledExpressions(tuple(Field(n, KINDS[n]) for n in known), (), {"t": equal}, True)
+    holds = codegen.generated(program).conditions["t"]
+    assert holds([EVENT[name] for name in known], ())
+    assert shown(tree)
+    assert spark_sql(tree, lambda leaf: str(leaf.over.sql))
+    if operator != "startswith":  # which lists rewrite, see columns.by_ranks
+        columns = [Values(np.asarray([EVENT[name]])) for name in known]
+        assert computed(tuple(value.code), columns.__getitem__, TextRanks({})).data == expected
+
+
+def test_every_function_is_known_everywhere() -> None:
+    """A function that parsers read has a value above, and one for events in memory."""
+    assert set(FUNCTIONS) <= set(VALUES)
+    for name, (least, most) in FUNCTIONS.items():
+        assert SQL_FUNCTIONS[name][:2] == (least, most)
+
+
+def test_lists_know_or_refuse_every_operation() -> None:
+    """What lists compute is in their table; of the others only these are left to partial matches."""
+    refused = {
+        Op.SLOT, Op.ABS, Op.INT_DIV, Op.ADD_PASSING, Op.EQ_NULLSAFE, Op.LEAST, Op.GREATEST,
+        Op.JUMP_IF_NOT_NULL, Op.JUMP_UNLESS, Op.JUMP, Op.CONCAT, Op.LIKE, Op.STARTS_WITH,
+    }  # fmt: skip
+    special = {
+        Op.FIELD, Op.INT, Op.FLOAT, Op.TEXT, Op.NULL, Op.ROUND, Op.PREFIX_END, Op.JUMP_IF_FALSE,
+        Op.JUMP_IF_TRUE,
+    }  # fmt: skip
+    assert set(Op) == refused | special | set(OPERATIONS)
+
+
+def test_parts_know_where_they_stand() -> None:
+    """Each node has its span in the text that was parsed."""
+    text = "PATTERN SEQ(A a, B b) WHERE round(b.x + a.x, 1) > 12.5 AND b.s = 'q'"
+    query = parse(text)
+    whole, other = query.conditions
+    assert [text[slice(*part.span)] for part in (whole, other)] == [
+        "round(b.x + a.x, 1) > 12.5",
+        "b.s = 'q'",
+    ]
+    assert isinstance(whole, Operation)
+    function = whole.operands[0]
+    assert isinstance(function, Operation)
+    assert [text[slice(*part.span)] for part in function.operands] == ["b.x + a.x", "1"]
+
+
+@pytest.mark.parametrize(
+    ("number", "digits", "expected"),
+    [(2.5, 0, 3.0), (-0.4, 0, 0.0), (1.005, 2, 1.01), (1234.5, -2, 1200.0), (1e300, 2, 1e300),
+     (9.95, 1, 10.0), (5e-324, 3, 0.0), (0.15, 1, 0.2), (1.0, 900, 1.0), (99.0, -900, 0.0)],
+)  # fmt: skip
+def test_doubles_are_rounded_as_they_are_shown(number: float, digits: int, expected: float) -> None:
+    """Halves go away from zero, by the shortest decimal that is the number."""
+    found = rounded(number, digits)
+    assert (found, re.sub("-?0.0", "0.0", repr(found))) == (expected, repr(expected))
