@@ -25,6 +25,9 @@ List = tuple[Buffer, Buffer, Buffer | None]
 Match = tuple[bytes, bytes, bytes]
 """Listed matches: handles (int64), where each match ends (int64), components (int32)."""
 
+operations: int
+"""The fingerprint of ``base/opcodes.h``."""
+
 class Key:
     """The state of one key. Mirror: ``KeyState`` in ``engines/flink/operator/cep_operator.py``."""
 

@@ -8,17 +8,22 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.kernel.opcodes import fingerprint
+
 if TYPE_CHECKING:
     from pyflinkcep.kernel import _kernel
 
 __all__ = ["CompiledModule", "compiled_module", "why_missing"]
 
 _SWITCH = "PYFLINKCEP_KERNEL"
+_OPERATIONS = fingerprint()
 
 
 class CompiledModule(Protocol):
     """The compiled module; ``_kernel.pyi`` describes its types and functions."""
 
+    operations: int
     Kernel: type[_kernel.Kernel]
     Counter: type[_kernel.Counter]
     Lister: type[_kernel.Lister]
@@ -30,13 +35,26 @@ class CompiledModule(Protocol):
 
 
 def compiled_module() -> CompiledModule | None:
-    """Return the compiled module; None if it was not built or is switched off."""
+    """
+    Return the compiled module; None if it was not built or is switched off.
+
+    Raises
+    ------
+    NotSupportedError
+        If it was built from other sources, whose operations have other numbers.
+    """
     if os.environ.get(_SWITCH, "1") == "0":
         return None
     try:
-        return cast(CompiledModule, importlib.import_module("pyflinkcep.kernel._kernel"))
+        found = cast(CompiledModule, importlib.import_module("pyflinkcep.kernel._kernel"))
     except ImportError:  # the package was built without a compiler
         return None
+    if getattr(found, "operations", None) != _OPERATIONS:
+        raise NotSupportedError(
+            "the compiled kernel was built from other sources than the Python code beside it",
+            f"install the package again, run make kernel in a clone, or set {_SWITCH}=0",
+        )
+    return found
 
 
 def why_missing() -> str:

@@ -7,12 +7,13 @@ The numbers that programs and slots have in C, from those of ``expressions/progr
 
 from __future__ import annotations
 
+import zlib
 from enum import IntEnum
 from pathlib import Path
 
 from pyflinkcep.expressions.program import Function, Op, Type
 
-__all__ = ["HEADER", "header"]
+__all__ = ["HEADER", "fingerprint", "header"]
 
 HEADER = Path(__file__).parent / "src" / "base" / "opcodes.h"
 """The file that C includes; an installed package lacks it."""
@@ -20,21 +21,31 @@ HEADER = Path(__file__).parent / "src" / "base" / "opcodes.h"
 
 def header() -> str:
     """Return the text of the header."""
-    enums = "\n\n".join(
+    return (
+        "/* SPDX-License-Identifier: Apache-2.0 */\n"
+        "/* Made by kernel/opcodes.py from expressions/program.py, which says what they mean. */\n"
+        "#ifndef PYFLINKCEP_OPCODES_H\n"
+        "#define PYFLINKCEP_OPCODES_H\n\n"
+        "/* The compiled module tells it, so that one of other numbers is refused. */\n"
+        f"#define OPERATIONS {fingerprint()}\n\n"
+        f"{_enums()}\n\n"
+        "#endif\n"
+    )
+
+
+def fingerprint() -> int:
+    """Return a number that changes with the numbers of operations, types and slots."""
+    return zlib.crc32(_enums().encode()) & 0x7FFFFFFF
+
+
+def _enums() -> str:
+    return "\n\n".join(
         _enum(numbers, prefix, comment)
         for numbers, prefix, comment in (
             (Op, "OP", "The opcodes of programs."),
             (Type, "TYPE", "The types of values."),
             (Function, "SLOT", "What a slot accumulates."),
         )
-    )
-    return (
-        "/* SPDX-License-Identifier: Apache-2.0 */\n"
-        "/* Made by kernel/opcodes.py from expressions/program.py, which says what they mean. */\n"
-        "#ifndef PYFLINKCEP_OPCODES_H\n"
-        "#define PYFLINKCEP_OPCODES_H\n\n"
-        f"{enums}\n\n"
-        "#endif\n"
     )
 
 

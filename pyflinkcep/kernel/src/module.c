@@ -290,6 +290,7 @@ static int module_exec(PyObject *module) {
         return -1;
     }
     Py_DECREF(search);
+    if (PyModule_AddIntConstant(module, "operations", OPERATIONS) < 0) return -1;
     return PyModule_AddObjectRef(module, "Kernel", (PyObject *)types->kernel);
 }
 

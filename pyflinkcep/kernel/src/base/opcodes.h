@@ -3,6 +3,9 @@
 #ifndef PYFLINKCEP_OPCODES_H
 #define PYFLINKCEP_OPCODES_H
 
+/* The compiled module tells it, so that one of other numbers is refused. */
+#define OPERATIONS 1985907204
+
 /* The opcodes of programs. */
 enum {
     OP_FIELD = 0,
