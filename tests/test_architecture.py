@@ -20,6 +20,7 @@ import pytest
 
 import pyflinkcep
 from pyflinkcep.errors import CepError, CepRuntimeError
+from pyflinkcep.spark.worker.bucket_task import BucketPlan
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pyflinkcep"
@@ -108,6 +109,20 @@ def test_only_the_driver_plans(package: list[Source]) -> None:
 
     assert wrong == []
     assert len(executors) > 30
+
+
+def test_the_settings_of_streams_are_put_together_once(package: list[Source]) -> None:
+    """One place makes the plans of patterns, queries and clauses, and it leaves nothing out."""
+    calls = {
+        str(source.path): [keyword.arg for keyword in node.keywords]
+        for source in package
+        for node in source.nodes(ast.Call)
+        if isinstance(node.func, ast.Name) and node.func.id == "BucketPlan"
+    }
+
+    assert list(calls) == ["pyflinkcep/spark/plan/stream.py"]
+    settings = {field.name for field in attrs.fields(BucketPlan)}
+    assert settings - set(*calls.values()) == {"ahead_ms"}, "which grows with each withEventTime"
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

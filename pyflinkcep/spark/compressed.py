@@ -201,4 +201,4 @@ class CompressedStream:
         return CepDataFrame(rows, {MAIN: rows.schema}, self._source.job_name)
 
     def _started(self, stream: StreamJob) -> CepDataFrame:
-        return stream_result(stream, {MAIN: stream.schema}, has_match_time=True)
+        return stream_result(stream, {MAIN: stream.output.schema}, has_match_time=True)

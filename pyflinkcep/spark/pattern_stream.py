@@ -48,7 +48,7 @@ from pyflinkcep.spark.plan.outputs import (
 )
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.source import EventSource, time_name
-from pyflinkcep.spark.plan.stream import StreamJob
+from pyflinkcep.spark.plan.unbounded import pattern_stream_job
 from pyflinkcep.spark.shown import shown, shown_in_notebook, stream_facts
 from pyflinkcep.spark.side_outputs import SideOutputs
 from pyflinkcep.spark.stream_result import stream_result
@@ -367,7 +367,7 @@ class PatternStream(SideOutputs):
                 nulls = self._dataframe.where(job.source.is_null())
                 result = result.unionAll(tagged_events(nulls, sides[NULLS], result.schema))
             return CepDataFrame(result, consumer.schemas, job.name)
-        stream = StreamJob.of(job, consumer, self._settings, sides)
+        stream = pattern_stream_job(job, consumer, self._settings, sides)
         return stream_result(stream, consumer.schemas, isinstance(consumer, ColumnConsumer))
 
     def _evaluation_of(self) -> PatternEvaluation:

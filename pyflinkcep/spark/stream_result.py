@@ -33,7 +33,7 @@ def stream_result(
     def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
         return CepDataFrame(job.flush(checkpoint, operator_id), schemas, job.name)
 
-    held_back = job.held_back
+    held_back = job.output.held_back
     handed_on = HandedOn(
         lambda milliseconds: job.behind(milliseconds).run(),
         job.delay_ms,

@@ -20,10 +20,9 @@ from pyflinkcep.spark.plan.outputs import match_rows, taking_stages
 from pyflinkcep.spark.plan.shuffle import shuffled
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
+from pyflinkcep.spark.plan.unbounded import pattern_endings_job, pattern_stream_job
 from pyflinkcep.spark.worker.compressed_pattern import PatternEndingsTask, PatternListTask
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, output_schema
-from pyflinkcep.spark.worker.pattern_stream import Endings, StreamPlan
-from pyflinkcep.spark.worker.unpack import RowsTask
 
 __all__ = ["CompressedPattern"]
 
@@ -95,19 +94,8 @@ class CompressedPattern:
 
     def stream_of_endings(self, rows: EndingRows) -> StreamJob:
         """Return the job that makes a row for each event that completes matches."""
-        listed = self.stream_of_matches()
-        assert isinstance(listed.plan, StreamPlan)
-        # Stored events keep their answers, since they are processed again.
-        layout = listed.plan.layout
-        plan = attrs.evolve(
-            listed.plan,
-            layout=attrs.evolve(layout, payload=(*layout.payload, *layout.bit_columns)),
-            fingerprint={**listed.plan.fingerprint, "output": "all matches of an event"},
-            endings=Endings(rows, tuple(self.variables)),
-        )
-        name = f"{listed.name} ({rows.what})"
-        return attrs.evolve(listed, name=name, unpack=RowsTask(), schema=rows.schema, plan=plan)
+        return pattern_endings_job(self.job, rows, self.variables, self.settings)
 
     def stream_of_matches(self) -> StreamJob:
         """Return the job that makes a row from each match."""
-        return StreamJob.of(self.job, self._consumer(), self.settings, {})
+        return pattern_stream_job(self.job, self._consumer(), self.settings, {})

@@ -26,6 +26,7 @@ from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.plan.analysis import is_case_sensitive
 from pyflinkcep.spark.plan.keys import KeyColumn, check_exists, check_type, key_number, resolve_keys
 from pyflinkcep.spark.plan.micro_batch import check_micro_batch
+from pyflinkcep.spark.worker.runtime import job_name
 
 __all__ = ["EventSource", "KeyedDataFrame", "time_name"]
 
@@ -83,6 +84,8 @@ class EventSource:
         for the output.
     name : str or None
         The name that the user gave the job.
+    language : str
+        What the pattern is written in, for the name of a job without one.
     """
 
     dataframe: DataFrame
@@ -94,6 +97,7 @@ class EventSource:
     kept: tuple[str, ...] | None = None
     is_guarded: bool = False
     name: str | None = None
+    language: str = "CEP"
 
     @classmethod
     def of(
@@ -134,7 +138,7 @@ class EventSource:
     @property
     def job_name(self) -> str:
         """The job's name in Spark's UI and progress."""
-        return f"CEP: {self.pattern if self.name is None else self.name}"
+        return job_name(self.pattern, self.name, self.language)
 
     @property
     def event_columns(self) -> list[str]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 import pyarrow as pa
@@ -16,14 +16,12 @@ from pyflinkcep.spark.arrow.columns import BITS, HASH, quoted
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.marks import without_marks
-from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.counters import check_counters_name, counters_name
 from pyflinkcep.spark.plan.flush import by_bucket, stored_state
 from pyflinkcep.spark.plan.held_back import HeldBack
-from pyflinkcep.spark.plan.job import Job
+from pyflinkcep.spark.plan.job import Prepared
 from pyflinkcep.spark.plan.partitions import hint_at_partitions
-from pyflinkcep.spark.plan.prefilter import droppable_events
 from pyflinkcep.spark.plan.rest import remember, rest_of_events
 from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.source import EventSource
@@ -34,17 +32,60 @@ from pyflinkcep.spark.plan.watermark import (
     check_handed_on,
     delayed,
 )
-from pyflinkcep.spark.state.fingerprint import fingerprint
-from pyflinkcep.spark.worker.bucket_task import BucketPlan
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, Matching
 from pyflinkcep.spark.worker.bucket_worker import RESULTS
-from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, output_schema
+from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.flush import FlushTask
 from pyflinkcep.spark.worker.pack import BUCKET, PACKED, PackTask
-from pyflinkcep.spark.worker.pattern_stream import StreamPlan
 from pyflinkcep.spark.worker.processor import CepProcessor
 from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS, RowsTask, UnpackTask
 
-__all__ = ["StreamJob", "StreamSettings", "packed_schema", "watermark_of"]
+__all__ = ["StreamJob", "StreamOutput", "StreamSettings", "watermark_of"]
+
+
+@attrs.frozen(eq=False)
+class StreamOutput:
+    """
+    The output of a job on an unbounded DataFrame.
+
+    Attributes
+    ----------
+    unpack : UnpackTask or RowsTask
+        Makes it from the operator's results.
+    schema : StructType
+        Its columns.
+    held_back : HeldBack
+        How far behind the watermark the times in it can be.
+    sides : mapping of str to str
+        The outputs for events left out, by their columns in the operator's output; without an
+        output they are dropped and counted.
+    what : str
+        What its rows are, in the name of the job; empty for matches.
+    """
+
+    unpack: UnpackTask | RowsTask
+    schema: StructType
+    held_back: HeldBack
+    sides: Mapping[str, str] = attrs.field(factory=dict)
+    what: str = ""
+
+    @classmethod
+    def of_matches(
+        cls,
+        layout: Layout,
+        stages: Sequence[str],
+        consumer: Consumer,
+        held_back: HeldBack,
+        sides: Mapping[str, str],
+    ) -> StreamOutput:
+        """Return that of a consumer of matches, whose events are in `layout`."""
+        unpack = UnpackTask(layout, stages, consumer, sides)
+        return cls(unpack, output_schema(consumer), held_back, sides)
+
+    @property
+    def shows_events(self) -> bool:
+        """Whether it may have events that no match needs."""
+        return bool(set(self.sides) - {NULLS})
 
 
 @attrs.frozen(eq=False)
@@ -56,70 +97,74 @@ class StreamJob:
     ----------
     name : str
         Its name in Spark's UI and progress.
-    unpack : UnpackTask or RowsTask
-        Turns the operator's results into output.
-    schema : StructType
-        The schema of the output.
-    sides : mapping of str to str
-        The outputs for events left out, by their columns in the operator's output; without an
-        output they are dropped and counted.
+    output : StreamOutput
+        Its output.
     events : DataFrame
         The events, prepared.
     plan : BucketPlan
         The settings of the operator.
-    held_back : HeldBack
-        How far behind the watermark the times in its output can be.
     delay_ms : int, milliseconds
         The delay of the watermark that is handed on.
-    counters : str
-        The name of its counters, if that of another job.
     is_named : bool
         Whether the user chose its name, which its counters then have.
+    counters : str
+        The name of its counters, if that of another job.
     """
 
     name: str
-    unpack: UnpackTask | RowsTask
-    schema: StructType
-    sides: Mapping[str, str]
+    output: StreamOutput
     events: DataFrame
     plan: BucketPlan
-    held_back: HeldBack
-    delay_ms: int = 0
+    delay_ms: int
+    is_named: bool
     counters: str = ""
-    is_named: bool = False
 
     @classmethod
     def of(
         cls,
-        job: Job,
-        consumer: Consumer,
+        source: EventSource,
         settings: StreamSettings,
-        sides: Mapping[str, str],
-        computed: Mapping[str, str] | None = None,
+        prepared: Prepared,
+        matching: Matching,
+        fingerprint: dict[str, str],
+        output: StreamOutput,
+        unneeded: frozenset[int] = frozenset(),
     ) -> StreamJob:
         """
-        Prepare the events of a job, and the settings of the operator.
+        Put together the job of a pattern, a query or a clause.
 
-        `computed` has the SQL of columns added to the user's, which stored events include.
+        Parameters
+        ----------
+        source : EventSource
+            The events.
+        settings : StreamSettings
+            The user's settings.
+        prepared : Prepared
+            The events with what the operator needs.
+        matching : Matching
+            What is matched.
+        fingerprint : dict of str to str
+            What must stay the same for stored state to be reused.
+        output : StreamOutput
+            What becomes of matches.
+        unneeded : frozenset of int
+            Events that no match needs, as bits of the conditions that Spark evaluated.
+
+        Raises
+        ------
+        CepError
+            If the stream has no watermark that the job could follow.
         """
-        prepared = job.prepare(job.source, {}, always_hash=True)
-        layout = prepared.layout
-        droppable = droppable_events(job, consumer.shows_time)
-        order = str(job.comparator) if isinstance(job.comparator, OrderColumns) else ""
-        watermark = watermark_of(job.source)
-        plan = StreamPlan(
-            pattern=job.pattern,
-            layout=layout,
-            schema=packed_schema(prepared.events, layout),
+        watermark = watermark_of(source)
+        plan = BucketPlan(
+            matching=matching,
+            layout=prepared.layout,
+            schema=_packed_schema(prepared.events, prepared.layout),
             key_groups=settings.groups,
-            comparator=job.comparator,
-            processing_time=job.source.time_column is None,
-            wants_timeouts=consumer.wants_timeouts,
-            fingerprint=fingerprint(job.nfa, layout, settings.groups, order, computed),
+            processing_time=source.time_column is None,
+            fingerprint=fingerprint,
             on_pattern_change=settings.on_pattern_change,
-            limit=job.limit,
-            droppable=droppable,
-            dropped=frozenset() if set(sides) - {NULLS} else droppable,
+            dropped=frozenset() if output.shows_events else unneeded,
             delay_ms=watermark.delay_ms,
             is_downstream=watermark.is_downstream,
             allows_null_keys=settings.allows_null_keys,
@@ -127,15 +172,9 @@ class StreamJob:
             max_ahead_ms=settings.max_ahead_ms,
             drops_nulls=settings.drops_nulls,
         )
-        unpack = UnpackTask(layout, job.nfa.stages, consumer, sides)
-        schema = output_schema(consumer)
-        of_query = isinstance(consumer, ColumnConsumer) and consumer.times.is_last
-        held_back = HeldBack.by_pattern(job.nfa, of_query=of_query)
-        delay_ms = job.source.watermark_delay_ms
-        return cls(
-            job.name, unpack, schema, sides, prepared.events, plan, held_back, delay_ms,
-            is_named=job.source.name is not None,
-        )  # fmt: skip
+        name = f"{source.job_name} ({output.what})" if output.what else source.job_name
+        is_named, delay_ms = source.name is not None, source.watermark_delay_ms
+        return cls(name, output, prepared.events, plan, delay_ms, is_named)
 
     def behind(self, milliseconds: int) -> StreamJob:
         """
@@ -183,21 +222,23 @@ class StreamJob:
         """
         choose_state_store(self.events.sparkSession)
         hint_at_partitions(self.events.sparkSession)
-        plan, name = self.plan, self.name
-        is_own = plan.delay_ms is not None
+        plan, name, sides = self.plan, self.name, self.output.sides
         layout = plan.layout
         if plan.dropped and not layout.bit_columns:  # only the pack task needs to know
             layout = attrs.evolve(layout, bit_columns=(BITS,))
-        task = PackTask(
-            layout, plan.schema, plan.key_groups, plan.dropped, is_own, plan.allows_null_keys,
-            plan.max_ahead_ms, plan.drops_nulls,
-        )  # fmt: skip
+        task = attrs.evolve(
+            self._packing(),
+            layout=layout,
+            dropped=plan.dropped,
+            tells_latest=plan.delay_ms is not None,
+            max_ahead_ms=plan.max_ahead_ms,
+        )
         pack = f"{name} ({'pack' if plan.max_ahead_ms is None else GUARDED})"
         results = (
             map_in_arrow(self.events, task.run, PACKED, pack, layout)
             .groupBy(BUCKET)
             .transformWithStateInPandas(
-                CepProcessor(plan, frozenset(self.sides)),
+                CepProcessor(plan, frozenset(sides)),
                 RESULTS,
                 "Append",
                 "ProcessingTime" if plan.processing_time else "EventTime",
@@ -207,7 +248,7 @@ class StreamJob:
         if plan.max_ahead_ms is not None:
             counted[AHEAD] = ("aheadRecords", "numAheadRecordsDropped")
         left_out = [
-            F.coalesce(F.sum(F.lit(0) if side in self.sides else count), F.lit(0)).alias(metric)
+            F.coalesce(F.sum(F.lit(0) if side in sides else count), F.lit(0)).alias(metric)
             for side, (count, metric) in counted.items()
         ]
         observed = results.observe(
@@ -251,30 +292,40 @@ class StreamJob:
         arriving = rest_of_events(self.events, plan.layout.pattern, checkpoint, operator_id)
         state = stored_state(self.events.sparkSession, plan, checkpoint, operator_id)
         if arriving is not None:
-            task = PackTask(
-                plan.layout, plan.schema, plan.key_groups, tells_latest=False,
-                allows_null_keys=plan.allows_null_keys, drops_nulls=plan.drops_nulls,
-            )  # fmt: skip
-            packed = map_in_arrow(arriving, task.run, PACKED, f"{name} (pack)")
+            packed = map_in_arrow(arriving, self._packing().run, PACKED, f"{name} (pack)")
         rows = by_bucket(state, packed)
         return self._unpacked(map_in_arrow(rows, FlushTask(plan).run, RESULTS, name))
+
+    def _packing(self) -> PackTask:
+        """Return the work before the operator if no watermark depends on it."""
+        plan = self.plan
+        return PackTask(
+            plan.layout,
+            plan.schema,
+            plan.key_groups,
+            tells_latest=False,
+            allows_null_keys=plan.allows_null_keys,
+            drops_nulls=plan.drops_nulls,
+        )
 
     def _counters(self) -> str:
         if self.counters:
             return self.counters
         if self.is_named:
             return check_counters_name(self.name, self.events)
-        return counters_name(self.name, self.events, self.plan, self.unpack, self.sides)
+        output = self.output
+        return counters_name(self.name, self.events, self.plan, output.unpack, output.sides)
 
     def _unpacked(self, results: DataFrame) -> DataFrame:
         """Return the outputs from the operator's results."""
-        schema = without_marks(self.schema)
-        return map_in_arrow(results, self.unpack.run, schema, self.name)
+        schema = without_marks(self.output.schema)
+        return map_in_arrow(results, self.output.unpack.run, schema, self.name)
 
 
-def packed_schema(events: DataFrame, layout: Layout) -> pa.Schema:
+def _packed_schema(events: DataFrame, layout: Layout) -> pa.Schema:
     """Return the columns of prepared events that go to the operator."""
-    columns = list(dict.fromkeys([*layout.payload, *layout.key_signature, HASH]))
+    own = dict.fromkeys([*layout.payload, *layout.key_signature, HASH])
+    columns = [name for name in own if name not in layout.bit_columns]
     columns += layout.bit_columns
     return _nullable(arrow_schema(events.select(*map(quoted, columns)).schema))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of the work on buckets, of a pattern or of a query."""
+"""The settings of the work on buckets, of a pattern, a query or a clause."""
 
 from __future__ import annotations
 
@@ -20,16 +20,26 @@ from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.wall_clock import WallClock
 from pyflinkcep.time import MIN_WATERMARK
 
-__all__ = ["BucketPlan", "BucketTask"]
+__all__ = ["BucketPlan", "BucketTask", "Matching"]
+
+
+class Matching(ABC):
+    """What is matched in buckets: a pattern, a query or a clause, with settings of its own."""
+
+    @abstractmethod
+    def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
+        """Return a plan with this ready to run on a worker; `context` is for rich conditions."""
 
 
 @attrs.frozen(eq=False, kw_only=True)
-class BucketPlan(ABC):
+class BucketPlan:
     """
     The settings of a stream's operator, made on the driver.
 
     Attributes
     ----------
+    matching : Matching
+        What is matched; all other settings are those of any stream.
     layout : Layout
         The layout of packed events.
     schema : pyarrow.Schema
@@ -61,6 +71,7 @@ class BucketPlan(ABC):
         Whether events without key or time are counted and passed by; else they are refused.
     """
 
+    matching: Matching
     layout: Layout
     schema: pa.Schema
     key_groups: KeyGroups
@@ -76,9 +87,9 @@ class BucketPlan(ABC):
     max_ahead_ms: int | None = None
     drops_nulls: bool = False
 
-    @abstractmethod
     def task(self, context: RuntimeContext) -> BucketTask:
         """Return the plan ready to run on a worker; `context` is for rich conditions."""
+        return self.matching.task(self, context)
 
 
 class BucketTask(ABC):

@@ -21,10 +21,10 @@ from pyflinkcep.spark.matching.matcher import PageMatcher
 from pyflinkcep.spark.matching.order import TieOrder, as_order
 from pyflinkcep.spark.matching.pattern_endings import PatternEndingMatcher
 from pyflinkcep.spark.state.pattern_change import requeued, still_droppable
-from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.runtime import errors_in
 
-__all__ = ["Endings", "StreamPlan", "StreamTask"]
+__all__ = ["Endings", "PatternMatching", "StreamTask"]
 
 
 @attrs.frozen(eq=False)
@@ -50,9 +50,9 @@ class Endings:
 
 
 @attrs.frozen(eq=False, kw_only=True)
-class StreamPlan(BucketPlan):
+class PatternMatching(Matching):
     """
-    The settings of the operator of a pattern on a stream.
+    A pattern on a stream; see :class:`BucketPlan`.
 
     Attributes
     ----------
@@ -77,42 +77,46 @@ class StreamPlan(BucketPlan):
     droppable: frozenset[int] = frozenset()
     endings: Endings | None = None
 
-    def task(self, context: RuntimeContext) -> StreamTask:
+    def task(self, plan: BucketPlan, context: RuntimeContext) -> StreamTask:
         """Return the plan ready to run."""
-        return StreamTask(self, context)
+        return StreamTask(plan, self, context)
 
 
 class StreamTask(BucketTask):
     """
-    A :class:`StreamPlan` ready to run on a worker.
+    A plan of :class:`PatternMatching` ready to run on a worker.
 
     Parameters
     ----------
-    plan : StreamPlan
-        The settings.
+    plan : BucketPlan
+        The settings of the stream.
+    matching : PatternMatching
+        Those of the pattern.
     context : RuntimeContext
         The context of rich conditions.
     """
 
-    def __init__(self, plan: StreamPlan, context: RuntimeContext) -> None:
+    def __init__(
+        self, plan: BucketPlan, matching: PatternMatching, context: RuntimeContext
+    ) -> None:
         super().__init__(plan)
-        self.wants_timeouts = plan.wants_timeouts
-        self._droppable = plan.droppable
-        self.order = as_order(plan.comparator)
-        self.nfa: NFA = NFACompiler.compile(plan.pattern, plan.wants_timeouts)
+        self.wants_timeouts = matching.wants_timeouts
+        self._droppable = matching.droppable
+        self.order = as_order(matching.comparator)
+        self.nfa: NFA = NFACompiler.compile(matching.pattern, matching.wants_timeouts)
         self._open = ExitStack()
         with errors_in(plan.layout.pattern):
             self._open.enter_context(opened(self.nfa, context, "a condition"))
-        self.rules = CepOperator(self.nfa, None, plan.processing_time, plan.limit)
-        self.matcher = self._made(plan)
+        self.rules = CepOperator(self.nfa, None, plan.processing_time, matching.limit)
+        self.matcher = self._made(plan, matching)
 
-    def _made(self, plan: StreamPlan) -> PageMatcher:
-        if plan.endings is not None:
-            return plan.endings.matcher(self.nfa, plan.layout)
+    def _made(self, plan: BucketPlan, matching: PatternMatching) -> PageMatcher:
+        if matching.endings is not None:
+            return matching.endings.matcher(self.nfa, plan.layout)
         return make_matcher(
             self.nfa,
-            plan.wants_timeouts,
-            plan.limit,
+            matching.wants_timeouts,
+            matching.limit,
             plan.layout.expressions,
             plan.processing_time,
             is_stream=True,

@@ -16,9 +16,9 @@ from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.matching.query_matcher import EndingMatcher, QueryMatcher
 from pyflinkcep.spark.matching.query_table import QueryColumns
-from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 
-__all__ = ["QUERY", "UNUSABLE", "USABLE", "QueryStreamPlan", "QueryStreamTask"]
+__all__ = ["QUERY", "UNUSABLE", "USABLE", "QueryMatching", "QueryStreamTask"]
 
 QUERY, USABLE = "query", "usable events"
 """The entries of the fingerprint of a query's state: its text, and which events it receives."""
@@ -28,9 +28,9 @@ UNUSABLE = frozenset({0})
 
 
 @attrs.frozen(eq=False, kw_only=True)
-class QueryStreamPlan(BucketPlan):
+class QueryMatching(Matching):
     """
-    The settings of the operator of a query on a stream.
+    A query on a stream; see :class:`BucketPlan`.
 
     Attributes
     ----------
@@ -55,28 +55,32 @@ class QueryStreamPlan(BucketPlan):
     rows: EndingRows | None = None
     runs: RunLimit | None = None
 
-    def task(self, context: RuntimeContext) -> QueryStreamTask:
+    def task(self, plan: BucketPlan, context: RuntimeContext) -> QueryStreamTask:
         """Return the plan ready to run."""
-        return QueryStreamTask(self)
+        return QueryStreamTask(plan, self)
 
 
 class QueryStreamTask(BucketTask):
     """
-    A :class:`QueryStreamPlan` ready to run on a worker.
+    A plan of :class:`QueryMatching` ready to run on a worker.
 
     Parameters
     ----------
-    plan : QueryStreamPlan
-        The settings.
+    plan : BucketPlan
+        The settings of the stream.
+    matching : QueryMatching
+        Those of the query.
     """
 
-    def __init__(self, plan: QueryStreamPlan) -> None:
+    def __init__(self, plan: BucketPlan, matching: QueryMatching) -> None:
         super().__init__(plan)
-        streamed = StreamedQuery(plan.query, plan.evaluation, plan.output, plan.runs)
+        streamed = StreamedQuery(
+            matching.query, matching.evaluation, matching.output, matching.runs
+        )
         self.matcher = (
-            QueryMatcher(streamed, plan.columns)
-            if plan.rows is None
-            else EndingMatcher(streamed, plan.columns, plan.rows)
+            QueryMatcher(streamed, matching.columns)
+            if matching.rows is None
+            else EndingMatcher(streamed, matching.columns, matching.rows)
         )
 
     def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:

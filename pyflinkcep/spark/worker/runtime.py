@@ -16,6 +16,7 @@ from pyflinkcep.runtime import RuntimeContext
 __all__ = [
     "errors_in",
     "fewer_collections",
+    "job_name",
     "partition_number",
     "prepare_worker",
     "running",
@@ -33,7 +34,23 @@ def partition_number() -> int:
 
 def runtime_context(pattern: str) -> RuntimeContext:
     """Return the runtime context of rich functions; `pattern` is the pattern on one line."""
-    return RuntimeContext(f"CEP: {pattern}", partition_number())
+    return RuntimeContext(job_name(pattern), partition_number())
+
+
+def job_name(pattern: str, name: str | None = None, language: str = "CEP") -> str:
+    """
+    Return the name of a job in Spark's UI and progress.
+
+    Parameters
+    ----------
+    pattern : str
+        The pattern on one line.
+    name : str or None
+        The name that the user gave the job.
+    language : str
+        What the pattern is written in.
+    """
+    return f"{language}: {pattern}" if name is None else f"CEP: {name}"
 
 
 @contextmanager

@@ -20,20 +20,20 @@ from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.matching.stretches import Events
 from pyflinkcep.spark.state.pages import AT_THE_END, NO_DEADLINE, Page
-from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.standard import StandardRows
 from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["StandardMatcher", "StandardStreamPlan", "StandardStreamTask"]
+__all__ = ["ClauseMatching", "StandardMatcher", "StandardStreamTask"]
 
 _FORMAT = 1
 _NUMBERS = 5
 
 
 @attrs.frozen(eq=False, kw_only=True)
-class StandardStreamPlan(BucketPlan):
+class ClauseMatching(Matching):
     """
-    The settings of the operator of a clause with the standard's meaning.
+    A clause with the standard's meaning on a stream; see :class:`BucketPlan`.
 
     Attributes
     ----------
@@ -46,18 +46,18 @@ class StandardStreamPlan(BucketPlan):
     rows: StandardRows
     order: OrderColumns | None = None
 
-    def task(self, context: RuntimeContext) -> StandardStreamTask:
+    def task(self, plan: BucketPlan, context: RuntimeContext) -> StandardStreamTask:
         """Return the plan ready to run."""
-        return StandardStreamTask(self)
+        return StandardStreamTask(plan, self)
 
 
 class StandardStreamTask(BucketTask):
-    """A :class:`StandardStreamPlan` ready to run on a worker."""
+    """A plan of :class:`ClauseMatching` ready to run on a worker."""
 
-    def __init__(self, plan: StandardStreamPlan) -> None:
+    def __init__(self, plan: BucketPlan, matching: ClauseMatching) -> None:
         super().__init__(plan)
-        self.order = plan.order
-        self.matcher = StandardMatcher(plan.rows)
+        self.order = matching.order
+        self.matcher = StandardMatcher(matching.rows)
 
     def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
         """Return queued rows, which every clause over the same columns can use."""

@@ -11,7 +11,8 @@ from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.spark.plan.batch import run_batch
 from pyflinkcep.spark.plan.clauses.flink_job import FlinkJob
 from pyflinkcep.spark.plan.clauses.matched import Matched
-from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
+from pyflinkcep.spark.plan.settings import StreamSettings
+from pyflinkcep.spark.plan.unbounded import pattern_stream_job
 
 __all__ = ["flink_clause"]
 
@@ -49,7 +50,7 @@ def flink_clause(
     about = (job.name, own.read.pattern, own.events, own.keys, own.time)
     if not dataframe.isStreaming:
         return Matched(own.output(run_batch(job, consumer)), *about)
-    stream = StreamJob.of(job, consumer, settings, {}, own.arguments.sql)
+    stream = pattern_stream_job(job, consumer, settings, {}, own.arguments.sql)
 
     def flush(checkpoint: str, operator: int) -> DataFrame:
         return own.output(stream.flush(checkpoint, operator))
@@ -57,5 +58,5 @@ def flink_clause(
     def behind(milliseconds: int) -> DataFrame:
         return own.output(stream.behind(milliseconds).run())
 
-    held_ms = stream.held_back.events_ms
+    held_ms = stream.output.held_back.events_ms
     return Matched(own.output(stream.run()), *about, flush, behind, held_ms, stream.delay_ms)

@@ -38,9 +38,13 @@ from pyflinkcep.spark.plan.clauses.measures import (
 )
 from pyflinkcep.spark.plan.expressions import machine_column
 from pyflinkcep.spark.plan.interpreter import check_workers
+from pyflinkcep.spark.worker.runtime import job_name
 from pyflinkcep.spark.worker.standard import StandardRows
 
-__all__ = ["StandardJob"]
+__all__ = ["LANGUAGE", "StandardJob"]
+
+LANGUAGE = "MATCH_RECOGNIZE"
+"""What jobs without a name are named by."""
 
 _MATCHED = "matched"
 
@@ -124,9 +128,7 @@ class StandardJob:
     @property
     def name(self) -> str:
         """The job's name in Spark's UI."""
-        if self.given_name is not None:
-            return f"CEP: {self.given_name}"
-        return f"MATCH_RECOGNIZE: {self.read.clause.pattern}"
+        return job_name(str(self.read.clause.pattern), self.given_name, LANGUAGE)
 
     def condition_columns(self) -> dict[str, Column]:
         """Return the columns to add to the input for conditions."""

@@ -14,13 +14,15 @@ from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name
 from pyflinkcep.spark.plan.clauses.matched import Matched
-from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
+from pyflinkcep.spark.plan.clauses.standard_job import LANGUAGE, StandardJob
 from pyflinkcep.spark.plan.held_back import HeldBack
+from pyflinkcep.spark.plan.job import Prepared
+from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings, packed_schema, watermark_of
+from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput, watermark_of
 from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.state.key_groups import KeyGroups
-from pyflinkcep.spark.worker.standard_stream import StandardStreamPlan
+from pyflinkcep.spark.worker.standard_stream import ClauseMatching
 from pyflinkcep.spark.worker.unpack import RowsTask
 
 __all__ = ["run_stream"]
@@ -52,7 +54,8 @@ def run_stream(job: StandardJob, settings: StreamSettings) -> Matched:
     source = EventSource.of(events, keys, time, str(clause.pattern))
     kept = [*keys, time, *([] if order is None else order.names), *job.rows.shown]
     kept += job.rows.measures.values()
-    source = settings.about(attrs.evolve(source, kept=tuple(dict.fromkeys(kept))))
+    source = attrs.evolve(source, kept=tuple(dict.fromkeys(kept)), language=LANGUAGE)
+    source = settings.about(source)
     stream = _stream(job, source, order, settings)
     watermark = watermark_of(source)
     return Matched(
@@ -60,7 +63,7 @@ def run_stream(job: StandardJob, settings: StreamSettings) -> Matched:
         job.name,
         flush=lambda checkpoint, operator: job.output(stream.flush(checkpoint, operator)),
         behind=lambda milliseconds: job.output(stream.behind(milliseconds).run()),
-        held_ms=stream.held_back.events_ms,
+        held_ms=stream.output.held_back.events_ms,
         delay_ms=stream.delay_ms,
         watermark=str(watermark),
     )
@@ -73,33 +76,14 @@ def _stream(
     layout = source.layout((), always_hash=True)
     layout = attrs.evolve(layout, payload=(*layout.payload, *conditions))
     events = source.prepare({**source.key_hash(always=True), **conditions})
-    watermark = watermark_of(source)
-    plan = StandardStreamPlan(
-        rows=job.rows,
-        order=order,
-        layout=layout,
-        schema=packed_schema(events, layout),
-        key_groups=settings.groups,
-        processing_time=False,
-        fingerprint=_fingerprint(job, layout, order, settings.groups),
-        on_pattern_change=settings.on_pattern_change,
-        delay_ms=watermark.delay_ms,
-        is_downstream=watermark.is_downstream,
-        clock=watermark.clock,
-        max_ahead_ms=settings.max_ahead_ms,
-        allows_null_keys=True,
-    )
     bound = None if job.plan.looks_back else job.plan.within or None
-    return StreamJob(
-        job.name,
-        RowsTask(),
-        job.rows.schema,
-        {},
-        events,
-        plan,
-        HeldBack(bound, None),
-        source.watermark_delay_ms,
-        is_named=settings.name is not None,
+    return StreamJob.of(
+        source,
+        attrs.evolve(settings, allows_null_keys=True),
+        Prepared(events, layout),
+        ClauseMatching(rows=job.rows, order=order),
+        _fingerprint(job, layout, order, settings.groups),
+        StreamOutput(RowsTask(), job.rows.schema, HeldBack(bound, None)),
     )
 
 

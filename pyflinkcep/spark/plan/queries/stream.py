@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import attrs
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pyflinkcep.sase.text import stored_text
@@ -14,13 +13,15 @@ from pyflinkcep.spark.arrow.columns import BITS
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.held_back import HeldBack
+from pyflinkcep.spark.plan.job import Prepared
 from pyflinkcep.spark.plan.queries.job import QueryJob
-from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings, packed_schema, watermark_of
+from pyflinkcep.spark.plan.settings import StreamSettings
+from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
 from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.state.key_groups import KeyGroups
-from pyflinkcep.spark.worker.consumers import Consumer, output_schema
-from pyflinkcep.spark.worker.query_stream import QUERY, UNUSABLE, USABLE, QueryStreamPlan
-from pyflinkcep.spark.worker.unpack import RowsTask, UnpackTask
+from pyflinkcep.spark.worker.consumers import Consumer
+from pyflinkcep.spark.worker.query_stream import QUERY, UNUSABLE, USABLE, QueryMatching
+from pyflinkcep.spark.worker.unpack import RowsTask
 
 __all__ = ["query_endings_job", "query_stream_job"]
 
@@ -40,66 +41,57 @@ def query_stream_job(
     settings : StreamSettings
         The number of key groups, and the policy for a checkpoint of another query.
     sides : mapping of str to str
-        The outputs for events left out; see :class:`StreamJob`.
+        The outputs for events left out; see :class:`StreamOutput`.
     """
-    events, plan = _prepared(job, settings, drops_late=not sides)
-    unpack = UnpackTask(plan.layout, job.query.variables, consumer, sides)
-    name = job.source.job_name
+    layout = job.layout(job.source, always_hash=True)
     held_back = HeldBack.by_query(job.query, job.output)
-    delay_ms = job.source.watermark_delay_ms
-    return StreamJob(
-        name, unpack, output_schema(consumer), sides, events, plan, held_back, delay_ms,
-        is_named=job.source.name is not None,
-    )  # fmt: skip
+    variables = job.query.variables
+    output = StreamOutput.of_matches(layout, variables, consumer, held_back, sides)
+    return _job(job, settings, layout, output)
 
 
 def query_endings_job(job: QueryJob, rows: EndingRows, settings: StreamSettings) -> StreamJob:
     """Prepare a query on a stream with a row for each event that completes matches."""
-    events, plan = _prepared(job, settings, drops_late=True)
-    fingerprint = {**plan.fingerprint, "output": "all matches of an event"}
-    plan = attrs.evolve(plan, rows=rows, fingerprint=fingerprint)
-    name = f"{job.source.job_name} ({rows.what})"
+    layout = job.layout(job.source, always_hash=True)
     held_back = HeldBack.by_query(job.query, job.output, compressed=True)
-    delay_ms = job.source.watermark_delay_ms
-    return StreamJob(
-        name, RowsTask(), rows.schema, {}, events, plan, held_back, delay_ms,
-        is_named=job.source.name is not None,
-    )  # fmt: skip
+    output = StreamOutput(RowsTask(), rows.schema, held_back, what=rows.what)
+    return _job(job, settings, layout, output, rows)
 
 
-def _prepared(
-    job: QueryJob, settings: StreamSettings, *, drops_late: bool
-) -> tuple[DataFrame, QueryStreamPlan]:
-    """Return the events with the columns that the operator needs, and its settings."""
+def _job(
+    job: QueryJob,
+    settings: StreamSettings,
+    layout: Layout,
+    output: StreamOutput,
+    rows: EndingRows | None = None,
+) -> StreamJob:
+    """Add the columns that the operator needs to the events; `rows` summarize matches."""
     source = job.source
-    layout = job.layout(source, always_hash=True)
     added = {**source.key_hash(always=True), **job.computed()}
     usable = job.needed()
-    is_filtered = usable is not None and drops_late
+    is_filtered = usable is not None and not output.shows_events
     if is_filtered:
         added[BITS] = F.when(F.expr(str(usable)), 1).otherwise(0).cast("bigint")
-    events = source.prepare(added)
-    watermark = watermark_of(source)
-    plan = QueryStreamPlan(
+    matching = QueryMatching(
         query=job.query,
         columns=job.columns(layout),
         evaluation=job.evaluation,
         output=job.output,
         runs=job.runs,
-        layout=layout,
-        schema=packed_schema(events, layout),
-        key_groups=settings.groups,
-        processing_time=False,
-        fingerprint=_fingerprint(job, layout, usable, settings.groups),
-        on_pattern_change=settings.on_pattern_change,
-        dropped=UNUSABLE if is_filtered else frozenset(),
-        delay_ms=watermark.delay_ms,
-        is_downstream=watermark.is_downstream,
-        clock=watermark.clock,
-        max_ahead_ms=settings.max_ahead_ms,
-        allows_null_keys=True,
+        rows=rows,
     )
-    return events, plan
+    fingerprint = _fingerprint(job, layout, usable, settings.groups)
+    if rows is not None:
+        fingerprint["output"] = "all matches of an event"
+    return StreamJob.of(
+        source,
+        attrs.evolve(settings, allows_null_keys=True),
+        Prepared(source.prepare(added), layout),
+        matching,
+        fingerprint,
+        output,
+        UNUSABLE if is_filtered else frozenset(),
+    )
 
 
 def _fingerprint(

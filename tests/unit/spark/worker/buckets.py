@@ -40,8 +40,9 @@ from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.state.sealed import unseal
 from pyflinkcep.spark.state.storage import MemoryStorage, PageId
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
+from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.pack import PackTask, read_spans, read_times
-from pyflinkcep.spark.worker.pattern_stream import StreamPlan, StreamTask
+from pyflinkcep.spark.worker.pattern_stream import PatternMatching, StreamTask
 from pyflinkcep.spark.worker.unpack import pack_results, unpack_results
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.conformance.cases import Spec, holds, is_iterative, match_ids, python_condition
@@ -188,23 +189,26 @@ class Bucket:
         for name in bits:
             schema = schema.append(pa.field(name, pa.int64()))
         droppable = Relevance.of(nfa, known_bits(nfa.atoms), self.shows_time).droppable
-        plan = StreamPlan(
+        matching = PatternMatching(
             pattern=self.pattern,
+            comparator=self.comparator,
+            wants_timeouts=self.timeouts_wanted,
+            droppable=droppable,
+        )
+        plan = BucketPlan(
+            matching=matching,
             layout=layout,
             schema=schema,
             key_groups=KeyGroups(self.key_groups),
-            comparator=self.comparator,
             processing_time=self.processing_time,
-            wants_timeouts=self.timeouts_wanted,
             fingerprint=fingerprint(nfa, layout, self.key_groups),
             on_pattern_change=self.on_change,
-            droppable=droppable,
             dropped=droppable if self.filtered else frozenset(),
             delay_ms=self.delay_ms,
             is_downstream=self.is_downstream,
             max_ahead_ms=self.max_ahead_ms,
         )
-        self.task = StreamTask(plan, RuntimeContext("test", 0))
+        self.task = matching.task(plan, RuntimeContext("test", 0))
 
     def events(self, rows: Iterable[dict[str, Any]]) -> pa.Table:
         """Return rows of ``key, ts, id, name, price`` as packed events."""

@@ -25,8 +25,9 @@ from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.query_table import QueryColumns
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
+from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.pack import PackTask
-from pyflinkcep.spark.worker.query_stream import QUERY, USABLE, QueryStreamPlan
+from pyflinkcep.spark.worker.query_stream import QUERY, USABLE, QueryMatching
 from pyflinkcep.spark.worker.unpack import pack_results, unpack_results
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.unit.spark.worker.buckets import SpyStorage
@@ -69,7 +70,7 @@ class QueryBucket:
     timer: int | None = None
     found: Counter[str] = attrs.field(factory=Counter)
     late: list[int] = attrs.field(factory=list)
-    plan: QueryStreamPlan = attrs.field(init=False)
+    plan: BucketPlan = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         keys = () if self.query.is_global else self.query.equal
@@ -85,11 +86,14 @@ class QueryBucket:
             bit_columns=(),
         )
         kinds = {name: KINDS[name] for name in queried_attributes(self.query)}
-        self.plan = QueryStreamPlan(
+        matching = QueryMatching(
             query=self.query,
             columns=QueryColumns(layout, "kind", kinds),
             evaluation=chosen(self.query, self.evaluation, self.output).name,
             output=self.output,
+        )
+        self.plan = BucketPlan(
+            matching=matching,
             layout=layout,
             schema=arrow_schema(SCHEMA).append(pa.field(HASH, pa.int64())),
             key_groups=KeyGroups(8),

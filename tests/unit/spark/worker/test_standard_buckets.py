@@ -29,8 +29,9 @@ from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
+from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.standard import StandardRows
-from pyflinkcep.spark.worker.standard_stream import StandardMatcher, StandardStreamPlan
+from pyflinkcep.spark.worker.standard_stream import ClauseMatching, StandardMatcher
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.unit.engines.rows.test_search import patterns
 from tests.unit.match_recognize.interpreter import computed
@@ -78,7 +79,8 @@ class Bucket:
     storage: SpyStorage = attrs.field(factory=SpyStorage)
     watermark: int = MIN_WATERMARK
     read: StandardClause = attrs.field(init=False)
-    plan: StandardStreamPlan = attrs.field(init=False)
+    matching: ClauseMatching = attrs.field(init=False)
+    plan: BucketPlan = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.read = reading({"sql": self.sql, "columns": COLUMNS})
@@ -117,9 +119,9 @@ class Bucket:
         )
         types = {VALUE + str(n): _arrow(kind.name) for n, kind in enumerate(kinds.values())}
         fields = [*arrow_schema(SCHEMA), *(pa.field(*f) for f in types.items())]
-        self.plan = StandardStreamPlan(
-            rows=rows,
-            order=OrderColumns.of([("id", True, None)]),
+        self.matching = ClauseMatching(rows=rows, order=OrderColumns.of([("id", True, None)]))
+        self.plan = BucketPlan(
+            matching=self.matching,
             layout=layout,
             schema=pa.schema([*fields, pa.field(HASH, pa.int64())]),
             key_groups=KeyGroups(8),
@@ -131,7 +133,7 @@ class Bucket:
 
     def table(self, rows: Sequence[Row]) -> pa.Table:
         """Return rows as events, with what conditions need."""
-        columns = self.plan.rows.conditions
+        columns = self.matching.rows.conditions
         made = []
         for row in rows:
             values = {name: _machine(computed(sql, row)) for sql, name in columns.items()}
@@ -157,10 +159,10 @@ class Bucket:
         for rows_of_key in own:
             rows_of_key.sort(key=lambda row: (row["ts"], -row["id"]))
         ends = np.cumsum([len(rows_of_key) for rows_of_key in own], dtype=np.int64)
-        for batch in self.plan.rows.matched(
+        for batch in self.matching.rows.matched(
             self.table([row for rows_of_key in own for row in rows_of_key]),
             ends,
-            self.plan.rows.plan.compiled(),
+            self.matching.rows.plan.compiled(),
             [Place() for _ in keys],
             keys.__getitem__,
         ):
@@ -290,8 +292,10 @@ def test_a_sum_out_of_range_wraps_or_fails() -> None:
     rows = [{"id": (1 << 62) + t, "k": "x", "ts": t, "name": "a", "v": 1.0} for t in (1, 2)]
 
     assert list(bucket.at_once(rows)) == [("x", -(1 << 63) + 3)]
-    plan = attrs.evolve(bucket.plan.rows.plan, ansi=True)
-    bucket.plan = attrs.evolve(bucket.plan, rows=attrs.evolve(bucket.plan.rows, plan=plan))
+    plan = attrs.evolve(bucket.matching.rows.plan, ansi=True)
+    ansi = attrs.evolve(bucket.matching.rows, plan=plan)
+    bucket.matching = attrs.evolve(bucket.matching, rows=ansi)
+    bucket.plan = attrs.evolve(bucket.plan, matching=bucket.matching)
     with pytest.raises(CepRuntimeError, match="SUM of id overflows bigint"):
         bucket.at_once(rows)
 
@@ -301,7 +305,7 @@ def test_damaged_numbers_are_refused() -> None:
     sql = (
         "SELECT * FROM events MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A)) AS m"
     )
-    matcher = StandardMatcher(Bucket(sql, 0).plan.rows)
+    matcher = StandardMatcher(Bucket(sql, 0).matching.rows)
     for numbers in ([2, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, -1, 0, 0, 0], [1, 0, 0]):
         array = pa.array(numbers).to_numpy()
         one = array[:1] * 0
