@@ -22,7 +22,7 @@ from pyflinkcep.spark.described import JobName, described
 from pyflinkcep.spark.worker.consumers import MAIN, TAG
 from pyflinkcep.time import to_milliseconds
 
-__all__ = ["CepDataFrame", "HandedOn"]
+__all__ = ["CepDataFrame", "HandedOn", "Result", "changed"]
 
 
 @attrs.frozen(eq=False)
@@ -64,16 +64,38 @@ class HandedOn:
         return self.lags.get(column, self.held_ms)
 
 
-@attrs.frozen(eq=False)
-class _Job:
-    """The state shared by all outputs of one result; see :class:`CepDataFrame`."""
+@attrs.frozen(eq=False, kw_only=True)
+class Result:
+    """
+    What a job returns, with all its outputs; a :class:`CepDataFrame` shows it.
+
+    Attributes
+    ----------
+    tagged : DataFrame
+        The job: its main output alone, or all outputs tagged.
+    schemas : mapping of str to StructType
+        The outputs, the main one first.
+    description : str
+        The name in Spark's UI of jobs started on it.
+    flush : callable or None
+        For streams: returns the result of a final watermark on (checkpoint, operator id).
+    handed_on : HandedOn or None
+        For streams: the watermark of the rows.
+    explanation : callable or None
+        Returns the text of ``explain`` without arguments; None for Spark's plan.
+    """
 
     tagged: DataFrame
     schemas: Mapping[str, StructType]
     description: str
-    flush: Callable[[str, int], CepDataFrame] | None
+    flush: Callable[[str, int], CepDataFrame] | None = None
     handed_on: HandedOn | None = None
     explanation: Callable[[], str] | None = None
+
+    @classmethod
+    def of(cls, main: DataFrame, description: str) -> Result:
+        """Return the result of a job with one output."""
+        return cls(tagged=main, schemas={MAIN: main.schema}, description=description)
 
     def output(self, name: str) -> DataFrame:
         """Return one output as a plain DataFrame."""
@@ -102,21 +124,6 @@ class CepDataFrame(DataFrame):
     It is the DataFrame of the main output, classic or Spark Connect like its input, and gives
     access to the other outputs; DataFrames derived from it, as by ``where``, have no side outputs.
 
-    Parameters
-    ----------
-    tagged : DataFrame
-        The job: its main output alone, or all outputs tagged.
-    schemas : mapping of str to StructType
-        The outputs, the main one first.
-    description : str
-        The name in Spark's UI of jobs started here.
-    flush : callable, optional
-        For streams: returns the result of a final watermark on (checkpoint, operator id).
-    handedOn : HandedOn, optional
-        For streams: the watermark of the rows.
-    explanation : callable, optional
-        Returns the text of :meth:`explain` without arguments; by default Spark's plan.
-
     Notes
     -----
     Ports the role of Flink's ``SingleOutputStreamOperator``.
@@ -124,27 +131,18 @@ class CepDataFrame(DataFrame):
     all outputs, use :meth:`tagged`, or call ``persist()`` first.
     """
 
-    _job: _Job
+    _job: Result
 
-    def __new__(cls, tagged: DataFrame, *_: Any, **__: Any) -> Self:
-        """Make an object that is also a DataFrame of the same kind as `tagged`."""
+    def __new__(cls, _result: Result, /) -> Self:
+        """Make an object that is also a DataFrame of the same kind as that of the result."""
         own: Any = cls
-        kind: Any = type(tagged)
+        kind: Any = type(_result.tagged)
         made: Self = object.__new__(_subclass(own, kind))
         return made
 
-    def __init__(
-        self,
-        tagged: DataFrame,
-        schemas: Mapping[str, StructType],
-        description: str,
-        flush: Callable[[str, int], CepDataFrame] | None = None,
-        handedOn: HandedOn | None = None,
-        explanation: Callable[[], str] | None = None,
-    ) -> None:
-        job = _Job(tagged, dict(schemas), description, flush, handedOn, explanation)
-        vars(self).update(vars(job.output(MAIN)))  # the state of a DataFrame of any kind
-        self._job = job
+    def __init__(self, _result: Result, /) -> None:
+        vars(self).update(vars(_result.output(MAIN)))  # the state of a DataFrame of any kind
+        self._job = _result
 
     @property
     def outputs(self) -> list[str]:
@@ -280,34 +278,7 @@ class CepDataFrame(DataFrame):
         return self._with(tagged, attrs.evolve(handed_on, event_time=column, behind_ms=lag))
 
     def _with(self, tagged: DataFrame, handed_on: HandedOn | None) -> CepDataFrame:
-        job = self._job
-        return CepDataFrame(
-            tagged, job.schemas, job.description, job.flush, handed_on, job.explanation
-        )
-
-    def changed(self, change: Callable[[DataFrame], DataFrame]) -> CepDataFrame:
-        """Return the result with its only output changed, also in a flush."""
-        job, rows = self._job, change(self.toDF())
-
-        def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
-            assert job.flush is not None
-            return job.flush(checkpoint, operator_id).changed(change)
-
-        handed_on = None
-        if job.handed_on is not None:
-            held = job.handed_on
-
-            def behind(milliseconds: int) -> DataFrame:
-                return change(attrs.evolve(job, tagged=held.behind(milliseconds)).output(MAIN))
-
-            handed_on = attrs.evolve(held, behind=behind, event_time=None)
-        return CepDataFrame(
-            rows,
-            {MAIN: rows.schema},
-            job.description,
-            flush if job.flush is not None else None,
-            handed_on,
-        )
+        return CepDataFrame(attrs.evolve(self._job, tagged=tagged, handed_on=handed_on))
 
     def withWatermark(self, eventTime: str, delayThreshold: str) -> DataFrame:
         """Define a watermark; refused on a stream, see :meth:`withEventTime`."""
@@ -382,6 +353,31 @@ class CepDataFrame(DataFrame):
         others = self.outputs[1:]
         beside = f", side outputs {', '.join(map(repr, others))}" if others else ""
         return f"Cep{shown} of {self._job.description}{beside}"
+
+
+def changed(result: CepDataFrame, change: Callable[[DataFrame], DataFrame]) -> CepDataFrame:
+    """Return a result with its only output changed, also in a flush."""
+    job, rows = result._job, change(result.toDF())
+
+    def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
+        assert job.flush is not None
+        return changed(job.flush(checkpoint, operator_id), change)
+
+    handed_on = None
+    if job.handed_on is not None:
+        held = job.handed_on
+
+        def behind(milliseconds: int) -> DataFrame:
+            return change(attrs.evolve(job, tagged=held.behind(milliseconds)).output(MAIN))
+
+        handed_on = attrs.evolve(held, behind=behind, event_time=None)
+    return CepDataFrame(
+        attrs.evolve(
+            Result.of(rows, job.description),
+            flush=flush if job.flush is not None else None,
+            handed_on=handed_on,
+        )
+    )
 
 
 @cache

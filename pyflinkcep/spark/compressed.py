@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 from pyflinkcep.engines.compressed.matches import Measured, check_measure, read_measure
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.spark.cep_dataframe import CepDataFrame
+from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
 from pyflinkcep.spark.matching.ending_rows import COUNT_TEXT, EndingRows, PackedRows, TotalRows
 from pyflinkcep.spark.plan.compressed_pattern import CompressedPattern
 from pyflinkcep.spark.plan.kinds import common_kind
@@ -97,7 +97,7 @@ class CompressedStream:
         """
         variables = self._matches.variables
         totals = self._totals([read_measure(text, variables) for text in texts])
-        return totals.changed(lambda rows: rows.drop(COUNT_TEXT))
+        return changed(totals, lambda rows: rows.drop(COUNT_TEXT))
 
     def unpack(self, limit: int | None = None) -> CepDataFrame:
         """
@@ -114,7 +114,7 @@ class CompressedStream:
             )
         if not self._is_stream:
             listed = self._bounded(self._matches.matches(limit))
-            return listed if limit is None else listed.changed(lambda rows: rows.limit(limit))
+            return listed if limit is None else changed(listed, lambda rows: rows.limit(limit))
         if limit is not None:
             raise NotSupportedError("unpack(limit) on a stream", "leave the limit out")
         return self._started(self._matches.stream_of_matches())
@@ -198,7 +198,7 @@ class CompressedStream:
         return self._bounded(self._matches.endings(rows))
 
     def _bounded(self, rows: Any) -> CepDataFrame:
-        return CepDataFrame(rows, {MAIN: rows.schema}, self._source.job_name)
+        return CepDataFrame(Result.of(rows, self._source.job_name))
 
     def _started(self, stream: StreamJob) -> CepDataFrame:
         return stream_result(stream, {MAIN: stream.output.schema}, has_match_time=True)

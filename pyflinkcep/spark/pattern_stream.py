@@ -20,7 +20,7 @@ from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.spark.cep_dataframe import CepDataFrame
+from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.explain import explanation
 from pyflinkcep.spark.matching.order import TieOrder
@@ -366,7 +366,9 @@ class PatternStream(SideOutputs):
             if NULLS in sides:
                 nulls = self._dataframe.where(job.source.is_null())
                 result = result.unionAll(tagged_events(nulls, sides[NULLS], result.schema))
-            return CepDataFrame(result, consumer.schemas, job.name)
+            return CepDataFrame(
+                Result(tagged=result, schemas=consumer.schemas, description=job.name)
+            )
         stream = pattern_stream_job(job, consumer, self._settings, sides)
         return stream_result(stream, consumer.schemas, isinstance(consumer, ColumnConsumer))
 

@@ -21,7 +21,7 @@ from pyflinkcep.functions import PatternProcessFunction, TimedOutPartialMatchHan
 from pyflinkcep.sase.as_pattern import as_pattern, why_no_pattern
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import one_line
-from pyflinkcep.spark.cep_dataframe import CepDataFrame
+from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.calls import FlatSelect, Process, Schema, Select
@@ -190,7 +190,7 @@ class QueryStream(SideOutputs):
                 "RETURN or HAVING with a side output",
                 "leave them out of the query and use select() or flatSelect()",
             )
-        return matches.changed(lambda rows: returned(query, rows))
+        return changed(matches, lambda rows: returned(query, rows))
 
     def _how(self) -> Evaluation:
         return chosen(self._query, self._evaluation, self._output, self._limit is not None)
@@ -211,7 +211,8 @@ class QueryStream(SideOutputs):
     def _run(self, job: QueryJob, consumer: Consumer) -> CepDataFrame:
         sides = self._add_sides(consumer.schemas, self._dataframe.schema)
         if not self._dataframe.isStreaming:
-            return CepDataFrame(job.run(consumer), consumer.schemas, job.source.job_name)
+            rows, name = job.run(consumer), job.source.job_name
+            return CepDataFrame(Result(tagged=rows, schemas=consumer.schemas, description=name))
         stream = query_stream_job(job, consumer, self._settings, sides)
         return stream_result(stream, consumer.schemas, isinstance(consumer, ColumnConsumer))
 

@@ -25,7 +25,7 @@ from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.match_recognize.with_queries import without_unused
 from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.arrow.marks import is_of_matches
-from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn
+from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn, Result
 from pyflinkcep.spark.explain import explanation
 from pyflinkcep.spark.plan.analysis import first_line, has_quoted_names, is_case_sensitive
 from pyflinkcep.spark.plan.arguments import check_session, check_text
@@ -37,7 +37,6 @@ from pyflinkcep.spark.plan.pipelines import check_analysable, check_not_in_query
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count
-from pyflinkcep.spark.worker.consumers import MAIN
 
 __all__ = ["SqlOptions", "matchRecognize", "run_clause", "run_statement"]
 
@@ -311,7 +310,7 @@ def _result(
 
         def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
             frame = rest(checkpoint, operator_id)
-            return CepDataFrame(frame, {MAIN: frame.schema}, matched.description)
+            return CepDataFrame(Result.of(frame, matched.description))
 
     if behind is not None:
         rowtimes = [field.name for field in main.schema.fields if is_of_matches(field)]
@@ -323,7 +322,10 @@ def _result(
             lags,
             is_guarded=options.settings.max_ahead is not None,
         )
-    return CepDataFrame(main, {MAIN: main.schema}, matched.description, flush, handed_on, explained)
+    whole = Result.of(main, matched.description)
+    return CepDataFrame(
+        attrs.evolve(whole, flush=flush, handed_on=handed_on, explanation=explained)
+    )
 
 
 def _queried(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from pyspark.sql.types import StructType
 
-from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn
+from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn, Result
 from pyflinkcep.spark.plan.outputs import MATCH_TIME
 from pyflinkcep.spark.plan.stream import StreamJob
 
@@ -31,7 +31,8 @@ def stream_result(
     """
 
     def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
-        return CepDataFrame(job.flush(checkpoint, operator_id), schemas, job.name)
+        rows = job.flush(checkpoint, operator_id)
+        return CepDataFrame(Result(tagged=rows, schemas=schemas, description=job.name))
 
     held_back = job.output.held_back
     handed_on = HandedOn(
@@ -41,7 +42,15 @@ def stream_result(
         {MATCH_TIME: held_back.time_ms} if has_match_time else {},
         is_guarded=job.plan.max_ahead_ms is not None,
     )
-    result = CepDataFrame(job.run(), schemas, job.name, flush, handed_on)
+    result = CepDataFrame(
+        Result(
+            tagged=job.run(),
+            schemas=schemas,
+            description=job.name,
+            flush=flush,
+            handed_on=handed_on,
+        )
+    )
     # With a watermark further behind only where it is asked for: other operators would wait too.
     is_marked = handed_on.lags.get(MATCH_TIME) == 0 and not handed_on.is_guarded
     return result.withEventTime(MATCH_TIME) if is_marked else result
