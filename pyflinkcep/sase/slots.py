@@ -80,4 +80,4 @@ def slots_explained(query: Query) -> Iterator[str]:
         if query.positive[-1].variable == name and not query.positive[-1].repeats:
             continue  # a match
         apart = ", ".join([*slots, *([started] if started else [])])
-        yield f"  after {name}: {apart or 'nothing, they are one run'}"
+        yield f"after {name}: {apart or 'nothing, they are one run'}"

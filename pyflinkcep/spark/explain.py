@@ -17,8 +17,10 @@ from pyflinkcep.engines.flink.nfa.growth import warnings_of
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.columns import spark_atoms
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
+from pyflinkcep.spark.plan.explained import in_sections, watermark_line
 from pyflinkcep.spark.plan.prefilter import relevance_of
 from pyflinkcep.spark.plan.watermark import StreamWatermark
+from pyflinkcep.spark.worker.runtime import job_name
 from pyflinkcep.time import duration_text
 
 __all__ = ["explanation"]
@@ -86,7 +88,7 @@ def explanation(
     if dataframe.isStreaming and any(found.droppable for found in decided.values()):
         filtered.append("in Python, once the watermark has seen them; late ones are counted")
     sections = {
-        f"CEP: {nfa.description}": [
+        job_name(nfa.description): [
             _input(dataframe, keys, time),
             *_watermark(dataframe, time),
             f"window: {', '.join(_windows(nfa))}",
@@ -100,16 +102,10 @@ def explanation(
             if not table.is_final
         ],
         "Conditions": _table(_condition_rows(nfa)),
-        "Dropped before the shuffle": filtered,
-        "Warnings": list(warnings_of(nfa)),
+        "Dropped before the shuffle": filtered or None,
+        "Warnings": list(warnings_of(nfa)) or None,
     }
-    return "\n".join(
-        line for title, body in sections.items() if body for line in (title, *_indented(body))
-    )
-
-
-def _indented(lines: Sequence[str]) -> list[str]:
-    return [f"  {line}" for line in lines]
+    return in_sections(sections)
 
 
 def _plain(text: str) -> str:
@@ -133,7 +129,7 @@ def _watermark_column(dataframe: DataFrame) -> str | None:
 def _watermark(dataframe: DataFrame, time: str | None) -> Iterator[str]:
     column = time or _watermark_column(dataframe)
     if dataframe.isStreaming and column in dataframe.columns:
-        yield f"watermark: {StreamWatermark.of(dataframe, column)}"
+        yield watermark_line(StreamWatermark.of(dataframe, column))
 
 
 def _evaluated(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:

@@ -33,6 +33,7 @@ from pyflinkcep.spark.plan.clauses.flink import flink_clause
 from pyflinkcep.spark.plan.clauses.matched import Matched
 from pyflinkcep.spark.plan.clauses.run_sql import check_kind, hint_for, run_sql
 from pyflinkcep.spark.plan.clauses.standard import standard_clause
+from pyflinkcep.spark.plan.explained import in_sections, watermark_line
 from pyflinkcep.spark.plan.pipelines import check_analysable, check_not_in_query_function
 from pyflinkcep.spark.plan.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.stream import StreamSettings
@@ -299,9 +300,9 @@ def _result(
 
     def explained() -> str:
         if matched.pattern is None or matched.events is None:
-            follows = f"\n  watermark: {matched.watermark}" if matched.watermark else ""
-            head = f"{matched.description}\n  matched by the standard's rules"
-            return f"{head}{follows}\n{text}"
+            lines = ["matched by the standard's rules"]
+            lines += [] if matched.watermark is None else [watermark_line(matched.watermark)]
+            return f"{in_sections({matched.description: lines})}\n{text}"
         keys, time = matched.keys, matched.time
         unfiltered = why_unfiltered(processing_time=False, limited=options.limit is not None)
         return explanation(matched.pattern, matched.events, keys, time, unfiltered)

@@ -55,10 +55,10 @@ def test_the_lines_of_explain() -> None:
     """A line for each variable but a match's last; the window tells runs apart too."""
     loop = "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x > b[i-1].x"
     assert list(slots_explained(parse(loop))) == [
-        "  after a: nothing, they are one run",
-        "  after b: last(b.x)",
+        "after a: nothing, they are one run",
+        "after b: last(b.x)",
     ]
     assert list(slots_explained(parse(loop + " WITHIN 5"))) == [
-        "  after a: the time of its first event",
-        "  after b: last(b.x), the time of its first event",
+        "after a: the time of its first event",
+        "after b: last(b.x), the time of its first event",
     ]

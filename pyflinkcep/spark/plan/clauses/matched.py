@@ -9,6 +9,7 @@ import attrs
 from pyspark.sql import DataFrame
 
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.spark.plan.watermark import StreamWatermark
 
 __all__ = ["Matched"]
 
@@ -42,7 +43,7 @@ class Matched:
         bound.
     delay_ms : int, milliseconds
         For streams: the delay of the watermark.
-    watermark : str
+    watermark : StreamWatermark or None
         For streams with the standard's meaning: which watermark is followed.
     """
 
@@ -56,4 +57,4 @@ class Matched:
     behind: Callable[[int], DataFrame] | None = None
     held_ms: int | None = None
     delay_ms: int = 0
-    watermark: str = ""
+    watermark: StreamWatermark | None = None

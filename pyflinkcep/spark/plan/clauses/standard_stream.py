@@ -65,7 +65,7 @@ def run_stream(job: StandardJob, settings: StreamSettings) -> Matched:
         behind=lambda milliseconds: job.output(stream.behind(milliseconds).run()),
         held_ms=stream.output.held_back.events_ms,
         delay_ms=stream.delay_ms,
-        watermark=str(watermark),
+        watermark=watermark,
     )
 
 

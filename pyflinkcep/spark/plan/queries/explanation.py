@@ -11,8 +11,10 @@ from pyflinkcep.sase.model import Form, Query, Strategy
 from pyflinkcep.sase.placement import placed
 from pyflinkcep.sase.slots import slots_explained
 from pyflinkcep.sase.types import one_line
+from pyflinkcep.spark.plan.explained import in_sections, watermark_line
 from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.plan.stream import watermark_of
+from pyflinkcep.spark.worker.runtime import job_name
 from pyflinkcep.time import duration_text
 
 __all__ = ["query_explanation"]
@@ -21,42 +23,46 @@ __all__ = ["query_explanation"]
 def query_explanation(job: QueryJob, how: Evaluation, runs_as_pattern: bool) -> str:
     """Return the text of ``explain``."""
     query = job.query
-    lines = [f"SASE+: {one_line(query)}", *_evaluation(query, how, runs_as_pattern)]
-    lines += _shuffle(job, runs_as_pattern)
-    if job.source.dataframe.isStreaming:
-        lines += [
-            f"  watermark: {watermark_of(job.source)}",
-            f"  a match is emitted {_when(job)}",
-        ]
-    if query.form is Form.SEQ:
-        lines += ["Conditions", *_conditions(query)]
-        lines += ["Runs distinguished by", *slots_explained(query)]
-    warnings = list(_warnings(job))
-    if warnings:
-        lines += ["Warnings", *warnings]
-    return "\n".join(lines)
+    is_stream, is_seq = job.source.dataframe.isStreaming, query.form is Form.SEQ
+    return in_sections(
+        {
+            job_name(one_line(query), language="SASE+"): [
+                *_evaluation(query, how, runs_as_pattern),
+                *_shuffle(job, runs_as_pattern),
+                *(_emission(job) if is_stream else ()),
+            ],
+            "Conditions": list(_conditions(query)) if is_seq else None,
+            "Runs distinguished by": list(slots_explained(query)) if is_seq else None,
+            "Warnings": list(_warnings(job)) or None,
+        }
+    )
+
+
+def _emission(job: QueryJob) -> Iterator[str]:
+    yield watermark_line(watermark_of(job.source))
+    yield f"a match is emitted {_when(job)}"
 
 
 def _evaluation(query: Query, how: Evaluation, runs_as_pattern: bool) -> Iterator[str]:
     if runs_as_pattern:
-        yield "  evaluation: nfa, as the pattern with the same matches"
+        yield "evaluation: nfa, as the pattern with the same matches"
         return
-    yield f"  evaluation: {how.name} ({how.reason})"
+    yield f"evaluation: {how.name} ({how.reason})"
     why = why_no_pattern(query)
     if why is not None:
-        yield f"  not a pattern: {why}"
+        yield f"not a pattern: {why}"
 
 
 def _shuffle(job: QueryJob, runs_as_pattern: bool) -> Iterator[str]:
     keys = ", ".join(key.name for key in job.source.keys)
     if keys:
-        yield f"  key: {keys}"
+        yield f"key: {keys}"
     elif job.slice_ms is not None and not runs_as_pattern:
-        yield f"  key: none; cut into slices of {job.slice_ms} ms and the window around them"
+        yield f"key: none; cut into slices of {job.slice_ms} ms and the window around them"
     else:
-        yield "  key: none; one task does the work"
+        yield "key: none; one task does the work"
     if not runs_as_pattern:
-        yield f"  shuffled: {job.needed() or 'every event, since each may end a run'}"
+        yield f"shuffled: {job.needed() or 'every event, since each may end a run'}"
 
 
 def _when(job: QueryJob) -> str:
@@ -72,7 +78,7 @@ def _conditions(query: Query) -> Iterator[str]:
     for variable, edges in placed(query).items():
         for edge in ("begin", "take", "leave", "absent"):
             for clause in getattr(edges, edge):
-                yield f"  {variable} {edge}: {clause.text}"
+                yield f"{variable} {edge}: {clause.text}"
 
 
 def _warnings(job: QueryJob) -> Iterator[str]:
@@ -85,12 +91,12 @@ def _warnings(job: QueryJob) -> Iterator[str]:
     if query.form is Form.SEQ and doubling and job.output == "all":
         within = "" if query.window is None else f" within {duration_text(query.window)}"
         yield (
-            f"  {', '.join(doubling)} may take or skip each event that fits: n such events of a "
+            f"{', '.join(doubling)} may take or skip each event that fits: n such events of a "
             f"partition{within} make up to 2ⁿ matches"
         )
         yield (
-            '  stricter conditions, a shorter WITHIN or output="onePerStart" bound them; '
+            'stricter conditions, a shorter WITHIN or output="onePerStart" bound them; '
             ".compressed() counts them without listing any"
         )
     if query.window is None:
-        yield "  without WITHIN nothing ends a run: memory grows with the input"
+        yield "without WITHIN nothing ends a run: memory grows with the input"
