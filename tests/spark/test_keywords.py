@@ -43,8 +43,8 @@ PATTERN = Pattern.begin("a").where("name = 'a'").next("b").where("name = 'b'")
 QUERY = parse("PATTERN SEQ(a x, b y) WITHIN 5")
 EVENT = {"name": "a", "type": "a", "ts": 1, "user": "u"}
 CLAUSE = "ORDER BY ts MEASURES A.name AS n PATTERN (A B) DEFINE A AS A.name = 'a'"
-OWN_OF_SPARK = {"toDF", "persist", "cache", "unpersist", "withWatermark", "explain", "changed"}
-"""Methods of a CepDataFrame that hand their arguments to Spark, or take code of this package."""
+OWN_OF_SPARK = {"toDF", "persist", "cache", "unpersist", "withWatermark", "explain"}
+"""Methods of a CepDataFrame that hand their arguments to Spark."""
 
 
 class Wrong:
