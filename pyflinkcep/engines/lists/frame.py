@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -14,7 +14,6 @@ from pyflinkcep.engines.lists.clauses import each_of
 from pyflinkcep.engines.lists.columns import Columns
 from pyflinkcep.engines.lists.ranges import Ints, expanded
 from pyflinkcep.expressions.arrays import Values, holding
-from pyflinkcep.expressions.number_functions import Moments
 from pyflinkcep.expressions.tree import Aggregate, Leaf, Tree
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import ALL, LAST
@@ -124,54 +123,56 @@ def _reduced(name: str, data: Any, rows: Ints, size: int) -> Values:
     counts = np.bincount(rows, minlength=size)
     if name == "count":
         return Values(counts)
-    if name == "stddev":
-        return Values(_by_row(data, counts, _deviations, _deviation), counts < 2)
-    some = counts > 0
-    if name in ("min", "max"):
-        out = np.zeros(size, data.dtype)
-        reduce = np.fmin if name == "min" else np.maximum
-        if len(data):
-            out[some] = reduce.reduceat(data, (np.cumsum(counts) - counts)[some])
-        return Values(out, ~some)
-    sums = _by_row(data, counts, _sums, lambda own: np.cumsum(own)[-1] if len(own) else 0)
-    return Values(np.divide(sums, np.maximum(counts, 1)) if name == "avg" else sums, ~some)
-
-
-def _by_row(
-    data: Any, counts: Ints, together: Callable[[Any, Ints], Any], alone: Callable[[Any], Any]
-) -> Any:
-    """
-    Return an aggregate of each row's numbers, taken one after another as runs take events.
-
-    Rows are computed together, a number of each at a time, or one by one if they are few.
-    """
     with np.errstate(all="ignore"):  # infinities, NaN and numbers that wrap around are values
-        if len(counts) >= int(counts.max(initial=0)):
-            return together(data, counts)
-        ends = np.cumsum(counts)
-        return np.asarray([alone(own) for own in np.split(data, ends[:-1])])
+        if name == "stddev":
+            return Values(_deviations(data, counts), counts < 2)
+        if name in ("min", "max") or data.dtype.kind != "f":
+            reduce = {"min": np.fmin, "max": np.maximum}.get(name, np.add)
+            found = np.zeros(size, data.dtype)
+            if len(data):
+                some = counts > 0
+                found[some] = reduce.reduceat(data, (np.cumsum(counts) - counts)[some])
+        else:
+            found = _sums(data, counts)
+        return Values(found / np.maximum(counts, 1) if name == "avg" else found, counts == 0)
+
+
+def _by_number(counts: Ints) -> tuple[Ints, Iterator[tuple[int, Ints]]]:
+    """
+    Return how to add numbers in the order of their events, which decides how sums are rounded.
+
+    Returns
+    -------
+    (array of int, iterator of (int, array of int))
+        The rows, those with most numbers first; then for the first number of each row, the second
+        and so on: how many rows have it, and where it is.
+    """
+    order = np.argsort(-counts, kind="stable")
+    begins = (np.cumsum(counts) - counts)[order]
+    having = len(counts) - np.cumsum(np.bincount(counts))
+    return order, ((int(n), begins[:n] + at) for at, n in enumerate(having[:-1]))
 
 
 def _sums(data: Any, counts: Ints) -> Any:
-    sums, begins = np.zeros(len(counts), data.dtype), np.cumsum(counts) - counts
-    for number in range(int(counts.max(initial=0))):
-        rows = np.flatnonzero(counts > number)
-        sums[rows] += data[begins[rows] + number]
-    return sums
-
-
-def _deviation(own: Any) -> float:
-    found = Moments(own.tolist()).deviation()
-    return 0.0 if found is None else found
+    order, numbers = _by_number(counts)
+    sums = np.zeros(len(counts))
+    for rows, places in numbers:
+        sums[:rows] += data[places]
+    return _in_place(sums, order)
 
 
 def _deviations(data: Any, counts: Ints) -> Any:
+    order, numbers = _by_number(counts)
     mean, moment = np.zeros(len(counts)), np.zeros(len(counts))
-    begins = np.cumsum(counts) - counts
-    for number in range(int(counts.max(initial=0))):
-        rows = np.flatnonzero(counts > number)
-        distance = data[begins[rows] + number] - mean[rows]
-        step = distance / (number + 1)
-        mean[rows] += step
-        moment[rows] += distance * (distance - step)
-    return np.sqrt(moment / np.maximum(counts - 1, 1))
+    for number, (rows, places) in enumerate(numbers, 1):
+        distance = data[places] - mean[:rows]
+        step = distance / number
+        mean[:rows] += step
+        moment[:rows] += distance * (distance - step)
+    return np.sqrt(_in_place(moment, order) / np.maximum(counts - 1, 1))
+
+
+def _in_place(values: Any, order: Ints) -> Any:
+    found = np.empty_like(values)
+    found[order] = values
+    return found
