@@ -12,10 +12,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyflinkcep.spark.cep import CEP, keyBy
+    from pyflinkcep.spark.cep import CEP
     from pyflinkcep.spark.cep_dataframe import CepDataFrame
     from pyflinkcep.spark.compressed import CompressedStream
     from pyflinkcep.spark.failures import cepError
+    from pyflinkcep.spark.key_by import keyBy
     from pyflinkcep.spark.pattern_stream import PatternStream
     from pyflinkcep.spark.plan.source import KeyedDataFrame
     from pyflinkcep.spark.query_stream import QueryStream
@@ -41,7 +42,7 @@ _MODULES = {
     "PatternStream": "pattern_stream",
     "QueryStream": "query_stream",
     "cepError": "failures",
-    "keyBy": "cep",
+    "keyBy": "key_by",
     "matchRecognize": "statements",
 }
 

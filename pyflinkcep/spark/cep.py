@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, overload
 
 import attrs
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep.choices import (
     Dialect,
@@ -26,6 +26,7 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
+from pyflinkcep.spark.key_by import keyed
 from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.arguments import (
@@ -33,48 +34,14 @@ from pyflinkcep.spark.plan.arguments import (
     check_for_pattern,
     check_for_query,
     check_session,
-    not_a_dataframe,
 )
 from pyflinkcep.spark.plan.order import order_columns
-from pyflinkcep.spark.plan.pipelines import check_analysable
 from pyflinkcep.spark.plan.source import KeyedDataFrame
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.query_stream import QueryStream
 from pyflinkcep.spark.statements import SqlOptions, run_statement
 
-__all__ = ["CEP", "keyBy"]
-
-
-def keyBy(dataframe: DataFrame, *columns: str | Column) -> KeyedDataFrame:
-    """
-    Choose the key columns of events: matches never mix keys.
-
-    Parameters
-    ----------
-    dataframe : DataFrame
-        The events.
-    *columns : str or Column
-        At least one: column names, fields such as ``"user.id"``, or expressions. Any type
-        that Spark can group by; null is a key like any other.
-
-    Returns
-    -------
-    KeyedDataFrame
-        The input of :meth:`CEP.pattern`.
-
-    Notes
-    -----
-    Ports the role of Flink's ``DataStream.keyBy``.
-    """
-    if not columns:
-        raise InvalidArgumentError("keyBy without columns", "name at least one column")
-    for column in columns:
-        if not isinstance(column, str | Column):
-            raise InvalidArgumentError(
-                f"keyBy: expected column names or Columns, got {column!r}",
-                "write keyBy(df, 'user')",
-            )
-    return KeyedDataFrame(_checked(dataframe), tuple(columns))
+__all__ = ["CEP"]
 
 
 class CEP:
@@ -209,15 +176,24 @@ class CEP:
         ------
         InvalidArgumentError
             If an argument is of the wrong kind.
+        MissingConditionError
+            If the events or the pattern are None.
         NotSupportedError
             If a keyword is for queries and this is a pattern, or the other way round.
 
         Examples
         --------
-        ::
+        With `events` as in :func:`keyBy`:
 
-            failures = Pattern.begin("fail").where("ok = false").times(3).within(Time.minutes(5))
-            matches = CEP.pattern(keyBy(logins, "user"), failures).inEventTime("ts").toDF()
+        >>> pattern = Pattern.begin("fail").where("result = 'fail'")
+        >>> pattern = pattern.next("ok").where("result = 'ok'").within(Time.minutes(1))
+        >>> found = CEP.pattern(keyBy(events, "user"), pattern).inEventTime("ts")
+        >>> found.toDF().select("user", "matchTimestamp").show()
+        +----+--------------+
+        |user|matchTimestamp|
+        +----+--------------+
+        | ann|          2000|
+        +----+--------------+
         """
         if input is None or pattern is None:
             raise MissingConditionError(
@@ -241,10 +217,10 @@ class CEP:
             check_for_query(pattern, type, others)
             limit = PartialMatchLimit.of(maxPartialMatches, "fail")
             chosen(pattern, evaluation, output, limit is not None)
-            keyed = _keyed(input)
+            events = keyed(input)
             return QueryStream(
-                dataframe=keyed.dataframe,
-                keys=keyed.columns,
+                dataframe=events.dataframe,
+                keys=events.columns,
                 query=pattern,
                 type=type,
                 evaluation=evaluation,
@@ -260,14 +236,14 @@ class CEP:
         check_for_pattern({"type": (type, "type"), "output": (output, "all")})
         check_comparator(comparator, orderBy)
         limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
-        keyed = _keyed(input)
+        events = keyed(input)
         order: TieOrder | None = comparator
         if orderBy is not None:
-            order = order_columns(keyed.dataframe, orderBy, pattern.describe())
+            order = order_columns(events.dataframe, orderBy, pattern.describe())
         check_pattern_evaluation(evaluation)
         return PatternStream(
-            dataframe=keyed.dataframe,
-            keys=keyed.columns,
+            dataframe=events.dataframe,
+            keys=events.columns,
             pattern=pattern,
             comparator=order,
             limit=limit,
@@ -327,6 +303,18 @@ class CEP:
         Flink's dialect is that of Flink SQL 2.3.0. What Flink silently answers wrongly (anchors,
         SUBSET) is refused. Differs from Flink: types are Spark's, so ``AVG`` of integers is a
         double.
+
+        Examples
+        --------
+        >>> events.createOrReplaceTempView("logins")
+        >>> clause = "PARTITION BY user ORDER BY ts MEASURES O.ts AS at PATTERN (F O)"
+        >>> clause += " DEFINE F AS F.result = 'fail', O AS O.result = 'ok'"
+        >>> CEP.sql(spark, f"SELECT * FROM logins MATCH_RECOGNIZE ({clause})").show()
+        +----+----+
+        |user|  at|
+        +----+----+
+        | ann|2000|
+        +----+----+
         """
         settings = StreamSettings(
             keyGroups, onPatternChange, max_ahead=maxAhead, name=name, parallel_tasks=parallelTasks
@@ -363,6 +351,13 @@ class CEP:
         ------
         InvalidArgumentError
             If the text is not a query with FROM.
+
+        Examples
+        --------
+        >>> events.createOrReplaceTempView("logins")
+        >>> text = "FROM logins PATTERN SEQ(fail f, ok o) WHERE [user] WITHIN 1 minute"
+        >>> CEP.sase(spark, text, type="result").inEventTime("ts").toDF().columns
+        ['user', 'matchTimestamp', 'f', 'o']
         """
         check_session(spark)
         query = parse(text)
@@ -383,17 +378,3 @@ class CEP:
             name=name,
             parallelTasks=parallelTasks,
         )
-
-
-def _keyed(input: DataFrame | KeyedDataFrame) -> KeyedDataFrame:
-    return input if isinstance(input, KeyedDataFrame) else KeyedDataFrame(_checked(input), ())
-
-
-def _checked(dataframe: DataFrame) -> DataFrame:
-    """Return the DataFrame; refuse anything else, with a hint how to convert it."""
-    if isinstance(dataframe, CepDataFrame):
-        return dataframe.toDF()
-    if isinstance(dataframe, DataFrame):
-        check_analysable(dataframe)
-        return dataframe
-    raise not_a_dataframe(dataframe)

@@ -19,49 +19,10 @@ from pyflinkcep.functions import OutputTag, check_tag
 from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.arrow.marks import marks
 from pyflinkcep.spark.described import JobName, described
+from pyflinkcep.spark.handed_on import HandedOn
 from pyflinkcep.spark.worker.consumers import MAIN, TAG
-from pyflinkcep.time import to_milliseconds
 
-__all__ = ["CepDataFrame", "HandedOn", "Result", "changed"]
-
-
-@attrs.frozen(eq=False)
-class HandedOn:
-    """
-    The watermark that a stream's result hands on with its rows.
-
-    Attributes
-    ----------
-    behind : callable
-        Returns the job, with all outputs, for a watermark that is some milliseconds further behind.
-    delay_ms : int, milliseconds
-        The delay of the watermark.
-    held_ms : int or None, milliseconds
-        How far behind the watermark the events of a row can be; None if there is no bound.
-    lags : mapping of str to int or None, milliseconds
-        The columns of which that is known better.
-    event_time : str or None
-        The column of the main output that carries the watermark.
-    behind_ms : int, milliseconds
-        How far the watermark was put behind for it.
-    is_guarded : bool
-        Whether events too far ahead, which Spark's watermark follows, are left out: then it must
-        not be handed on.
-    """
-
-    behind: Callable[[int], DataFrame]
-    delay_ms: int
-    held_ms: int | None
-    lags: Mapping[str, int | None] = attrs.field(factory=dict)
-    event_time: str | None = None
-    behind_ms: int = 0
-    is_guarded: bool = False
-
-    def lag(self, column: str, given: timedelta | None) -> int | None:
-        """Return how far behind the watermark a column can be; None if there is no bound."""
-        if given is not None:
-            return to_milliseconds(given, "withEventTime")
-        return self.lags.get(column, self.held_ms)
+__all__ = ["CepDataFrame", "Result", "changed"]
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -162,6 +123,13 @@ class CepDataFrame(DataFrame):
         ------
         CepError
             If it is not the tag of an output of this job.
+
+        Examples
+        --------
+        >>> pending = OutputTag("pending")
+        >>> result = found.toDF(timeoutTag=pending)
+        >>> result.getSideOutput(pending).select("user", "timeoutTimestamp").collect()
+        [Row(user='bob', timeoutTimestamp=62500)]
         """
         check_tag(tag)
         if tag.name not in self._job.schemas or tag.name == MAIN:
@@ -181,6 +149,17 @@ class CepDataFrame(DataFrame):
         DataFrame
             A column ``tag`` with the name of the output, ``'main'`` for the main one, and a
             struct column for each output, null in the rows of the others.
+
+        Examples
+        --------
+        >>> result = found.toDF(timeoutTag=OutputTag("pending"))
+        >>> result.tagged().select("tag", "main.user", "pending.user").show()
+        +-------+----+----+
+        |    tag|user|user|
+        +-------+----+----+
+        |   main| ann|NULL|
+        |pending|NULL| bob|
+        +-------+----+----+
         """
         if len(self._job.schemas) > 1:
             return self._job.tagged
@@ -243,6 +222,16 @@ class CepDataFrame(DataFrame):
         NotSupportedError
             If a match of the pattern may last forever, or the watermark cannot be held back: over
             Spark Connect, after another stateful operator, and with ``maxAhead``.
+
+        Examples
+        --------
+        With `stream` a streaming DataFrame of the same events:
+
+        >>> matches = CEP.pattern(keyBy(stream, "user"), pattern)
+        >>> ends = matches.select(lambda m: (m["ok"][0].ts,), "at timestamp")
+        >>> hourly = ends.withEventTime("at").groupBy(F.window("at", "1 hour")).count()
+        >>> hourly.isStreaming
+        True
         """
         schema = self._job.schemas[MAIN]
         is_known = self._job.handed_on is not None and column in self._job.handed_on.lags
@@ -338,6 +327,17 @@ class CepDataFrame(DataFrame):
             If the result is not a stream's, or the checkpoint has no state of it.
         NotSupportedError
             If another operator before the pattern, such as an aggregation, may hold rows too.
+
+        Examples
+        --------
+        With `stream` a streaming DataFrame of events, `checkpoint` and `table` two folders:
+
+        >>> result = CEP.pattern(keyBy(stream, "user"), pattern).toDF()
+        >>> writer = result.writeStream.format("parquet").option("checkpointLocation", checkpoint)
+        >>> run = writer.trigger(availableNow=True).start(table)
+        >>> run.awaitTermination()
+        >>> result.flush(checkpoint).select("user", "matchTimestamp").collect()
+        [Row(user='bob', matchTimestamp=datetime.datetime(1970, 1, 1, 0, 0, 4))]
         """
         if self._job.flush is None:
             raise InputError(

@@ -52,6 +52,14 @@ class CompressedStream:
     All matches of a query or a pattern on a DataFrame, however many there are.
 
     Made by ``CEP.pattern(events, query).inEventTime(…).compressed()``.
+
+    Examples
+    --------
+    The examples of the methods count the ways to choose numbers from 1 to 40 that begin with 1:
+
+    >>> numbers = spark.range(1, 41).selectExpr("id AS ts", "if(id = 1, 'A', 'B') AS type")
+    >>> chosen = parse("PATTERN SEQ(A a, B+ b[]) WHERE skip_till_any_match")
+    >>> choices = CEP.pattern(numbers, chosen).inEventTime("ts").compressed()
     """
 
     _matches: CompressedQuery | CompressedPattern
@@ -64,6 +72,11 @@ class CompressedStream:
         ------
         NotSupportedError
             On a stream, which never ends.
+
+        Examples
+        --------
+        >>> choices.count() == 2**39 - 1
+        True
         """
         if self._is_stream:
             raise NotSupportedError(
@@ -94,6 +107,18 @@ class CompressedStream:
             If a text is not an aggregate over a variable of the query.
         InputError
             If an attribute is not a column, or not of a type that the aggregate takes.
+
+        Examples
+        --------
+        >>> ends = choices.aggregate("count(b) AS taken", "min(b.ts) AS first")
+        >>> ends.where("matchTimestamp <= 4").drop("count_log10").show()
+        +--------------+-----+-----+-----+
+        |matchTimestamp|count|taken|first|
+        +--------------+-----+-----+-----+
+        |             2|    1|    1|    2|
+        |             3|    2|    3|    2|
+        |             4|    4|    8|    2|
+        +--------------+-----+-----+-----+
         """
         variables = self._matches.variables
         totals = self._totals([read_measure(text, variables) for text in texts])
@@ -107,6 +132,11 @@ class CompressedStream:
         ----------
         limit : int, at least 0, optional
             The most to return; all by default. Not on a stream.
+
+        Examples
+        --------
+        >>> choices.unpack(limit=2).select("b.ts").count()
+        2
         """
         if limit is not None and not (isinstance(limit, int) and 0 <= limit < 1 << 31):
             raise InvalidArgumentError(
@@ -132,6 +162,16 @@ class CompressedStream:
             nodes, to a node whose ``next`` is empty, from its last event to its first: a node is
             the event number ``event`` for the variable number ``stage``, or one of those in its
             ``next`` if its ``stage`` is -1.
+
+        Examples
+        --------
+        >>> packed = choices.toDF().where("matchTimestamp = 40")
+        >>> packed.selectExpr("count", "size(events) AS events", "size(nodes) AS nodes").show()
+        +------------+------+-----+
+        |       count|events|nodes|
+        +------------+------+-----+
+        |274877906944|    40|  152|
+        +------------+------+-----+
         """
         event = self._source.dataframe.schema
         added = [

@@ -40,7 +40,6 @@ from pyflinkcep.spark.plan.compressed_pattern import CompressedPattern
 from pyflinkcep.spark.plan.evaluation import PatternEvaluation
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import (
-    check_tag,
     match_rows,
     output_schemas,
     tagged_events,
@@ -50,7 +49,7 @@ from pyflinkcep.spark.plan.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.source import EventSource, time_name
 from pyflinkcep.spark.plan.unbounded import pattern_stream_job
 from pyflinkcep.spark.shown import shown, shown_in_notebook, stream_facts
-from pyflinkcep.spark.side_outputs import SideOutputs
+from pyflinkcep.spark.side_outputs import PatternSideOutputs
 from pyflinkcep.spark.stream_result import stream_result
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, FunctionConsumer
 from pyflinkcep.spark.worker.unpack import NULLS
@@ -59,11 +58,12 @@ __all__ = ["PatternStream"]
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)
-class PatternStream(SideOutputs):
+class PatternStream(PatternSideOutputs):
     """
     A pattern applied to a DataFrame; made by :meth:`pyflinkcep.CEP.pattern`.
 
-    Immutable: every method returns a changed copy or a result.
+    Immutable: every method returns a changed copy or a result. The examples of the methods go on
+    from that of :meth:`pyflinkcep.CEP.pattern`, which made `found` of `events`.
 
     Notes
     -----
@@ -91,26 +91,25 @@ class PatternStream(SideOutputs):
         column : str, optional
             A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). By default
             the one with the DataFrame's watermark. A null in it fails the job.
+
+        Examples
+        --------
+        >>> CEP.pattern(events, pattern).inEventTime("ts")
+        PatternStream(pattern: fail ⇒ ok, input: bounded [user: ...], time: ts)
         """
         name = time_name(column, self._pattern.describe())
         return attrs.evolve(self, time_column=name, processing_time=False)
 
     def inProcessingTime(self) -> PatternStream:
-        """Order events by arrival, with windows that end by the clock; for streams only."""
+        """
+        Order events by arrival, with windows that end by the clock; for streams only.
+
+        Examples
+        --------
+        >>> CEP.pattern(keyBy(stream, "user"), pattern).inProcessingTime().toDF().isStreaming
+        True
+        """
         return attrs.evolve(self, processing_time=True)
-
-    def sideOutputNullData(self, nullDataOutputTag: OutputTag) -> PatternStream:
-        """
-        Send events that ``onNullKey="drop"`` drops to a side output, which needs no schema.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If ``CEP.pattern`` was not given ``onNullKey="drop"``.
-        """
-        check_tag(nullDataOutputTag)
-        self._settings.check_null_output()
-        return attrs.evolve(self, null_tag=nullDataOutputTag)
 
     def explain(self) -> None:
         """
@@ -125,36 +124,20 @@ class PatternStream(SideOutputs):
         MalformedPatternException
             If the pattern cannot run.
 
-        Notes
-        -----
-        For ``a → b+ → c`` it prints::
-
-            CEP: a → b+ → c
-              input: bounded, key user, ordered by ts
-              window: none
-              after a match: NoSkipStrategy()
-              evaluation: nfa (stage 'b' repeats or is optional)
-              matched by the compiled kernel
-            States (T takes the event, I ignores it, P also tries the next state)
-              a(start): T→b:1[type = 0]
-              b:1: T→b[type = 1] I→b:1[not type = 1]
-              b:0: T→b[type = 1] I→b:0[not type = 1]
-              b: P→c[true] T→b[type = 1] I→b:0[not type = 1]
-              c: T→$endState$[cheap at my_job.py:9] I→c[not cheap at my_job.py:9]
-            Conditions
-              a  type = 0              in Spark, before Python sees the event
-              b  type = 1              in Spark, before Python sees the event
-              c  cheap at my_job.py:9  in Python, at most once per event
-            Dropped before the shuffle
-              no event: the condition cheap at my_job.py:9 of stage 'c' is in Python, any event …
-            Warnings
-              stage 'b' loops, and the events of a partial match have no bound
-              each of the stages 'b', 'c' waits for its event, possibly forever
-              memory may grow without bound: write .within(timedelta(...)) on the pattern, …
+        Examples
+        --------
+        >>> found.explain()
+        CEP: fail ⇒ ok
+          input: bounded, key user, ordered by ts ...
+        Conditions
+          fail  result = 'fail'  in Spark, before Python sees the event
+          ok    result = 'ok'    in Spark, before Python sees the event
+        Dropped before the shuffle
+          no event: stage 'ok' must follow directly: any event in between ends the partial match
         """
         time = "processing time" if self._processing_time else self._time_column
         unfiltered = why_unfiltered(
-            self._processing_time, self._limit is not None, self._full_output()
+            self._processing_time, self._limit is not None, self._wants_all(self._dataframe)
         )
         print(
             explanation(
@@ -217,6 +200,13 @@ class PatternStream(SideOutputs):
         -----
         Ports ``PatternStream.select`` (Flink 2.3.0).
         Differs from Flink: the old form ``select(timeoutFunction, function)`` is refused.
+
+        Examples
+        --------
+        >>> def delay(match):
+        ...     return match["ok"][0].user, match["ok"][0].ts - match["fail"][0].ts
+        >>> found.select(delay, "user string, delay bigint").collect()
+        [Row(user='ann', delay=1000)]
         """
         call = SelectCall.of("select", arguments, keywords)
         return self._process(select_adapter(call.function, call.tag, call.timeout), call.schema)
@@ -243,11 +233,31 @@ class PatternStream(SideOutputs):
     @with_signature
     def flatSelect(self, *arguments: object, **keywords: object) -> CepDataFrame:
         """
-        Turn each match into any number of rows; see :meth:`select`.
+        Turn each match into any number of rows; called in the forms of :meth:`select`.
 
-        The functions get a collector as their last argument: ``function(match, out)``,
-        ``timeoutFunction(match, timestamp, out)``; each ``out.collect(row)`` adds a row.
-        Rows that a function yields, or returns in a list, are added too.
+        Parameters
+        ----------
+        function : PatternFlatSelectFunction or callable
+            Called with (match, out); it passes rows to ``out.collect``, yields or returns them.
+        schema : str or StructType
+            The schema of the rows.
+        outputTag : OutputTag
+            The side output for timeouts, with its schema.
+        timeoutFunction : PatternFlatTimeoutFunction or callable
+            Called with (partial match, timeout in epoch milliseconds, out), to add rows.
+
+        Returns
+        -------
+        CepDataFrame
+            The rows, with access to the side outputs.
+
+        Examples
+        --------
+        >>> def rows(match, out):
+        ...     for stage, events in match.items():
+        ...         out.collect((stage, events[0].ts))
+        >>> found.flatSelect(rows, "stage string, ts bigint").collect()
+        [Row(stage='fail', ts=1000), Row(stage='ok', ts=2000)]
         """
         call = SelectCall.of("flatSelect", arguments, keywords)
         adapter = flat_select_adapter(call.function, call.tag, call.timeout)
@@ -270,6 +280,13 @@ class PatternStream(SideOutputs):
         -------
         CepDataFrame
             The rows, with access to the side outputs.
+
+        Examples
+        --------
+        >>> def rows(match, ctx, out):
+        ...     out.collect((match["ok"][0].user, ctx.timestamp()))
+        >>> found.process(rows, "user string, at bigint").collect()
+        [Row(user='ann', at=2000)]
         """
         return self._process(as_process_function(function), schema)
 
@@ -288,6 +305,11 @@ class PatternStream(SideOutputs):
             The key columns; ``matchTimestamp``, the time of the last event or, for a match that
             had to wait, the end of its window; and for each stage an array of structs of the
             event's columns. Timeouts have the end of the window as ``timeoutTimestamp``.
+
+        Examples
+        --------
+        >>> found.toDF().selectExpr("user", "matchTimestamp", "fail.ts AS failed").collect()
+        [Row(user='ann', matchTimestamp=2000, failed=[1000])]
         """
         job = self._job(timeout_handling=timeoutTag is not None)
         stages = taking_stages(self._pattern, job.nfa)
@@ -312,6 +334,11 @@ class PatternStream(SideOutputs):
         NotSupportedError
             If the pattern has a skip strategy or a condition that is a function of the context,
             there is a comparator, or event lists were requested, which list the matches.
+
+        Examples
+        --------
+        >>> found.compressed().count()
+        1
         """
         if self._evaluation == EVENT_LISTS:
             raise NotSupportedError(
@@ -323,12 +350,6 @@ class PatternStream(SideOutputs):
         )
 
     # --- helpers
-
-    def _full_output(self) -> str:
-        """Return the method that asks for events in full, if any does."""
-        tags = {"sideOutputLateData": self._late_tag, "sideOutputAheadData": self._ahead_tag}
-        asked = [f"{name}()" for name, tag in tags.items() if tag is not None]
-        return asked[0] if self._dataframe.isStreaming and asked else ""
 
     def _facts(self) -> dict[str, str]:
         time = "processing time" if self._processing_time else self._time_column or ""

@@ -46,6 +46,13 @@ class QueryStream(SideOutputs):
     A query applied to a DataFrame; made by :meth:`pyflinkcep.CEP.pattern`.
 
     Immutable: every method returns a changed copy or a result.
+
+    Examples
+    --------
+    With `events` as in :func:`pyflinkcep.keyBy`; the examples of the methods go on from here:
+
+    >>> query = parse("PATTERN SEQ(fail f, ok o) WHERE [user] WITHIN 1 minute")
+    >>> logins = CEP.pattern(events, query, type="result").inEventTime("ts")
     """
 
     _dataframe: DataFrame
@@ -66,6 +73,11 @@ class QueryStream(SideOutputs):
         column : str, optional
             A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). By default,
             on a stream, the one that ``withWatermark`` names.
+
+        Examples
+        --------
+        >>> CEP.pattern(events, query, type="result").inEventTime("ts")
+        QueryStream(pattern: PATTERN ..., input: bounded [user: ...], key: user, time: ts)
         """
         return attrs.evolve(self, time_column=time_name(column, one_line(self._query)))
 
@@ -75,6 +87,17 @@ class QueryStream(SideOutputs):
 
         It shows which evaluation was chosen and why, where each condition is evaluated, what is
         dropped before the shuffle, and whether input without a key is cut into time slices.
+
+        Examples
+        --------
+        >>> logins.explain()
+        SASE+: SEQ(fail f, ok o)
+          evaluation: eventLists (single events under skip_till_any_match in a window)
+          key: user
+          shuffled: ((`result` = 'fail') OR (`result` = 'ok')) AND (`user` IS NOT NULL)
+        Conditions
+        Runs distinguished by
+          after f: the time of its first event
         """
         how, pattern = self._how(), self._as_pattern()
         print(query_explanation(self._job(how), how, pattern is not None))
@@ -96,6 +119,15 @@ class QueryStream(SideOutputs):
             If a column is missing or of an unsupported type.
         NotSupportedError
             If late events go to a side output and the query has RETURN or HAVING.
+
+        Examples
+        --------
+        >>> logins.toDF().selectExpr("user", "matchTimestamp", "f.ts AS failed").show()
+        +----+--------------+------+
+        |user|matchTimestamp|failed|
+        +----+--------------+------+
+        | ann|          2000|[1000]|
+        +----+--------------+------+
         """
         pattern = self._as_pattern()
         if pattern is not None:
@@ -114,15 +146,60 @@ class QueryStream(SideOutputs):
             Returns a row (tuple, dict or Row) for a match, a dict of variable to Rows.
         schema : str or StructType
             The schema of the rows.
+
+        Examples
+        --------
+        >>> def delay(match):
+        ...     return match["o"][0].user, match["o"][0].ts - match["f"][0].ts
+        >>> logins.select(delay, "user string, delay bigint").collect()
+        [Row(user='ann', delay=1000)]
         """
         return self._process(select_adapter(function, None, None), schema)
 
     def flatSelect(self, function: FlatSelect, schema: Schema) -> CepDataFrame:
-        """Turn each match into rows, which ``function(match, out)`` collects, yields or returns."""
+        """
+        Turn each match into any number of rows.
+
+        Parameters
+        ----------
+        function : PatternFlatSelectFunction or callable
+            Called with (match, out); it passes rows to ``out.collect``, yields or returns them.
+        schema : str or StructType
+            The schema of the rows.
+
+        Examples
+        --------
+        >>> def times(match, out):
+        ...     for variable, events in match.items():
+        ...         out.collect((variable, events[0].ts))
+        >>> logins.flatSelect(times, "variable string, ts bigint").show()
+        +--------+----+
+        |variable|  ts|
+        +--------+----+
+        |       f|1000|
+        |       o|2000|
+        +--------+----+
+        """
         return self._process(flat_select_adapter(function, None, None), schema)
 
     def process(self, function: Process, schema: Schema) -> CepDataFrame:
-        """Pass each match to a process function (match, ctx, out)."""
+        """
+        Pass each match to a process function.
+
+        Parameters
+        ----------
+        function : PatternProcessFunction or callable
+            Receives (match, ctx, out), and may yield rows too; queries report no timeouts.
+        schema : str or StructType
+            The schema of the rows it collects.
+
+        Examples
+        --------
+        >>> def ends(match, ctx, out):
+        ...     out.collect((match["o"][0].user, ctx.timestamp()))
+        >>> logins.process(ends, "user string, at bigint").collect()
+        [Row(user='ann', at=2000)]
+        """
         return self._process(as_process_function(function), schema)
 
     def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
@@ -153,6 +230,11 @@ class QueryStream(SideOutputs):
             If the query has HAVING, or not all matches are requested.
         NotSupportedError
             If an evaluation was requested that lists the matches, or ``maxPartialMatches``.
+
+        Examples
+        --------
+        >>> logins.compressed().count()
+        1
         """
         if self._query.having is not None or self._output != "all":
             raise InvalidArgumentError(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Self
 
 import attrs
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from pyflinkcep.functions import OutputTag
@@ -13,7 +14,7 @@ from pyflinkcep.spark.plan.outputs import add_output, check_tag
 from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS
 
-__all__ = ["SideOutputs"]
+__all__ = ["PatternSideOutputs", "SideOutputs"]
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)
@@ -35,6 +36,13 @@ class SideOutputs:
         ----------
         lateDataOutputTag : OutputTag
             The tag; its rows are the events themselves, so it needs no schema.
+
+        Examples
+        --------
+        >>> late = OutputTag("late")
+        >>> result = CEP.pattern(keyBy(stream, "user"), pattern).sideOutputLateData(late).toDF()
+        >>> result.outputs
+        ['main', 'late']
         """
         check_tag(lateDataOutputTag)
         return attrs.evolve(self, late_tag=lateDataOutputTag)
@@ -54,6 +62,13 @@ class SideOutputs:
         ------
         InvalidArgumentError
             If ``CEP.pattern`` was not given ``maxAhead``.
+
+        Examples
+        --------
+        >>> ahead = OutputTag("ahead")
+        >>> careful = CEP.pattern(keyBy(stream, "user"), pattern, maxAhead="1 hour")
+        >>> careful.sideOutputAheadData(ahead).toDF().outputs
+        ['main', 'ahead']
         """
         check_tag(aheadDataOutputTag)
         self._settings.check_ahead_output()
@@ -66,3 +81,34 @@ class SideOutputs:
         for output in sides.values():
             add_output(schemas, output, events)
         return sides
+
+    def _wants_all(self, events: DataFrame) -> str:
+        """Return the method that asks for events in full, if any does."""
+        tags = {"sideOutputLateData": self._late_tag, "sideOutputAheadData": self._ahead_tag}
+        asked = [f"{name}()" for name, tag in tags.items() if tag is not None]
+        return asked[0] if events.isStreaming and asked else ""
+
+
+@attrs.frozen(eq=False, kw_only=True, repr=False)
+class PatternSideOutputs(SideOutputs):
+    """The side outputs of patterns: queries take events without a key as others."""
+
+    def sideOutputNullData(self, nullDataOutputTag: OutputTag) -> Self:
+        """
+        Send events that ``onNullKey="drop"`` drops to a side output, which needs no schema.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If ``CEP.pattern`` was not given ``onNullKey="drop"``.
+
+        Examples
+        --------
+        >>> bad = OutputTag("bad")
+        >>> kept = CEP.pattern(keyBy(events, "user"), pattern, onNullKey="drop").inEventTime("ts")
+        >>> kept.sideOutputNullData(bad).toDF().outputs
+        ['main', 'bad']
+        """
+        check_tag(nullDataOutputTag)
+        self._settings.check_null_output()
+        return attrs.evolve(self, null_tag=nullDataOutputTag)

@@ -25,8 +25,9 @@ from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.match_recognize.with_queries import without_unused
 from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.arrow.marks import is_of_matches
-from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn, Result
+from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result
 from pyflinkcep.spark.explain import explanation
+from pyflinkcep.spark.handed_on import HandedOn
 from pyflinkcep.spark.plan.analysis import first_line, has_quoted_names, is_case_sensitive
 from pyflinkcep.spark.plan.arguments import check_session, check_text
 from pyflinkcep.spark.plan.clauses.flink import flink_clause
@@ -125,6 +126,15 @@ def matchRecognize(
     ------
     CepError
         If the clause is wrong or refused; the message names line and column.
+
+    Examples
+    --------
+    With `events` as in :func:`pyflinkcep.keyBy`:
+
+    >>> clause = "PARTITION BY user ORDER BY ts MEASURES O.ts AS at PATTERN (F O)"
+    >>> clause += " DEFINE F AS F.result = 'fail', O AS O.result = 'ok'"
+    >>> matchRecognize(events, clause).columns
+    ['user', 'at']
     """
     if not isinstance(df, DataFrame):
         raise InvalidArgumentError(

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 from pyspark.sql.types import StructType
 
-from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn, Result
+from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result
+from pyflinkcep.spark.handed_on import HandedOn
 from pyflinkcep.spark.plan.outputs import MATCH_TIME
 from pyflinkcep.spark.plan.stream import StreamJob
 
