@@ -27,11 +27,13 @@ QUERIES = [
     "A a;N^1 n", "A a;!N;B b", "!N;A a;B b", "A a;B b;!N",
 ]  # fmt: skip
 PATHS = ("0", "1")
+FIRST = MIN_WATERMARK + 1
+"""The first time on lists, where the one before stands for a missing time."""
 
 
 def events(random_: random.Random) -> list[dict[str, Any]]:
     """Return events whose times are near the first or the last one."""
-    near = [(MIN_WATERMARK, 1), (MAX_WATERMARK, -1)]
+    near = [(FIRST, 1), (MAX_WATERMARK, -1)]
     ends = random_.choice([near, near[:1], near[1:]])
     times = []
     for _ in range(random_.randint(2, 7)):
@@ -57,7 +59,7 @@ def evaluations(pattern: str) -> Sequence[str]:
 def moved(given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the same events at ordinary times."""
     return [
-        {**e, "ts": e["ts"] - MIN_WATERMARK if e["ts"] < 0 else e["ts"] - MAX_WATERMARK + 10**9}
+        {**e, "ts": e["ts"] - FIRST if e["ts"] < 0 else e["ts"] - MAX_WATERMARK + 10**12}
         for e in given
     ]
 
