@@ -32,7 +32,7 @@ def events(random_: random.Random) -> list[dict[str, Any]]:
             "k": random_.choice([1, 2, None]),
             "s": random_.choice("pq"),
         }
-        made.append({"id": n, "ts": time, "type": random_.choice("ABND"), **event})
+        made.append({"id": n, "ts": time, "type": random_.choice(["A", "B", "N", "D"]), **event})
     return made
 
 

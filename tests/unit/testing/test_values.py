@@ -121,7 +121,7 @@ def test_several_key_fields() -> None:
 
 
 @pytest.mark.parametrize("evaluation", ["nfa", "backtracking"])
-def test_nan_in_a_querys_partition(evaluation: str) -> None:
+def test_nan_in_the_partition_of_a_query(evaluation: str) -> None:
     """Under ``[k]`` NaN equals NaN, as on Spark, and null equals nothing."""
     given = [
         {"type": kind, "k": value, "n": n}
