@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
 from pyflinkcep.errors import ConditionError, InputError, NotSupportedError, counted
-from pyflinkcep.expressions.event_columns import column, element, member
+from pyflinkcep.expressions.event_columns import column, element, given, member
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.literals import (
     UNITS_US,
@@ -36,7 +36,7 @@ from pyflinkcep.expressions.sql_values import (
     truth_and,
 )
 from pyflinkcep.expressions.syntax import Form, Syntax
-from pyflinkcep.expressions.tokens import string_value
+from pyflinkcep.expressions.tokens import TokenKind, string_value, tokenized
 from pyflinkcep.expressions.values import COMPARISONS
 
 __all__ = ["event_condition", "event_function", "part_function"]
@@ -111,20 +111,33 @@ def event_function(text: str) -> Function:
     return _Evaluator(text).function(parsed(text))
 
 
-def part_function(text: str, part: Syntax) -> Function:
+def part_function(text: str, part: Syntax, values: Mapping[Syntax, int] | None = None) -> Function:
     """
     Return a function that computes a part of an expression; see :func:`event_function`.
 
     Decimals are divided to 38 digits, where Spark rounds to a scale that depends on their types.
+
+    Parameters
+    ----------
+    text : str
+        The expression.
+    part : Syntax
+        The part.
+    values : mapping of Syntax to int, optional
+        The parts inside whose values are given: the function takes a sequence of values instead of
+        an event, and these are their places in it.
     """
-    return _Evaluator(text, is_part=True).function(part)
+    return _Evaluator(text, values or {}, is_part=True).function(part)
 
 
 class _Evaluator:
     """Makes functions from the parts of one expression."""
 
-    def __init__(self, text: str, *, is_part: bool = False) -> None:
+    def __init__(
+        self, text: str, values: Mapping[Syntax, int] | None = None, *, is_part: bool = False
+    ) -> None:
         self._text = text
+        self._values = values or {}
         self._where = "" if is_part else f"the condition {text!r}: "
         self._arithmetic = divided if is_part else arithmetic
 
@@ -137,6 +150,8 @@ class _Evaluator:
 
     def function(self, node: Syntax) -> Function:
         """Return the function of a part."""
+        if node in self._values:
+            return given(self._values[node])
         match node.form:
             case Form.PAREN:
                 return self.function(node.operands[0])
@@ -305,9 +320,14 @@ class _Evaluator:
 
     def _inside(self, node: Syntax, functions: tuple[Function, ...]) -> Function:
         if node.value == ".":
-            name = self._text[node.start : node.end].rpartition(".")[2].strip().strip("`")
+            name = _last_name(self._text[node.start : node.end])
             return _of_one(functions[0], lambda struct: member(struct, name))
         return _of_two(functions[0], functions[1], element)
+
+
+def _last_name(text: str) -> str:
+    """Return the name at the end of a text."""
+    return [token.text for token in tokenized(text) if token.kind is TokenKind.NAME][-1]
 
 
 def _special(name: str, functions: tuple[Function, ...]) -> Function | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyflinkcep.errors import InputError, did_you_mean
 
-__all__ = ["column", "element", "member"]
+__all__ = ["column", "element", "given", "member"]
 
 Function = Callable[[Any], Any]
 
@@ -38,7 +38,17 @@ def member(owner: Any, name: str) -> Any:
                 did_you_mean(name, names, f"its columns are {names}"),
             )
         found = _exact_member(owner, same[0])
-    item = getattr(found, "item", None)  # a NumPy scalar
+    return _of_python(found)
+
+
+def given(place: int) -> Function:
+    """Return a function that reads one of a sequence of values."""
+    return lambda values: _of_python(values[place])
+
+
+def _of_python(found: Any) -> Any:
+    """Return a value, a NumPy scalar as Python's."""
+    item = getattr(found, "item", None)
     return item() if callable(item) and not isinstance(found, Mapping) else found
 
 

@@ -14,7 +14,7 @@ from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, string_valu
 from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.match_recognize.aggregates import AGGREGATES, FOLDS
 from pyflinkcep.match_recognize.leaf_trees import leaf_tree
-from pyflinkcep.match_recognize.leaves import LEAF, Leaf
+from pyflinkcep.match_recognize.leaves import Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.navigation import LeafReader
 from pyflinkcep.match_recognize.tree import Span, Text
@@ -35,31 +35,50 @@ class Expression:
         The expression as it was written.
     span : Span
         Its position in the statement.
-    sql : str
-        The SQL around the leaves, which are columns named :data:`LEAF` and a number.
     leaves : tuple of Leaf
         The leaves, each once.
     plain : str
         The expression in the language of conditions over stages.
-    written : tuple of str
-        The leaves as they were written.
+    read : str
+        The expression as it was read: without RUNNING and FINAL, and with what Spark needs inside
+        subqueries.
+    syntax : Syntax
+        The same, parsed.
+    placed : tuple of (Syntax, int)
+        The parts that are leaves, each with the number of its leaf, in the order of the text.
     tree : Tree or CepError or None
         A condition of the standard dialect as a tree of leaves, or why it has none.
     """
 
     text: str
     span: Span
-    sql: str
     leaves: tuple[Leaf, ...]
     plain: str
-    written: tuple[str, ...] = ()
+    read: str
+    syntax: Syntax
+    placed: tuple[tuple[Syntax, int], ...]
     tree: Tree | CepError | None = None
 
-    def told(self, message: str) -> str:
-        """Return a message about the SQL as one about the expression as it was written."""
-        for number in reversed(range(len(self.written))):
-            message = message.replace(f"{LEAF}{number}", self.written[number])
-        return message
+    def sql(self, column: Callable[[Leaf], str]) -> str:
+        """Return the expression as SQL over columns, given what stands for each leaf."""
+        pieces, at = [], 0
+        for part, number in self.placed:
+            pieces += [self.read[at : part.start], column(self.leaves[number])]
+            at = part.end
+        return "".join(pieces) + self.read[at:]
+
+    def written(self) -> dict[Leaf, str]:
+        """Return the leaves as they were written, each where it stands first."""
+        texts: dict[Leaf, str] = {}
+        for part, number in self.placed:
+            texts.setdefault(self.leaves[number], self.read[part.start : part.end])
+        return texts
+
+    @property
+    def lone_leaf(self) -> Leaf | None:
+        """The leaf that is all of the expression; None if there is anything around it."""
+        is_lone = len(self.placed) == 1 and self.placed[0][0] is self.syntax
+        return self.leaves[0] if is_lone else None
 
 
 def read_expression(
@@ -140,24 +159,17 @@ class _Reader:
                 self._leaf.check_opaque(node)
             self._check_quotes(node)
         leaves: dict[Leaf, int] = {}
-        pieces, at = [], 0
-        written: list[str] = []
         placed: list[tuple[Syntax, int]] = []
         for node, leaf in self._leaves(tree, frozenset()):
-            number = leaves.setdefault(leaf, len(leaves))
-            if number == len(written):
-                written.append(self._text[node.start : node.end])
-            placed.append((node, number))
-            pieces += [self._text[at : node.start], f"{LEAF}{number}"]
-            at = node.end
-        sql = "".join(pieces) + self._text[at:]
+            placed.append((node, leaves.setdefault(leaf, len(leaves))))
         plain = self._leaf.plain(tree, is_decimal)
         own: Tree | CepError | None = None
         if self._variable is not None and self._names.standard:
             own = leaf_tree(self._text, tree, placed, tuple(leaves))
         return Expression(
-            self._written.text, self._written.span, sql, tuple(leaves), plain, tuple(written), own
-        )
+            self._written.text, self._written.span, tuple(leaves), plain, self._text, tree,
+            tuple(placed), own,
+        )  # fmt: skip
 
     def _without_marks(self) -> str:
         """Return the text with RUNNING and FINAL blanked out, which are recorded."""

@@ -21,7 +21,7 @@ LABEL = "__cep_label"
 """Stands in an argument for the variable that the row is mapped to, as CLASSIFIER() returns."""
 
 LEAF = "__cep_leaf"
-"""The prefix of the columns that stand for leaves; the leaf's number follows."""
+"""The prefix of the columns that hold values of leaves; a number follows."""
 
 NUMBER = -1
 """Stands in the pieces of a fold for the number of the match."""

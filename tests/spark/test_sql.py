@@ -226,6 +226,21 @@ def test_conditions_that_nothing_computes(
     assert hint in (raised.value.hint or "")
 
 
+def test_measures_that_spark_refuses_are_told_as_written(spark: SparkSession) -> None:
+    """Its message names what was written, whichever columns hold the values."""
+    frame = spark.createDataFrame([], "id int, v int, d date")
+    clause = """ORDER BY id MEASURES B.v AS v, B.d - A.d <= 2 AS m, AVG(B.v) < A.d AS a
+        PATTERN (A B)"""
+    told = {}
+    for name, left_out in (("m", ", AVG(B.v) < A.d AS a"), ("a", ", B.d - A.d <= 2 AS m")):
+        with pytest.raises(CepError) as raised:
+            matchRecognize(frame, clause.replace(left_out, ""), dialect="standard")
+        told[name] = raised.value.message
+
+    assert '"((B.d - A.d) <= 2)"' in told["m"]
+    assert '"(AVG(B.v) < A.d)"' in told["a"]
+
+
 @pytest.mark.usefixtures("compiled_plans")  # lists of tables need them
 def test_views_of_matches_and_no_others_stay(spark: SparkSession) -> None:
     """A temporary view, also global or cached, can be read; no view of our own stays behind."""

@@ -12,10 +12,8 @@ from pyflinkcep.engines.rows.folding import fold_function
 from pyflinkcep.engines.rows.values import Condition
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.evaluator import part_function
-from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.sql_values import truth
 from pyflinkcep.match_recognize.expressions import Expression
-from pyflinkcep.match_recognize.leaves import LEAF
 
 __all__ = ["evaluated_condition"]
 
@@ -32,24 +30,20 @@ def evaluated_condition(variable: str, expression: Expression) -> Condition:
     for leaf in expression.leaves:
         if leaf.function == "fold":
             fold_function(leaf)
-    names = [f"{LEAF}{number}" for number in range(len(expression.leaves))]
-    function = _Holds(part_function(expression.sql, parsed(expression.sql)), names, expression)
+    value = part_function(expression.read, expression.syntax, dict(expression.placed))
     return Condition(
-        variable, expression.text, expression.leaves, (), function,
-        is_evaluated=True,
-    )  # fmt: skip
+        variable, expression.text, expression.leaves, (), _Holds(value), is_evaluated=True
+    )
 
 
 @attrs.frozen(eq=False)
 class _Holds:
     """Whether a condition holds, given the values of its leaves."""
 
-    function: Callable[[Any], Any]
-    names: Sequence[str]
-    expression: Expression
+    value: Callable[[Any], Any]
 
     def __call__(self, values: Sequence[Any]) -> bool:
         try:
-            return truth(self.function(dict(zip(self.names, values, strict=True)))) is True
+            return truth(self.value(values)) is True
         except InputError as cause:
-            raise ArithmeticError(self.expression.told(cause.message)) from cause
+            raise ArithmeticError(cause.message) from cause

@@ -15,7 +15,7 @@ from pyflinkcep.engines.rows.values import Condition
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.match_recognize.expressions import Expression, read_expression
-from pyflinkcep.match_recognize.leaves import LABEL, LEAF, Leaf, labelled, parts_of
+from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled, parts_of
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.scalar import ConditionProgram, condition_leaves, condition_program
 from pyflinkcep.match_recognize.tree import Clause, Rows, Skip, SkipTo
@@ -218,10 +218,10 @@ class StandardPlan:
 
     def _is_row(self, expression: Expression) -> bool:
         """Whether Spark answers all of a condition, for each row."""
-        if expression.sql.strip() != f"{LEAF}0":
+        leaf = expression.lone_leaf
+        if leaf is None or leaf.has_label:
             return False
-        (leaf,) = expression.leaves
-        return leaf == Leaf("last", None, leaf.argument) and not leaf.has_label
+        return leaf == Leaf("last", None, leaf.argument)
 
     def _kind(self, leaf: Leaf) -> Kind:
         if leaf.function in ("count", "match_number"):

@@ -45,6 +45,13 @@ def test_events_of_many_kinds(event: Any) -> None:
     assert not event_condition("price > 3 OR KIND <> 'a'")(event)
 
 
+def test_fields_of_values_have_any_name() -> None:
+    """Names in backquotes are read as SQL reads them, also with dots and backquotes inside."""
+    event = {"s": {"a.b": 1, "c`d": 2}}
+
+    assert event_function("(s).`a.b` + (s) . `c``d`")(event) == 3
+
+
 def test_null_counts_as_false() -> None:
     """As in ``DataFrame.where``."""
     assert not event_condition("x > 1")({"x": None})

@@ -105,11 +105,9 @@ def _measured(
     rows = [row for stage in read.names.variables for row in match.get(stage, ())]
     values = []
     for expression in read.measures.values():
-        leaves = {
-            f"{LEAF}{number}": _value(leaf, match, rows, released)
-            for number, leaf in enumerate(expression.leaves)
-        }
-        values.append(event_function(expression.sql)(leaves))
+        names = {leaf: f"{LEAF}{number}" for number, leaf in enumerate(expression.leaves)}
+        leaves = {name: _value(leaf, match, rows, released) for leaf, name in names.items()}
+        values.append(event_function(expression.sql(names.__getitem__))(leaves))
     return values
 
 

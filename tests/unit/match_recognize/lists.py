@@ -169,8 +169,10 @@ def _shown(read, leaves, found, measured, part, first, rest):
             values[leaf] = value
         shown = [part[row][at] for at in first]
         for expression in read.measures.values():
-            leaf_values = {f"{LEAF}{i}": values[leaf] for i, leaf in enumerate(expression.leaves)}
-            shown.append(computed(expression.sql, leaf_values) if found.matched[number] else None)
+            names = {leaf: f"{LEAF}{i}" for i, leaf in enumerate(expression.leaves)}
+            leaf_values = {name: values[leaf] for leaf, name in names.items()}
+            sql = expression.sql(names.__getitem__)
+            shown.append(computed(sql, leaf_values) if found.matched[number] else None)
         yield tuple(shown + [part[row][at] for at in rest])
 
 

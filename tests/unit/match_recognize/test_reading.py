@@ -111,6 +111,20 @@ def test_all_parts_of_a_clause_are_read() -> None:
     assert [d.condition.text for d in clause.definitions] == ["x IN (1, 2)", "y = 'AFTER MATCH'"]
 
 
+def test_a_measure_is_sql_around_what_it_takes_of_a_match() -> None:
+    """What is taken twice has one column; marks are left out; a text that looks alike stays."""
+    measures = "FINAL LAST(A.x) - (A.x) || '__cep_leaf0' AS m, (id) AS p, AVG( x ) AS a"
+    clause = f"ORDER BY id MEASURES {measures} PATTERN (A)"
+    sql = f"SELECT * FROM e MATCH_RECOGNIZE ({clause})"
+    (plan,) = plans(sql, ["id", "x"], "standard")
+    m, p, a = plan.measures.values()
+
+    assert m.sql(lambda leaf: "f" if leaf.final else "r").strip() == "f - (r) || '__cep_leaf0'"
+    assert list(m.written().values()) == ["LAST(A.x)", "A.x"]
+    assert [one.lone_leaf for one in (m, p)] == [None, None]
+    assert a.lone_leaf == a.leaves[0]
+
+
 @pytest.mark.parametrize(
     ("head", "measure"),
     [

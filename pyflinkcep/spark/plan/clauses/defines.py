@@ -147,7 +147,7 @@ def _check_evaluated(
     try:
         evaluated_condition(variable, expression)
     except CepError as cause:
-        what = expression.told(cause.message)
+        what = cause.message
         hint = cause.hint or ""
         if "only be evaluated by Spark" in what:
             hint = (
@@ -188,9 +188,9 @@ def _check(read: StandardClause, plan: StandardPlan) -> None:
             plan.condition(variable)
         except CepError as refused:
             part = "" if refused.part is None else f"{refused.part!r} "
-            what = expression.told(f"{part}{refused.problem}")
             raise _error_of(read.names, variable, expression)(
-                f"not a condition: {what}", refused.hint or "compare it with a value"
+                f"not a condition: {part}{refused.problem}",
+                refused.hint or "compare it with a value",
             ) from refused
 
 

@@ -147,8 +147,8 @@ class FlinkJob:
 
     def _finish(self, name: str, expression: Expression, column: Column) -> Column:
         """Let MATCH_ROWTIME() carry the stream's watermark."""
-        is_time = [leaf.function for leaf in expression.leaves] == ["rowtime"]
-        if not self.events.isStreaming or not is_time or expression.sql.strip() != f"{LEAF}0":
+        leaf = expression.lone_leaf
+        if not self.events.isStreaming or leaf is None or leaf.function != "rowtime":
             return column
         source, type_ = self.job.source, self.events.schema[self.time].dataType
         handed_on = {} if source.is_guarded else marks(type_, source.watermark_delay_ms)

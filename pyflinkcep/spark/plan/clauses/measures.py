@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.match_recognize.expressions import Expression
-from pyflinkcep.match_recognize.leaves import LEAF, Leaf, parts_of
+from pyflinkcep.match_recognize.leaves import Leaf, parts_of
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.spark.arrow.columns import PREFIX, quoted
 from pyflinkcep.spark.plan.analysis import first_line, types_of
@@ -41,7 +41,6 @@ __all__ = [
     "values_of",
 ]
 
-_LEAF = re.compile(rf"\b{LEAF}(\d+)\b")
 _WAYS_OUT = {
     "TABLE_OR_VIEW_NOT_FOUND": "inside the clause, subqueries read tables, views and queries of "
     "WITH without MATCH_RECOGNIZE",
@@ -244,7 +243,7 @@ def measured(
     written = {name: _over_columns(expression, values) for name, expression in measures.items()}
     errors: dict[str, Callable[[str, str], CepError]] = {}
     for name, sql in written.items():
-        errors.setdefault(sql, _error_of(names, name, measures[name]))
+        errors.setdefault(sql, _error_over_columns(names, name, measures[name], values))
     argument_types(result, errors)
     columns = [
         finish(name, measures[name], F.expr(sql)).alias(name) for name, sql in written.items()
@@ -264,15 +263,15 @@ def type_of_measure(
     error = _error_of(names, name, expression, what)
     folds = {leaf: error for leaf in expression.leaves if leaf.function == "fold"}
     result, folded = with_folds(result, folds, values)
-    sql = _over_columns(expression, {**values, **folded})
+    values = {**values, **folded}
+    sql = _over_columns(expression, values)
+    error = _error_over_columns(names, name, expression, values, what)
     return argument_types(result, {sql: error})[sql]
 
 
 def _over_columns(expression: Expression, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
     """Return a measure as SQL over the columns of values."""
-    return _LEAF.sub(
-        lambda found: _in_column(expression.leaves[int(found[1])], values), expression.sql
-    )
+    return expression.sql(lambda leaf: _in_column(leaf, values))
 
 
 def _in_column(leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
@@ -293,10 +292,36 @@ def _error_of(
     names: Names, name: str, expression: Expression, what: str = "measure"
 ) -> Callable[[str, str], CepError]:
     def error(message: str, hint: str) -> CepError:
-        told = expression.told(message)
-        return names.source.error(f"{what} {name}: {told}", hint, *expression.span, InputError)
+        return names.source.error(f"{what} {name}: {message}", hint, *expression.span, InputError)
 
     return error
+
+
+def _error_over_columns(
+    names: Names,
+    name: str,
+    expression: Expression,
+    values: Mapping[Leaf, tuple[str, DataType]],
+    what: str = "measure",
+) -> Callable[[str, str], CepError]:
+    """Return what makes an error of Spark's message, which names the columns of values."""
+    error = _error_of(names, name, expression, what)
+    written = {_shown(leaf, values): text for leaf, text in expression.written().items()}
+
+    def told(message: str, hint: str) -> CepError:
+        for column in sorted(written, key=len, reverse=True):
+            message = message.replace(column, written[column])
+        return error(message, hint)
+
+    return told
+
+
+def _shown(leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
+    """Return a leaf as Spark's messages show :func:`_in_column`."""
+    if leaf.function != "avg":
+        return values[leaf][0]
+    total, count = (values[part][0] for part in parts_of(leaf))
+    return f"({total} / {count})"
 
 
 def _type(
