@@ -7,25 +7,23 @@ from datetime import timedelta
 
 import attrs
 
-from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.spark_sql import literal_sql
 from pyflinkcep.expressions.tree import WHOLE
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Component, Form, Query, Strategy
-from pyflinkcep.sase.placement import Clause, Edges, placed
+from pyflinkcep.sase.placement import Clause, Edges, Placement
 from pyflinkcep.sase.sql import all_of, condition_sql
 
 __all__ = ["as_pattern", "why_no_pattern"]
 
 _STRICT, _PARTITION = Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY
 _NEXT, _ANY = Strategy.SKIP_TILL_NEXT_MATCH, Strategy.SKIP_TILL_ANY_MATCH
-_HINT = "run the query itself: CEP.pattern(events, query)"
 
 
-def as_pattern(query: Query, type_column: str = "type") -> Pattern:
+def as_pattern(query: Query, type_column: str, placement: Placement) -> Pattern:
     """
-    Return the pattern that has the same matches as a query.
+    Return the pattern that has the same matches as a query, if :func:`why_no_pattern` is None.
 
     Parameters
     ----------
@@ -33,20 +31,14 @@ def as_pattern(query: Query, type_column: str = "type") -> Pattern:
         The query.
     type_column : str
         The column that holds an event's type.
-
-    Raises
-    ------
-    NotSupportedError
-        If there is no such pattern; the message says why.
+    placement : Placement
+        Where the clauses of the query are evaluated.
     """
-    problem = why_no_pattern(query)
-    if problem is not None:
-        raise NotSupportedError(f"no pattern has the matches of this query: {problem}", _HINT)
-    return _Builder(query, type_column).pattern()
+    return _Builder(query, type_column, placement).pattern()
 
 
-def why_no_pattern(query: Query) -> str | None:
-    """Return why no pattern has the matches of a query; None if one has."""
+def why_no_pattern(query: Query, placement: Placement) -> str | None:
+    """Return why no pattern has the matches of a query, given its clauses; None if one has."""
     if query.form is Form.LIST:
         return "elements joined by ; have distinct times, those of a pattern may be equal"
     if any(part.variable == WHOLE for part in query.components):
@@ -57,11 +49,12 @@ def why_no_pattern(query: Query) -> str | None:
         return "strategies differ around a loop"
     if _PARTITION in strategies and (query.constants or query.is_global):
         return "partition_contiguity passes events by that [attr = literal] or strictness sees"
-    return _about_negation(query, strategies) or _about_loops(query, strategies)
+    about_negation = _about_negation(query, placement, strategies)
+    return about_negation or _about_loops(query, placement, strategies)
 
 
-def _about_negation(query: Query, strategies: set[Strategy]) -> str | None:
-    edges, seen = placed(query), set()
+def _about_negation(query: Query, placement: Placement, strategies: set[Strategy]) -> str | None:
+    seen = set()
     for number, part in enumerate(query.components):
         if not part.negated:
             seen.add(part.variable)
@@ -77,17 +70,17 @@ def _about_negation(query: Query, strategies: set[Strategy]) -> str | None:
             return f"an event may be {name!r}, which is negated, and what comes after it"
         if not strategies <= {_NEXT, _ANY}:
             return "negation with contiguity"
-        if any(not clause.reads <= seen for clause in edges[name].absent):
+        if any(not clause.reads <= seen for clause in placement[name].absent):
             return f"{name!r} is negated and compared with a later component"
     return None
 
 
-def _about_loops(query: Query, strategies: set[Strategy]) -> str | None:
-    edges, parts = placed(query), query.positive
+def _about_loops(query: Query, placement: Placement, strategies: set[Strategy]) -> str | None:
+    parts = query.positive
     for number, part in enumerate(parts):
         if not part.repeats:
             continue
-        if edges[part.variable].leave:
+        if placement[part.variable].leave:
             return f"a condition is evaluated when {part.variable!r} is left"
         following = [later.type for later in parts[number + 1 : number + 2]]
         if strategies == {_NEXT} and part.type in following:
@@ -101,14 +94,14 @@ class _Builder:
 
     query: Query
     type_column: str
+    placement: Placement
 
     def pattern(self) -> Pattern:
         query = self.query
-        edges = placed(query)
         pattern: Pattern | None = None
         before: Component | None = None
         for part in query.components:
-            condition = self._condition(part, edges[part.variable], pattern is None)
+            condition = self._condition(part, self.placement[part.variable], pattern is None)
             pattern = self._stage(pattern, before, part).where(condition)
             pattern = self._loop(pattern, part)
             before = part if not part.negated else before

@@ -35,16 +35,14 @@ def column_sql(attribute: str) -> str:
     return attribute if is_computed(attribute) else f"`{attribute}`"
 
 
-def computed_for(query: Query) -> dict[str, list[str]]:
-    """Return the attributes that SQL computes for a query, each with the event types that need
-    it.
-    """
+def computed_for(query: Query) -> dict[str, tuple[str, ...]]:
+    """Return the attributes that SQL computes, each with the event types that need it."""
     found: dict[str, list[str]] = {}
     for reference in (r for condition in query.conditions for r in references(condition)):
         if reference.attribute is not None and is_computed(reference.attribute):
             types = found.setdefault(reference.attribute, [])
             types.append(query.component(reference.variable).type)
-    return found
+    return {sql: tuple(types) for sql, types in found.items()}
 
 
 def read_call(

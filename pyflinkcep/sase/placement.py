@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
 from pyflinkcep.expressions.text import shown
@@ -68,7 +70,7 @@ class Edges:
     absent: tuple[Clause, ...] = ()
 
 
-Placement = dict[str, Edges]
+Placement = Mapping[str, Edges]
 """The edges by variable."""
 
 

@@ -10,7 +10,7 @@ import attrs
 
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.sase.as_pattern import as_pattern
+from pyflinkcep.sase.analysed import AnalysedQuery
 from pyflinkcep.sase.model import Query, Strategy
 from pyflinkcep.sase.parser import parsed, parsed_columns, parsed_condition
 from pyflinkcep.sase.text import query_text
@@ -177,7 +177,7 @@ class SaseQuery(Query):
         Pattern(a → b)
         """
         _check_texts("asPattern", type)
-        return as_pattern(self, type)
+        return AnalysedQuery(self, type).pattern
 
     def __repr__(self) -> str:
         return query_text(self)

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from pyflinkcep.expressions.tree import Aggregate, Operation, Tree
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.placement import placed
+from pyflinkcep.sase.placement import Placement
 
 __all__ = ["slots_by_variable", "slots_explained"]
 
 
-def slots_by_variable(query: Query) -> dict[str, tuple[str, ...]]:
+def slots_by_variable(query: Query, placement: Placement) -> dict[str, tuple[str, ...]]:
     """
     Return what distinguishes runs, by the variable of their last event.
 
@@ -23,6 +23,8 @@ def slots_by_variable(query: Query) -> dict[str, tuple[str, ...]]:
     ----------
     query : Query
         A SEQ query.
+    placement : Placement
+        Where its clauses are evaluated.
 
     Returns
     -------
@@ -30,25 +32,20 @@ def slots_by_variable(query: Query) -> dict[str, tuple[str, ...]]:
         For each positive variable, in order, the aggregates that are still read; empty if all runs
         there are merged.
 
-    Examples
-    --------
-    >>> from pyflinkcep.sase import parse
-    >>> slots_by_variable(parse("PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x > b[i-1].x"))
-    {'a': (), 'b': ('last(b.x)',), 'c': ()}
-
     Notes
     -----
     Agrawal and others, SIGMOD 2008, section 5.2: the bits M, for V[t…].
     """
     names = query.variables
-    edges = placed(query)
     found = {}
     for number, name in enumerate(names):
-        ahead = [*edges[name].take, *edges[name].leave] if query.positive[number].repeats else []
+        edges = placement[name]
+        ahead = [*edges.take, *edges.leave] if query.positive[number].repeats else []
         for later in names[number + 1 :]:
-            ahead += [*edges[later].begin, *edges[later].take, *edges[later].leave]
+            edges = placement[later]
+            ahead += [*edges.begin, *edges.take, *edges.leave]
         ahead += [
-            c for part in query.components if part.negated for c in edges[part.variable].absent
+            c for part in query.components if part.negated for c in placement[part.variable].absent
         ]
         taken = set(names[: number + 1])
         read = _aggregates(clause.tree for clause in ahead)
@@ -73,11 +70,11 @@ def _text(slot: Aggregate) -> str:
     return f"{slot.function}({slot.stage}.{argument})"
 
 
-def slots_explained(query: Query) -> Iterator[str]:
+def slots_explained(query: Query, slots: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     """Yield a line for each variable: what distinguishes the runs that have just taken it."""
     started = "the time of its first event" if query.window is not None else ""
-    for name, slots in list(slots_by_variable(query).items()):
+    for name, own in slots.items():
         if query.positive[-1].variable == name and not query.positive[-1].repeats:
             continue  # a match
-        apart = ", ".join([*slots, *([started] if started else [])])
+        apart = ", ".join([*own, *([started] if started else [])])
         yield f"after {name}: {apart or 'nothing, they are one run'}"

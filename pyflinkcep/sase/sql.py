@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pyflinkcep.expressions.spark_sql import literal_sql, spark_sql
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Operation, Tree
 from pyflinkcep.sase.computed import column_sql, is_computed
-from pyflinkcep.sase.model import Component, Form, Query
-from pyflinkcep.sase.placement import Clause, Edges, placed
+from pyflinkcep.sase.model import Component, Query
+from pyflinkcep.sase.placement import Clause, Edges, Placement
 
 __all__ = ["all_of", "condition_sql", "usable_sql"]
 
@@ -17,14 +17,13 @@ _PLAIN = ("=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "is null", "is no
 """The operators that never fail."""
 
 
-def usable_sql(query: Query, type_column: str) -> str:
+def usable_sql(query: Query, type_column: str, placement: Placement) -> str:
     """
     Return which events a query can use, if its strategies skip all others.
 
     Conditions with arithmetic are left out: what fails in Spark is NULL in a query.
     """
-    edges = placed(query) if query.form is Form.SEQ else {}
-    ways = [_way(part, edges.get(part.variable), type_column) for part in query.components]
+    ways = [_way(part, placement.get(part.variable), type_column) for part in query.components]
     return " OR ".join(f"({way})" for way in dict.fromkeys(ways))
 
 

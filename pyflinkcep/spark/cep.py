@@ -24,6 +24,7 @@ from pyflinkcep.engines.flink.operator import Comparator, PartialMatchLimit
 from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase import parse
+from pyflinkcep.sase.analysed import AnalysedQuery
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.key_by import keyed
@@ -221,8 +222,7 @@ class CEP:
             return QueryStream(
                 dataframe=events.dataframe,
                 keys=events.columns,
-                query=pattern,
-                type=type,
+                analysed=AnalysedQuery(pattern, type),
                 evaluation=evaluation,
                 output=output,
                 settings=settings,

@@ -102,8 +102,8 @@ def explanation(
             if not table.is_final
         ],
         "Conditions": _table(_condition_rows(nfa)),
-        "Dropped before the shuffle": filtered or None,
-        "Warnings": list(warnings_of(nfa)) or None,
+        "Dropped before the shuffle": filtered,
+        "Warnings": list(warnings_of(nfa)),
     }
     return in_sections(sections)
 

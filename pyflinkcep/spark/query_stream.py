@@ -18,7 +18,7 @@ from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import PatternProcessFunction, TimedOutPartialMatchHandler
-from pyflinkcep.sase.as_pattern import as_pattern, why_no_pattern
+from pyflinkcep.sase.analysed import AnalysedQuery
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import one_line
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
@@ -57,8 +57,7 @@ class QueryStream(SideOutputs):
 
     _dataframe: DataFrame
     _keys: tuple[str | Column, ...]
-    _query: Query
-    _type: str
+    _analysed: AnalysedQuery
     _evaluation: str
     _output: str
     _time_column: str | None = None
@@ -95,11 +94,11 @@ class QueryStream(SideOutputs):
           evaluation: eventLists (single events under skip_till_any_match in a window)
           key: user
           shuffled: ((`result` = 'fail') OR (`result` = 'ok')) AND (`user` IS NOT NULL)
-        Conditions
         Runs distinguished by
           after f: the time of its first event
         """
-        how, pattern = self._how(), self._as_pattern()
+        how = self._how()
+        pattern = self._as_pattern(how)
         print(query_explanation(self._job(how), how, pattern is not None))
 
     def toDF(self) -> CepDataFrame:
@@ -129,10 +128,11 @@ class QueryStream(SideOutputs):
         | ann|          2000|[1000]|
         +----+--------------+------+
         """
-        pattern = self._as_pattern()
+        how = self._how()
+        pattern = self._as_pattern(how)
         if pattern is not None:
             return self._returned(pattern.toDF())
-        job = self._job(self._how())
+        job = self._job(how)
         result = self._run(job, match_rows(job.source, self._query.variables))
         return self._returned(result)
 
@@ -212,10 +212,11 @@ class QueryStream(SideOutputs):
                 "a query with processTimedOutMatch: queries report no timed-out partial matches",
                 "write a Pattern with within(timedelta(...)), or leave the method out",
             )
-        pattern = self._as_pattern()
+        how = self._how()
+        pattern = self._as_pattern(how)
         if pattern is not None:
             return pattern.process(function, schema)
-        job = self._job(self._how())
+        job = self._job(how)
         keys = {key.name: key.column for key in job.source.keys}
         schemas = output_schemas(function, schema)
         return self._run(job, FunctionConsumer(function, schemas, keys))
@@ -257,6 +258,10 @@ class QueryStream(SideOutputs):
 
     # --- helpers
 
+    @property
+    def _query(self) -> Query:
+        return self._analysed.query
+
     def _facts(self) -> dict[str, str]:
         keys = query_keys(self._query, self._keys)
         text = " ".join(str(self._query).split())
@@ -279,11 +284,10 @@ class QueryStream(SideOutputs):
 
     def _job(self, how: Evaluation) -> QueryJob:
         job = QueryJob.analyse(
-            self._query,
+            self._analysed,
             self._dataframe,
             self._keys,
             self._time_column,
-            self._type,
             how.name,
             self._output,
             None if self._limit is None else RunLimit(self._limit.most),
@@ -298,20 +302,19 @@ class QueryStream(SideOutputs):
         stream = query_stream_job(job, consumer, self._settings, sides)
         return stream_result(stream, consumer.schemas, isinstance(consumer, ColumnConsumer))
 
-    def _as_pattern(self) -> PatternStream | None:
+    def _as_pattern(self, how: Evaluation) -> PatternStream | None:
         """Return the job of the pattern with the same matches, if that is to run."""
-        how = self._how()
+        analysed = self._analysed
         is_chosen = self._evaluation == AUTOMATON or (
             self._evaluation == "auto" and (self._dataframe.isStreaming or how.name != EVENT_LISTS)
         )
-        if not is_chosen or self._output != "all" or why_no_pattern(self._query) is not None:
+        if not is_chosen or self._output != "all" or analysed.why_no_pattern is not None:
             return None
-        attribute_kinds(self._query, self._dataframe, self._type)
-        pattern = as_pattern(self._query, self._type)
+        attribute_kinds(self._query, self._dataframe, analysed.type_column)
         return PatternStream(
             dataframe=self._dataframe,
             keys=query_keys(self._query, self._keys),
-            pattern=pattern,
+            pattern=analysed.pattern,
             time_column=self._time_column,
             late_tag=self._late_tag,
             ahead_tag=self._ahead_tag,

@@ -21,7 +21,7 @@ from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.sase import SaseQuery, parse
-from pyflinkcep.sase.as_pattern import why_no_pattern
+from pyflinkcep.sase.analysed import AnalysedQuery
 from pyflinkcep.sase.model import Form
 from pyflinkcep.testing import matchSase
 from tests.property.test_sase_properties import events, has_their_attributes, texts
@@ -38,7 +38,8 @@ def patterns() -> list[SaseQuery]:
         except CepError:
             continue  # a recorded error
         if query.form is Form.SEQ and query.having is None and query.columns is None:
-            found += [query] if has_their_attributes(query) and not why_no_pattern(query) else []
+            is_pattern = AnalysedQuery(query).why_no_pattern is None
+            found += [query] if has_their_attributes(query) and is_pattern else []
     return found
 
 

@@ -15,7 +15,9 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, AfterMatchSkipStrategy, Pattern, keyBy
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.sase import parse
+from pyflinkcep.sase import analysed, parse
+from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.placement import Placement, placed
 from pyflinkcep.spark.plan import slices as slices_of_time
 from pyflinkcep.testing import matchSase
 from tests.conformance.test_sase import cases
@@ -289,7 +291,31 @@ def test_explain_says_what_was_chosen(
     assert "slices of 40 ms" in text
     loop = parse("PATTERN SEQ(A a, B+ b[]) WITHIN 5 seconds")
     CEP.pattern(trades(spark), loop, type="kind").inEventTime("ts").explain()
-    assert "a partition within 5 s make up to 2ⁿ matches" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "a partition within 5 s make up to 2ⁿ matches" in text
+    assert "Conditions" not in text  # it has none
+    CEP.pattern(trades(spark), parse("PATTERN SEQ(A a)"), type="kind").inEventTime("ts").explain()
+    assert not {"Conditions", "Runs distinguished by"} & {*capsys.readouterr().out.splitlines()}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("evaluation", ["auto", "backtracking"])
+def test_a_query_is_analysed_once(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, evaluation: str
+) -> None:
+    """All copies of a stream share one analysis, whether or not it runs as a pattern."""
+    asked: list[Query] = []
+
+    def counted(query: Query) -> Placement:
+        asked.append(query)
+        return placed(query)
+
+    monkeypatch.setattr(analysed, "placed", counted)
+    query = parse("PATTERN SEQ(A a, B b) WHERE b.price > a.price")
+    stream = CEP.pattern(trades(spark), query, type="kind", evaluation=evaluation)
+    stream.inEventTime("ts").explain()
+    stream.inEventTime("ts").toDF()
+    assert asked == [query]
 
 
 @pytest.mark.spark

@@ -10,12 +10,12 @@ from pyflinkcep.spark.plan.watermark import StreamWatermark
 __all__ = ["in_sections", "watermark_line"]
 
 
-def in_sections(sections: Mapping[str, Sequence[str] | None]) -> str:
-    """Return titles with the lines below each, indented; None is left out."""
+def in_sections(sections: Mapping[str, Sequence[str]]) -> str:
+    """Return titles with the lines below each, indented; a title without lines is left out."""
     return "\n".join(
         line
         for title, body in sections.items()
-        if body is not None
+        if body
         for line in (title, *(f"  {line}" for line in body))
     )
 

@@ -9,7 +9,8 @@ from pyflinkcep.engines.sequences.compiler import compile_query
 from pyflinkcep.engines.sequences.liveness import LOOPING, WAITING, Liveness
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase import parse
-from pyflinkcep.sase.slots import slots_by_variable, slots_explained
+from pyflinkcep.sase.analysed import AnalysedQuery
+from pyflinkcep.sase.slots import slots_explained
 
 _QUERIES = [
     ("SEQ(A a, B b, C c)", "", {"a": (), "b": (), "c": ()}),
@@ -26,7 +27,7 @@ _QUERIES = [
 def test_what_is_still_read(pattern: str, where: str, expected: dict[str, tuple[str, ...]]) -> None:
     """A variable's slots are read by later edges, or by the loop itself."""
     query = parse(f"PATTERN {pattern}" + (f" WHERE {where}" if where else ""))
-    assert {v: tuple(map(_plain, own)) for v, own in slots_by_variable(query).items()} == {
+    assert {v: tuple(map(_plain, own)) for v, own in AnalysedQuery(query).slots.items()} == {
         v: tuple(map(_plain, own)) for v, own in expected.items()
     }
 
@@ -39,7 +40,7 @@ def test_the_automaton_keeps_the_same_apart(pattern: str, where: str) -> None:
     live = Liveness.of(automaton).slots
     own = [slot.stage for slot in automaton.expressions.slots]
     names = [part.variable for part in query.positive]
-    for number, (name, texts) in enumerate(slots_by_variable(query).items()):
+    for number, (name, texts) in enumerate(AnalysedQuery(query).slots.items()):
         if name == names[-1] and not automaton.loops[number]:
             continue  # a match: nothing is ahead
         mode = LOOPING if automaton.loops[number] else WAITING
@@ -54,11 +55,16 @@ def _plain(text: str) -> str:
 def test_the_lines_of_explain() -> None:
     """A line for each variable but a match's last; the window tells runs apart too."""
     loop = "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x > b[i-1].x"
-    assert list(slots_explained(parse(loop))) == [
+
+    def lines(text: str) -> list[str]:
+        query = parse(text)
+        return list(slots_explained(query, AnalysedQuery(query).slots))
+
+    assert lines(loop) == [
         "after a: nothing, they are one run",
         "after b: last(b.x)",
     ]
-    assert list(slots_explained(parse(loop + " WITHIN 5"))) == [
+    assert lines(loop + " WITHIN 5") == [
         "after a: the time of its first event",
         "after b: last(b.x), the time of its first event",
     ]

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyflinkcep.engines.choice import Evaluation
-from pyflinkcep.sase.as_pattern import why_no_pattern
-from pyflinkcep.sase.model import Form, Query, Strategy
-from pyflinkcep.sase.placement import placed
+from pyflinkcep.sase.analysed import AnalysedQuery
+from pyflinkcep.sase.model import Form, Strategy
 from pyflinkcep.sase.slots import slots_explained
 from pyflinkcep.sase.types import one_line
 from pyflinkcep.spark.plan.explained import in_sections, watermark_line
@@ -22,18 +21,17 @@ __all__ = ["query_explanation"]
 
 def query_explanation(job: QueryJob, how: Evaluation, runs_as_pattern: bool) -> str:
     """Return the text of ``explain``."""
-    query = job.query
-    is_stream, is_seq = job.source.dataframe.isStreaming, query.form is Form.SEQ
+    query, analysed = job.query, job.analysed
     return in_sections(
         {
             job_name(one_line(query), language="SASE+"): [
-                *_evaluation(query, how, runs_as_pattern),
+                *_evaluation(analysed, how, runs_as_pattern),
                 *_shuffle(job, runs_as_pattern),
-                *(_emission(job) if is_stream else ()),
+                *(_emission(job) if job.source.dataframe.isStreaming else ()),
             ],
-            "Conditions": list(_conditions(query)) if is_seq else None,
-            "Runs distinguished by": list(slots_explained(query)) if is_seq else None,
-            "Warnings": list(_warnings(job)) or None,
+            "Conditions": list(_conditions(analysed)),
+            "Runs distinguished by": list(slots_explained(query, analysed.slots)),
+            "Warnings": list(_warnings(job)),
         }
     )
 
@@ -43,14 +41,13 @@ def _emission(job: QueryJob) -> Iterator[str]:
     yield f"a match is emitted {_when(job)}"
 
 
-def _evaluation(query: Query, how: Evaluation, runs_as_pattern: bool) -> Iterator[str]:
+def _evaluation(analysed: AnalysedQuery, how: Evaluation, runs_as_pattern: bool) -> Iterator[str]:
     if runs_as_pattern:
         yield "evaluation: nfa, as the pattern with the same matches"
         return
     yield f"evaluation: {how.name} ({how.reason})"
-    why = why_no_pattern(query)
-    if why is not None:
-        yield f"not a pattern: {why}"
+    if analysed.why_no_pattern is not None:
+        yield f"not a pattern: {analysed.why_no_pattern}"
 
 
 def _shuffle(job: QueryJob, runs_as_pattern: bool) -> Iterator[str]:
@@ -74,8 +71,8 @@ def _when(job: QueryJob) -> str:
     return "with its last event"
 
 
-def _conditions(query: Query) -> Iterator[str]:
-    for variable, edges in placed(query).items():
+def _conditions(analysed: AnalysedQuery) -> Iterator[str]:
+    for variable, edges in analysed.edges.items():
         for edge in ("begin", "take", "leave", "absent"):
             for clause in getattr(edges, edge):
                 yield f"{variable} {edge}: {clause.text}"

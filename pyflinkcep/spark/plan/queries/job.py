@@ -17,9 +17,10 @@ from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import queried_attributes
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.sase.computed import computed_for, is_computed
+from pyflinkcep.sase.analysed import AnalysedQuery
+from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Form, Query, Strategy
-from pyflinkcep.sase.sql import all_of, usable_sql
+from pyflinkcep.sase.sql import all_of
 from pyflinkcep.sase.types import check_types, one_line, output_attributes
 from pyflinkcep.spark.arrow.columns import POSITION, SLICE, VALUE, quoted
 from pyflinkcep.spark.arrow.layout import Layout
@@ -44,12 +45,10 @@ class QueryJob:
 
     Attributes
     ----------
-    query : Query
-        The query.
+    analysed : AnalysedQuery
+        The query, and the column that holds an event's type.
     source : EventSource
         The events, also keyed by the attributes of ``[attr]`` unless a strategy is strict.
-    type_column : str
-        The column that holds an event's type.
     evaluation : str
         How matches are found.
     output : str
@@ -62,9 +61,8 @@ class QueryJob:
         A bound on the runs of a key.
     """
 
-    query: Query
+    analysed: AnalysedQuery
     source: EventSource
-    type_column: str
     evaluation: str
     output: str
     kinds: dict[str, Kind]
@@ -74,11 +72,10 @@ class QueryJob:
     @classmethod
     def analyse(
         cls,
-        query: Query,
+        analysed: AnalysedQuery,
         dataframe: DataFrame,
         keys: Sequence[str | Column],
         time_column: str | None,
-        type_column: str,
         evaluation: str,
         output: str,
         runs: RunLimit | None = None,
@@ -92,7 +89,8 @@ class QueryJob:
             If a column is missing or of an unsupported type.
         """
         check_workers(dataframe.sparkSession)
-        kinds = attribute_kinds(query, dataframe, type_column)
+        query = analysed.query
+        kinds = attribute_kinds(query, dataframe, analysed.type_column)
         keyed_by = query_keys(query, keys)
         source = EventSource.of(dataframe, keyed_by, time_column, one_line(query))
         slices = None
@@ -102,7 +100,17 @@ class QueryJob:
             and output != "nonOverlapping"
         ):
             slices = slice_length(query.window)
-        return cls(query, source, type_column, evaluation, output, kinds, slices, runs)
+        return cls(analysed, source, evaluation, output, kinds, slices, runs)
+
+    @property
+    def query(self) -> Query:
+        """The query."""
+        return self.analysed.query
+
+    @property
+    def type_column(self) -> str:
+        """The column that holds an event's type."""
+        return self.analysed.type_column
 
     def run(self, consumer: Consumer, limit: int | None = None) -> DataFrame:
         """Plan the job; a task emits at most `limit` matches."""
@@ -125,12 +133,12 @@ class QueryJob:
     @property
     def _names(self) -> dict[str, str]:
         """The columns that Spark computes."""
-        return {sql: f"{VALUE}{n}" for n, sql in enumerate(computed_for(self.query))}
+        return {sql: f"{VALUE}{n}" for n, sql in enumerate(self.analysed.computed)}
 
     def computed(self) -> dict[str, Column]:
         """Return what Spark computes from events, each value only for the types that need it."""
         types = F.col(quoted(self.type_column))
-        wanted = computed_for(self.query)
+        wanted = self.analysed.computed
         return {
             name: F.when(types.isin(sorted(set(wanted[sql]))), F.expr(sql))
             for sql, name in self._names.items()
@@ -169,7 +177,7 @@ class QueryJob:
         strategies = {strategy for _, strategy in query.strategies}
         tests = []
         if not strategies & {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY}:
-            tests.append(usable_sql(query, self.type_column))
+            tests.append(self.analysed.usable_sql)
         if not query.is_global and (query.form is Form.LIST or len(query.positive) > 1):
             # Nothing equals NULL, so such an event can only be a match of one event.
             tests += [f"{quoted(name)} IS NOT NULL" for name in query.equal]
