@@ -127,7 +127,7 @@ def part_function(text: str, part: Syntax, values: Mapping[Syntax, int] | None =
         The parts inside whose values are given: the function takes a sequence of values instead of
         an event, and these are their places in it.
     """
-    return _Evaluator(text, values or {}, is_part=True).function(part)
+    return _Evaluator(text, values, is_part=True).function(part)
 
 
 class _Evaluator:
