@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
-import textwrap
 from typing import Any
 
 import pytest
@@ -74,27 +72,6 @@ def explained(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Any:
         return sections
 
     return explain
-
-
-def test_the_example_of_the_documentation(
-    spark: SparkSession, capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What explain() prints is what its documentation shows."""
-    pattern = Pattern.begin("a").where("type = 0").followedBy("b").where("type = 1").oneOrMore()
-    frame = spark.createDataFrame([], "user string, ts bigint, type int")
-    stream = CEP.pattern(keyBy(frame, "user"), pattern.followedBy("c").where(cheap))
-    code = cheap.__code__.replace(co_filename="my_job.py", co_firstlineno=9)
-    monkeypatch.setattr(cheap, "__code__", code)
-    stream.inEventTime("ts").explain()
-    printed = capsys.readouterr().out.splitlines()
-    documented = textwrap.dedent(inspect.getdoc(PatternStream.explain).split("prints::")[1])
-    shown = documented.strip().splitlines()
-
-    cut = [
-        line[: len(doc) - 2] if doc.endswith(" …") else line
-        for line, doc in zip(printed, shown, strict=True)
-    ]
-    assert [doc.removesuffix(" …") for doc in shown] == cut
 
 
 def test_where_conditions_run(explained: Any) -> None:
