@@ -15,7 +15,7 @@ from pyflinkcep.testing import OperatorTestHarness
 from tests.property.strategies import Event, PatternSpec, StageSpec, is_buildable, patterns
 
 Timed = list[tuple[Event, int]]
-MANY = settings.default.max_examples * 3
+MANY = settings.default.max_examples * 2
 
 
 @attrs.frozen

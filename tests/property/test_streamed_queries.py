@@ -106,7 +106,7 @@ def ids(match: dict[str, list[int]], rows: Rows) -> str:
 watermarks = st.lists(st.integers(0, 16), max_size=9).map(sorted)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     any_query(),
     st.sampled_from(EVALUATIONS),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pyflinkcep import Pattern
@@ -85,7 +85,6 @@ def check(
     assert whole.dropped_count == 0
 
 
-@settings(max_examples=settings.default.max_examples * 3)
 @given(relaxed_patterns(), micro_batches(), st.booleans(), st.booleans())
 def test_the_filter_changes_nothing_of_relaxed_patterns(
     spec: PatternSpec, batches: Any, timeouts: bool, shows_time: bool
