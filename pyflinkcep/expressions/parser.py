@@ -13,9 +13,9 @@ from pyflinkcep.expressions.names import Names, Scope
 from pyflinkcep.expressions.operators import Operators
 from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.expressions.tokens import SqlSyntaxError
-from pyflinkcep.expressions.tree import AGGREGATES, Aggregate, MatchExpression, Operation, Tree
+from pyflinkcep.expressions.tree import AGGREGATES, MatchExpression, Operation, Tree
 
-__all__ = ["Scope", "aggregates_in", "column_owners", "sql_condition"]
+__all__ = ["Scope", "column_owners", "sql_condition"]
 
 _MAY_AGGREGATE = re.compile(rf"\b(?:{'|'.join(AGGREGATES)})\s*\(", re.IGNORECASE)
 
@@ -77,22 +77,6 @@ def sql_condition(text: str, stage: str = "", scope: Scope | None = None) -> Ite
     owners = (owner for part in rest for owner in names.owners(part))
     expression = MatchExpression(whole, matching, owners, stage)
     return expression if answered is None else RichAndCondition(answered, expression)
-
-
-def aggregates_in(text: str, stage: str, scope: Scope) -> list[tuple[int, int, Aggregate]]:
-    """
-    Return the parts of an expression about the match; the caller computes the rest.
-
-    Returns
-    -------
-    list of (int, int, Aggregate)
-        In the order of the text, the range ``text[start:end]`` of each outermost part that is an
-        aggregate, or a column that means one, and the aggregate.
-    """
-    names = Names(text, stage, scope)
-    return [
-        (part.start, part.end, names.aggregate(part)) for part in names.aggregates(parsed(text))
-    ]
 
 
 def column_owners(text: str) -> set[str]:
