@@ -31,15 +31,11 @@ class Scope:
         The stages; names are case-insensitive.
     own : str
         The stage whose condition is read: its events, and those of the match, include the current
-        event. Empty for none.
-    has_event : bool
-        Whether there is a current event; without one, a column without a stage is that of the last
-        event of the match.
+        event.
     """
 
-    stages: frozenset[str] = attrs.field(converter=frozenset)
-    own: str = ""
-    has_event: bool = True
+    stages: frozenset[str]
+    own: str
 
     def stage(self, name: str) -> str | None:
         """Return the stage of this name; None if there is none."""
@@ -59,13 +55,18 @@ class Names:
     scope : Scope or None
         The meaning of names; None for the fluent API, in which a name before a column is a stage
         inside an aggregate and nothing outside.
+
+    Attributes
+    ----------
+    stage : str
+        The stage.
     """
 
     shifts_inside = True
     """Whether an interval is added to a stage's time by Spark, inside the aggregate."""
 
     def __init__(self, text: str, stage: str, scope: Scope | None) -> None:
-        self._stage = stage
+        self.stage = stage
         self._where = f"stage {stage!r}: " if stage else ""
         self._text = text
         self._scope = scope
@@ -76,13 +77,22 @@ class Names:
             f"{self._where}the condition {self._text!r}: {what}",
             hint,
             problem=what,
-            stage=self._stage or None,
+            stage=self.stage or None,
             condition=self._text,
         )
 
+    def between(self, start: int, end: int) -> str:
+        """Return the text between two positions, in the language of conditions over stages."""
+        return self._text[start:end]
+
     def written(self, part: Syntax) -> str:
-        """Return the text of a part as it was written."""
-        return self._text[part.start : part.end]
+        """Return the text of a part."""
+        return self.between(part.start, part.end)
+
+    @property
+    def text(self) -> str:
+        """The text of the condition."""
+        return self.between(0, len(self._text))
 
     # --- the events that parts read
 
@@ -105,12 +115,16 @@ class Names:
         aggregate = self.aggregate(part)
         return (aggregate.function, aggregate.offset, aggregate.with_event) == ("last", 0, True)
 
+    def is_aggregate(self, call: Syntax) -> bool:
+        """Whether a function is an aggregate."""
+        return call.value in AGGREGATES
+
     def _is_aggregate(self, part: Syntax) -> bool:
         if part.form is Form.CALL:
-            return part.value in AGGREGATES
+            return self.is_aggregate(part)
         if self._scope is None or part.form is not Form.COLUMN:
             return False
-        return not self._scope.has_event or self._stage_of(part) is not None
+        return self._stage_of(part) is not None
 
     def _stage_of(self, column: Syntax) -> str | None:
         """Return the stage that a column names; None if it names none."""
@@ -137,19 +151,23 @@ class Names:
             return self.written(part)
         pieces, at = [], part.start
         for node in self._event_values(part, frozenset()):
-            pieces.append(self._text[at : node.start])
+            pieces.append(self.between(at, node.start))
             if node.form is Form.CALL:
-                value = node.operands[0].bare()
+                value = self.value_inside(node)
                 inner = self.event_sql(value)
                 pieces.append(inner if value.form is Form.COLUMN else f"({inner})")
                 at = node.end
             else:
                 at = node.inner
-        return "".join(pieces) + self._text[at : part.end]
+        return "".join(pieces) + self.between(at, part.end)
+
+    def value_inside(self, call: Syntax) -> Syntax:
+        """Return what an aggregate is the value of."""
+        return call.operands[0].bare()
 
     def _event_values(self, part: Syntax, bound: frozenset[str]) -> Iterator[Syntax]:
         """Yield the aggregates, and the columns with a stage's name, in the order of the text."""
-        if part.form is Form.CALL and part.value in AGGREGATES:
+        if part.form is Form.CALL and self.is_aggregate(part):
             yield part
             return
         if part.form is Form.COLUMN and part.value[0] not in bound and self._stage_of(part):
@@ -162,9 +180,9 @@ class Names:
     def _without_stages(self, part: Syntax, columns: list[Syntax]) -> str:
         pieces, at = [], part.start
         for column in columns:
-            pieces.append(self._text[at : column.start])
+            pieces.append(self.between(at, column.start))
             at = column.inner
-        return "".join(pieces) + self._text[at : part.end]
+        return "".join(pieces) + self.between(at, part.end)
 
     # --- aggregates
 
@@ -172,7 +190,7 @@ class Names:
         """Return the operand of an aggregate, or of a column that means one."""
         text = self.written(part)
         if part.form is Form.COLUMN:
-            return self._over("last", part, text, 0)
+            return self.last(part, text)
         function, operands = part.value, part.operands
         if part.detail:
             hint = "count distinct values in a Python function"
@@ -191,6 +209,10 @@ class Names:
                 "write an expression over the columns of one stage",
             )
         return self._over(function, argument, text, offset)
+
+    def last(self, argument: Syntax, text: str) -> Aggregate:
+        """Return the last value of columns; `text` is how it is shown."""
+        return self._over("last", argument, text, 0)
 
     @staticmethod
     def _is_nested(node: Syntax) -> bool:
@@ -254,7 +276,7 @@ class Names:
 
     def _counts_event(self, stage: str) -> bool:
         scope = self._scope
-        if scope is None or not scope.has_event:
+        if scope is None:
             return False
         return stage == WHOLE or stage == scope.stage(scope.own)
 

@@ -252,9 +252,9 @@ class Operators:
         literals = all(o.form in _LITERALS for o in others)
         if node.value not in _INSIDE or len(inner) != 1 or not literals:
             return None
-        text, (operand,) = self._names.written(node), inner
-        before = text[: operand.start - node.start]
-        after = text[operand.end - node.start :]
+        (operand,) = inner
+        before = self._names.between(node.start, operand.start)
+        after = self._names.between(operand.end, node.end)
         return _inside(self.part(operand), lambda sql: f"{before}({sql}){after}", _OF_ONE_EVENT[:2])
 
 

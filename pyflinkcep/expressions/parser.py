@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from pyflinkcep.conditions import ExpressionCondition, IterativeCondition, RichAndCondition
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.names import Names, Scope
+from pyflinkcep.expressions.names import Names
 from pyflinkcep.expressions.operators import Operators
 from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.expressions.tokens import SqlSyntaxError
 from pyflinkcep.expressions.tree import AGGREGATES, MatchExpression, Operation, Tree
 
-__all__ = ["Scope", "column_owners", "sql_condition"]
+__all__ = ["column_owners", "condition_of", "sql_condition"]
 
 _MAY_AGGREGATE = re.compile(rf"\b(?:{'|'.join(AGGREGATES)})\s*\(", re.IGNORECASE)
 
 
-def sql_condition(text: str, stage: str = "", scope: Scope | None = None) -> IterativeCondition:
+def sql_condition(text: str, stage: str = "") -> IterativeCondition:
     """
     Make a condition from a SQL string.
 
@@ -30,37 +30,58 @@ def sql_condition(text: str, stage: str = "", scope: Scope | None = None) -> Ite
         The string.
     stage : str, optional
         Its stage, for errors.
-    scope : Scope, optional
-        The meaning of its names; by default that of the fluent API.
 
     Returns
     -------
     IterativeCondition
-        An :class:`ExpressionCondition` if it has no aggregates over stages; otherwise a
-        :class:`MatchExpression`, preceded by an ExpressionCondition of those parts of a top-level
-        AND that read only the event. Spark evaluates its parts as they were written.
+        An :class:`ExpressionCondition` if it has no aggregates over stages; otherwise as
+        :func:`condition_of`.
 
     Raises
     ------
     InvalidArgumentError
         If an aggregate names no stage or more than one, or something around or inside it is not
-        supported; with a scope, also if the text is not an expression.
+        supported.
 
     Examples
     --------
     >>> sql_condition("type = 1 AND price > avg(up.price)")
     (type = 1 and price > avg(up.price))
     """
-    tree = None
-    if scope is not None or _MAY_AGGREGATE.search(text):
-        try:
-            tree = parsed(text)
-        except SqlSyntaxError:
-            if scope is not None:
-                raise
-    names = Names(text, stage, scope)
-    if tree is None or (scope is None and names.is_about_event(tree)):
+    if not _MAY_AGGREGATE.search(text):
         return ExpressionCondition(text)
+    try:
+        tree = parsed(text)
+    except SqlSyntaxError:  # Spark knows more
+        return ExpressionCondition(text)
+    names = Names(text, stage, None)
+    return ExpressionCondition(text) if names.is_about_event(tree) else condition_of(tree, names)
+
+
+def condition_of(tree: Syntax, names: Names) -> IterativeCondition:
+    """
+    Make a condition from SQL that is parsed.
+
+    Parameters
+    ----------
+    tree : Syntax
+        The condition.
+    names : Names
+        The meaning of its names.
+
+    Returns
+    -------
+    IterativeCondition
+        A :class:`MatchExpression`, preceded by an :class:`ExpressionCondition` of those parts of a
+        top-level AND that read only the event, or one of the two. Spark evaluates its parts as they
+        were written.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If an aggregate is over more than one stage, or something around or inside it is not
+        supported.
+    """
     operators = Operators(names)
     conjuncts = list(_conjuncts(tree))
     own = [part for part in conjuncts if names.is_about_event(part)]
@@ -73,9 +94,9 @@ def sql_condition(text: str, stage: str = "", scope: Scope | None = None) -> Ite
     for number, conjunct in enumerate(rest[1:], 2):
         joined = " AND ".join(map(names.written, rest[:number]))
         matching = Operation("and", (matching, operators.part(conjunct)), joined)
-    whole = " AND ".join(map(names.written, rest)) if own else text
+    whole = " AND ".join(map(names.written, rest)) if own else names.text
     owners = (owner for part in rest for owner in names.owners(part))
-    expression = MatchExpression(whole, matching, owners, stage)
+    expression = MatchExpression(whole, matching, owners, names.stage)
     return expression if answered is None else RichAndCondition(answered, expression)
 
 

@@ -37,8 +37,6 @@ class Expression:
         Its position in the statement.
     leaves : tuple of Leaf
         The leaves, each once.
-    plain : str
-        The expression in the language of conditions over stages.
     read : str
         The expression as it was read: without RUNNING and FINAL, and with what Spark needs inside
         subqueries.
@@ -53,7 +51,6 @@ class Expression:
     text: str
     span: Span
     leaves: tuple[Leaf, ...]
-    plain: str
     read: str
     syntax: Syntax
     placed: tuple[tuple[Syntax, int], ...]
@@ -85,7 +82,6 @@ def read_expression(
     text: Text,
     names: Names,
     variable: str | None = None,
-    is_decimal: Callable[[str], bool] = lambda _: False,
     over: str | None = None,
     at_rows: bool = False,
 ) -> Expression:
@@ -101,8 +97,6 @@ def read_expression(
     variable : str, optional
         The variable whose condition it is; None for a measure. The part of a condition about the
         current row alone becomes one leaf.
-    is_decimal : callable, optional
-        Whether SQL over one row is a decimal.
     over : str, optional
         The window of Spark's by which the values of rows at a fixed distance from the current one
         are computed before matching; only on bounded input.
@@ -116,7 +110,7 @@ def read_expression(
     NotSupportedError
         If the dialect does not support the expression.
     """
-    return _Reader(text, names, variable, over, at_rows).read(is_decimal)
+    return _Reader(text, names, variable, over, at_rows).read()
 
 
 def _insertions(text: str, queries: str) -> Iterator[tuple[int, str]]:
@@ -147,7 +141,7 @@ class _Reader:
         self._text = self._without_marks()
         self._leaf = LeafReader(self._text, self._final, names, variable, self._error, over)
 
-    def read(self, is_decimal: Callable[[str], bool]) -> Expression:
+    def read(self) -> Expression:
         """Take the expression apart."""
         try:
             tree = parsed(self._text)
@@ -162,12 +156,11 @@ class _Reader:
         placed: list[tuple[Syntax, int]] = []
         for node, leaf in self._leaves(tree, frozenset()):
             placed.append((node, leaves.setdefault(leaf, len(leaves))))
-        plain = self._leaf.plain(tree, is_decimal)
         own: Tree | CepError | None = None
         if self._variable is not None and self._names.standard:
             own = leaf_tree(self._text, tree, placed, tuple(leaves))
         return Expression(
-            self._written.text, self._written.span, tuple(leaves), plain, self._text, tree,
+            self._written.text, self._written.span, tuple(leaves), self._text, tree,
             tuple(placed), own,
         )  # fmt: skip
 

@@ -10,8 +10,9 @@ import attrs
 
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.errors import CepError, MalformedPatternException, NotSupportedError
-from pyflinkcep.expressions.parser import Scope, sql_condition
+from pyflinkcep.expressions.names import Scope
 from pyflinkcep.match_recognize.expressions import Expression, read_expression
+from pyflinkcep.match_recognize.flink_condition import flink_condition
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import (
     Alternation,
@@ -197,10 +198,9 @@ def _condition(
     definition: Definition, names: Names, is_decimal: Callable[[str], bool]
 ) -> IterativeCondition:
     variable = definition.variable
-    expression = read_expression(definition.condition, names, variable, is_decimal)
+    expression = read_expression(definition.condition, names, variable)
     try:
-        scope = Scope(frozenset(names.variables), variable)  # type: ignore[arg-type]
-        return sql_condition(expression.plain, variable, scope)
+        return flink_condition(expression, Scope(frozenset(names.variables), variable), is_decimal)
     except CepError as refused:
         what = refused.problem
         raise names.source.error(

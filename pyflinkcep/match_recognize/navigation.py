@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import attrs
 
@@ -87,30 +87,6 @@ class LeafReader(RowReader):
         if leaf.shift and self._over is None:
             return False
         return leaf.variable is None or self._variable in self._names.members(leaf.variable)
-
-    def plain(self, tree: Syntax, is_decimal: Callable[[str], bool]) -> str:
-        """
-        Return the text in the language of conditions over stages.
-
-        PREV and NEXT at offset 0 are their argument. Decimals, recognized by `is_decimal` from
-        their SQL over one row, are summed as doubles.
-        """
-        pieces, at = [], 0
-        for node in tree.walk():
-            if node.form is not Form.CALL or node.start < at:
-                continue
-            inner = node.operands[0].bare() if node.operands else node
-            shown = self._text[inner.start : inner.end]
-            if node.value in ("prev", "next"):
-                is_leaf = inner.form is Form.CALL and inner.value in ("first", "last")
-                shown = shown if is_leaf else f"LAST({shown})"
-            elif node.value in ("sum", "avg") and is_decimal(self.row_sql(inner, NO_NAMES)):
-                shown = f"{node.value}(cast({shown} as double))"
-            else:
-                continue
-            pieces += [self._text[at : node.start], shown]
-            at = node.end
-        return "".join(pieces) + self._text[at:]
 
     def _time(self, node: Syntax) -> Leaf:
         if node.value == "match_proctime":

@@ -6,9 +6,12 @@ from __future__ import annotations
 import pytest
 
 from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.match_recognize.flink import read_flink_clause
 from pyflinkcep.match_recognize.interval import window_ms
+from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.statement import Statement
-from pyflinkcep.match_recognize.tokens import with_names
+from pyflinkcep.match_recognize.tokens import Source, tokenize, with_names
 from pyflinkcep.match_recognize.tree import Quantified, Rows, SkipTo, Variable, variables
 from pyflinkcep.match_recognize.with_queries import without_unused
 from tests.conformance.cases import Case
@@ -298,3 +301,25 @@ def test_what_flink_refuses_is_refused_with_its_words(case: Case) -> None:
     assert problem_with_error(case, raised.value) is None
     assert "line 1, column " in raised.value.message
     assert raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("condition", "over_stages"),
+    [
+        ("PREV(A.x, 0) > 1 AND x > 2", "(x > 2 and LAST(A.x) > 1)"),
+        ("upper(PREV(LAST(A.k, 1), 0)) = 'X'", "upper(LAST(A.k, 1)) = 'X'"),
+        ("PREV(LAST(B.x), 0) > 1", "x > 1"),
+        ("SUM((A.x)) / NEXT((A.x), 0) > 1", "sum(cast(A.x as double)) / LAST(A.x) > 1"),
+        ("AVG(A.k) > 1", "AVG(A.k) > 1"),
+    ],
+)
+def test_define_of_flink_as_a_condition_over_stages(condition: str, over_stages: str) -> None:
+    """PREV and NEXT at offset 0 are their argument, and decimals, here x, are summed as doubles."""
+    sql = f"PATTERN (A B) DEFINE B AS {condition}"
+    source = Source(sql)
+    clause = parse_clause(tokenize(source), source, len(sql))
+    names = Names.of(clause, source, ["x", "k"], None, False)
+    pattern = read_flink_clause(clause, names, 0, lambda sql: sql == "x").pattern
+
+    (found,) = [s.getCondition() for s in pattern.stages() if s.getName() == "B"]
+    assert repr(found) == over_stages

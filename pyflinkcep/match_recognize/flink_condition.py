@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DEFINE with Flink's meaning as conditions over stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import attrs
+
+from pyflinkcep.conditions import IterativeCondition
+from pyflinkcep.expressions.names import Names, Scope
+from pyflinkcep.expressions.parser import condition_of
+from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.expressions.tree import Aggregate
+from pyflinkcep.match_recognize.expressions import Expression
+
+__all__ = ["flink_condition"]
+
+_MOVES = ("prev", "next")
+_ENDS = ("first", "last")
+
+
+def flink_condition(
+    expression: Expression, scope: Scope, is_decimal: Callable[[str], bool]
+) -> IterativeCondition:
+    """
+    Return a condition over stages.
+
+    PREV and NEXT, at offset 0, are their argument. Decimals are summed as doubles.
+
+    Parameters
+    ----------
+    expression : Expression
+        The condition.
+    scope : Scope
+        The variables of PATTERN, and the one that is defined.
+    is_decimal : callable
+        Whether SQL over one row is a decimal.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If something around or inside aggregates is not supported.
+    """
+    return condition_of(expression.syntax, _Names(expression, scope, is_decimal))
+
+
+class _Names(Names):
+    """Reads PREV, NEXT and sums of decimals as what they are over stages."""
+
+    def __init__(
+        self, expression: Expression, scope: Scope, is_decimal: Callable[[str], bool]
+    ) -> None:
+        super().__init__(expression.read, scope.own, scope)
+        self._decimals = {
+            node
+            for node, number in expression.placed
+            if node.value in ("sum", "avg") and is_decimal(str(expression.leaves[number].argument))
+        }
+        calls = [node for node, _ in expression.placed if node.form is Form.CALL]
+        moves = (node for node in calls if node.value in _MOVES or node in self._decimals)
+        self._other = {(node.start, node.end): self._in_place_of(node) for node in moves}
+
+    def _in_place_of(self, node: Syntax) -> str:
+        """Return what a function is called over stages."""
+        inner = node.operands[0].bare()
+        shown = self._text[inner.start : inner.end]
+        if node in self._decimals:
+            return f"{node.value}(cast({shown} as double))"
+        return shown if _is_end(inner) else f"LAST({shown})"
+
+    def between(self, start: int, end: int) -> str:
+        """Return the text between two positions, in the language of conditions over stages."""
+        return "".join(self._pieces(start, end))
+
+    def _pieces(self, start: int, end: int) -> Iterator[str]:
+        for (begins, ends), other in self._other.items():
+            if start <= begins and ends <= end:
+                yield self._text[start:begins]
+                yield other
+                start = ends
+        yield self._text[start:end]
+
+    def is_aggregate(self, call: Syntax) -> bool:
+        """Whether a function is an aggregate."""
+        return call.value in _MOVES or super().is_aggregate(call)
+
+    def value_inside(self, call: Syntax) -> Syntax:
+        """Return what an aggregate is the value of."""
+        inner = super().value_inside(call)
+        return super().value_inside(inner) if call.value in _MOVES and _is_end(inner) else inner
+
+    def aggregate(self, part: Syntax) -> Aggregate:
+        """Return an aggregate."""
+        if part.form is Form.CALL and part.value in _MOVES:
+            inner = part.operands[0].bare()
+            if _is_end(inner):
+                return super().aggregate(inner)
+            return self.last(inner, self.written(part))
+        found = super().aggregate(part)
+        if part in self._decimals:
+            return attrs.evolve(found, argument=f"cast({found.argument} as double)")
+        return found
+
+
+def _is_end(node: Syntax) -> bool:
+    return node.form is Form.CALL and node.value in _ENDS
