@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+import re
+
 from pyflinkcep.expressions.tree import Aggregate, Column, Literal, Operation, Tree
 
-__all__ = ["shown"]
+__all__ = ["quoted_name", "shown", "written_name"]
 
+_WORD = re.compile(r"[^\W\d]\w*")
+_RESERVED = ("not", "null")
 _LOGIC = ("and", "or")
 _ARITHMETIC = ("+", "-", "*", "/", "%")
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
@@ -54,4 +58,16 @@ def _column(tree: Column) -> str:
     if not tree.variable:
         return tree.sql or ""
     index = "" if tree.index is None else f"[{tree.index}]"
-    return f"{tree.variable}{index}" + (f".{tree.attribute}" if tree.attribute else "")
+    attribute = "" if tree.attribute is None else f".{written_name(tree.attribute)}"
+    return f"{written_name(tree.variable)}{index}{attribute}"
+
+
+def written_name(name: str) -> str:
+    """Return a name as text has it: in backticks unless it is a plain word."""
+    is_plain = _WORD.fullmatch(name) is not None and name.lower() not in _RESERVED
+    return name if is_plain else quoted_name(name)
+
+
+def quoted_name(name: str) -> str:
+    """Return a name in backticks."""
+    return "`" + name.replace("`", "``") + "`"

@@ -200,7 +200,8 @@ Tree = Literal | Column | Aggregate | Operation
 
 def attribute_of(sql: str) -> str:
     """Return the name of a column that SQL consists of; otherwise the SQL."""
-    return sql.strip("`")
+    is_name = len(sql) > 1 and sql[0] == sql[-1] == "`" and "`" not in sql[1:-1].replace("``", "")
+    return sql[1:-1].replace("``", "`") if is_name else sql
 
 
 def leaves(tree: Tree) -> Iterator[Leaf]:

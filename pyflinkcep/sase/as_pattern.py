@@ -8,6 +8,7 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.expressions.spark_sql import literal_sql
+from pyflinkcep.expressions.text import written_name
 from pyflinkcep.expressions.tree import WHOLE
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase.computed import column_sql
@@ -145,8 +146,8 @@ class _Builder:
         if part.negated:
             tests += self._all(edges.absent)
         elif part.repeats and begin != take:
-            first = f"count({part.variable}.*) = 0"
-            later = f"count({part.variable}.*) > 0"
+            taken = f"count({written_name(part.variable)}.*)"
+            first, later = f"{taken} = 0", f"{taken} > 0"
             tests.append(f"({all_of([first, *begin])} OR {all_of([later, *take])})")
         else:
             tests += begin
@@ -159,6 +160,6 @@ class _Builder:
         first = self.query.positive[0].variable
         for name in self.query.equal:
             column = column_sql(name)
-            other = f"first({first}.{column})" if self.query.is_global else column
+            other = f"first({written_name(first)}.{column})" if self.query.is_global else column
             texts.append(f"{column} = {other}")
         return texts

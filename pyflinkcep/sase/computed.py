@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from pyflinkcep.expressions.spark_sql import text_sql
+from pyflinkcep.expressions.text import quoted_name, shown
 from pyflinkcep.expressions.tree import Column, Literal, Operation, Tree
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Query
@@ -32,7 +33,7 @@ def is_computed(attribute: str) -> bool:
 
 def column_sql(attribute: str) -> str:
     """Return the SQL for an attribute; a column may have any name."""
-    return attribute if is_computed(attribute) else f"`{attribute}`"
+    return attribute if is_computed(attribute) else quoted_name(attribute)
 
 
 def computed_for(query: Query) -> dict[str, tuple[str, ...]]:
@@ -74,7 +75,7 @@ def read_call(
         token = cursor.here
         if token.kind == END:
             raise cursor.unexpected("')'", f"close the parenthesis of {name.text}(")
-        if token.kind == NAME and token.text in known and cursor.ahead().text in (".", "["):
+        if token.kind == NAME and token.name in known and cursor.ahead().text in (".", "["):
             part = reference()
             _check_event(cursor, part, found, name.text)
             found.append(part)
@@ -92,9 +93,9 @@ def read_call(
             f"write {name.text}(variable.attribute); aggregates are count, sum, avg, min, max, "
             "first, last",
         )
-    shown = cursor.text[name.at : token.at + 1]
+    text = cursor.text[name.at : token.at + 1]
     return Column(
-        f"({' '.join(sql)})", found[0].variable, found[0].index, shown, cursor.span(name.at)
+        f"({' '.join(sql)})", found[0].variable, found[0].index, text, cursor.span(name.at)
     )
 
 
@@ -124,15 +125,10 @@ def like(cursor: Cursor, left: Tree, operator: Token) -> Operation:
         )
     cursor.next()
     sql = f"(cast ( {left.sql} {operator.word} {_literal(token.text)} as int ))"
-    event = left.text or f"{left.variable}{_indexed(left)}.{left.attribute}"
-    shown = f"cast({event} {operator.word} {token.text} as int)"
+    text = f"cast({shown(left)} {operator.word} {token.text} as int)"
     span = cursor.span(left.at)
-    tested = Column(sql, left.variable, left.index, shown, span)
+    tested = Column(sql, left.variable, left.index, text, span)
     return Operation("=", (tested, Literal(1, "1", span)), span=span)
-
-
-def _indexed(reference: Column) -> str:
-    return "" if reference.index is None else f"[{reference.index}]"
 
 
 def refuse_computed(cursor: Cursor, tree: Tree) -> None:

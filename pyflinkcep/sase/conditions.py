@@ -22,7 +22,7 @@ from pyflinkcep.expressions.tree import (
 from pyflinkcep.sase.computed import LIKES, column_sql, like, read_call
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component
-from pyflinkcep.sase.tokens import KEYWORDS, NAME, NUMBER, OPERATOR, TEXT, Token
+from pyflinkcep.sase.tokens import KEYWORDS, NAME, NUMBER, OPERATOR, TEXT, Token, text_value
 from pyflinkcep.sase.tree import (
     ALL,
     BEFORE,
@@ -179,7 +179,7 @@ class ConditionReader:
             return self._number()
         if token.kind == TEXT:
             cursor.next()
-            return Literal(token.text[1:-1].replace("''", "'"), token.text, cursor.span(token.at))
+            return Literal(text_value(token), token.text, cursor.span(token.at))
         if cursor.take("("):
             inner = self._deeper(self.value)
             cursor.need(")", "close the parenthesis")
@@ -194,12 +194,12 @@ class ConditionReader:
                 raise cursor.unexpected("')'", "an aggregate is over one variable: avg(a[].x)")
             cursor.need(")", "an aggregate is over one variable: avg(a[].x)")
             return self._function(name, over)
-        if cursor.here.text == "(" and name.text not in self._by_name:
+        if cursor.here.text == "(" and name.name not in self._by_name:
             called = self._function_of(ALIASES.get(name.word, name.word), name)
             if called is not None:
                 return called
             return read_call(cursor, name, self._by_name, lambda: self._reference("a variable"))
-        found = self._rest_of_reference(name.text, name.at)
+        found = self._rest_of_reference(name)
         if found.attribute == "LEN":
             return Aggregate("count", found.variable, None, span=found.span)
         return found
@@ -283,23 +283,24 @@ class ConditionReader:
 
     def _reference(self, what: str) -> Column:
         name = self._cursor.name(what, "name a variable of PATTERN")
-        return self._rest_of_reference(name.text, name.at)
+        return self._rest_of_reference(name)
 
-    def _rest_of_reference(self, name: str, at: int) -> Column:
-        cursor = self._cursor
+    def _rest_of_reference(self, token: Token) -> Column:
+        cursor, name = self._cursor, token.name
         part, shown = self._by_name.get(name), ""
         if part is None and cursor.here.text not in (".", "["):
-            part, shown = next((p for p in self._components if p.type == name), None), name
+            part, shown = next((p for p in self._components if p.type == name), None), token.text
         if part is None:
-            raise self._unknown(name, at)
+            raise self._unknown(name, token.at)
         index = self._index(part) if cursor.here.text == "[" else None
-        attribute = None
-        if cursor.take("."):
-            attribute = cursor.name("an attribute", f"write {name}.attribute").text
-            if attribute.lower() == "len" and index is None and part.repeats:
-                attribute = "LEN"
-        sql = None if attribute is None else column_sql(attribute)
-        return Column(sql, part.variable, index, shown, cursor.span(at))
+        if not cursor.take("."):
+            return Column(None, part.variable, index, shown, cursor.span(token.at))
+        attribute = cursor.name("an attribute", f"write {token.text}.attribute")
+        if attribute.word == "len" and index is None and part.repeats:
+            sql = column_sql("LEN")
+        else:
+            sql = column_sql(attribute.name)
+        return Column(sql, part.variable, index, shown, cursor.span(token.at))
 
     def _unknown(self, name: str, at: int) -> InvalidArgumentError:
         known = ", ".join(map(repr, self._by_name))

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.sase.tokens import END, NAME, TEXT, Token, failure, tokens
+from pyflinkcep.sase.tokens import END, NAME, TEXT, Token, failure, text_value, tokens
 
 __all__ = ["Cursor"]
 
@@ -70,6 +70,19 @@ class Cursor:
         if self.here.kind != NAME:
             raise self.unexpected(what, hint)
         return self.next()
+
+    def type(self, hint: str) -> str:
+        """Move past an event type, which may be dotted or quoted, and return it."""
+        if self.here.kind == TEXT:
+            return text_value(self.next())
+        name = self.name("an event type", hint).name
+        while self.here.text == "." and self.ahead().kind == NAME:
+            self.next()
+            name += f".{self.next().name}"
+        if self.here.text in ("-", "/", ":"):
+            whole = f"{name}{self.here.text}{self.ahead().text}"
+            raise self.unexpected("the end of a type", f"quote the type: '{whole}'")
+        return name
 
     def unexpected(self, wanted: str, hint: str) -> InvalidArgumentError:
         """Return the error for an unexpected token."""

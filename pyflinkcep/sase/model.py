@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 
 import attrs
 
 from pyflinkcep.expressions.tree import Literal, Tree
 
-__all__ = ["Column", "Component", "Form", "Query", "Strategy"]
+__all__ = ["Column", "Component", "Form", "Query", "Strategy", "default_variable"]
 
 
 class Form(Enum):
@@ -55,6 +56,12 @@ class Component:
     negated: bool = False
     least: int = 1
     at: int = attrs.field(default=0, eq=False)
+
+
+def default_variable(type_: str) -> str:
+    """Return the variable of an element without one: its type, or the last part of a dotted one."""
+    is_dotted = re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", type_) is not None
+    return (type_.rpartition(".")[2] if is_dotted else type_).lower()
 
 
 @attrs.frozen

@@ -12,7 +12,7 @@ from pyflinkcep.sase.checks import check
 from pyflinkcep.sase.computed import refuse_computed
 from pyflinkcep.sase.conditions import ConditionReader
 from pyflinkcep.sase.cursor import Cursor
-from pyflinkcep.sase.model import Column, Component, Form, Query
+from pyflinkcep.sase.model import Column, Component, Form, Query, default_variable
 from pyflinkcep.sase.tokens import END, KEYWORDS, NAME, NUMBER
 from pyflinkcep.sase.where import WhereReader
 
@@ -20,7 +20,7 @@ __all__ = ["parsed", "parsed_columns", "parsed_condition"]
 
 _UNITS = {
     "millisecond": 1, "ms": 1, "second": 1000, "sec": 1000, "minute": 60_000, "min": 60_000,
-    "hour": 3_600_000, "day": 86_400_000,
+    "hour": 3_600_000, "day": 86_400_000, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000,
 }  # fmt: skip
 _SHAPE = "write PATTERN SEQ(A a, B+ b[]) or PATTERN A;B^2;C, then WHERE, WITHIN, HAVING, RETURN"
 
@@ -67,12 +67,9 @@ class _QueryReader:
 
     def query(self) -> Query:
         cursor = self._cursor
-        source = cursor.name("a table", "write FROM table").text if cursor.take("from") else None
+        source = cursor.name("a table", "write FROM table").name if cursor.take("from") else None
         cursor.need("pattern", _SHAPE)
-        if cursor.here.word == "seq" and cursor.ahead().text == "(":
-            form, components = Form.SEQ, tuple(self._sequence())
-        else:
-            form, components = Form.LIST, tuple(self._elements())
+        form, components = self._pattern()
         self._refuse_same_names(components)
         values = ConditionReader(cursor, components)
         where = WhereReader(cursor, values, components)
@@ -97,6 +94,16 @@ class _QueryReader:
 
     # --- PATTERN
 
+    def _pattern(self) -> tuple[Form, tuple[Component, ...]]:
+        cursor = self._cursor
+        if cursor.take("("):  # as the OptiSeq paper writes it: PATTERN(A;B)
+            found = self._pattern()
+            cursor.need(")", "close the parenthesis of PATTERN(")
+            return found
+        if cursor.here.word == "seq" and cursor.ahead().text == "(":
+            return Form.SEQ, tuple(self._sequence())
+        return Form.LIST, tuple(self._elements())
+
     def _sequence(self) -> Iterator[Component]:
         cursor = self._cursor
         cursor.next()
@@ -111,21 +118,21 @@ class _QueryReader:
         at = cursor.here.at
         negated = cursor.take("~", "!") is not None
         in_brackets = cursor.take("(") is not None
-        type_ = cursor.name("an event type", "a component is a type and a variable: Stock a")
+        type_ = cursor.type("a component is a type and a variable: Stock a")
         repeats = cursor.take("+") is not None
-        variable = cursor.name("a variable", f"name the events: {type_.text} a")
+        variable = cursor.name("a variable", f"name the events: {type_} a")
         if cursor.take("["):
-            cursor.need("]", f"write {type_.text}+ {variable.text}[]")
+            cursor.need("]", f"write {type_}+ {variable.text}[]")
             if not repeats:
                 raise cursor.failure(
                     variable.at,
                     f"{variable.text}[] without + after its type",
-                    f"write {type_.text}+ {variable.text}[]",
+                    f"write {type_}+ {variable.text}[]",
                 )
         if in_brackets:
             cursor.need(")", "close the parenthesis")
-        self._refuse_negated_loop(negated and repeats, variable.text, at)
-        return Component(type_.text, variable.text, repeats, negated, 1, at)
+        self._refuse_negated_loop(negated and repeats, variable.name, at)
+        return Component(type_, variable.name, repeats, negated, 1, at)
 
     def _elements(self) -> Iterator[Component]:
         yield self._element()
@@ -136,7 +143,7 @@ class _QueryReader:
         cursor = self._cursor
         at = cursor.here.at
         negated = cursor.take("!", "~") is not None
-        type_ = cursor.name("an event type", _SHAPE).text
+        type_ = cursor.type(_SHAPE)
         repeats, least = False, 1
         if cursor.take("^"):
             number = cursor.here
@@ -148,9 +155,9 @@ class _QueryReader:
             repeats, least = True, int(cursor.next().text)
         elif cursor.take("+"):
             repeats = True
-        variable = type_.lower()
+        variable = default_variable(type_)
         if cursor.here.kind == NAME and cursor.here.word not in KEYWORDS:
-            variable = cursor.next().text
+            variable = cursor.next().name
         self._refuse_negated_loop(negated and repeats, variable, at)
         return Component(type_, variable, repeats, negated, least, at)
 
@@ -188,7 +195,8 @@ class _QueryReader:
                 unit = unit[:-1]
             if unit not in _UNITS:
                 raise cursor.unexpected(
-                    "a unit of time", "the units are ms, seconds, minutes, hours and days"
+                    "a unit of time",
+                    "the units are ms, s, m, h, d, seconds, minutes, hours and days",
                 )
             factor = _UNITS[unit]
             cursor.next()
@@ -221,7 +229,7 @@ def _columns(cursor: Cursor, values: ConditionReader) -> Iterator[Column]:
         given = cursor.take("as") is not None
         name = _name_of(value, number)
         if given:
-            name = cursor.name("a column name", "write value AS name").text
+            name = cursor.name("a column name", "write value AS name").name
         if name in taken:
             raise cursor.failure(
                 at, f"two columns of RETURN are named {name!r}", "name one of them with AS"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from pyflinkcep.expressions.tree import Aggregate, Operation, Tree
+from pyflinkcep.expressions.tree import Aggregate, Operation, Tree, attribute_of
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.placement import Placement
 
@@ -66,7 +66,7 @@ def _aggregates(trees: Iterable[Tree]) -> Iterator[Aggregate]:
 
 
 def _text(slot: Aggregate) -> str:
-    argument = "*" if slot.argument is None else slot.argument.strip("`")
+    argument = "*" if slot.argument is None else attribute_of(slot.argument)
     return f"{slot.function}({slot.stage}.{argument})"
 
 

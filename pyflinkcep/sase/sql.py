@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pyflinkcep.expressions.spark_sql import literal_sql, spark_sql
+from pyflinkcep.expressions.text import written_name
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Operation, Tree
 from pyflinkcep.sase.computed import column_sql, is_computed
 from pyflinkcep.sase.model import Component, Query
@@ -69,4 +70,4 @@ def _leaf_sql(leaf: Leaf) -> str:
     if isinstance(leaf, Column):
         return str(leaf.sql)
     what = "*" if leaf.argument is None else leaf.argument
-    return f"{leaf.function}({leaf.stage}.{what})"
+    return f"{leaf.function}({written_name(leaf.stage)}.{what})"

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import attrs
 
-from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.text import quoted_name, shown, written_name
 from pyflinkcep.expressions.tree import Operation, Tree
-from pyflinkcep.sase.model import Column, Component, Form, Query, Strategy
+from pyflinkcep.sase.model import Column, Component, Form, Query, Strategy, default_variable
+from pyflinkcep.sase.tokens import KEYWORDS, text_literal
 
 __all__ = ["query_text", "stored_text"]
 
@@ -16,7 +17,7 @@ _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second
 
 def query_text(query: Query) -> str:
     """Return the text of a query."""
-    lines = [f"FROM {query.source}"] if query.source else []
+    lines = [f"FROM {written_name(query.source)}"] if query.source else []
     lines.append(f"PATTERN {_pattern(query)}")
     where = _where(query)
     if where:
@@ -51,23 +52,34 @@ def _pattern(query: Query) -> str:
 
 
 def _component(part: Component) -> str:
-    unit = f"{part.type}{'+' if part.repeats else ''} {_name(part)}"
+    unit = f"{_type(part.type)}{'+' if part.repeats else ''} {_name(part)}"
     return f"~({unit})" if part.negated else unit
 
 
 def _name(part: Component) -> str:
-    return f"{part.variable}[]" if part.repeats else part.variable
+    name = written_name(part.variable)
+    return f"{name}[]" if part.repeats else name
+
+
+def _type(type_: str) -> str:
+    is_name = all(written_name(word) == word for word in type_.split("."))
+    return type_ if is_name else text_literal(type_)
 
 
 def _element(part: Component) -> str:
     closure = f"^{part.least}" if part.repeats else ""
-    variable = "" if part.variable == part.type.lower() else f" {part.variable}"
-    return f"{'!' if part.negated else ''}{part.type}{closure}{variable}"
+    variable = "" if part.variable == default_variable(part.type) else f" {_own_name(part)}"
+    return f"{'!' if part.negated else ''}{_type(part.type)}{closure}{variable}"
+
+
+def _own_name(part: Component) -> str:
+    is_keyword = part.variable.lower() in KEYWORDS
+    return quoted_name(part.variable) if is_keyword else written_name(part.variable)
 
 
 def _where(query: Query) -> str:
-    items = [f"[{name}]" for name in query.equal]
-    items += [f"[{name} = {literal.text}]" for name, literal in query.constants]
+    items = [f"[{written_name(name)}]" for name in query.equal]
+    items += [f"[{written_name(name)} = {literal.text}]" for name, literal in query.constants]
     items += [_factor(condition) for condition in query.conditions]
     joined = "\n  AND ".join(items)
     if not query.strategies:
@@ -89,7 +101,7 @@ def _duration(milliseconds: int) -> str:
 
 
 def _column(column: Column) -> str:
-    return shown(column.value) + (f" AS {column.name}" if column.given else "")
+    return shown(column.value) + (f" AS {written_name(column.name)}" if column.given else "")
 
 
 def _factor(condition: Tree) -> str:

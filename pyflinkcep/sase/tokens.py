@@ -9,9 +9,22 @@ import attrs
 
 from pyflinkcep.errors import InvalidArgumentError
 
-__all__ = ["END", "KEYWORDS", "NAME", "NUMBER", "OPERATOR", "TEXT", "Token", "failure", "tokens"]
+__all__ = [
+    "END",
+    "KEYWORDS",
+    "NAME",
+    "NUMBER",
+    "OPERATOR",
+    "TEXT",
+    "Token",
+    "failure",
+    "text_literal",
+    "text_value",
+    "tokens",
+]
 
 NUMBER, TEXT, NAME, OPERATOR, END = "number", "text", "name", "operator", "end"
+_QUOTED = "quoted"
 
 KEYWORDS = frozenset(
     "from pattern where within having return and or not is null as".split()  # noqa: SIM905
@@ -21,8 +34,8 @@ KEYWORDS = frozenset(
 _BLANK = r"(?>(?:\s+|/\*.*?\*/|--[^\n]*)*)"
 _TOKEN = re.compile(
     _BLANK + r"(?:(?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<text>'(?:[^']|'')*')"
-    r"|(?P<name>[A-Za-z_]\w*)"
-    r"|(?P<operator>\.\.|<=|>=|<>|!=|==|/(?!\*)|[-+*%(){}\[\],.;=<>~!^])|(?P<end>\Z))",
+    r"|(?P<quoted>`(?:[^`]|``)+`)|(?P<name>[^\W\d]\w*)"
+    r"|(?P<operator>\.\.|<=|>=|<>|!=|==|\|\||/(?!\*)|[-+*%(){}\[\],.;=<>~!^])|(?P<end>\Z))",
     re.DOTALL,
 )
 
@@ -41,13 +54,18 @@ class Token:
     at : int
         The offset of its first character.
     word : str
-        The text to compare with keywords: names in lower case, empty for quoted text.
+        The text to compare with keywords: names in lower case, empty for anything quoted.
     """
 
     kind: str
     text: str
     at: int
     word: str
+
+    @property
+    def name(self) -> str:
+        """The name that a piece is, without its backticks."""
+        return self.text[1:-1].replace("``", "`") if self.text.startswith("`") else self.text
 
 
 def tokens(text: str) -> list[Token]:
@@ -68,12 +86,26 @@ def tokens(text: str) -> list[Token]:
             raise _unreadable(text, at)
         kind = token.lastgroup
         assert kind is not None
-        piece = token.group(kind)
-        word = piece.lower() if kind == NAME else "" if kind == TEXT else piece
-        found.append(Token(kind, piece, token.start(kind), word))
+        piece, begin = token.group(kind), token.start(kind)
+        if kind == _QUOTED:
+            found.append(Token(NAME, piece, begin, ""))
+        else:
+            word = piece.lower() if kind == NAME else "" if kind == TEXT else piece
+            found.append(Token(kind, piece, begin, word))
         if kind == END:
             return found
         at = token.end()
+
+
+def text_value(token: Token) -> str:
+    """Return the value of a quoted text."""
+    return token.text[1:-1].replace("''", "'")
+
+
+def text_literal(value: str) -> str:
+    """Return a quoted text of a value."""
+    escaped = value.replace("'", "''")
+    return f"'{escaped}'"
 
 
 def _unreadable(text: str, at: int) -> InvalidArgumentError:
@@ -82,10 +114,15 @@ def _unreadable(text: str, at: int) -> InvalidArgumentError:
     rest = text[at : at + 20].split("\n")[0]
     if rest.startswith("'"):
         return failure(text, at, f"the text {rest} does not end", "close it with '")
+    if rest.startswith("`"):
+        return failure(text, at, f"the name {rest} does not end", "close it with `")
     if rest.startswith("/*"):
         return failure(text, at, f"the comment {rest} does not end", "close it with */")
     return failure(
-        text, at, f"{rest[:1]} has no meaning here", "quote texts with ', enclose comments in /* */"
+        text,
+        at,
+        f"{rest[:1]} has no meaning here",
+        "quote texts with ' and names with `, enclose comments in /* */",
     )
 
 

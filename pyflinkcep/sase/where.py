@@ -116,7 +116,7 @@ class WhereReader:
         token = cursor.name("a variable", f"write {strategy.value}(a, b[]) {{ conditions }}")
         if cursor.take("["):
             cursor.need("]", f"write {token.text}[]")
-        part = next((p for p in self._components if p.variable == token.text), None)
+        part = next((p for p in self._components if p.variable == token.name), None)
         if part is None:
             raise cursor.failure(
                 token.at,
@@ -125,11 +125,11 @@ class WhereReader:
             )
         if part.negated:
             return
-        if token.text in self.strategies:
+        if token.name in self.strategies:
             raise cursor.failure(
                 token.at, f"{token.text!r} has two strategies", "name it in one of them"
             )
-        self.strategies[token.text] = strategy
+        self.strategies[token.name] = strategy
 
     def _conjunction(self) -> bool:
         """
@@ -170,7 +170,7 @@ class WhereReader:
         hint = "write [attribute] or [attribute = literal]"
         cursor.next()
         while True:
-            attribute = cursor.name("an attribute", hint).text
+            attribute = cursor.name("an attribute", hint).name
             if cursor.take("=", "=="):
                 self.constants.append((attribute, self._values.literal()))
             else:

@@ -92,6 +92,7 @@ class QueryStream(SideOutputs):
         >>> logins.explain()
         SASE+: SEQ(fail f, ok o)
           evaluation: eventLists (single events under skip_till_any_match in a window)
+          window: 1 min from the first event to the last, inclusive
           key: user
           shuffled: ((`result` = 'fail') OR (`result` = 'ok')) AND (`user` IS NOT NULL)
         Runs distinguished by

@@ -289,6 +289,7 @@ def test_explain_says_what_was_chosen(
     text = capsys.readouterr().out
     assert "eventLists" in text
     assert "slices of 40 ms" in text
+    assert "window: 5 ms from the first event to the last, inclusive" in text
     loop = parse("PATTERN SEQ(A a, B+ b[]) WITHIN 5 seconds")
     CEP.pattern(trades(spark), loop, type="kind").inEventTime("ts").explain()
     text = capsys.readouterr().out

@@ -13,13 +13,15 @@ import attrs
 from pyflinkcep.engines.compressed.counting import NOTHING, Total
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.tree import attribute_of
 
 __all__ = ["CompressedMatches", "Measured", "Pieces", "check_measure", "read_measure"]
 
 _FUNCTIONS = ("count", "sum", "avg", "min", "max")
+_NAME = r"(?:\w+|`(?:[^`]|``)+`)"
 _MEASURE = re.compile(
-    r"\s*(?P<function>\w+)\s*\(\s*(?:(?P<all>\*)|(?P<variable>\w+)(?:\s*\[\s*\])?"
-    r"(?:\s*\.\s*(?P<attribute>\w+))?)\s*\)\s*(?:as\s+(?P<name>\w+)\s*)?",
+    rf"\s*(?P<function>\w+)\s*\(\s*(?:(?P<all>\*)|(?P<variable>{_NAME})(?:\s*\[\s*\])?"
+    rf"(?:\s*\.\s*(?P<attribute>{_NAME}))?)\s*\)\s*(?:as\s+(?P<name>{_NAME})\s*)?",
     re.IGNORECASE,
 )
 
@@ -77,13 +79,16 @@ def read_measure(text: str, variables: Sequence[str]) -> Measured:
             f"expected an aggregate over matches, got {text!r}",
             'write "count(*)", "count(b)", "sum(b.volume) AS v", or avg, min, max',
         )
-    variable = found["variable"]
+    variable, attribute, name = (
+        None if found[part] is None else attribute_of(found[part])
+        for part in ("variable", "attribute", "name")
+    )
     if variable is not None and variable not in variables:
         raise InvalidArgumentError(
             f"expected a variable of the pattern in {text!r}, got {variable!r}",
             f"the variables are {', '.join(variables)}",
         )
-    return Measured(function, variable, found["attribute"], found["name"] or text)
+    return Measured(function, variable, attribute, name or text)
 
 
 def check_measure(measured: Measured, kind: Kind | None, found: str = "") -> None:

@@ -18,6 +18,7 @@ from pyflinkcep.expressions.tree import (
     MatchExpression,
     Operation,
     Tree,
+    attribute_of,
 )
 from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Query, Strategy
@@ -193,7 +194,7 @@ class _Compiler:
             tuple(edge(texts[2]) for texts in own),
             edge(partition),
             tuple(self._negative(name, edge(texts)) for name, texts in absent.items()),
-            tuple(field.sql.strip("`") for field in expressions.fields),
+            tuple(attribute_of(field.sql) for field in expressions.fields),
             expressions,
             functions,
             tuple(functions.updates.get(name, functions.other) for name in self._names),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.sase.analysed import AnalysedQuery
-from pyflinkcep.sase.model import Form, Strategy
+from pyflinkcep.sase.model import Form, Query, Strategy
 from pyflinkcep.sase.slots import slots_explained
 from pyflinkcep.sase.types import one_line
 from pyflinkcep.spark.plan.explained import in_sections, watermark_line
@@ -26,6 +26,7 @@ def query_explanation(job: QueryJob, how: Evaluation, runs_as_pattern: bool) -> 
         {
             job_name(one_line(query), language="SASE+"): [
                 *_evaluation(analysed, how, runs_as_pattern),
+                *_window(query),
                 *_shuffle(job, runs_as_pattern),
                 *(_emission(job) if job.source.dataframe.isStreaming else ()),
             ],
@@ -48,6 +49,11 @@ def _evaluation(analysed: AnalysedQuery, how: Evaluation, runs_as_pattern: bool)
     yield f"evaluation: {how.name} ({how.reason})"
     if analysed.why_no_pattern is not None:
         yield f"not a pattern: {analysed.why_no_pattern}"
+
+
+def _window(query: Query) -> Iterator[str]:
+    if query.window is not None:
+        yield f"window: {duration_text(query.window)} from the first event to the last, inclusive"
 
 
 def _shuffle(job: QueryJob, runs_as_pattern: bool) -> Iterator[str]:
