@@ -16,6 +16,7 @@ from pyflinkcep.expressions.program import Code, CompiledExpressions, Instructio
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
     Aggregate,
+    Call,
     Column,
     Interval,
     Literal,
@@ -148,6 +149,8 @@ class _Compiler:
                 allowed = (*NUMBERS, Kind.INTERVAL) if part.function == "sum" else NUMBERS
                 self.check(Typed([], kind), allowed, part)
             return self._leaves.aggregate(part)
+        if isinstance(part, Call):
+            raise self.refused(part, "is computed from one event", "compute it before matching")
         return self._operation(part)
 
     def refused(self, part: Tree, what: str, hint: str) -> InputError:

@@ -13,17 +13,9 @@ __all__ = ["column", "element", "given", "member"]
 Function = Callable[[Any], Any]
 
 
-def column(names: tuple[str, ...]) -> Function:
-    """Return a function that reads a column of an event, or a field inside it."""
-    first, *rest = names
-
-    def value(event: Any) -> Any:
-        found = member(event, first)
-        for name in rest:
-            found = None if found is None else member(found, name)
-        return found
-
-    return value
+def column(name: str) -> Function:
+    """Return a function that reads a column of an event."""
+    return lambda event: member(event, name)
 
 
 def member(owner: Any, name: str) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import attrs
 
-from pyflinkcep.errors import InvalidArgumentError, counted
+from pyflinkcep.errors import counted
 from pyflinkcep.expressions.literals import UNITS_US, interval_us, like_pattern, literal_value
 from pyflinkcep.expressions.names import Names
 from pyflinkcep.expressions.syntax import Form, Syntax
@@ -32,6 +32,8 @@ _ALLOWED = (
     "functions inside the aggregate, as in last(upper(up.name)), or write a Python function of "
     "(event, ctx)"
 )
+_AROUND = " around an aggregate"
+_SEE = "see Spark's documentation of the function"
 _BINARY = (
     "+", "-", "*", "/", "%", "div", "||", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or",
 )  # fmt: skip
@@ -77,31 +79,43 @@ class Operators:
 
     def part(self, tree: Syntax) -> Tree:
         """Return a part's meaning; raise InvalidArgumentError if unsupported."""
-        names, node = self._names, tree.bare()
-        if names.is_about_event(node):
-            constant = self._constant(node)
-            if constant is not None:
-                return constant
-            return Column(names.event_sql(node), span=(node.start, node.end))
-        if next(names.aggregates(node), None) is node:
-            return names.aggregate(node)
+        node = tree.bare()
+        leaf = self._leaf(node)
+        if leaf is not None:
+            return leaf
         if node.form is Form.CASE:
             return self._case(node)
         if node.form is Form.CALL:
             return self._call(node)
         if node.form is Form.OPERATION:
             return self._operation(node)
-        raise self._not_here(node)
+        return self._other(node)
 
-    def _not_here(self, node: Syntax) -> InvalidArgumentError:
-        return self._names.refused(f"{self._names.written(node)!r} around an aggregate", _ALLOWED)
+    def _leaf(self, node: Syntax) -> Tree | None:
+        """Return what is not taken apart; None for everything else."""
+        names = self._names
+        if names.is_about_event(node):
+            constant = self._constant(node)
+            if constant is not None:
+                return constant
+            return Column(names.event_sql(node), span=(node.start, node.end))
+        return names.aggregate(node) if next(names.aggregates(node), None) is node else None
+
+    def _other(
+        self, node: Syntax, what: str = " around an aggregate", hint: str = _ALLOWED
+    ) -> Tree:
+        """Return a part that is not an operation; here, refuse it."""
+        raise self._names.refused(f"{self._written(node)!r}{what}", hint)
+
+    def _written(self, node: Syntax) -> str:
+        return self._names.written(node)
 
     def _made(self, operator: str, node: Syntax, *operands: Tree) -> Operation:
-        return Operation(operator, operands, self._names.written(node), (node.start, node.end))
+        return Operation(operator, operands, self._written(node), (node.start, node.end))
 
     def _constant(self, node: Syntax) -> Literal | None:
         """Return a literal as a constant; None for anything else."""
-        text = self._names.written(node)
+        text = self._written(node)
         if node.form is Form.LITERAL:
             return Literal(literal_value(node.value), text)
         if node.form is Form.INTERVAL:
@@ -130,23 +144,25 @@ class Operators:
             return self._made("<=>", node, self.part(operands[0]), truth)
         if operator == "like":
             return self._like(node)
-        raise self._not_here(node)
+        return self._other(node)
 
-    def _like(self, node: Syntax) -> Operation:
+    def _like(self, node: Syntax) -> Tree:
         value, pattern = node.operands
         if pattern.form is not Form.LITERAL or pattern.value[0] not in "'\"rR":
-            raise self._names.refused(
-                f"{self._names.written(node)!r}: expected a literal as the pattern",
+            return self._other(
+                node,
+                ": expected a literal as the pattern",
                 "write the pattern as a string, such as 'a%'",
             )
         escape = string_value(node.detail) if node.detail else "\\"
         normal = like_pattern(string_value(pattern.value), escape)
         if normal is None:
-            raise self._names.refused(
-                f"{self._names.written(node)!r}: expected only % and _ to be escaped",
+            return self._other(
+                node,
+                ": expected only % and _ to be escaped",
                 f"write {escape}%, {escape}_ or {escape}{escape}",
             )
-        constant = Literal(normal, self._names.written(pattern))
+        constant = Literal(normal, self._written(pattern))
         return self._made("like", node, self.part(value), constant)
 
     def _shifted(self, node: Syntax) -> Tree | None:
@@ -158,7 +174,7 @@ class Operators:
             return None
         if not self._names.shifts_inside and interval_us(right.value) is not None:
             return None
-        shift = f"{node.value} {self._names.written(right)}"
+        shift = f"{node.value} {self._written(right)}"
         return _inside(self.part(left), lambda sql: f"({sql}) {shift}", _OF_ONE_EVENT)
 
     # --- CASE and functions
@@ -184,10 +200,11 @@ class Operators:
         if operator is not None:
             wanted = _ARGUMENTS.get(name)
             if not operands or (wanted is not None and len(operands) != wanted):
-                raise self._names.refused(
-                    f"{self._names.written(node)!r} has {counted(len(operands), 'argument')}, "
+                return self._other(
+                    node,
+                    f" has {counted(len(operands), 'argument')}, "
                     f"expected {wanted or 'one at least'}",
-                    "see Spark's documentation of the function",
+                    _SEE,
                 )
             return self._joined(operator, node)
         if name == "isnotnull" and len(operands) == 1:
@@ -205,18 +222,15 @@ class Operators:
         """Return a function of values of several events; of one event, Spark computes it."""
         least, most = FUNCTIONS[name]
         if not least <= len(node.operands) <= most:
-            raise self._names.refused(
-                f"{self._names.written(node)!r} has {counted(len(node.operands), 'argument')}",
-                "see Spark's documentation of the function",
-            )
+            return self._other(node, f" has {counted(len(node.operands), 'argument')}", _SEE)
         inside = self._inside_one(node)
         if inside is not None:
             return inside
         parts = [self.part(node.operands[0])]
         for operand in node.operands[1:]:
-            digits = self._names.written(operand).replace(" ", "")
+            digits = self._written(operand).replace(" ", "")
             if name == "round" and not digits.removeprefix("-").isdecimal():
-                raise self._not_here(node)
+                return self._other(node)
             parts.append(Literal(int(digits), digits) if name == "round" else self.part(operand))
         return self._made(name, node, *parts)
 
@@ -229,21 +243,19 @@ class Operators:
             joined = self._made("||", node, joined, part)
         return joined
 
-    def _difference(self, node: Syntax) -> Operation:
+    def _difference(self, node: Syntax) -> Tree:
         unit = str(node.operands[0].value).upper()
         if node.operands[0].form is not Form.WORD or unit not in UNITS_US:
-            raise self._names.refused(
-                f"{self._names.written(node)!r}: expected one of {', '.join(UNITS_US)} as the unit",
+            return self._other(
+                node,
+                f": expected one of {', '.join(UNITS_US)} as the unit",
                 "use days: months and years have no fixed length",
             )
         return self._made(f"timestampdiff {unit}", node, *map(self.part, node.operands[1:]))
 
     def _inside_call(self, node: Syntax) -> Tree:
         """Return a function of one first() or last() and literals, computed inside it."""
-        part = self._inside_one(node)
-        if part is None:
-            raise self._not_here(node)
-        return part
+        return self._inside_one(node) or self._other(node)
 
     def _inside_one(self, node: Syntax) -> Tree | None:
         """Return the same; None if it is not one."""

@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
-from pyflinkcep.expressions.tree import Leaf, Literal, Tree
+from pyflinkcep.expressions.literals import UNITS_US
+from pyflinkcep.expressions.text import quoted_name
+from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Tree
 
 __all__ = ["literal_sql", "spark_sql", "text_sql"]
 
-_SIGNS = ("+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "and", "or")
+_SIGNS = (
+    "+", "-", "*", "/", "%", "div", "||", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or",
+    "like",
+)  # fmt: skip
 _AFTER = ("is null", "is not null")
 _BEFORE = {"not": "NOT", "neg": "-"}
 _OR_NULL = {"/": "try_divide", "%": "try_mod"}
@@ -33,8 +39,10 @@ def spark_sql(tree: Tree, leaf: Callable[[Leaf], str], *, zero_is_null: bool = F
         return literal_sql(tree.value)
     if isinstance(tree, Leaf):
         return leaf(tree)
-    operator = tree.operator
     operands = [spark_sql(part, leaf, zero_is_null=zero_is_null) for part in tree.operands]
+    if isinstance(tree, Call):
+        return _call_sql(tree, operands)
+    operator = tree.operator
     if operator in _AFTER:
         return f"({operands[0]} {operator.upper()})"
     if operator in _BEFORE:
@@ -43,7 +51,36 @@ def spark_sql(tree: Tree, leaf: Callable[[Leaf], str], *, zero_is_null: bool = F
         return f"{_OR_NULL[operator]}({', '.join(operands)})"
     if operator in _SIGNS:
         return f"({f' {operator.upper()} '.join(operands)})"
+    if operator == "in":
+        return f"({operands[0]} IN ({', '.join(operands[1:])}))"
+    if operator == "case":
+        return _case_sql(operands)
+    if operator.startswith("timestampdiff"):
+        operator, unit = operator.split()
+        operands = [unit, *operands]
     return f"{operator}({', '.join(operands)})"
+
+
+def _case_sql(operands: list[str]) -> str:
+    pairs = zip(operands[::2], operands[1::2], strict=False)
+    branches = [f"WHEN {condition} THEN {value}" for condition, value in pairs]
+    otherwise = [f"ELSE {operands[-1]}"] if len(operands) % 2 else []
+    return " ".join(["(CASE", *branches, *otherwise, "END)"])
+
+
+def _call_sql(tree: Call, operands: list[str]) -> str:
+    match tree.function:
+        case "":
+            return tree.text
+        case ".":
+            return f"{operands[0]}.{quoted_name(tree.detail)}"
+        case "[]":
+            return f"{operands[0]}[{operands[1]}]"
+        case "cast":
+            return f"cast({operands[0]} AS {tree.detail})"
+    before = f"{tree.detail.upper()} " if tree.detail == "distinct" else ""
+    unit = [tree.detail] if tree.detail and not before else []
+    return f"{tree.function}({before}{', '.join([*unit, *operands])})"
 
 
 def literal_sql(value: Any) -> str:
@@ -52,6 +89,11 @@ def literal_sql(value: Any) -> str:
         return "NULL"
     if isinstance(value, str):
         return text_sql(value)
+    if isinstance(value, Interval):
+        days, rest = divmod(value.microseconds, UNITS_US["DAY"])
+        return f"INTERVAL {value.microseconds} MICROSECONDS" if rest else f"INTERVAL {days} DAYS"
+    if isinstance(value, Decimal):
+        return f"{value}BD"
     return f"{value!r}D" if isinstance(value, float) else str(value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, timedelta
 from decimal import (
     ROUND_CEILING,
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 
-def coalesced(values: tuple[Any, ...]) -> Any:
+def coalesced(values: Iterable[Any]) -> Any:
     """Return the first value that is not NULL."""
     return next((value for value in values if value is not None), None)
 

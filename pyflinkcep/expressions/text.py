@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from pyflinkcep.expressions.tree import Aggregate, Column, Literal, Operation, Tree
+from pyflinkcep.expressions.tree import Aggregate, Call, Column, Literal, Operation, Tree
 
 __all__ = ["quoted_name", "shown", "written_name"]
 
@@ -26,6 +26,8 @@ def shown(tree: Tree) -> str:
         return _column(tree)
     if isinstance(tree, Aggregate):
         return f"{tree.function}({_column(tree.over)})"
+    if isinstance(tree, Call):
+        return _call(tree)
     operator, operands = tree.operator, tree.operands
     if operator in _LOGIC:
         return f" {operator.upper()} ".join(map(_factor, operands))
@@ -40,6 +42,20 @@ def shown(tree: Tree) -> str:
     if operator in _COMPARISONS:
         return f" {operator} ".join(map(shown, operands))
     return f"{operator}({', '.join(map(shown, operands))})"
+
+
+def _call(tree: Call) -> str:
+    operands = [shown(part) for part in tree.operands]
+    match tree.function:
+        case ".":
+            return f"{operands[0]}.{tree.detail}"
+        case "[]":
+            return f"{operands[0]}[{operands[1]}]"
+        case "cast":
+            return f"cast({operands[0]} as {tree.detail})"
+    if tree.detail == "distinct":
+        return f"{tree.function}(distinct {', '.join(operands)})"
+    return f"{tree.function}({', '.join([tree.detail, *operands] if tree.detail else operands)})"
 
 
 def _factor(condition: Tree) -> str:

@@ -27,6 +27,7 @@ __all__ = [
     "FUNCTIONS",
     "WHOLE",
     "Aggregate",
+    "Call",
     "Column",
     "Interval",
     "Leaf",
@@ -194,8 +195,36 @@ class Operation:
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
 
 
+@attrs.frozen
+class Call:
+    """
+    What programs do not have: a function of one event by its name, or another form of SQL.
+
+    Spark computes it, or Python (:mod:`~pyflinkcep.expressions.values`).
+
+    Attributes
+    ----------
+    function : str
+        The name in lower case; ``cast``; ``.`` for a field of a struct, ``[]`` for an element of
+        an array or map; empty for what only Spark reads, which is its text.
+    operands : tuple of Tree
+        Its arguments.
+    detail : str
+        For ``cast`` the type, for ``.`` the name of the field, for a function of a unit of time,
+        which is not among the operands, the unit; ``distinct``.
+    text : str
+        How it is shown; empty if its operands say it.
+    """
+
+    function: str
+    operands: tuple[Tree, ...]
+    detail: str = ""
+    text: str = attrs.field(default="", eq=False)
+    span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+
 Leaf = Column | Aggregate
-Tree = Literal | Column | Aggregate | Operation
+Tree = Literal | Column | Aggregate | Operation | Call
 
 
 def attribute_of(sql: str) -> str:
@@ -206,7 +235,7 @@ def attribute_of(sql: str) -> str:
 
 def leaves(tree: Tree) -> Iterator[Leaf]:
     """Yield the values of events that a tree reads, in order."""
-    if isinstance(tree, Operation):
+    if isinstance(tree, Operation | Call):
         for operand in tree.operands:
             yield from leaves(operand)
     elif not isinstance(tree, Literal):
@@ -215,7 +244,7 @@ def leaves(tree: Tree) -> Iterator[Leaf]:
 
 def rewritten(tree: Tree, leaf: Callable[[Leaf], Tree]) -> Tree:
     """Return a tree with other leaves."""
-    if isinstance(tree, Operation):
+    if isinstance(tree, Operation | Call):
         return attrs.evolve(tree, operands=tuple(rewritten(part, leaf) for part in tree.operands))
     return tree if isinstance(tree, Literal) else leaf(tree)
 
@@ -223,7 +252,7 @@ def rewritten(tree: Tree, leaf: Callable[[Leaf], Tree]) -> Tree:
 def parts(tree: Tree) -> Iterator[Tree]:
     """Yield a tree and all parts inside, in order."""
     yield tree
-    if isinstance(tree, Operation):
+    if isinstance(tree, Operation | Call):
         for operand in tree.operands:
             yield from parts(operand)
 

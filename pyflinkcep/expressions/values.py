@@ -1,21 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The value of a tree in Python, without a schema: types are those of the values."""
+"""
+Trees as Python functions, without a schema: types are those of the values.
+
+They evaluate conditions on events in memory, HAVING and RETURN of matches there, and conditions of
+DEFINE that no program can say.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from pyflinkcep.errors import NotSupportedError, counted
+from pyflinkcep.expressions.event_columns import element, member
+from pyflinkcep.expressions.literals import UNITS_US, like_regex
 from pyflinkcep.expressions.number_functions import Moments
-from pyflinkcep.expressions.sql_functions import FUNCTIONS as SQL_FUNCTIONS
-from pyflinkcep.expressions.sql_functions import extreme
-from pyflinkcep.expressions.sql_values import arithmetic, compared, negated, truth, truth_and
-from pyflinkcep.expressions.tree import FUNCTIONS, Leaf, Literal, Tree
+from pyflinkcep.expressions.sql_functions import (
+    FUNCTIONS,
+    cast_value,
+    coalesced,
+    extreme,
+    is_castable,
+    joined,
+    moved_by,
+    time_between,
+)
+from pyflinkcep.expressions.sql_values import (
+    arithmetic,
+    compared,
+    divided,
+    negated,
+    truth,
+    truth_and,
+)
+from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Operation, Tree
 
-__all__ = ["COMPARISONS", "aggregated", "value_of"]
+__all__ = ["Function", "aggregated", "function_of"]
 
-COMPARISONS: dict[str, Callable[[int], bool]] = {
+Function = Callable[[Any], Any]
+"""The value of a part, given what its leaves are read from."""
+
+_COMPARISONS: dict[str, Callable[[int], bool]] = {
     "=": lambda order: order == 0,
     "<>": lambda order: order != 0,
     "<": lambda order: order < 0,
@@ -25,55 +53,302 @@ COMPARISONS: dict[str, Callable[[int], bool]] = {
 }
 """What an order says, negative if the left value comes first."""
 
-_DIVISIONS = ("/", "%", "pmod")
+_ARITHMETIC = ("+", "-", "*", "/", "%", "div", "||")
+_DIVISIONS = ("/", "%", "div", "pmod")
 
 
-def value_of(tree: Tree, leaf: Callable[[Leaf], Any]) -> Any:
+def function_of(
+    tree: Tree,
+    leaf: Callable[[Leaf], Function],
+    *,
+    zero_is_null: bool = False,
+    divides_decimals: bool = False,
+    where: str = "",
+) -> Function:
     """
-    Return the value of a tree of a query, None for NULL; division by zero is NULL.
+    Return a function that computes the value of a tree, None for NULL.
 
     Parameters
     ----------
     tree : Tree
         The tree.
     leaf : callable
-        Returns a value of events.
+        Returns the function of a value of events.
+    zero_is_null : bool
+        Whether division by zero is NULL, as in queries, rather than an error.
+    divides_decimals : bool
+        Whether decimals are divided, to 38 digits; Spark rounds to a scale that depends on their
+        types.
+    where : str
+        What errors begin with.
 
     Raises
     ------
-    ArithmeticError
-        On overflow.
-    InputError
-        If types are incompatible.
+    NotSupportedError
+        If only Spark can evaluate a part of it; the message says which.
+
+    Notes
+    -----
+    The function raises ArithmeticError on overflow, and on division by zero unless that is NULL,
+    and InputError if types are incompatible.
+
+    Examples
+    --------
+    >>> function_of(Operation("+", (Literal(1), Literal(2))), lambda leaf: lambda _: None)(None)
+    3
     """
-    if isinstance(tree, Literal):
-        return tree.value
-    if isinstance(tree, Leaf):
-        return leaf(tree)
-    operator, operands = tree.operator, tree.operands
-    if operator in ("and", "or"):
-        decisive, found = operator == "or", truth(value_of(operands[0], leaf))
-        for part in operands[1:]:
-            found = truth_and(found, partial(_truth_of, part, leaf), decisive)
+    return _Maker(leaf, zero_is_null, divided if divides_decimals else arithmetic, where).of(tree)
+
+
+class _Maker:
+    """Makes the functions of the parts of a tree."""
+
+    def __init__(
+        self,
+        leaf: Callable[[Leaf], Function],
+        zero_is_null: bool,
+        compute: Callable[[str, Any, Any], Any],
+        where: str,
+    ) -> None:
+        self._leaf = leaf
+        self._zero_is_null = zero_is_null
+        self._compute = compute
+        self._where = where
+
+    def of(self, tree: Tree) -> Function:
+        """Return the function of a part."""
+        if isinstance(tree, Literal):
+            value = _python_value(tree.value)
+            return lambda _: value
+        if isinstance(tree, Leaf):
+            return self._leaf(tree)
+        functions = tuple(map(self.of, tree.operands))
+        if isinstance(tree, Call):
+            return self._call(tree, functions)
+        return self._operation(tree, functions)
+
+    def _only_spark(self, tree: Tree, what: str = "") -> NotSupportedError:
+        return NotSupportedError(
+            f"{self._where}{what or repr(shown(tree))} can only be evaluated by Spark",
+            "run the pattern on a DataFrame, or write the condition as a function of the event",
+        )
+
+    # --- operators
+
+    def _operation(self, tree: Operation, functions: tuple[Function, ...]) -> Function:
+        operator = tree.operator
+        if operator in _WITH_NULL:
+            return _WITH_NULL[operator](functions)
+        if operator == "like":
+            pattern = tree.operands[1]
+            assert isinstance(pattern, Literal)
+            fits = like_regex(str(pattern.value)).fullmatch
+            return _of_one(functions[0], lambda text: fits(text) is not None)
+        if operator.startswith("timestampdiff"):
+            unit = operator.split()[1]
+            return _of_all(functions, lambda start, end: time_between(unit, start, end))
+        if len(functions) == 2 and operator in _DIVISIONS and self._zero_is_null:
+            return _of_all(functions, self._divided(operator))
+        return _of_all(functions, self._operator(operator))
+
+    def _operator(self, operator: str) -> Callable[..., Any]:
+        """Return the function of an operator on values that are not NULL."""
+        if operator in _COMPARISONS:
+            holds = _COMPARISONS[operator]
+            return lambda a, b: holds(compared(a, b))
+        if operator in _ARITHMETIC:
+            compute = self._compute
+            return lambda a, b: compute(operator, a, b)
+        return _STRICT.get(operator) or FUNCTIONS[operator][2]
+
+    def _divided(self, operator: str) -> Callable[[Any, Any], Any]:
+        divide = self._operator(operator)
+        return lambda a, b: None if b == 0 else divide(a, b)
+
+    # --- functions of one event
+
+    def _call(self, tree: Call, functions: tuple[Function, ...]) -> Function:
+        name, detail, count = tree.function, tree.detail, len(functions)
+        if not name:
+            raise self._only_spark(tree)
+        if name == "cast":
+            return self._cast(tree, functions[0])
+        if name == ".":
+            return _of_one(functions[0], lambda struct: member(struct, detail))
+        if detail in UNITS_US and count == 2:
+            return _of_all(functions, lambda number, time: moved_by(detail, number, time))
+        if (name, count) in _CALLS:
+            return _CALLS[name, count](functions)
+        if name in _CALLS_OF_ANY and count >= _CALLS_OF_ANY[name][0]:
+            return _CALLS_OF_ANY[name][1](functions)
+        least, most, function = FUNCTIONS.get(name, (0, -1, None))
+        if function is None:
+            raise self._only_spark(tree, f"the function {name}()")
+        if not least <= count <= most:
+            raise self._only_spark(tree, f"{name}() with {counted(count, 'argument')}")
+        return _of_all(functions, function)
+
+    def _cast(self, tree: Call, of: Function) -> Function:
+        refused = self._only_spark(tree, f"a cast to {tree.detail}")
+        if not is_castable(tree.detail):
+            raise refused
+
+        def cast(value: Any) -> Any:
+            try:
+                return cast_value(value, tree.detail)
+            except NotImplementedError as cause:
+                raise refused from cause
+
+        return _of_one(of, cast)
+
+
+def _python_value(value: Any) -> Any:
+    return timedelta(microseconds=value.microseconds) if isinstance(value, Interval) else value
+
+
+# --- what NULL does
+
+
+def _of_one(of: Function, function: Callable[[Any], Any]) -> Function:
+    def value(events: Any) -> Any:
+        a = of(events)
+        return None if a is None else function(a)
+
+    return value
+
+
+def _of_all(functions: tuple[Function, ...], function: Callable[..., Any]) -> Function:
+    """Return a function that is NULL if one of its operands is."""
+    if len(functions) == 1:
+        return _of_one(functions[0], function)
+    if len(functions) != 2:
+        return _of_many(functions, function)
+    first, second = functions
+
+    def value(events: Any) -> Any:
+        a, b = first(events), second(events)
+        return None if a is None or b is None else function(a, b)
+
+    return value
+
+
+def _of_many(functions: tuple[Function, ...], function: Callable[..., Any]) -> Function:
+    def value(events: Any) -> Any:
+        values = [of(events) for of in functions]
+        return None if any(v is None for v in values) else function(*values)
+
+    return value
+
+
+def _null_safe_equal(a: Any, b: Any) -> bool:
+    return a is b if a is None or b is None else compared(a, b) == 0
+
+
+def _is_null(functions: tuple[Function, ...]) -> Function:
+    (of,) = functions
+    return lambda e: of(e) is None
+
+
+def _is_not_null(functions: tuple[Function, ...]) -> Function:
+    (of,) = functions
+    return lambda e: of(e) is not None
+
+
+def _equal_or_null(functions: tuple[Function, ...]) -> Function:
+    first, second = functions
+    return lambda e: _null_safe_equal(first(e), second(e))
+
+
+def _truth_of(function: Function, events: Any) -> bool | None:
+    return truth(function(events))
+
+
+def _joined(decisive: bool) -> Callable[[tuple[Function, ...]], Function]:
+    """Return AND or OR."""
+
+    def made(functions: tuple[Function, ...]) -> Function:
+        first, *others = functions
+
+        def value(events: Any) -> bool | None:
+            found = truth(first(events))
+            for other in others:
+                found = truth_and(found, partial(_truth_of, other, events), decisive)
+            return found
+
+        return value
+
+    return made
+
+
+def _coalesced(functions: tuple[Function, ...]) -> Function:
+    return lambda e: coalesced(of(e) for of in functions)
+
+
+def _extreme(sign: int) -> Callable[[tuple[Function, ...]], Function]:
+    return lambda functions: lambda e: extreme(tuple(of(e) for of in functions), sign)
+
+
+def _among(functions: tuple[Function, ...]) -> Function:
+    value, *items = functions
+
+    def is_in(events: Any) -> bool | None:
+        wanted = value(events)
+        found: bool | None = None if wanted is None else False
+        for item in items if wanted is not None else ():
+            other = item(events)
+            if other is None:
+                found = None
+            elif compared(wanted, other) == 0:
+                return True
         return found
-    values = [value_of(part, leaf) for part in operands]
-    if operator in ("is null", "is not null"):
-        return (values[0] is None) is (operator == "is null")
-    if None in values or (operator in _DIVISIONS and values[1] == 0):
-        return None
-    if operator == "not":
-        return not truth(values[0])
-    if operator == "neg":
-        return negated(values[0])
-    if operator in COMPARISONS:
-        return COMPARISONS[operator](compared(*values))
-    if operator in FUNCTIONS:
-        return SQL_FUNCTIONS[operator][2](*values)
-    return arithmetic(operator, *values)
+
+    return is_in
 
 
-def _truth_of(tree: Tree, leaf: Callable[[Leaf], Any]) -> bool | None:
-    return truth(value_of(tree, leaf))
+def _chosen(functions: tuple[Function, ...]) -> Function:
+    """Return CASE."""
+    branches = list(zip(functions[::2], functions[1::2], strict=False))
+    otherwise: Function = functions[-1] if len(functions) % 2 else lambda _: None
+
+    def value(events: Any) -> Any:
+        for condition, then in branches:
+            if truth(condition(events)):
+                return then(events)
+        return otherwise(events)
+
+    return value
+
+
+_WITH_NULL: dict[str, Callable[[tuple[Function, ...]], Function]] = {
+    "and": _joined(False), "or": _joined(True), "is null": _is_null, "is not null": _is_not_null,
+    "<=>": _equal_or_null, "coalesce": _coalesced, "greatest": _extreme(1), "least": _extreme(-1),
+    "in": _among, "case": _chosen,
+}  # fmt: skip
+"""The operators that are not simply NULL if one operand is."""
+
+_STRICT: dict[str, Callable[..., Any]] = {"not": lambda a: not truth(a), "neg": negated}
+
+
+def _of_array(functions: tuple[Function, ...]) -> Function:
+    return lambda e: [of(e) for of in functions]
+
+
+def _with_separator(functions: tuple[Function, ...]) -> Function:
+    separator, *others = functions
+    return lambda e: joined(separator(e), tuple(of(e) for of in others))
+
+
+_CALLS_OF_ANY: dict[str, tuple[int, Callable[[tuple[Function, ...]], Function]]] = {
+    "array": (0, _of_array),
+    "concat_ws": (1, _with_separator),
+}
+"""Functions of any number of arguments that NULL does not make NULL, and the least number."""
+
+_CALLS: dict[tuple[str, int], Callable[[tuple[Function, ...]], Function]] = {
+    ("[]", 2): lambda functions: _of_all(functions, element),
+    ("nvl2", 3): lambda functions: lambda e: functions[2 if functions[0](e) is None else 1](e),
+}
+"""Functions by name and number of arguments."""
 
 
 def aggregated(function: str, values: Sequence[Any]) -> Any:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pyflinkcep.expressions.text import shown
-from pyflinkcep.expressions.tree import Aggregate, Column, Literal, Operation, Tree
+from pyflinkcep.expressions.tree import Aggregate, Call, Column, Literal, Operation, Tree
 from pyflinkcep.sase.tree import ALL, CURRENT, FIRST
 
 __all__ = ["event_at_hand", "joined", "part_of"]
@@ -23,6 +23,8 @@ def part_of(tree: Tree, owner: str = "", edge: str = "leave") -> Tree:
     if isinstance(tree, Aggregate):
         return _aggregate(tree.function, tree.over)
     text, operands = shown(tree), [part_of(part, owner, edge) for part in tree.operands]
+    if isinstance(tree, Call):
+        return Call(tree.function, tuple(operands), tree.detail, text, tree.span)
     if tree.operator in ("and", "or"):
         return joined(tree.operator, operands)
     if tree.operator == "is not null":

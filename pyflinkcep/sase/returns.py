@@ -8,8 +8,8 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.expressions.tree import Column, Leaf, Tree
-from pyflinkcep.expressions.values import aggregated, value_of
+from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Tree
+from pyflinkcep.expressions.values import Function, aggregated, function_of
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import ALL, FIRST, LAST
 
@@ -34,6 +34,7 @@ class Returns:
 
     query: Query
     attribute_of: Callable[[Any, str], Any]
+    _functions: dict[Tree, Function] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
     def keeps(self, match: Match) -> bool:
         """Whether a match satisfies HAVING."""
@@ -41,42 +42,46 @@ class Returns:
 
     def holds(self, condition: Tree, match: Match, each: Mapping[str, Any] | None = None) -> bool:
         """Whether a condition is true of a match; `each` says which event of a loop is meant."""
-        return _Values(self.attribute_of, match, each or {}).of(condition) is True
+        return self._value(condition, _Events(self.attribute_of, match, each or {})) is True
 
     def row(self, match: Match) -> dict[str, Any]:
         """Return the columns of RETURN; without RETURN the match itself."""
         if self.query.columns is None:
             return {variable: list(events) for variable, events in match.items()}
-        return {c.name: self._column(c.value, match) for c in self.query.columns}
+        events = _Events(self.attribute_of, match, {})
+        return {c.name: self._column(c.value, events) for c in self.query.columns}
 
-    def _column(self, value: Tree, match: Match) -> Any:
-        values = _Values(self.attribute_of, match, {})
+    def _column(self, value: Tree, events: _Events) -> Any:
         if not isinstance(value, Column) or value.index in (FIRST, LAST):
-            return values.of(value)
+            return self._value(value, events)
         repeats = self.query.component(value.variable).repeats
-        return values.all(value) if repeats else values.of(value)
+        return events.all(value) if repeats else self._value(value, events)
+
+    def _value(self, tree: Tree, events: _Events) -> Any:
+        function = self._functions.get(tree)
+        if function is None:
+            function = self._functions[tree] = function_of(tree, _leaf, zero_is_null=True)
+        return function(events)
 
 
 @attrs.frozen
-class _Values:
-    """The values of events of a match, None for NULL."""
+class _Events:
+    """The events of a match, whose values are None for NULL."""
 
     attribute_of: Callable[[Any, str], Any]
     match: Match
     each: Mapping[str, Any]
 
-    def of(self, tree: Tree) -> Any:
-        return value_of(tree, self._leaf)
-
     def all(self, over: Column) -> list[Any]:
         return [self._value(event, over) for event in self.match[over.variable]]
 
-    def _leaf(self, leaf: Leaf) -> Any:
-        if isinstance(leaf, Column):
-            return self._value(self._event(leaf), leaf)
-        if leaf.argument is None:
-            return len(self.match[leaf.stage])
-        return aggregated(leaf.function, self.all(leaf.over))
+    def one(self, column: Column) -> Any:
+        return self._value(self._event(column), column)
+
+    def aggregate(self, part: Aggregate) -> Any:
+        if part.argument is None:
+            return len(self.match[part.stage])
+        return aggregated(part.function, self.all(part.over))
 
     def _value(self, event: Any, column: Column) -> Any:
         name = column.attribute
@@ -86,3 +91,10 @@ class _Values:
         if reference.index in (None, ALL) and reference.variable in self.each:
             return self.each[reference.variable]
         return self.match[reference.variable][-1 if reference.index == LAST else 0]
+
+
+def _leaf(leaf: Leaf) -> Function:
+    """Return the function of a value of a match's events."""
+    if isinstance(leaf, Aggregate):
+        return lambda events: events.aggregate(leaf)
+    return lambda events: events.one(leaf)

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from pyflinkcep.expressions.tree import Aggregate, Operation, Tree, attribute_of
+from pyflinkcep.expressions.tree import Aggregate, Tree, attribute_of
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.placement import Placement
+from pyflinkcep.sase.tree import functions
 
 __all__ = ["slots_by_variable", "slots_explained"]
 
@@ -59,10 +60,7 @@ def slots_by_variable(query: Query, placement: Placement) -> dict[str, tuple[str
 
 def _aggregates(trees: Iterable[Tree]) -> Iterator[Aggregate]:
     for tree in trees:
-        if isinstance(tree, Aggregate):
-            yield tree
-        elif isinstance(tree, Operation):
-            yield from _aggregates(tree.operands)
+        yield from functions(tree)
 
 
 def _text(slot: Aggregate) -> str:

@@ -7,6 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from pyflinkcep.expressions.event_reader import EventReader
+from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.expressions.spark_sql import spark_sql
 from tests.spark_sql_cases import EVENT, SCHEMA, VALUES
 
 pytestmark = [
@@ -16,10 +19,13 @@ pytestmark = [
 
 
 def test_spark_gives_the_same_values(spark: SparkSession) -> None:
-    """What the unit tests expect of the evaluator is what Spark says."""
-    columns = [F.expr(text).alias(str(place)) for place, text in enumerate(VALUES)]
+    """What the unit tests expect of the evaluator is what Spark says, of the text and its tree."""
+    trees = {text: EventReader(text).part(parsed(text)) for text in VALUES}
+    asked = {text: spark_sql(tree, lambda leaf: str(leaf.over.sql)) for text, tree in trees.items()}
+    columns = [F.expr(text) for text in (*asked, *asked.values())]
     frame = spark.createDataFrame([tuple(EVENT.values())], SCHEMA)
-    (row,) = frame.select(*columns).collect()
+    (row,) = frame.select(*(c.alias(str(n)) for n, c in enumerate(columns))).collect()
 
-    found = {text: row[place] for place, text in enumerate(VALUES)}
-    assert {text: value for text, value in found.items() if value != VALUES[text]} == {}
+    for place, (text, sql) in enumerate(asked.items()):
+        found = (text, row[place], sql, row[place + len(asked)])
+        assert found == (text, VALUES[text], sql, VALUES[text])

@@ -19,6 +19,7 @@ from pyflinkcep.expressions.tree import (
     Operation,
     Tree,
     attribute_of,
+    leaves,
 )
 from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Query, Strategy
@@ -255,9 +256,7 @@ def _equal(name: str, other: Tree) -> Operation:
 
 
 def _has_aggregate(tree: Tree) -> bool:
-    if isinstance(tree, Operation):
-        return any(map(_has_aggregate, tree.operands))
-    return isinstance(tree, Aggregate)
+    return any(isinstance(leaf, Aggregate) for leaf in leaves(tree))
 
 
 @attrs.frozen(eq=False)

@@ -4,22 +4,28 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
+from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.expressions import codegen
 from pyflinkcep.expressions.arrays import OPERATIONS, TextRanks, Values, computed
 from pyflinkcep.expressions.compiler import value_code
+from pyflinkcep.expressions.evaluator import event_function
+from pyflinkcep.expressions.event_reader import EventReader
+from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.leaf_fields import LeafFields
 from pyflinkcep.expressions.number_functions import rounded
 from pyflinkcep.expressions.program import CompiledExpressions, Field, Kind, Op
 from pyflinkcep.expressions.spark_sql import spark_sql
 from pyflinkcep.expressions.sql_functions import FUNCTIONS as SQL_FUNCTIONS
 from pyflinkcep.expressions.text import shown
-from pyflinkcep.expressions.tree import FUNCTIONS, Column, Literal, Operation, Tree
-from pyflinkcep.expressions.values import value_of
+from pyflinkcep.expressions.tree import FUNCTIONS, Call, Column, Literal, Operation, Tree
+from pyflinkcep.expressions.values import function_of
 from pyflinkcep.sase import parse
 
 X, Y, S = Column("x", "a"), Column("y", "b"), Column("s", "a")
@@ -43,7 +49,7 @@ def test_an_operator_has_one_value_in_every_target(operator: str) -> None:
     """Its program, on columns too, and its value in Python agree; Spark SQL and text exist."""
     operands, expected = VALUES[operator]
     tree = Operation(operator, operands)
-    assert value_of(tree, lambda leaf: EVENT[str(leaf.over.sql)]) == expected
+    assert function_of(tree, lambda leaf: lambda event: event[leaf.over.sql])(EVENT) == expected
     fields = LeafFields(KINDS)
     value = value_code(tree, fields, "here")
     known = [str(leaf.over.sql) for leaf in fields.leaves]
@@ -57,6 +63,45 @@ def test_an_operator_has_one_value_in_every_target(operator: str) -> None:
     if operator != "startswith":  # which lists rewrite, see columns.by_ranks
         columns = [Values(np.asarray([EVENT[name]])) for name in known]
         assert computed(tuple(value.code), columns.__getitem__, TextRanks({})).data == expected
+
+
+CALLS: dict[str, tuple[str, str, Any]] = {
+    "upper(s)": ("upper(`s`)", "upper(s)", "ABC"),
+    "cast(x as int)": ("cast(`x` AS int)", "cast(x as int)", 6),
+    "xs[1]": ("`xs`[1]", "xs[1]", 2),
+    "st.f.g": ("`st`.`f`.`g`", "st.f.g", 5),
+    "date '2026-01-02'": ("cast('2026-01-02' AS date)", "cast('2026-01-02' as date)",
+        date(2026, 1, 2)),
+    "dateadd(DAY, y, date '2026-01-02')": ("dateadd(DAY, `y`, cast('2026-01-02' AS date))",
+        "dateadd(DAY, y, cast('2026-01-02' as date))", date(2026, 1, 5)),
+    "nvl2(n, 1, 2)": ("nvl2(`n`, 1, 2)", "nvl2(n, 1, 2)", 2),
+    "count(distinct y)": ("count(DISTINCT `y`)", "count(distinct y)", None),
+    "x rlike 'a'": ("x rlike 'a'", "", None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_a_call_has_one_meaning_in_every_target(text: str) -> None:
+    """Spark SQL, text and a value in Python, or a refusal that says which part; no program."""
+    tree = EventReader(text).part(parsed(text))
+    sql, bare, expected = CALLS[text]
+    assert isinstance(tree, Call)
+    assert (spark_sql(tree, lambda leaf: str(leaf.over.sql)), shown(tree)) == (sql, text)
+    assert shown(_without_text(tree)) == bare if bare else not tree.function
+    event = {**EVENT, "xs": [1, 2], "st": {"f": {"g": 5}}, "n": None}
+    if expected is None:
+        with pytest.raises(NotSupportedError, match="can only be evaluated by Spark"):
+            event_function(text)
+    else:
+        assert event_function(text)(event) == expected
+    with pytest.raises(InputError, match="is computed from one event"):
+        value_code(tree, LeafFields(KINDS), "here")
+
+
+def _without_text(tree: Tree) -> Tree:
+    if not isinstance(tree, Call):
+        return tree
+    return attrs.evolve(tree, operands=tuple(map(_without_text, tree.operands)), text="")
 
 
 def test_every_function_is_known_everywhere() -> None:
