@@ -3,7 +3,7 @@
 Flink CEP's pattern API on PySpark, with Flink's matches.
 
 Importing this package does not import pyspark: ``CEP``, ``keyBy`` and everything else that needs it
-are loaded on first use.
+are loaded on first use, as is ``diagram``.
 """
 
 from __future__ import annotations
@@ -51,10 +51,12 @@ from pyflinkcep.pattern import (
     WithinType,
 )
 from pyflinkcep.sase import SaseQuery, elements, parse, seq
+from pyflinkcep.show import Diagram
 from pyflinkcep.time import Time
 from pyflinkcep.warned import MicroBatchWarning, TimeUnitWarning
 
 if TYPE_CHECKING:
+    from pyflinkcep.diagrams import diagram
     from pyflinkcep.spark import (
         CEP,
         CepDataFrame,
@@ -75,6 +77,7 @@ __all__ = [
     "CepRuntimeError",
     "CompressedStream",
     "ConditionError",
+    "Diagram",
     "EventComparator",
     "FunctionError",
     "GroupPattern",
@@ -112,6 +115,7 @@ __all__ = [
     "WithinType",
     "__version__",
     "cepError",
+    "diagram",
     "elements",
     "keyBy",
     "matchRecognize",
@@ -137,6 +141,8 @@ _ON_SPARK = frozenset(
 def __getattr__(name: str) -> Any:
     if name in _ON_SPARK:
         return getattr(import_module("pyflinkcep.spark"), name)
+    if name == "diagram":
+        return import_module("pyflinkcep.diagrams").diagram
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
 
 import attrs
@@ -10,9 +11,11 @@ import attrs
 from pyflinkcep.conditions import BooleanConditions, IterativeCondition
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.display import html_table, one_line
+from pyflinkcep.pattern.drawn import stage_diagram
 from pyflinkcep.pattern.quantifier import Quantifier, Times, WithinType
 from pyflinkcep.pattern.stage import Change, Stage
 from pyflinkcep.pattern.unused import Usage
+from pyflinkcep.show import Diagram
 
 __all__ = ["LinkedStages"]
 
@@ -94,13 +97,52 @@ class LinkedStages(Generic[PatternT]):
         self._usage.used()
         return one_line(self._chain())
 
+    def diagram(self, automaton: bool = False) -> Diagram:
+        """
+        Return a picture of the pattern, which a notebook shows.
+
+        Parameters
+        ----------
+        automaton : bool
+            Whether to draw the states that the pattern is compiled to, with the edges that take an
+            event, ignore it or try it on the next state, instead of its stages.
+
+        Returns
+        -------
+        Diagram
+            The picture, with ``svg``, ``mermaid``, ``dot`` and ``save(path)``.
+
+        Raises
+        ------
+        MalformedPatternException
+            If the automaton is asked for and the pattern cannot run.
+
+        Examples
+        --------
+        >>> from pyflinkcep import Pattern
+        >>> pattern = Pattern.begin("a").followedBy("b").oneOrMore()
+        >>> pattern.diagram()
+        Diagram(a → b+)
+        >>> pattern.diagram(automaton=True).svg.startswith("<svg")
+        True
+        """
+        self._usage.used()
+        if automaton:
+            # The compiler is above patterns, and loads with the first pattern that runs.
+            drawn = import_module("pyflinkcep.engines.flink.nfa.compiler.drawn")
+            return cast("Diagram", drawn.automaton_diagram(self))
+        return stage_diagram(self._chain(), self._skip)
+
     def __repr__(self) -> str:
         self._usage.shown()
         return f"Pattern({one_line(self._chain())})"
 
     def _repr_html_(self) -> str:
         self._usage.shown()
-        return html_table(self._chain(), self._skip)
+        chain = self._chain()
+        picture = stage_diagram(chain, self._skip).svg
+        table = html_table(chain, self._skip)
+        return f"{picture}<details><summary>as a table</summary>{table}</details>"
 
     def _replaced(self, stage: Stage, previous: Any, change: Change) -> PatternT:
         return cast("PatternT", attrs.evolve(self, stage=stage, previous=previous))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from html import escape
 from typing import Any
 
 import attrs
@@ -11,9 +12,11 @@ import attrs
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase.analysed import AnalysedQuery
+from pyflinkcep.sase.drawn import query_diagram
 from pyflinkcep.sase.model import Query, Strategy
 from pyflinkcep.sase.parser import parsed, parsed_columns, parsed_condition
 from pyflinkcep.sase.text import query_text
+from pyflinkcep.show import Diagram
 
 __all__ = ["SaseQuery", "elements", "parse", "seq"]
 
@@ -179,8 +182,28 @@ class SaseQuery(Query):
         _check_texts("asPattern", type)
         return AnalysedQuery(self, type).pattern
 
+    def diagram(self) -> Diagram:
+        """
+        Return a picture of the query, which a notebook shows.
+
+        Returns
+        -------
+        Diagram
+            The picture, with ``svg``, ``mermaid``, ``dot`` and ``save(path)``.
+
+        Examples
+        --------
+        >>> seq("A a", "B+ b[]").diagram()
+        Diagram(PATTERN SEQ(A a, B+ b[]))
+        """
+        return query_diagram(self)
+
     def __repr__(self) -> str:
         return query_text(self)
+
+    def _repr_html_(self) -> str:
+        text = f"<details><summary>as text</summary><pre>{escape(query_text(self))}</pre></details>"
+        return query_diagram(self).svg + text
 
 
 def parse(text: str) -> SaseQuery:

@@ -40,7 +40,7 @@ def test_windows_and_skip_strategy_are_below() -> None:
     skip = AfterMatchSkipStrategy.skipToFirst("a")
     html = parse("a within[5] -> (b gap[7])", skip)._repr_html_()
 
-    assert html.split("</table>")[1] == (
+    assert html.split("</table>")[1].removesuffix("</details>") == (
         "<p>each match within 5 ms (set on &#x27;a&#x27;)<br>"
         "each gap between events of the group within 7 ms (set on &#x27;b&#x27;)<br>"
         "after a match: SkipToFirstStrategy(patternName=&#x27;a&#x27;, "

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stages of a pattern as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from pyflinkcep.conditions import IterativeCondition, RichAndCondition
+from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
+from pyflinkcep.pattern.display import one_line
+from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty, WithinType
+from pyflinkcep.pattern.stage import Stage
+from pyflinkcep.show import Diagram
+from pyflinkcep.show.model import Box, Frame, Link, Part, Row
+from pyflinkcep.time import duration_text
+
+__all__ = ["stage_diagram"]
+
+_LINKS = {
+    ConsumingStrategy.STRICT: ("strict", "next"),
+    ConsumingStrategy.SKIP_TILL_NEXT: ("relaxed", "followedBy"),
+    ConsumingStrategy.SKIP_TILL_ANY: ("any", "followedByAny"),
+    ConsumingStrategy.NOT_NEXT: ("not", "notNext"),
+    ConsumingStrategy.NOT_FOLLOW: ("not", "notFollowedBy"),
+}
+_BETWEEN = {
+    ConsumingStrategy.STRICT: "consecutive",
+    ConsumingStrategy.SKIP_TILL_ANY: "all combinations",
+}
+
+
+def stage_diagram(stages: Sequence[Stage], skip: AfterMatchSkipStrategy) -> Diagram:
+    """
+    Return the picture of a pattern.
+
+    Parameters
+    ----------
+    stages : sequence of Stage
+        The stages, first to last.
+    skip : AfterMatchSkipStrategy
+        The skip strategy.
+    """
+    notes = []
+    if skip.isSkipStrategy():
+        name = skip.getPatternName()
+        called = type(skip).__name__.removesuffix("Strategy").replace("Last", "LastEvent", 1)
+        called = {"SkipToLastEvent": "SkipToLast"}.get(called, called)
+        called = called[0].lower() + called[1:]
+        notes.append(f"after a match: {called}({'' if name is None else repr(name)})")
+    return Diagram(_row(stages), one_line(stages), tuple(notes))
+
+
+def _row(stages: Sequence[Stage]) -> Row:
+    links = tuple(_link(stage) for stage in stages[1:])
+    return Row(tuple(map(_part, stages)), links, tuple(_windows(stages)))
+
+
+def _link(stage: Stage) -> Link:
+    kind, text = _LINKS[stage.quantifier.consumingStrategy]
+    gap = stage.windows.get(WithinType.PREVIOUS_AND_CURRENT)
+    return Link(kind, text, "" if gap is None else f"gap < {duration_text(gap)}")
+
+
+def _part(stage: Stage) -> Part:
+    is_optional = stage.quantifier.hasProperty(QuantifierProperty.OPTIONAL)
+    repeats, optional = _repeats(stage), "optional" if is_optional else ""
+    if stage.inside:
+        row = _row(stage.inside)
+        return Frame(row, "group", repeats, optional)
+    lines = tuple(_conditions(stage.condition)) or ("any event",)
+    if stage.until is not None:
+        lines = (*lines, f"until {stage.until!r}")
+    strategy = stage.quantifier.consumingStrategy
+    absent = strategy in (ConsumingStrategy.NOT_NEXT, ConsumingStrategy.NOT_FOLLOW)
+    return Box(stage.name, lines, repeats, optional, absent)
+
+
+def _conditions(condition: IterativeCondition | None) -> Iterator[str]:
+    """Yield the conditions that must all hold, one by one."""
+    if isinstance(condition, RichAndCondition):
+        left, right = condition.nestedConditions
+        yield from _conditions(left)
+        yield from (f"and {text.removeprefix('and ')}" for text in _conditions(right))
+    elif condition is not None:
+        yield repr(condition)
+
+
+def _repeats(stage: Stage) -> str:
+    quantifier, times = stage.quantifier, stage.times
+    if times is None:
+        return ""
+    if quantifier.hasProperty(QuantifierProperty.LOOPING):
+        words = [f"{times.from_} or more"]
+    elif times.from_ == times.to:
+        words = [f"{times.from_} times"]
+    else:
+        words = [f"{times.from_} to {times.to} times"]
+    between = _BETWEEN.get(quantifier.innerConsumingStrategy)
+    words += [between] if between else []
+    words += ["greedy"] if quantifier.hasProperty(QuantifierProperty.GREEDY) else []
+    words += [f"gaps < {duration_text(times.window_ms)}"] if times.window_ms is not None else []
+    return ", ".join(words)
+
+
+def _windows(stages: Sequence[Stage]) -> Iterator[str]:
+    for stage in stages:
+        length = stage.windows.get(WithinType.FIRST_AND_LAST)
+        if length is not None:
+            yield f"within {duration_text(length)} of the first event"

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of patterns and of what happens in them: data in, SVG, Mermaid and DOT out."""
+
+from pyflinkcep.show.diagram import Diagram
+
+__all__ = ["Diagram"]

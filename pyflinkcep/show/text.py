@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs in the languages of Mermaid and Graphviz."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pyflinkcep.show.model import Graph, Node
+from pyflinkcep.show.svg import clean
+
+__all__ = ["dot", "mermaid"]
+
+_MERMAID = {
+    "strict": ("==", "==>"),
+    "take": ("==", "==>"),
+    "relaxed": ("-.", ".->"),
+    "any": ("-.", ".->"),
+    "not": ("-.", ".->"),
+    "ignore": ("-.", ".->"),
+}
+_SHAPES = {"final": ("(((", ")))"), "stop": ("{{", "}}"), "start": ("([", "])")}
+_STYLES = {
+    "strict": "bold",
+    "take": "bold",
+    "relaxed": "dashed",
+    "any": "dotted",
+    "not": "dashed",
+    "ignore": "dashed",
+    "proceed": "dotted",
+}
+
+
+def mermaid(graph: Graph) -> str:
+    """Return a graph as a flowchart of Mermaid."""
+    lines = ["flowchart LR"]
+    lines += _framed(graph.nodes, graph, _mermaid_node, _mermaid_frame)
+    for edge in graph.edges:
+        left, right = _MERMAID.get(edge.kind, ("--", "-->"))
+        text = f' {left} "{_mermaid_text(edge.text)}" {right} ' if edge.text else f" {right} "
+        lines.append(f"  {edge.source}{text}{edge.target}")
+    lines += [f"  %% {_mermaid_text(note)}" for note in graph.notes]
+    return "\n".join(lines)
+
+
+def dot(graph: Graph) -> str:
+    """Return a graph in Graphviz' language."""
+    lines = ["digraph pattern {", "  rankdir=LR;"]
+    lines.append('  node [shape=box, style=rounded, fontname="Helvetica"];')
+    lines.append('  edge [fontname="Helvetica", fontsize=10];')
+    lines += _framed(graph.nodes, graph, _dot_node, _dot_frame)
+    for edge in graph.edges:
+        style = _STYLES.get(edge.kind, "solid")
+        lines.append(
+            f"  {edge.source} -> {edge.target} [label={_dot_text(edge.text)}, style={style}];"
+        )
+    if graph.notes:
+        label = _dot_text("\n".join(graph.notes))
+        lines.append(f"  label={label}; labeljust=l;")
+    return "\n".join([*lines, "}"])
+
+
+def _framed(
+    nodes: Sequence[Node],
+    graph: Graph,
+    node: Callable[[Node], str],
+    frame: Callable[[str, str], tuple[str, str]],
+) -> Iterator[str]:
+    """Yield the lines of nodes, with those of the frames around them."""
+    opened: list[str] = []
+    for one in nodes:
+        while opened and tuple(opened) != one.groups[: len(opened)]:
+            yield f"{'  ' * len(opened)}{frame(opened.pop(), '')[1]}"
+        for name in one.groups[len(opened) :]:
+            opened.append(name)
+            yield f"{'  ' * len(opened)}{frame(name, graph.frames[name])[0]}"
+        yield f"{'  ' * len(opened)}  {node(one)}"
+    while opened:
+        yield f"{'  ' * len(opened)}{frame(opened.pop(), '')[1]}"
+
+
+def _mermaid_node(node: Node) -> str:
+    left, right = _SHAPES.get(node.kind, ("[", "]"))
+    title = f"not {node.title}" if node.kind == "absent" else node.title
+    label = "<br/>".join(map(_mermaid_text, (title, *node.lines)))
+    return f'{node.name}{left}"{label}"{right}'
+
+
+def _mermaid_frame(name: str, caption: str) -> tuple[str, str]:
+    return f'subgraph {name}["{_mermaid_text(caption)}"]', "end"
+
+
+def _mermaid_text(text: str) -> str:
+    """Return text inside quotes, where Mermaid reads HTML and ``#…;`` as characters."""
+    kept = clean(text)
+    return "".join(c if c.isalnum() or c in _PLAIN else f"#{ord(c)};" for c in kept)
+
+
+_PLAIN = frozenset(" _-+.,:()=/*!?'|→⇒⇢↛⇏↺…")
+
+
+def _dot_node(node: Node) -> str:
+    title = f"not {node.title}" if node.kind == "absent" else node.title
+    label = _dot_text("\n".join((title, *node.lines)))
+    shapes = {"final": ", shape=doublecircle", "stop": ", shape=octagon", "absent": ", color=red"}
+    return f"{node.name} [label={label}{shapes.get(node.kind, '')}];"
+
+
+def _dot_frame(name: str, caption: str) -> tuple[str, str]:
+    return f"subgraph cluster_{name} {{ label={_dot_text(caption)};", "}"
+
+
+def _dot_text(text: str) -> str:
+    parts = [clean(line).replace("\\", "\\\\").replace('"', '\\"') for line in text.split("\n")]
+    return '"' + "\\n".join(parts) + '"'
