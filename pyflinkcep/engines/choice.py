@@ -10,6 +10,7 @@ from pyflinkcep.engines.lists.chain import PatternChain, check_chain
 from pyflinkcep.engines.lists.refusals import NotListedError, refused
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
+from pyflinkcep.expressions.tree import Operation, parts
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase.model import Form, Query, Strategy
 
@@ -91,6 +92,12 @@ def _evaluation(query: Query, evaluation: str, output: str) -> Evaluation:
             f'evaluation="{evaluation}" with a pattern of elements with ;',
             'use "eventLists", the only one that answers it',
         )
+    unlisted = _unlisted(query)
+    if evaluation == EVENT_LISTS and unlisted:
+        raise NotSupportedError(
+            f'evaluation="{evaluation}" with {unlisted} of several events',
+            'use "nfa" or "backtracking", which answer every SEQ',
+        )
     if query.form is Form.SEQ and evaluation == EVENT_LISTS and not _is_chain(query):
         raise NotSupportedError(
             'evaluation="eventLists" with loops or a strategy other than skip_till_any_match',
@@ -129,12 +136,31 @@ def _is_chain(query: Query) -> bool:
     )
 
 
+_UNLISTED = {
+    "||": "||", "case": "CASE", "coalesce": "coalesce", "greatest": "greatest", "least": "least",
+}  # fmt: skip
+"""The operations that lists do not compute, as they are written."""
+
+
+def _unlisted(query: Query) -> str:
+    """Return an operation of a query's conditions that lists do not compute; empty for none."""
+    every = (part for condition in query.conditions for part in parts(condition))
+    operators = (part.operator for part in every if isinstance(part, Operation))
+    return next((_UNLISTED[operator] for operator in operators if operator in _UNLISTED), "")
+
+
 def _automatic(query: Query, output: str) -> Evaluation:
+    unlisted = _unlisted(query)
+    if query.form is Form.LIST and unlisted:
+        raise NotSupportedError(
+            f"a pattern of elements with ; and {unlisted} of several events",
+            "write PATTERN SEQ(…), or compare attributes of single events",
+        )
     if query.form is Form.LIST:
         return Evaluation(EVENT_LISTS, "elements with ;")
     if output != "all":
         return Evaluation(BACKTRACKING, f"output {output}: one run at a time is enough")
-    if _is_chain(query) and query.window is not None:
+    if _is_chain(query) and query.window is not None and not unlisted:
         return Evaluation(EVENT_LISTS, "single events under skip_till_any_match in a window")
     return Evaluation(AUTOMATON, "loops, contiguity or no window")
 

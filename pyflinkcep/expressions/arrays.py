@@ -236,6 +236,7 @@ _SKIPPED = (Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE)
 
 OPERATIONS: dict[Op, tuple[_Function, int]] = {
     Op.INT_TO_FLOAT: _of_one(lambda _, a: np.asarray(a, np.float64)),
+    Op.ABS: _of_one(lambda _, a: np.abs(_numbers(a))),
     Op.NEG: _of_one(lambda _, a: np.negative(_numbers(a))),
     Op.ADD: _of_two(lambda _, a, b: np.add(a, b)),
     Op.SUB: _of_two(lambda _, a, b: np.subtract(a, b)),

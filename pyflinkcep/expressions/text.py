@@ -12,7 +12,7 @@ __all__ = ["quoted_name", "shown", "written_name"]
 _WORD = re.compile(r"[^\W\d]\w*")
 _RESERVED = ("not", "null")
 _LOGIC = ("and", "or")
-_ARITHMETIC = ("+", "-", "*", "/", "%")
+_ARITHMETIC = ("+", "-", "*", "/", "%", "||")
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
 
 
@@ -41,6 +41,8 @@ def shown(tree: Tree) -> str:
         return f" {operator} ".join(map(_operand, operands))
     if operator in _COMPARISONS:
         return f" {operator} ".join(map(shown, operands))
+    if operator == "case":
+        return _case(list(map(shown, operands)))
     return f"{operator}({', '.join(map(shown, operands))})"
 
 
@@ -56,6 +58,12 @@ def _call(tree: Call) -> str:
     if tree.detail == "distinct":
         return f"{tree.function}(distinct {', '.join(operands)})"
     return f"{tree.function}({', '.join([tree.detail, *operands] if tree.detail else operands)})"
+
+
+def _case(parts: list[str]) -> str:
+    otherwise = f" ELSE {parts.pop()}" if len(parts) % 2 else ""
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return f"CASE{''.join(f' WHEN {c} THEN {v}' for c, v in pairs)}{otherwise} END"
 
 
 def _factor(condition: Tree) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from pyflinkcep.expressions.spark_sql import text_sql
@@ -18,16 +19,17 @@ __all__ = [
     "column_sql",
     "computed_for",
     "is_computed",
+    "is_path",
     "like",
+    "qualified",
     "read_call",
-    "refuse_computed",
 ]
 
 LIKES = ("like", "ilike", "rlike")
 
 
 def is_computed(attribute: str) -> bool:
-    """Whether an attribute is SQL in parentheses, not the name of a column."""
+    """Whether an attribute is SQL in parentheses, such as a field of a struct, not a column."""
     return attribute.startswith("(")
 
 
@@ -131,16 +133,33 @@ def like(cursor: Cursor, left: Tree, operator: Token) -> Operation:
     return Operation("=", (tested, Literal(1, "1", span)), span=span)
 
 
-def refuse_computed(cursor: Cursor, tree: Tree) -> None:
-    """Refuse functions in HAVING and RETURN, which are computed on matches, not on events."""
-    for reference in references(tree):
-        if reference.attribute is not None and is_computed(reference.attribute):
-            raise cursor.failure(
-                reference.at,
-                f"the function {reference.text} outside WHERE",
-                "HAVING and RETURN take attributes and aggregates: use Spark's functions on the "
-                "columns that toDF() returns",
-            )
+_NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|(?<!\.)`(?:[^`]|``)+`", re.DOTALL)
+
+
+_PATH = re.compile(
+    r"\(`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`|\[(?:\d+|'(?:[^'\\]|\\.)*')\])*\)", re.DOTALL
+)
+
+
+def is_path(attribute: str) -> bool:
+    """Whether an attribute is a field of a struct, or an element of a map or an array."""
+    return _PATH.fullmatch(attribute) is not None
+
+
+def qualified(sql: str, owner: str) -> str:
+    """
+    Return SQL over the columns of an event as SQL over the fields of a struct, or of a stage.
+
+    Examples
+    --------
+    >>> qualified("(concat ( `s` , `t`.`u` , '`' ))", "e")
+    "(concat ( e.`s` , e.`t`.`u` , '`' ))"
+    """
+
+    def named(found: re.Match[str]) -> str:
+        return found[0] if found[0].startswith("'") else f"{owner}.{found[0]}"
+
+    return _NAMES.sub(named, sql)
 
 
 def _literal(text: str) -> str:

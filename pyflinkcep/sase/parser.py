@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import attrs
 
 from pyflinkcep.expressions import tree
 from pyflinkcep.sase.checks import check
-from pyflinkcep.sase.computed import refuse_computed
+from pyflinkcep.sase.computed import is_computed, is_path
 from pyflinkcep.sase.conditions import ConditionReader
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Column, Component, Form, Query, default_variable
@@ -83,7 +84,7 @@ class _QueryReader:
             tuple(where.constants),
             tuple(where.conditions),
             self._window() if cursor.take("within") else None,
-            _having(cursor, values) if cursor.take("having") else None,
+            _having(values) if cursor.take("having") else None,
             tuple(_columns(cursor, values)) if cursor.take("return") else None,
             source,
         )
@@ -210,11 +211,9 @@ class _QueryReader:
         return int(milliseconds)
 
 
-def _having(cursor: Cursor, values: ConditionReader) -> tree.Tree:
+def _having(values: ConditionReader) -> tree.Tree:
     values.on_matches = True
-    condition = values.condition()
-    refuse_computed(cursor, condition)
-    return condition
+    return values.condition()
 
 
 def _columns(cursor: Cursor, values: ConditionReader) -> Iterator[Column]:
@@ -225,7 +224,6 @@ def _columns(cursor: Cursor, values: ConditionReader) -> Iterator[Column]:
         number += 1
         at = cursor.here.at
         value = values.value()
-        refuse_computed(cursor, value)
         given = cursor.take("as") is not None
         name = _name_of(value, number)
         if given:
@@ -243,4 +241,7 @@ def _name_of(value: tree.Tree, number: int) -> str:
         return f"_{number}"
     if value.attribute is None:
         return value.text or value.variable
+    if is_computed(value.attribute):
+        words = re.findall(r"\w+", value.text)
+        return "_".join(words) if is_path(value.attribute) else f"_{number}"
     return f"{value.variable}_{value.attribute}"

@@ -8,8 +8,10 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Tree
 from pyflinkcep.expressions.values import Function, aggregated, function_of
+from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import ALL, FIRST, LAST
 
@@ -35,6 +37,7 @@ class Returns:
     query: Query
     attribute_of: Callable[[Any, str], Any]
     _functions: dict[Tree, Function] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+    _computed: dict[str, Function] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
     def keeps(self, match: Match) -> bool:
         """Whether a match satisfies HAVING."""
@@ -42,13 +45,13 @@ class Returns:
 
     def holds(self, condition: Tree, match: Match, each: Mapping[str, Any] | None = None) -> bool:
         """Whether a condition is true of a match; `each` says which event of a loop is meant."""
-        return self._value(condition, _Events(self.attribute_of, match, each or {})) is True
+        return self._value(condition, _Events(self._attribute, match, each or {})) is True
 
     def row(self, match: Match) -> dict[str, Any]:
         """Return the columns of RETURN; without RETURN the match itself."""
         if self.query.columns is None:
             return {variable: list(events) for variable, events in match.items()}
-        events = _Events(self.attribute_of, match, {})
+        events = _Events(self._attribute, match, {})
         return {c.name: self._column(c.value, events) for c in self.query.columns}
 
     def _column(self, value: Tree, events: _Events) -> Any:
@@ -56,6 +59,14 @@ class Returns:
             return self._value(value, events)
         repeats = self.query.component(value.variable).repeats
         return events.all(value) if repeats else self._value(value, events)
+
+    def _attribute(self, event: Any, name: str) -> Any:
+        """Return an attribute of an event, or what SQL computes from it."""
+        if not is_computed(name):
+            return self.attribute_of(event, name)
+        if name not in self._computed:
+            self._computed[name] = event_function(name)
+        return self._computed[name](event)
 
     def _value(self, tree: Tree, events: _Events) -> Any:
         function = self._functions.get(tree)

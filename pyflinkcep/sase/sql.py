@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pyflinkcep.expressions.spark_sql import literal_sql, spark_sql
 from pyflinkcep.expressions.text import written_name
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Operation, Tree
-from pyflinkcep.sase.computed import column_sql, is_computed
+from pyflinkcep.sase.computed import column_sql, is_computed, qualified
 from pyflinkcep.sase.model import Component, Query
 from pyflinkcep.sase.placement import Clause, Edges, Placement
 
@@ -69,5 +69,6 @@ def condition_sql(tree: Tree) -> str:
 def _leaf_sql(leaf: Leaf) -> str:
     if isinstance(leaf, Column):
         return str(leaf.sql)
-    what = "*" if leaf.argument is None else leaf.argument
-    return f"{leaf.function}({written_name(leaf.stage)}.{what})"
+    stage = written_name(leaf.stage)
+    what = f"{stage}.*" if leaf.argument is None else qualified(leaf.argument, stage)
+    return f"{leaf.function}({what})"

@@ -8,10 +8,11 @@ from collections.abc import Iterable
 import attrs
 
 from pyflinkcep.expressions.tree import Literal, Tree
-from pyflinkcep.sase.conditions import ConditionReader, made
+from pyflinkcep.sase.conditions import ConditionReader
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component, Strategy
 from pyflinkcep.sase.tokens import NAME, Token
+from pyflinkcep.sase.values import made
 
 __all__ = ["WhereReader"]
 

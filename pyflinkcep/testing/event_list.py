@@ -77,7 +77,7 @@ class EventObjects:
             rows, times = [rows[at] for at in order], [times[at] for at in order]
         columns = {name: _values(rows, name) for name in queried_attributes(query)}
         kinds = _known({name: _kind(name, values) for name, values in columns.items()})
-        outputs = {name: _output_kind(_column(rows, name)) for name in output_attributes(query)}
+        outputs = {name: _output_kind(_values(rows, name)) for name in output_attributes(query)}
         check_types(query, {**_known(outputs), **kinds})
         added = added_attributes(query)
         for name, kind in kinds.items():

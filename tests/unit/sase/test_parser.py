@@ -18,7 +18,7 @@ from pyflinkcep.testing import matchSase
     ("text", "place", "mention"),
     [
         ("PATTERN SEQ(A a, B a)", "line 1, column 18", "'a'"),
-        ("PATTERN SEQ(A a)\nWHERE a.x", "line 2, column 10", "the end"),
+        ("PATTERN SEQ(A a)\nWHERE a.x +", "line 2, column 12", "the end"),
         ("PATTERN SEQ(A a)\nWHERE a.x $ 1", "line 2, column 11", "$"),
         ("PATTERN SEQ(A a)\n/* more\nWHERE a.x > 1", "line 2, column 1", "comment"),
         ("PATTERN SEQ(A a) WITHIN 0", "line 1, column 25", "WITHIN 0"),
@@ -128,7 +128,7 @@ def test_functions_of_one_event(where: str, pairs: list[tuple[int, int]]) -> Non
     [
         ("PATTERN SEQ(A a, B b) WHERE upper(a.s, b.s) = 'X'", "column 40: upper(…) reads two"),
         ("PATTERN SEQ(A a, B b) WHERE upper('x') = 'X'", "column 29: upper(…) reads no event"),
-        ("PATTERN SEQ(A a, B b) RETURN upper(a.s)", "column 30: the function upper(a.s) outside"),
+        ("PATTERN SEQ(A a, B b) RETURN upper(a.s, b.s)", "column 41: upper(…) reads two"),
         ("PATTERN SEQ(A a, B b) WHERE upper(a.s = 1", "column 42: expected ')', got the end"),
         ("PATTERN SEQ(A a, B b) WHERE a.s LIKE 5", "column 38: expected a 'text', got '5'"),
         ("PATTERN SEQ(A a, B b) WHERE a.x IN 5", "column 36: expected '(', got '5'"),
@@ -136,7 +136,7 @@ def test_functions_of_one_event(where: str, pairs: list[tuple[int, int]]) -> Non
     ],
 )
 def test_functions_where_they_cannot_be(text: str, message: str) -> None:
-    """A function of two events, of none or outside of WHERE is refused, with its place."""
+    """A SQL function of two events or of none is refused, with its place."""
     with pytest.raises(InvalidArgumentError) as error:
         parse(text)
     assert message in str(error.value)

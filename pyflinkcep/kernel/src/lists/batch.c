@@ -144,12 +144,16 @@ static void compute(Operand *a, const Operand *b, const Instruction *now, int co
     a->stride = dx | dy;
 }
 
+/* Return the opposite, or the magnitude, of each number. */
 static void negate(Operand *a, const Instruction *now, int count) {
     int results = a->stride ? count : 1;
+    bool is_abs = now->opcode == OP_ABS;
     for (int i = 0; i < results; i++) {
         Number value = a->items[i * a->stride];
         if (now->operand.as.i == TYPE_FLOAT)
-            a->own[i].f = -value.f;
+            a->own[i].f = is_abs ? fabs(value.f) : -value.f;
+        else if (is_abs && value.i >= 0)
+            a->own[i].i = value.i;
         else
             subtract_overflows(0, value.i, &a->own[i].i);
     }
@@ -203,6 +207,7 @@ static Operand *step(Operand *top, const Batch *batch, const Instruction *now) {
     case OP_JUMP_IF_FALSE:
     case OP_JUMP_IF_TRUE: break;
     case OP_INT_TO_FLOAT: to_floats(top, batch->count); break;
+    case OP_ABS:
     case OP_NEG: negate(top, now, batch->count); break;
     case OP_FLOOR:
     case OP_CEIL:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 from pyspark.sql import Column, DataFrame
@@ -207,17 +207,24 @@ def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dic
     _check_type_column(dataframe, type_column, name)
     asked = queried_attributes(query)
     computed = [attribute for attribute in asked if is_computed(attribute)]
+    given_out = [attribute for attribute in output_attributes(query) if is_computed(attribute)]
+    computed = list(dict.fromkeys([*computed, *given_out]))
     types = _computed_types(dataframe, computed, name)
+    outputs = {**_output_kinds(query, dataframe), **_known(types, given_out)}
     types |= {a: _column_type(dataframe, a, name) for a in asked if a not in types}
     kinds = {a: _kind_of(types[a], a, name) for a in asked}
-    check_types(query, {**_output_kinds(query, dataframe), **kinds})
+    check_types(query, {**outputs, **kinds})
     return kinds
 
 
 def _output_kinds(query: Query, dataframe: DataFrame) -> dict[str, Kind]:
     """Return the types of the columns with which HAVING and RETURN compute, if they have one."""
-    columns = {field.name: common_kind(field.dataType) for field in dataframe.schema}
-    found = {name: columns.get(name) for name in output_attributes(query)}
+    columns = {field.name: field.dataType for field in dataframe.schema}
+    return _known(columns, [name for name in output_attributes(query) if name in columns])
+
+
+def _known(types: Mapping[str, DataType], names: Iterable[str]) -> dict[str, Kind]:
+    found = {name: common_kind(types[name]) for name in names}
     return {name: kind for name, kind in found.items() if kind is not None}
 
 

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.expressions.spark_sql import spark_sql
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Tree
+from pyflinkcep.sase.computed import is_computed, qualified
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import FIRST, LAST
 from pyflinkcep.spark.arrow.columns import quoted
@@ -33,7 +34,9 @@ def _column(query: Query, value: Tree) -> str:
 
 def _events(over: Column) -> str:
     events = quoted(over.variable)
-    return events if over.sql is None else f"{events}.{over.sql}"
+    if over.sql is None or not is_computed(over.sql):
+        return events if over.sql is None else f"{events}.{over.sql}"
+    return f"transform({events}, e -> {qualified(over.sql, 'e')})"
 
 
 def _sql(tree: Tree) -> str:
@@ -44,7 +47,7 @@ def _leaf(leaf: Leaf) -> str:
     if isinstance(leaf, Aggregate):
         return _aggregate(leaf)
     event = f"element_at({quoted(leaf.variable)}, {-1 if leaf.index == LAST else 1})"
-    return event if leaf.sql is None else f"{event}.{leaf.sql}"
+    return event if leaf.sql is None else qualified(leaf.sql, event)
 
 
 def _aggregate(tree: Aggregate) -> str:

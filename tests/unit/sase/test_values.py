@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values as data has them: booleans, fields of structs and maps, CASE, functions of several events."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.sase import SaseQuery, parse
+from pyflinkcep.testing import matchSase
+
+Event = dict[str, Any]
+
+
+def events() -> list[Event]:
+    chance = random.Random(23)
+    return [
+        {
+            "n": n,
+            "type": "AB"[n % 2],
+            "flag": chance.choice([True, False, None]),
+            "x": chance.choice([None, -2, 0, 1, 2, 3]),
+            "s": chance.choice([None, "p", "q", "pq"]),
+            "true": chance.randrange(2),
+            "user": chance.choice([None, {"id": chance.randrange(2), "at": {"zip": "p"}}]),
+            "props": {"k": chance.randrange(3), "o k": None},
+            "(a)": chance.randrange(2),
+        }
+        for n in range(16)
+    ]
+
+
+def known(*values: Any) -> bool:
+    return None not in values
+
+
+def field(event: Event, *path: str) -> Any:
+    value: Any = event
+    for name in path:
+        value = None if value is None else value[name]
+    return value
+
+
+RULES: dict[str, Callable[[Event, Event], bool]] = {
+    "a.flag": lambda a, b: a["flag"] is True,
+    "NOT a.flag": lambda a, b: a["flag"] is False,
+    "a.flag = TRUE AND b.flag <> true": lambda a, b: (a["flag"], b["flag"]) == (True, False),
+    "(a.flag OR b.flag)": lambda a, b: True in (a["flag"], b["flag"]),
+    "NOT (a.flag AND b.flag)": lambda a, b: False in (a["flag"], b["flag"]),
+    "a.flag = b.flag": lambda a, b: known(a["flag"], b["flag"]) and a["flag"] == b["flag"],
+    "a.flag IS TRUE": lambda a, b: a["flag"] is True,
+    "a.flag IS NOT TRUE": lambda a, b: a["flag"] is not True,
+    "NOT (b.flag IS FALSE)": lambda a, b: b["flag"] is not False,
+    "(a.flag IS NULL OR b.x > 1)": lambda a, b: a["flag"] is None or (known(b["x"]) and b["x"] > 1),
+    "FALSE OR b.x > 1": lambda a, b: known(b["x"]) and b["x"] > 1,
+    "(TRUE AND b.true = 1)": lambda a, b: b["true"] == 1,
+    "a.user.id = b.user.id": lambda a, b: (
+        known(a["user"], b["user"]) and field(a, "user", "id") == field(b, "user", "id")
+    ),
+    "a.user.`at`.zip = 'p' AND b.x > 0": lambda a, b: (
+        a["user"] is not None and known(b["x"]) and b["x"] > 0
+    ),
+    "b.props['k'] > a.props['k']": lambda a, b: b["props"]["k"] > a["props"]["k"],
+    "b.props['o k'] IS NULL AND a.x = 1": lambda a, b: a["x"] == 1,
+    "upper(a.user.at.zip) = 'P'": lambda a, b: a["user"] is not None,
+    "a.`(a)` < b.`(a)`": lambda a, b: a["(a)"] < b["(a)"],
+    "abs(a.x - b.x) <= 1": lambda a, b: known(a["x"], b["x"]) and abs(a["x"] - b["x"]) <= 1,
+    "abs(a.x) > 1 AND abs(b.x / 2) < 1": lambda a, b: (
+        known(a["x"], b["x"]) and abs(a["x"]) > 1 and abs(b["x"]) < 2
+    ),
+    "a.s || b.s = 'pq'": lambda a, b: known(a["s"], b["s"]) and a["s"] + b["s"] == "pq",
+    "a.s || 'q' = b.s": lambda a, b: known(a["s"], b["s"]) and a["s"] + "q" == b["s"],
+    "concat(a.s, '-', b.s) = 'p-q'": lambda a, b: (a["s"], b["s"]) == ("p", "q"),
+    "CASE WHEN a.x > 1 THEN b.x WHEN a.flag THEN 7 ELSE 0 - b.x END > 1": lambda a, b: _case(a, b) > 1,
+    "(CASE a.s WHEN 'p' THEN 1 WHEN 'q' THEN 2 END) = b.x": lambda a, b: (
+        known(b["x"]) and {"p": 1, "q": 2}.get(a["s"]) == b["x"]
+    ),
+    "coalesce(a.x, b.x, 9) = 9": lambda a, b: not known(a["x"]) and not known(b["x"]),
+    "greatest(a.x, b.x) = 2": lambda a, b: max((v for v in (a["x"], b["x"]) if known(v)), default=0) == 2,
+    "least(a.x, b.x, 3) = 3": lambda a, b: min((v for v in (a["x"], b["x"]) if known(v)), default=3) == 3,
+    "if(a.x > b.x, a.flag, b.flag)": lambda a, b: (
+        a["flag"] if known(a["x"], b["x"]) and a["x"] > b["x"] else b["flag"]
+    ) is True,
+    "nullif(a.x, b.x) IS NULL": lambda a, b: a["x"] is None or a["x"] == b["x"],
+}  # fmt: skip
+"""Conditions, and what they mean."""
+
+
+def _case(a: Event, b: Event) -> int:
+    if known(a["x"]) and a["x"] > 1:
+        return b["x"] if known(b["x"]) else -9
+    if a["flag"] is True:
+        return 7
+    return -b["x"] if known(b["x"]) else -9
+
+
+def pairs(rule: Callable[[Event, Event], bool]) -> set[tuple[int, int]]:
+    rows = events()
+    return {
+        (a["n"], b["n"]) for b in rows[1::2] for a in rows[0::2] if a["n"] < b["n"] and rule(a, b)
+    }
+
+
+@pytest.mark.parametrize("switch", ["1", "0"])
+def test_conditions_mean_the_same_in_every_evaluation(
+    switch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also compressed, as a negated component, as HAVING, and written again by repr."""
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", switch)
+    for text, rule in RULES.items():
+        expected, query = pairs(rule), parse(f"PATTERN SEQ(A a, B b) WHERE {text} WITHIN 99")
+        assert 0 < len(expected) < 36, text
+        assert parse(repr(query)) == query
+        having = parse(f"PATTERN SEQ(A a, B b) HAVING {text}")
+        assert parse(repr(having)) == having
+        asked = {"nfa": query, "backtracking": query, "eventLists": query, "auto": having}
+        for evaluation, own in asked.items():
+            if evaluation == "eventLists" and _is_refused(query):
+                continue
+            found = matchSase(own, events(), evaluation=evaluation)
+            got = {(m["a"][0]["n"], m["b"][0]["n"]) for m in found}
+            assert (text, evaluation, got) == (text, evaluation, expected)
+        assert matchSase(query, events(), compressed=True).count() == len(expected)
+
+
+def _is_refused(query: SaseQuery) -> bool:
+    """Whether lists refuse a query; by name."""
+    try:
+        matchSase(query, events(), evaluation="eventLists")
+    except NotSupportedError as refused:
+        return "of several events" in refused.message
+    return False
+
+
+def test_loops_and_negations_read_such_values() -> None:
+    """Booleans, fields and functions stand in conditions of loops and negated components."""
+    rows = [
+        {"type": t, "flag": f, "p": {"x": x}}
+        for t, f, x in [
+            ("A", True, 1),
+            ("A", None, 2),
+            ("A", True, 5),
+            ("N", False, 0),
+            ("B", True, 4),
+        ]
+    ]
+    loop = (
+        "PATTERN SEQ(A+ a[], B b) WHERE skip_till_any_match AND a[].flag AND "
+        "abs(b.p.x - a[LEN].p.x) < 2 HAVING max(a[].p.x) = 5 "
+        "RETURN a[].p.x AS xs, sum(a[].p.x) AS total, max(abs(a[].p.x)), b.p.x, count(a[]) AS n"
+    )
+    query = parse(loop)
+    assert parse(repr(query)) == query
+    expected = [
+        {"xs": [5], "total": 5, "_3": 5, "b_p_x": 4, "n": 1},
+        {"xs": [1, 5], "total": 6, "_3": 5, "b_p_x": 4, "n": 2},
+    ]
+    for evaluation in ("nfa", "backtracking"):
+        found = sorted(matchSase(query, rows, evaluation=evaluation), key=lambda row: row["n"])
+        assert found == expected
+    for condition, count in (("n.flag", 3), ("NOT n.flag", 0), ("n.p.x < b.p.x AND NOT n.flag", 0)):
+        text = f"PATTERN SEQ(A a, ~N n, B b) WHERE {condition}"
+        assert [len(matchSase(text, rows, evaluation=e)) for e in ("nfa", "eventLists")] == [
+            count
+        ] * 2
+
+
+def test_columns_are_computed() -> None:
+    """RETURN has functions of one event, and of several."""
+    rows = [{"type": "A", "s": "x", "x": 3}, {"type": "B", "s": "y", "x": None}]
+    text = (
+        "PATTERN SEQ(A a, B b) HAVING upper(b.s) = 'Y' RETURN upper(a.s) AS u, a.s || b.s AS both, "
+        "CASE WHEN b.x IS NULL THEN 'none' ELSE 'some' END AS c, coalesce(b.x, a.x) AS x, "
+        "a.x > 1 AS big, TRUE AS t"
+    )
+    with pytest.raises(InvalidArgumentError, match="expected the end, got '>'"):
+        parse(text)
+    text = text.replace("a.x > 1 AS big, ", "")
+    assert matchSase(text, rows) == [{"u": "X", "both": "xy", "c": "none", "x": 3, "t": True}]
+    assert parse(repr(parse(text))) == parse(text)
+
+
+@pytest.mark.parametrize(
+    ("condition", "message"),
+    [
+        ("a.x AND b.x > 1", "'a.x' puts bigint and boolean together"),
+        ("[flag = 1]", "'flag = 1' puts boolean and bigint together"),
+        ("a.s || b.x = 'p'", "needs string, got bigint"),
+        ("startswith(b.s, a.s) = TRUE", "startswith(b.s, a.s) is a condition"),
+        ("CASE b.x = 1", "expected WHEN, got '='"),
+        ("CASE WHEN b.x = 1 THEN 1 b.x = 1", "expected END, got 'b'"),
+        ("a.user.id[x] = 1", "expected a 'key' or a number, got 'x'"),
+        ("coalesce() = a.x", "coalesce(…) reads no event"),
+        ("if(a.x = b.x, 1) = 1", "if(…) has 2 arguments"),
+    ],
+)
+def test_values_that_have_no_meaning(condition: str, message: str) -> None:
+    """Types are checked, and what cannot be read says where."""
+    with pytest.raises((InputError, InvalidArgumentError)) as error:
+        matchSase(f"PATTERN SEQ(A a, B b) WHERE {condition}", events())
+    assert message in str(error.value)
+
+
+def test_lists_refuse_what_they_do_not_compute() -> None:
+    """By name; auto takes another evaluation, and a ; query, which has no other, is refused."""
+    with pytest.raises(NotSupportedError, match=r"CASE of several events"):
+        matchSase("PATTERN A;B WHERE CASE WHEN a.x > 1 THEN b.x END = 1", events())
+    one = "PATTERN A;B WHERE CASE WHEN a.x > 1 THEN a.x END = 2 AND b.s || 'q' = 'pq' WITHIN 99"
+    expected = pairs(lambda a, b: a["x"] == 2 and b["s"] == "p")
+    assert {(m["a"][0]["n"], m["b"][0]["n"]) for m in matchSase(one, events())} == expected
