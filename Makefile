@@ -4,7 +4,7 @@
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel kernel-sanitized check test format bench docs matrix dist
+.PHONY: help setup kernel kernel-sanitized check test format bench docs matrix sail dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -43,6 +43,9 @@ docs: docs/architecture.svg ## check that the manual's code runs and its links l
 
 matrix: ## run a small suite on each PySpark with each Python found; writes docs/versions.md
 	$(PYTHON) -m tests.matrix
+
+sail: ## run the tests of bounded jobs, and all recorded answers, on Sail in an environment of its own
+	$(PYTHON) -m tests.sail
 
 docs/architecture.svg: docs/architecture.dot
 	dot -Tsvg $< -o $@

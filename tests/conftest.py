@@ -23,6 +23,7 @@ settings.register_profile("few", parent=settings.get_profile("dev"), max_example
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 _SPARK_TESTS = Path(__file__).parent / "spark"
+_ON_SAIL = os.environ.get("PYFLINKCEP_TEST_ENGINE") == "sail"
 _OWN_JVM = ("test_stream_crash.py", "test_stream_cluster.py")
 
 
@@ -39,6 +40,10 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark tests that need a JVM, and keep those of a kind in one process: each starts a JVM."""
+    if _ON_SAIL:
+        from tests.sail.left_out import leave_out
+
+        leave_out(items)
     for item in items:
         if _SPARK_TESTS in item.path.parents:
             item.add_marker(pytest.mark.spark)
@@ -75,12 +80,21 @@ def spark_home(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(spark_home: None) -> Iterator[Any]:
-    """
-    Yield the one Spark session of a test run; core tests never import pyspark.
+def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Yield the one session of a test run, of Spark or Sail; core tests never import pyspark."""
+    if not _ON_SAIL:
+        request.getfixturevalue("spark_home")
+        yield from _spark()
+        return
+    from pyflinkcep import local
 
-    It compiles no plans, since most run once; see :func:`compiled_plans`.
-    """
+    session = local.session("sail", settings={"spark.sql.session.timeZone": "UTC"})
+    yield session
+    session.stop()
+
+
+def _spark() -> Iterator[Any]:
+    """Yield a session that compiles no plans, since most run once; see :func:`compiled_plans`."""
     from pyspark.sql import SparkSession
 
     from tests.checkpoints import LOCAL_CHECKPOINTS

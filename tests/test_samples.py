@@ -159,7 +159,8 @@ def test_kafka_source_reads_records(spark, tmp_path):
 
 def test_kafka_source_without_a_broker_starts_no_spark(tmp_path):
     """Without a broker the program says what to give and ends well, Java or not."""
-    environment = {**os.environ, "PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['pysail'] = None")
+    environment = {**os.environ, "PATH": str(tmp_path), "PYTHONPATH": f"{tmp_path}:{ROOT}"}
     environment.pop("JAVA_HOME", None)
 
     done = subprocess.run(
@@ -227,9 +228,10 @@ def test_main_job_reads_files_and_writes_a_folder(ending, spark, tmp_path, capsy
     ]
 
 
-def test_without_java_the_main_job_says_so_in_one_line(tmp_path):
-    """No traceback: what is missing, and how to get it."""
-    environment = {**os.environ, "PATH": str(tmp_path), "PYTHONPATH": str(ROOT)}
+def test_without_java_and_sail_the_main_job_says_so_in_one_line(tmp_path):
+    """No traceback: what is missing, and how to get either."""
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['pysail'] = None")
+    environment = {**os.environ, "PATH": str(tmp_path), "PYTHONPATH": f"{tmp_path}:{ROOT}"}
     environment.pop("JAVA_HOME", None)
 
     done = subprocess.run(
@@ -243,4 +245,5 @@ def test_without_java_the_main_job_says_so_in_one_line(tmp_path):
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.startswith("no Java on PATH, and Spark needs Java 17 or later: install it")
+    assert "pip install 'pyflinkcep[sail]'" in done.stderr
     assert done.stderr.count("\n") == 1

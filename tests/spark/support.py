@@ -36,7 +36,9 @@ def events(spark: SparkSession, text: str, partitions: int = 1) -> DataFrame:
     for position, word in enumerate(text.split(), 1):
         user, name, price, time = re.fullmatch(r"(\w+):(\w)(\d*)(?:@(\d+))?", word).groups()
         rows.append((int(time or position), user, name, float(price or 0)))
-    return spark.createDataFrame(spark.sparkContext.parallelize(rows, partitions), SCHEMA)
+    if isinstance(spark, SparkSession):
+        return spark.createDataFrame(spark.sparkContext.parallelize(rows, partitions), SCHEMA)
+    return spark.createDataFrame(rows, SCHEMA)
 
 
 def columns(frame: DataFrame, **added: str) -> DataFrame:

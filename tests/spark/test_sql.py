@@ -13,6 +13,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from pyflinkcep import CEP, Pattern, matchRecognize
 from pyflinkcep.errors import CepError
+from pyflinkcep.spark.plan.clauses import standard
+from pyflinkcep.spark.plan.engine import Engine
 from tests.conformance.cases import Case
 from tests.conformance.sql_cases import flink_cases, problem, problem_with_error, standard_cases
 from tests.spark.logins import CLAUSE, logins
@@ -51,7 +53,8 @@ def _rows(case: Case) -> list[tuple[Any, ...]]:
     return [tuple(map(_python, types, item)) for item in case["items"] if isinstance(item, list)]
 
 
-def _frame(spark: SparkSession, case: Case) -> DataFrame:
+def case_frame(spark: SparkSession, case: Case) -> DataFrame:
+    """Return the rows of a recorded case."""
     schema = ", ".join(f"`{name}` {_type(type_)}" for name, type_ in case["columns"])
     return spark.createDataFrame(_rows(case), schema).coalesce(1)
 
@@ -66,7 +69,7 @@ _BOUNDED = [
 @pytest.mark.parametrize("case", _BOUNDED, ids=lambda case: case["id"])
 def test_recorded_answers(spark: SparkSession, case: Case) -> None:
     """A bounded statement gives the recorded rows, or the recorded error."""
-    _frame(spark, case).createOrReplaceTempView("events")
+    case_frame(spark, case).createOrReplaceTempView("events")
     try:
         result = CEP.sql(spark, case["sql"], dialect=case.get("dialect", "flink"))
         found = problem(case, result.columns, [list(row) for row in result.collect()])
@@ -127,6 +130,35 @@ def test_averages_of_wide_decimals_and_differences_of_times(
     (row,) = CEP.sql(spark, text, dialect=dialect).collect()
 
     assert tuple(row) == (Decimal("50000000000000000000.5"), timedelta(seconds=2))
+
+
+def test_an_engine_that_does_not_keep_the_order_of_rows(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the worker sorts, with Spark's order of values: NaN last, -0.0 as 0.0, nulls as said."""
+    monkeypatch.setattr(standard, "engine_of", lambda _: Engine("another", keeps_order=False))
+    values = "(1, 'NaN'), (2, '0.0'), (3, '-0.0'), (4, NULL), (5, '-1.5'), (6, '0.0')"
+    rows = f"(SELECT id, cast(x AS double) AS X, id % 2 = 0 AS k FROM VALUES {values} AS v(id, x))"
+    found = {}
+    for name, order in {"up": "x", "down": "x DESC NULLS FIRST", "two": "x IS NULL"}.items():
+        events = f"(SELECT *, {order} AS y FROM {rows})" if name == "two" else rows
+        by = "y, id DESC" if name == "two" else order
+        for part in ("", "PARTITION BY k "):
+            clause = (
+                f"{part}ORDER BY {by} MEASURES ARRAY_AGG(A.id) AS ids PATTERN (A+) DEFINE A AS true"
+            )
+            text = f"SELECT array_join(ids, ' ') FROM {events} MATCH_RECOGNIZE ({clause}) AS m"
+            found[name + part] = CEP.sql(spark, text, dialect="standard").toDF()
+    key = "PARTITION BY k "
+
+    assert {name: sorted(rows) for name, rows in in_one_job(found).items()} == {
+        "up": ["4 5 2 3 6 1"],
+        f"up{key}": ["4 2 6", "5 3 1"],
+        "down": ["4 1 2 3 6 5"],
+        f"down{key}": ["1 3 5", "4 2 6"],
+        "two": ["6 5 3 2 1 4"],
+        f"two{key}": ["5 3 1", "6 2 4"],
+    }
 
 
 def test_matches_of_which_no_column_is_read(spark: SparkSession) -> None:

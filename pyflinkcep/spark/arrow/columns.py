@@ -18,6 +18,7 @@ __all__ = [
     "OWN",
     "POSITION",
     "PREFIX",
+    "RANK",
     "SLICE",
     "VALUE",
     "Flags",
@@ -40,6 +41,11 @@ HASH = f"{PREFIX}hash"
 
 POSITION = f"{PREFIX}position"
 """The column with an event's position in the source, which orders equal times."""
+
+RANK = f"{PREFIX}rank"
+"""The column with an event's place among those of its key, if an engine that keeps no order has
+numbered them.
+"""
 
 VALUE = f"{PREFIX}value"
 """The prefix of the columns of fields; the field's number follows."""

@@ -15,8 +15,8 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.plan.conditions import bit_columns, check_conditions
+from pyflinkcep.spark.plan.engine import check_engine
 from pyflinkcep.spark.plan.expressions import compiled_expressions, field_columns
-from pyflinkcep.spark.plan.interpreter import check_workers
 from pyflinkcep.spark.plan.source import EventSource
 
 __all__ = ["Job", "Prepared"]
@@ -89,7 +89,7 @@ class Job:
             If a condition names an unknown column or is of a wrong type, or the workers cannot
             import this package.
         """
-        check_workers(source.dataframe.sparkSession)
+        check_engine(source.dataframe)
         expressions = compiled_expressions(nfa, source.dataframe)
         check_conditions(nfa, source.dataframe)
         return cls(pattern, nfa, source, expressions, comparator, limit)

@@ -29,7 +29,7 @@ from pyflinkcep.spark.arrow.columns import PREFIX, quoted
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.analysis import first_line
 
-__all__ = ["KeyColumn", "check_exists", "check_type", "key_number", "resolve_keys"]
+__all__ = ["KeyColumn", "check_exists", "check_type", "key_number", "one_zero", "resolve_keys"]
 
 _AS_TEXT = {
     "ignoreNullFields": "false",
@@ -192,9 +192,9 @@ def _signature(key: Column, type_: DataType) -> Column | None:
     As in Spark's ``groupBy``, 0.0 and -0.0 are one key, and so are all NaNs.
     """
     if isinstance(type_, ArrayType | StructType):
-        text = F.to_json(F.struct(_one_zero(key, type_).alias("k")), _AS_TEXT)
+        text = F.to_json(F.struct(one_zero(key, type_).alias("k")), _AS_TEXT)
     elif isinstance(type_, DoubleType | FloatType):
-        text = F.xxhash64(_one_zero(key, type_))  # no two numbers have the same
+        text = F.xxhash64(one_zero(key, type_))  # no two numbers have the same
     elif isinstance(type_, NullType):
         return F.lit(None).cast("int")
     else:
@@ -218,16 +218,16 @@ def _parts(type_: DataType) -> Iterator[DataType]:
         yield type_
 
 
-def _one_zero(value: Column, type_: DataType) -> Column:
+def one_zero(value: Column, type_: DataType) -> Column:
     """Return a value with 0.0 for every -0.0 in it."""
     if not _contains(type_, DoubleType | FloatType):
         return value
     if isinstance(type_, ArrayType):
         element = type_.elementType
-        return F.transform(value, lambda item: _one_zero(item, element))
+        return F.transform(value, lambda item: one_zero(item, element))
     if isinstance(type_, StructType):
         fields = [
-            _one_zero(value.getField(field.name), field.dataType).alias(field.name)
+            one_zero(value.getField(field.name), field.dataType).alias(field.name)
             for field in type_.fields
         ]
         return F.when(value.isNotNull(), F.struct(*fields))

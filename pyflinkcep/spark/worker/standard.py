@@ -22,6 +22,7 @@ from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.arrow.fields import field_array, field_columns
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.layout import KeyText, Layout
+from pyflinkcep.spark.worker.sorting import whole_keys
 
 __all__ = ["StandardRows", "StandardTask"]
 
@@ -161,14 +162,20 @@ class StandardTask:
         How a key's rows become output.
     layout : Layout
         The key's columns.
+    order : Layout or None
+        By what time to sort the rows of a key; None if they come sorted.
     """
 
     rows: StandardRows
     layout: Layout
+    order: Layout | None = None
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Match the rows of a partition, which are sorted by key; yield its output."""
+        """Match the rows of a partition; yield its output."""
         compiled = self.rows.plan.compiled()
+        if self.order is not None:
+            tables = whole_keys(batches, self.order)
+            batches = (batch for table in tables for batch in table.combine_chunks().to_batches())
         for rows, ends in self._keys(batches):
             places = [Place() for _ in ends]
             key_of = partial(self._key, rows, ends)

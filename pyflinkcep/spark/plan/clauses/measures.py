@@ -279,7 +279,7 @@ def _in_column(leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
     if leaf.function != "avg":
         return quoted(values[leaf][0])
     total, count = (values[part] for part in parts_of(leaf))
-    quotient = f"({quoted(total[0])} / {quoted(count[0])})"
+    quotient = f"({quoted(total[0])} / nullif({quoted(count[0])}, 0L))"  # some divide NULL by 0
     if not isinstance(total[1], DecimalType):
         return quotient
     # Spark sums decimals of p digits with p + 10, at most 38, and averages them with p + 4.
@@ -321,7 +321,7 @@ def _shown(leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
     if leaf.function != "avg":
         return values[leaf][0]
     total, count = (values[part][0] for part in parts_of(leaf))
-    return f"({total} / {count})"
+    return f"({total} / nullif({count}, 0))"
 
 
 def _type(

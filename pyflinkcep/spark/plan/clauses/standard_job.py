@@ -36,8 +36,8 @@ from pyflinkcep.spark.plan.clauses.measures import (
     measured,
     values_of,
 )
+from pyflinkcep.spark.plan.engine import check_engine
 from pyflinkcep.spark.plan.expressions import machine_column
-from pyflinkcep.spark.plan.interpreter import check_workers
 from pyflinkcep.spark.worker.runtime import job_name
 from pyflinkcep.spark.worker.standard import StandardRows
 
@@ -100,7 +100,7 @@ class StandardJob:
         CepError
             If the clause is meaningless, or Spark cannot compute something.
         """
-        check_workers(dataframe.sparkSession)
+        check_engine(dataframe)
         read = read_clause(clause, names)
         within = standard_window_ms(clause, names.source)
         time, unit = _time(dataframe, clause, names) if within else (None, 1)

@@ -27,7 +27,7 @@ from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.query_table import QueryColumns
 from pyflinkcep.spark.plan.analysis import first_line, types_of
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
-from pyflinkcep.spark.plan.interpreter import check_workers
+from pyflinkcep.spark.plan.engine import check_engine
 from pyflinkcep.spark.plan.kinds import common_kind
 from pyflinkcep.spark.plan.shuffle import shuffled
 from pyflinkcep.spark.plan.slices import slice_length, sliced
@@ -88,7 +88,7 @@ class QueryJob:
         InputError
             If a column is missing or of an unsupported type.
         """
-        check_workers(dataframe.sparkSession)
+        check_engine(dataframe)
         query = analysed.query
         kinds = attribute_kinds(query, dataframe, analysed.type_column)
         keyed_by = query_keys(query, keys)
