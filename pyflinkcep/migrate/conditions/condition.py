@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions of stages, as SQL or as Python functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from pyflinkcep.errors import CepError
+from pyflinkcep.migrate.conditions.function import Function, function_of, reader_of
+from pyflinkcep.migrate.conditions.stub import stub
+from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import Node, Source, line_of
+from pyflinkcep.migrate.java.types import BOOLEAN, is_boxed, is_numeric, spark_type, unboxed
+from pyflinkcep.migrate.meaning.bodies import folded_body
+from pyflinkcep.migrate.meaning.python import Python
+from pyflinkcep.migrate.meaning.python_statements import Statements
+from pyflinkcep.migrate.meaning.reader import Reader
+from pyflinkcep.migrate.meaning.scope import Findings, snake_case
+from pyflinkcep.migrate.meaning.sql import Sql
+from pyflinkcep.migrate.meaning.statements import read_block
+from pyflinkcep.migrate.meaning.tree import (
+    Expression,
+    Get,
+    Return,
+    Untranslatable,
+    Var,
+    parts,
+)
+from pyflinkcep.migrate.translated import Note, Translated
+from pyflinkcep.pattern.coercion import as_condition
+
+__all__ = ["translate_condition", "translate_value"]
+
+_NOTHING: Mapping[str, Any] = {}
+_NAMED = re.compile(r'getEventsForPattern\("([^"]*)"\)')
+
+
+def translate_condition(
+    node: Node,
+    source: Source,
+    project: Project,
+    event_type: str | None = None,
+    stages: Sequence[str] = (),
+    known: Mapping[str, Any] = _NOTHING,
+    name: str = "condition",
+) -> Translated:
+    """
+    Translate the argument of ``where``, ``or`` or ``until``.
+
+    Parameters
+    ----------
+    node : Node
+        A lambda, anonymous or named class, method reference or call that makes a condition.
+    source : Source
+        Its file.
+    project : Project
+        The classes it may name.
+    event_type : str, optional
+        The class of events, if it does not say so itself.
+    stages : sequence of str
+        The names of stages.
+    known : mapping of str to object, optional
+        The values of captured variables.
+    name : str
+        The name of the function, if it becomes one.
+
+    Examples
+    --------
+    >>> from pyflinkcep.migrate.java.source import parse_java
+    >>> java = "class E { int n; } class J { Object c = (E e) -> e.n > 3 && e.n < 9; }"
+    >>> source = parse_java(java)
+    >>> field = Project([source]).find("J").fields["c"]
+    >>> translate_condition(field.value, source, Project([source])).sql
+    'n > 3 AND n < 9'
+    """
+    findings = Findings()
+    try:
+        function = function_of(node, source, project, ("filter",), findings, known)
+        event = _event_type(function, event_type)
+        reader = _prepared(function, event, findings, known)
+        found = _translated(function, reader, findings, event, name)
+        return _checked(found, node, source, stages)
+    except Untranslatable as error:
+        return stub(node, source, error, findings, name, ("event", "ctx"), "bool")
+    except RecursionError:
+        deep = Untranslatable("nested too deeply", line_of(node))
+        return stub(node, source, deep, findings, name, ("event", "ctx"), "bool")
+
+
+def _checked(found: Translated, node: Node, source: Source, stages: Sequence[str]) -> Translated:
+    """Return a condition, with a note for each stage that it names and that there is not."""
+    text = found.sql or found.python or ""
+    named = _NAMED.findall(text) if stages else []
+    missing = [name for name in dict.fromkeys(named) if name not in stages]
+    notes = [Note(source.file, line_of(node), f"no stage is named {name!r}") for name in missing]
+    return attrs.evolve(found, notes=(*found.notes, *notes))
+
+
+def _event_type(function: Function, given: str | None) -> JavaType:
+    written = function.parameters[0][1] if function.parameters else JavaType("?")
+    type_ = written if written.name not in ("?", "T", "Object") else function.event_type
+    if type_.name in ("?", "T", "Object") and given:
+        type_ = JavaType(given)
+    return type_
+
+
+def event_value(event: JavaType, name: str) -> Expression:
+    """Return what a parameter for an event means: a plain value is its column ``value``."""
+    variable = Var(name, event)
+    plain = is_numeric(event) or is_boxed(event) or event.name in ("String", "boolean")
+    return Get(variable, "value", event) if plain and not event.dims else variable
+
+
+def _prepared(
+    function: Function, event: JavaType, findings: Findings, known: Mapping[str, Any]
+) -> Reader:
+    reader = reader_of(function, findings, known)
+    reader.event_type = event
+    names = [name for name, _ in function.parameters]
+    if not names:
+        raise Untranslatable("a condition without a parameter")
+    reader.scope.values[names[0]] = event_value(event, "event")
+    if len(names) > 1:
+        reader.scope.values[names[1]] = Var("ctx", JavaType("Context"))
+    reader.result_type = BOOLEAN
+    return reader
+
+
+def _translated(
+    function: Function, reader: Reader, findings: Findings, event: JavaType, name: str
+) -> Translated:
+    written: Expression | None = None
+    try:
+        written = (
+            folded_body(reader, function.body) if function.is_block else reader.read(function.body)
+        )
+    except Untranslatable:
+        if not function.is_block:
+            raise
+    columns = _columns(written, event, reader) if written is not None else ()
+    sql = _sql(written, reader, findings, function) if written is not None else None
+    if sql is not None:
+        text, notes = sql
+        return Translated(sql=text, notes=notes, columns=columns)
+    return _function(function, reader, findings, written, name, columns)
+
+
+def _sql(
+    written: Expression, reader: Reader, findings: Findings, function: Function
+) -> tuple[str, tuple[Note, ...]] | None:
+    """Return SQL of the same meaning, and notes; None if there is none."""
+    notes = list(findings.notes)
+    file, line = reader.source.file, line_of(function.body)
+
+    def note(what: str) -> None:
+        if Note(file, line, what) not in notes:
+            notes.append(Note(file, line, what))
+
+    try:
+        text = Sql(note).condition(written)
+        as_condition(text, "", "")
+    except (Untranslatable, CepError):
+        return None
+    return text, tuple(notes)
+
+
+def _function(
+    function: Function,
+    reader: Reader,
+    findings: Findings,
+    written: Expression | None,
+    name: str,
+    columns: tuple[tuple[str, str], ...],
+) -> Translated:
+    python = Python(findings)
+    name = snake_case(name)
+    if written is not None and not _is_long(written):
+        body = [f"return {python.condition(written)}"]
+    else:
+        statements = (
+            read_block(reader, function.body)
+            if function.is_block
+            else (Return(reader.read(function.body)),)
+        )
+        body = Statements(python, "bool").block(statements)
+    uses_context = any("ctx." in line for line in body)
+    arguments = "event: Any, ctx: Any" if uses_context else "event: Any"
+    doc = function.doc or "Whether the event satisfies the condition."
+    lines = [f"def {name}({arguments}) -> bool:", f'    """{doc}"""']
+    findings.imports.add("from typing import Any")
+    source = "\n".join([*lines, *(f"    {line}" for line in body)]) + "\n"
+    return Translated(
+        name=name,
+        python=source,
+        imports=frozenset(findings.imports),
+        notes=tuple(findings.notes),
+        columns=columns,
+    )
+
+
+def _is_long(of: Expression) -> bool:
+    return sum(1 for _ in parts(of)) > 40
+
+
+def _columns(written: Expression, event: JavaType, reader: Reader) -> tuple[tuple[str, str], ...]:
+    """Return the columns that a condition reads of an event whose class is not in the sources."""
+    if reader.class_of(event) is not None:
+        return ()
+    found: dict[str, str] = {}
+    for part in parts(written):
+        if isinstance(part, Get) and isinstance(part.owner, Var) and part.owner.name == "event":
+            type_ = spark_type(part.type, reader.scope.project, reader.source)
+            found[part.name] = type_ or found.get(part.name, "string")
+    return tuple(found.items())
+
+
+def translate_value(
+    node: Node,
+    source: Source,
+    project: Project,
+    event_type: str | None = None,
+    known: Mapping[str, Any] = _NOTHING,
+    name: str = "value",
+) -> Translated:
+    """
+    Translate a selector of one event, such as a key selector or timestamp assigner, to SQL.
+
+    Parameters are those of :func:`translate_condition`; without SQL the result is a stub.
+    """
+    findings = Findings()
+    methods = ("getKey", "extractTimestamp", "extractAscendingTimestamp", "map", "apply", "filter")
+    try:
+        function = function_of(node, source, project, methods, findings, known)
+        event = _event_type(function, event_type)
+        reader = _prepared(function, event, findings, known)
+        reader.result_type = JavaType("?")
+        written = (
+            folded_body(reader, function.body) if function.is_block else reader.read(function.body)
+        )
+        writer = Sql(lambda what: findings.note(source.file, line_of(node), what))
+        boolean = unboxed(written.type) == BOOLEAN
+        text = writer.condition(written, exact=True) if boolean else writer.value(written)
+        columns = _columns(written, event, reader)
+        return Translated(sql=text, notes=tuple(findings.notes), columns=columns)
+    except (Untranslatable, RecursionError) as cause:
+        error = cause if isinstance(cause, Untranslatable) else Untranslatable("nested too deeply")
+        return stub(node, source, error, findings, name, ("event",), "Any")

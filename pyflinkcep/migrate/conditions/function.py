@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the body of a function that Java passes as an object."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from pyflinkcep.migrate.java.constants import constant_of
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, method_of, read_type
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
+from pyflinkcep.migrate.java.types import UNKNOWN
+from pyflinkcep.migrate.meaning.lambdas import parameters_of
+from pyflinkcep.migrate.meaning.objects import assigned
+from pyflinkcep.migrate.meaning.reader import Reader
+from pyflinkcep.migrate.meaning.scope import Findings, Scope
+from pyflinkcep.migrate.meaning.tree import Const, Expression, Untranslatable
+
+__all__ = ["Function", "function_of", "javadoc", "reader_of"]
+
+_WRAPPERS = ("of", "fromFunction", "returns")
+
+
+@attrs.frozen(eq=False)
+class Function:
+    """
+    A function: its parameters, its body, and where its names come from.
+
+    Attributes
+    ----------
+    parameters : tuple of (str, JavaType)
+        Names and types.
+    body : Node
+        A block or an expression.
+    project, source, within
+        Where it stands.
+    fields : dict of str to Expression
+        The values of fields of its class.
+    methods : dict
+        The methods of an anonymous class around, by name and number of parameters.
+    event_type : JavaType
+        The first type argument of its class.
+    result_type : JavaType
+        The declared type of its result.
+    doc : str
+        Its Java doc; empty if it has none.
+    type_arguments : tuple of JavaType
+        The type arguments of the class that it extends.
+    class_name : str
+        The name of the class; empty for anonymous ones.
+    """
+
+    parameters: tuple[tuple[str, JavaType], ...]
+    body: Node
+    project: Project
+    source: Source
+    within: JavaClass | None
+    fields: dict[str, Expression] = attrs.field(factory=dict)
+    methods: dict[tuple[str, int], Method] = attrs.field(factory=dict)
+    event_type: JavaType = UNKNOWN
+    result_type: JavaType = UNKNOWN
+    doc: str = ""
+    type_arguments: tuple[JavaType, ...] = ()
+    class_name: str = ""
+
+    @property
+    def is_block(self) -> bool:
+        """Whether the body is a block of statements."""
+        return bool(self.body.type in ("block", "constructor_body"))
+
+
+def reader_of(function: Function, findings: Findings, known: Mapping[str, Any]) -> Reader:
+    """Return a reader of the body of a function."""
+    scope = Scope(function.source, function.within, function.project, fields=dict(function.fields))
+    for name, value in known.items():
+        constant = _constant(value)
+        if constant is not None:
+            scope.fields.setdefault(name, constant)
+    return Reader(scope, findings, local_methods=function.methods)
+
+
+def _constant(value: Any) -> Expression | None:
+    for type_, name in ((bool, "boolean"), (str, "String"), (float, "double")):
+        if isinstance(value, type_):
+            return Const(value, JavaType(name))
+    if isinstance(value, int):
+        return Const(value, JavaType("int" if -(1 << 31) <= value < 1 << 31 else "long"))
+    return None
+
+
+def function_of(
+    node: Node,
+    source: Source,
+    project: Project,
+    methods: tuple[str, ...],
+    findings: Findings,
+    known: Mapping[str, Any],
+) -> Function:
+    """
+    Return the function that an argument is.
+
+    Parameters
+    ----------
+    node : Node
+        The argument.
+    source : Source
+        Its file.
+    project : Project
+        The classes it may name.
+    methods : tuple of str
+        The method that is called, of a class; alternatives.
+    findings : Findings
+        Gets notes.
+    known : mapping of str to object
+        The values of captured variables.
+    """
+    finder = _Finder(project, methods, findings, known)
+    return finder.find(node, source, project.at(source, line_of(node)), 0)
+
+
+@attrs.frozen(eq=False)
+class _Finder:
+    project: Project
+    methods: tuple[str, ...]
+    findings: Findings
+    known: Mapping[str, Any]
+
+    def find(self, node: Node, source: Source, within: JavaClass | None, depth: int) -> Function:
+        if depth > 10:
+            raise Untranslatable("a function made by too many others", line_of(node))
+        match node.type:
+            case "parenthesized_expression" | "cast_expression":
+                inner = node.child_by_field_name("value") or children(node)[-1]
+                return self.find(inner, source, within, depth + 1)
+            case "lambda_expression":
+                body = node.child_by_field_name("body")
+                parameters = tuple(parameters_of(node))
+                return Function(parameters, body, self.project, source, within, doc=javadoc(node))
+            case "method_reference":
+                return self._reference(node, source, within)
+            case "object_creation_expression":
+                return self._created(node, source, within)
+            case "method_invocation":
+                return self._called(node, source, within, depth)
+            case "identifier" | "field_access":
+                name = text_of(node).rsplit(".", 1)[-1]
+                found = self.project.constant_field(name, source, within)
+                if found is None and node.type == "field_access":
+                    of = self.project.find(
+                        text_of(node.child_by_field_name("object")), source, within
+                    )
+                    owner = self.project.owner_of(of, name) if of is not None else None
+                    found = (owner.fields[name], owner) if owner is not None else None
+                if found is not None and found[0].value is not None:
+                    inner = self.find(found[0].value, found[1].source, found[1], depth + 1)
+                    types = found[0].type.args
+                    known = inner.event_type.name != "?"
+                    return inner if known or not types else attrs.evolve(inner, event_type=types[0])
+        raise Untranslatable(
+            f"{text_of(node)[:60]} is made where it cannot be followed", line_of(node)
+        )
+
+    # --- classes
+
+    def _created(self, node: Node, source: Source, within: JavaClass | None) -> Function:
+        type_ = read_type(node.child_by_field_name("type"))
+        body = next((part for part in children(node) if part.type == "class_body"), None)
+        of = self.project.find(type_.name, source, within)
+        if body is not None:
+            own = [part for part in children(body) if part.type == "method_declaration"]
+            declared = {(m.name, len(m.parameters)): m for m in (method_of(part) for part in own)}
+            fields = self._fields_of_body(body, source, within)
+            found = next((m for m in declared.values() if m.name in self.methods), None)
+            if found is not None:
+                return self._method(found, source, within, type_, fields, declared)
+        if of is None:
+            raise Untranslatable(f"the class {type_} is not in the sources", line_of(node))
+        arguments = children(node.child_by_field_name("arguments"))
+        return self.of_class(of, arguments, node, source, within, type_)
+
+    def _fields_of_body(
+        self, body: Node, source: Source, within: JavaClass | None
+    ) -> dict[str, Expression]:
+        fields: dict[str, Expression] = {}
+        for part in children(body):
+            if part.type != "field_declaration":
+                continue
+            for declarator in part.children_by_field_name("declarator"):
+                value = declarator.child_by_field_name("value")
+                found = (
+                    constant_of(value, source, self.project, within, self.known)
+                    if value is not None
+                    else None
+                )
+                if found is not None:
+                    name = text_of(declarator.child_by_field_name("name"))
+                    fields[name] = Const(found.value, found.type)
+        return fields
+
+    def of_class(
+        self,
+        of: JavaClass,
+        arguments: list[Node],
+        node: Node,
+        source: Source,
+        within: JavaClass | None,
+        type_: JavaType,
+    ) -> Function:
+        """Return the method of a new object of a class of the project."""
+        reader = Reader(Scope(source, within, self.project), self.findings)
+        for name, value in self.known.items():
+            constant = _constant(value)
+            if constant is not None:
+                reader.scope.values[name] = constant
+        method = next(
+            (
+                one
+                for owner in self.project.lineage(of)
+                for name in self.methods
+                for one in owner.methods.get(name, [])
+                if one.body is not None
+            ),
+            None,
+        )
+        if method is None:
+            raise Untranslatable(f"{of.name} has no {self.methods[0]}()", line_of(node))
+        fields: dict[str, Expression] = {}
+        constructor = next(
+            (m for m in of.methods.get(of.name, []) if len(m.parameters) == len(arguments)), None
+        )
+        if constructor is not None:
+            values = [reader.argument(argument) for argument in arguments]
+            fields = assigned(reader, of, constructor, values)
+        elif arguments:
+            fields = dict(zip(of.fields, map(reader.argument, arguments), strict=False))
+        parents = [one for one in (of.superclass, *of.interfaces) if one is not None and one.args]
+        above = parents[0] if parents else type_
+        found = self._method(method, of.source, of, above, fields, {})
+        return attrs.evolve(found, class_name=of.name, doc=found.doc or javadoc(of.node))
+
+    def _method(
+        self,
+        method: Method,
+        source: Source,
+        within: JavaClass | None,
+        type_: JavaType,
+        fields: dict[str, Expression],
+        declared: dict[tuple[str, int], Method],
+    ) -> Function:
+        if method.body is None:
+            raise Untranslatable(f"{method.name}() has no body", line_of(method.node))
+        return Function(
+            method.parameters,
+            method.body,
+            self.project,
+            source,
+            within,
+            fields,
+            declared,
+            type_.args[0] if type_.args else JavaType("?"),
+            method.type,
+            javadoc(method.node),
+            type_.args,
+        )
+
+    # --- others
+
+    def _reference(self, node: Node, source: Source, within: JavaClass | None) -> Function:
+        owner, name = text_of(node.children[0]), text_of(node.children[-1])
+        of = within if owner == "this" else self.project.find(owner, source, within)
+        if of is None:
+            raise Untranslatable(f"the class {owner} is not in the sources", line_of(node))
+        for count in (1, 2):
+            method = self.project.method(of, name, count)
+            if method is not None:
+                return self._method(method, of.source, of, JavaType("?"), {}, {})
+        text = f"(({owner} it) -> it.{name}())"
+        from pyflinkcep.migrate.java.source import parse_java
+
+        inner = parse_java(f"class X {{ Object x = {text}; }}", source.file)
+        lambda_node = _first(inner.root, "lambda_expression")
+        parameters = (("it", JavaType(of.name)),)
+        body = lambda_node.child_by_field_name("body")
+        return Function(parameters, body, self.project, of.source, of)
+
+    def _called(self, node: Node, source: Source, within: JavaClass | None, depth: int) -> Function:
+        """Return the function that a method makes: ``SimpleCondition.of``, a project's factory."""
+        name = text_of(node.child_by_field_name("name"))
+        arguments = children(node.child_by_field_name("arguments"))
+        owner = node.child_by_field_name("object")
+        owner_name = text_of(owner) if owner is not None else ""
+        of = self.project.find(owner_name, source, within) if owner_name else within
+        around = of
+        while around is not None:
+            method = self.project.method(around, name, len(arguments))
+            if method is not None and method.body is not None:
+                return self._factory(method, around, arguments, source, within, depth)
+            around = around.outer
+        if name in _WRAPPERS and len(arguments) == 1:
+            return self.find(arguments[0], source, within, depth + 1)
+        raise Untranslatable(f"{text_of(node)[:60]} is not in the sources", line_of(node))
+
+    def _factory(
+        self,
+        method: Method,
+        of: JavaClass,
+        arguments: list[Node],
+        source: Source,
+        within: JavaClass | None,
+        depth: int,
+    ) -> Function:
+        statements = children(method.body)
+        returned = statements[-1] if statements else None
+        if returned is None or returned.type != "return_statement" or len(statements) > 1:
+            raise Untranslatable(f"{method.name}() does more than return", line_of(method.node))
+        given: dict[str, Any] = {}
+        for (name, _), argument in zip(method.parameters, arguments, strict=True):
+            constant = constant_of(argument, source, self.project, within, self.known)
+            if constant is not None:
+                given[name] = constant.value
+        inner = attrs.evolve(self, known=given)
+        found = inner.find(children(returned)[0], of.source, of, depth + 1)
+        values = {name: _constant(value) for name, value in given.items()}
+        fields = {name: value for name, value in values.items() if value is not None}
+        return attrs.evolve(found, fields={**fields, **found.fields})
+
+
+def _first(node: Node, type_: str) -> Node:
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if one.type == type_:
+            return one
+        waiting += one.children
+    raise Untranslatable("an empty function")
+
+
+def javadoc(node: Node) -> str:
+    """Return the first sentence of the comment before a declaration; empty if there is none."""
+    before = node.prev_sibling
+    if before is None or before.type != "block_comment":
+        return ""
+    lines = [re.sub(r"^[\s/*]+|[\s*/]+$", "", one) for one in text_of(before).splitlines()]
+    words = " ".join(line for line in lines if line and not line.startswith("@"))
+    plain = re.sub(r"\{@\w+\s+([^}]*)\}|<[^>]*>", r"\1", words)
+    first = re.split(r"(?<=\.)\s", plain, maxsplit=1)[0].strip().replace('"""', "'''")
+    first = first.replace("\\", "/").rstrip('"')[:90]
+    return first if not first or first.endswith(".") else first + "."

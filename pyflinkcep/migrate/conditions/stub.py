@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that only raise, with the Java text, for what is not translated."""
+
+from __future__ import annotations
+
+from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
+from pyflinkcep.migrate.meaning.scope import Findings, snake_case
+from pyflinkcep.migrate.meaning.tree import Untranslatable
+from pyflinkcep.migrate.translated import Note, Translated
+
+__all__ = ["java_comment", "stub", "stub_source"]
+
+
+def stub(
+    node: Node,
+    source: Source,
+    error: Untranslatable,
+    findings: Findings,
+    name: str,
+    parameters: tuple[str, ...],
+    result: str,
+) -> Translated:
+    """Return a function that raises."""
+    line = line_of(node)
+    note = Note(source.file, error.line or line, f"not translated: {error.what}")
+    name = snake_case(name)
+    return Translated(
+        name=name,
+        python=stub_source(name, parameters, result, f"{source.file}:{line}", error.what, node),
+        imports=frozenset(
+            {
+                "from typing import Any",
+                "from pyflinkcep.migrate.runtime import not_translated",
+            }
+        ),
+        notes=(*findings.notes, note),
+        stub=True,
+    )
+
+
+def stub_source(
+    name: str, parameters: tuple[str, ...], result: str, where: str, why: str, node: Node
+) -> str:
+    """Return the source of a function that raises."""
+    arguments = ", ".join(p if p == "self" else f"{p}: Any" for p in parameters)
+    lines = [
+        f"def {name}({arguments}) -> {result}:",
+        '    """Write this in Python; the Java is below."""',
+        f"    # {one_line(why)}",
+        *(f"    # {line}".rstrip() for line in java_comment(node)),
+        f"    raise not_translated({where!r}, {one_line(why)!r})",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def one_line(text: str) -> str:
+    """Return a text without line ends."""
+    return " ".join(text.split())
+
+
+def java_comment(node: Node) -> list[str]:
+    """Return the lines of a node, without control characters."""
+    lines = text_of(node).replace("\t", "    ").splitlines()
+    indent = min((len(one) - len(one.lstrip()) for one in lines[1:] if one.strip()), default=0)
+    dedented = [lines[0] if lines else "", *(line[indent:] for line in lines[1:])]
+    return ["".join(c if c.isprintable() else "?" for c in line) for line in dedented]

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Translates select, process and timeout functions."""

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Java declares: types, fields, methods and classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from pyflinkcep.migrate.java.source import Node, Source, children, text_of
+
+__all__ = ["Field", "JavaClass", "JavaType", "Method", "class_of", "method_of", "read_type"]
+
+_CLASSES = {
+    "class_declaration": "class", "record_declaration": "record", "enum_declaration": "enum",
+    "interface_declaration": "interface", "annotation_type_declaration": "annotation",
+}  # fmt: skip
+
+
+@attrs.frozen
+class JavaType:
+    """
+    A type as written: its simple name, type arguments and dimensions of arrays.
+
+    Attributes
+    ----------
+    name : str
+        The simple name, such as ``int`` or ``List``.
+    args : tuple of JavaType
+        The type arguments.
+    dims : int
+        The number of dimensions of an array.
+    """
+
+    name: str
+    args: tuple[JavaType, ...] = ()
+    dims: int = 0
+
+    def __str__(self) -> str:
+        args = f"<{', '.join(map(str, self.args))}>" if self.args else ""
+        return self.name + args + "[]" * self.dims
+
+
+def read_type(node: Node | None) -> JavaType:
+    """Return the type that a node writes; ``var`` and what is missing are ``?``."""
+    if node is None:
+        return JavaType("?")
+    match node.type:
+        case "generic_type":
+            name, *rest = children(node)
+            args = [read_type(arg) for part in rest for arg in children(part)]
+            return JavaType(read_type(name).name, tuple(args))
+        case "array_type":
+            inner = read_type(node.child_by_field_name("element"))
+            dims = text_of(node.child_by_field_name("dimensions")).count("[")
+            return JavaType(inner.name, inner.args, inner.dims + dims)
+        case "scoped_type_identifier":
+            return JavaType(text_of(node).rsplit(".", 1)[-1].strip())
+        case "wildcard":
+            bounds = children(node)
+            return read_type(bounds[-1]) if bounds else JavaType("Object")
+        case "annotated_type":
+            return read_type(children(node)[-1])
+    name = text_of(node)
+    return JavaType("?" if name == "var" else name)
+
+
+@attrs.frozen(eq=False)
+class Field:
+    """A field, or a component of a record."""
+
+    name: str
+    type: JavaType
+    modifiers: frozenset[str]
+    value: Node | None
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether its value never changes and is written in the class."""
+        return self.value is not None and "final" in self.modifiers
+
+
+@attrs.frozen(eq=False)
+class Method:
+    """A method or constructor."""
+
+    name: str
+    type: JavaType
+    parameters: tuple[tuple[str, JavaType], ...]
+    modifiers: frozenset[str]
+    body: Node | None
+    node: Node
+
+
+@attrs.define(eq=False)
+class JavaClass:
+    """A class, record, enum or interface; members are read when first asked for."""
+
+    name: str
+    kind: str
+    source: Source
+    node: Node
+    outer: JavaClass | None = None
+    _fields: dict[str, Field] | None = None
+    _methods: dict[str, list[Method]] | None = None
+    _constants: list[str] = attrs.field(factory=list)
+    _inner: list[JavaClass] = attrs.field(factory=list)
+
+    @property
+    def full_name(self) -> str:
+        """The name with packages and enclosing classes."""
+        before = self.outer.full_name if self.outer else self.source.package
+        return f"{before}.{self.name}" if before else self.name
+
+    @property
+    def fields(self) -> dict[str, Field]:
+        """The fields by name, in order."""
+        self._read()
+        assert self._fields is not None
+        return self._fields
+
+    @property
+    def methods(self) -> dict[str, list[Method]]:
+        """The methods by name; constructors have the name of the class."""
+        self._read()
+        assert self._methods is not None
+        return self._methods
+
+    @property
+    def constants(self) -> list[str]:
+        """The constants of an enum, in order."""
+        self._read()
+        return self._constants
+
+    @property
+    def annotations(self) -> frozenset[str]:
+        """The simple names of its annotations."""
+        return _modifiers(self.node)
+
+    @property
+    def superclass(self) -> JavaType | None:
+        """The type it extends."""
+        node = self.node.child_by_field_name("superclass")
+        return read_type(children(node)[0]) if node is not None and children(node) else None
+
+    @property
+    def interfaces(self) -> tuple[JavaType, ...]:
+        """The types it implements."""
+        found = self.node.child_by_field_name("interfaces")
+        if found is None:
+            return ()
+        return tuple(read_type(part) for group in children(found) for part in children(group))
+
+    def add_inner(self, inner: JavaClass) -> None:
+        """Add a class declared inside."""
+        self._inner.append(inner)
+
+    @property
+    def inner(self) -> list[JavaClass]:
+        """The classes declared inside."""
+        return self._inner
+
+    def _read(self) -> None:
+        if self._fields is not None:
+            return
+        self._fields, self._methods = {}, {}
+        if self.kind == "record":
+            for name, type_ in _parameters(self.node):
+                modifiers = frozenset({"private", "final"})
+                self._fields[name] = Field(name, type_, modifiers, None)
+        for node in _members(self.node):
+            match node.type:
+                case "field_declaration" | "constant_declaration":
+                    for field in _fields_of(node, self.kind):
+                        self._fields[field.name] = field
+                case "method_declaration" | "constructor_declaration":
+                    method = _method(node)
+                    self._methods.setdefault(method.name, []).append(method)
+                case "enum_constant":
+                    self._constants.append(text_of(node.child_by_field_name("name")))
+
+
+def class_of(node: Node, source: Source, outer: JavaClass | None = None) -> JavaClass | None:
+    """Return the class that a node declares, with those inside; None for other nodes."""
+    kind = _CLASSES.get(node.type)
+    name = node.child_by_field_name("name") if kind else None
+    if kind is None or name is None:
+        return None
+    found = JavaClass(text_of(name), kind, source, node, outer)
+    for member in _members(node):
+        inner = class_of(member, source, found) if member.type in _CLASSES else None
+        if inner is not None:
+            found.add_inner(inner)
+    return found
+
+
+def _members(node: Node) -> Iterator[Node]:
+    body = node if node.type == "class_body" else node.child_by_field_name("body")
+    for member in children(body) if body is not None else ():
+        if member.type == "enum_body_declarations":
+            yield from children(member)
+        else:
+            yield member
+
+
+def _modifiers(node: Node) -> frozenset[str]:
+    found = next((part for part in node.children if part.type == "modifiers"), None)
+    if found is None:
+        return frozenset()
+    words = set()
+    for part in found.children:
+        if part.type in ("marker_annotation", "annotation"):
+            words.add("@" + text_of(part.child_by_field_name("name")).rsplit(".", 1)[-1])
+        else:
+            words.add(text_of(part))
+    return frozenset(words)
+
+
+def _fields_of(node: Node, kind: str) -> Iterator[Field]:
+    type_, modifiers = read_type(node.child_by_field_name("type")), _modifiers(node)
+    if kind == "interface":
+        modifiers |= {"static", "final", "public"}
+    for part in node.children_by_field_name("declarator"):
+        name = text_of(part.child_by_field_name("name"))
+        dims = part.child_by_field_name("dimensions")
+        more = text_of(dims).count("[") if dims is not None else 0
+        value = part.child_by_field_name("value")
+        yield Field(name, attrs.evolve(type_, dims=type_.dims + more), modifiers, value)
+
+
+def _parameters(node: Node) -> Iterator[tuple[str, JavaType]]:
+    found = node.child_by_field_name("parameters")
+    for part in children(found) if found is not None else ():
+        name = part.child_by_field_name("name")
+        if part.type == "formal_parameter" and name is not None:
+            yield text_of(name), read_type(part.child_by_field_name("type"))
+
+
+def _method(node: Node) -> Method:
+    return Method(
+        text_of(node.child_by_field_name("name")),
+        read_type(node.child_by_field_name("type")),
+        tuple(_parameters(node)),
+        _modifiers(node),
+        node.child_by_field_name("body"),
+        node,
+    )
+
+
+def method_of(node: Node) -> Method:
+    """Return the method that a node declares."""
+    return _method(node)

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The classes of a project, looked up as Java does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType, Method, class_of
+from pyflinkcep.migrate.java.source import Source
+
+__all__ = ["Project", "capitalized", "property_of"]
+
+_GETTERS = frozenset({"@Data", "@Value", "@Getter"})
+
+
+@attrs.define(eq=False)
+class Project:
+    """
+    An index over the files of a project.
+
+    Parameters
+    ----------
+    sources : iterable of Source
+        The files.
+
+    Examples
+    --------
+    >>> from pyflinkcep.migrate.java.source import parse_java
+    >>> project = Project([parse_java("class A { int x; } class B extends A { String y; }")])
+    >>> [str(field.type) for field in project.all_fields(project.find("B")).values()]
+    ['int', 'String']
+    """
+
+    _sources: Iterable[Source] = attrs.field(factory=tuple)
+    _by_name: dict[str, list[JavaClass]] = attrs.field(init=False, factory=dict)
+    _by_full_name: dict[str, JavaClass] = attrs.field(init=False, factory=dict)
+    _top_of: dict[str, list[JavaClass]] = attrs.field(init=False, factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        for source in self._sources:
+            self.add(source)
+
+    def add(self, source: Source) -> None:
+        """Add a file."""
+        for node in source.root.named_children:
+            found = class_of(node, source)
+            if found is not None:
+                self._top_of.setdefault(source.file, []).append(found)
+                self._add_class(found)
+
+    def _add_class(self, found: JavaClass) -> None:
+        self._by_name.setdefault(found.name, []).append(found)
+        self._by_full_name[found.full_name] = found
+        for inner in found.inner:
+            self._add_class(inner)
+
+    @property
+    def classes(self) -> Iterator[JavaClass]:
+        """All classes."""
+        return (found for same in self._by_name.values() for found in same)
+
+    def of_file(self, source: Source) -> list[JavaClass]:
+        """Return the outermost classes of a file."""
+        return self._top_of.get(source.file, [])
+
+    # --- lookup
+
+    def find(
+        self, name: str, source: Source | None = None, within: JavaClass | None = None
+    ) -> JavaClass | None:
+        """
+        Return the class that a name means.
+
+        Parameters
+        ----------
+        name : str
+            A simple or qualified name.
+        source : Source, optional
+            The file that names it, for its imports and package.
+        within : JavaClass, optional
+            The class around the name.
+        """
+        first, *rest = name.split(".")
+        found = self._by_full_name.get(name) or self._simple(first, source, within)
+        for part in rest if found is not None and found.full_name != name else ():
+            if found is not None:
+                found = next((inner for inner in found.inner if inner.name == part), None)
+        if found is None and rest:
+            return self._simple(rest[-1], source, within)
+        return found
+
+    def _simple(
+        self, name: str, source: Source | None, within: JavaClass | None
+    ) -> JavaClass | None:
+        around = within
+        while around is not None:
+            for owner in self.lineage(around):
+                if owner.name == name:
+                    return owner
+                for inner in owner.inner:
+                    if inner.name == name:
+                        return inner
+            around = around.outer
+        same = self._by_name.get(name, [])
+        if source is None or len(same) < 2:
+            return same[0] if same else None
+        imported = self._by_full_name.get(source.imports.get(name, ""))
+        if imported is not None:
+            return imported
+        packages = (source.package, *source.wildcards)
+        ranked = sorted(
+            same,
+            key=lambda one: (
+                one.source is not source,
+                one.source.package != source.package,
+                one.source.package not in packages,
+            ),
+        )
+        return ranked[0]
+
+    def at(self, source: Source, line: int) -> JavaClass | None:
+        """Return the innermost named class around a line of a file."""
+        found: JavaClass | None = None
+        inside = self.of_file(source)
+        while inside:
+            around = [
+                one
+                for one in inside
+                if one.node.start_point[0] + 1 <= line <= one.node.end_point[0] + 1
+            ]
+            if not around:
+                break
+            found, inside = around[0], around[0].inner
+        return found
+
+    # --- hierarchies
+
+    def lineage(self, of: JavaClass) -> Iterator[JavaClass]:
+        """Yield a class and what it extends and implements, as far as the project has them."""
+        seen: list[JavaClass] = []
+        waiting = [of]
+        while waiting:
+            one = waiting.pop(0)
+            if any(one is other for other in seen):
+                continue
+            seen.append(one)
+            yield one
+            above = [*([one.superclass] if one.superclass else []), *one.interfaces]
+            for type_ in above:
+                parents = self._by_name.get(type_.name, [])
+                known = [p for p in parents if p is not one]
+                nearest = sorted(known, key=lambda p: p.source.package != one.source.package)
+                waiting += nearest[:1]
+
+    def is_a(self, of: JavaClass, name: str) -> bool:
+        """Whether a class is, extends or implements one of a name, of the project or not."""
+        for one in self.lineage(of):
+            above = [*([one.superclass] if one.superclass else []), *one.interfaces]
+            if one.name == name or any(type_.name == name for type_ in above):
+                return True
+        return False
+
+    def subclasses(self, of: JavaClass) -> list[JavaClass]:
+        """Return the classes that extend or implement one, in the order of the files."""
+        return [
+            one
+            for one in self.classes
+            if one is not of and any(parent is of for parent in self.lineage(one))
+        ]
+
+    # --- members
+
+    def all_fields(self, of: JavaClass | None) -> dict[str, Field]:
+        """Return the fields of an object: those it inherits first."""
+        if of is None:
+            return {}
+        found: dict[str, Field] = {}
+        for one in reversed(list(self.lineage(of))):
+            for name, field in one.fields.items():
+                if "static" not in field.modifiers and "transient" not in field.modifiers:
+                    found[name] = field
+        return found
+
+    def field(self, of: JavaClass, name: str) -> Field | None:
+        """Return a field of a class or of those that it extends."""
+        return next((one.fields[name] for one in self.lineage(of) if name in one.fields), None)
+
+    def owner_of(self, of: JavaClass, name: str) -> JavaClass | None:
+        """Return the class that declares a field."""
+        return next((one for one in self.lineage(of) if name in one.fields), None)
+
+    def method(self, of: JavaClass, name: str, arguments: int) -> Method | None:
+        """Return a method by its name and number of arguments."""
+        for one in self.lineage(of):
+            for method in one.methods.get(name, []):
+                if len(method.parameters) == arguments:
+                    return method
+        return None
+
+    def constant_field(
+        self, name: str, source: Source, within: JavaClass | None
+    ) -> tuple[Field, JavaClass] | None:
+        """Return the constant that a simple name means, and its class."""
+        around = within
+        while around is not None:
+            owner = self.owner_of(around, name)
+            if owner is not None:
+                return owner.fields[name], owner
+            around = around.outer
+        places = [full.rsplit(".", 1)[0] for full in source.imports.values() if full.endswith(name)]
+        for place in (*places, *source.wildcards):
+            imported = self._by_full_name.get(place)
+            owner = self.owner_of(imported, name) if imported is not None else None
+            if owner is not None:
+                return owner.fields[name], owner
+        return None
+
+    def getter(self, of: JavaClass, method: str) -> Field | None:
+        """Return the field that a getter without a body in the project returns."""
+        for one in self.lineage(of):
+            if one.kind == "record" and method in one.fields:
+                return one.fields[method]
+            name = property_of(method)
+            for field in one.fields.values():
+                has = _GETTERS & (one.annotations | field.modifiers)
+                is_bool = field.type == JavaType("boolean")
+                names = {name, "is" + capitalized(name)} if is_bool else {name}
+                if has and name and (field.name in names or field.name == method):
+                    return field
+        return None
+
+
+def capitalized(name: str) -> str:
+    """Return a name with a first letter in upper case."""
+    return name[:1].upper() + name[1:]
+
+
+def property_of(method: str) -> str:
+    """
+    Return the name of the property that a getter is for; empty if it is not named as one.
+
+    Examples
+    --------
+    >>> property_of("getUserId"), property_of("isHot"), property_of("URL"), property_of("getURL")
+    ('userId', 'hot', '', 'URL')
+    """
+    for prefix in ("get", "is"):
+        rest = method[len(prefix) :]
+        if method.startswith(prefix) and rest[:1].isupper():
+            return rest if rest[1:2].isupper() else rest[0].lower() + rest[1:]
+    return ""

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads calls of methods."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
+from pyflinkcep.migrate.java.project import property_of
+from pyflinkcep.migrate.java.source import Node, children, text_of
+from pyflinkcep.migrate.java.types import (
+    BOOLEAN,
+    INT,
+    STRING,
+    UNKNOWN,
+    is_boxed,
+)
+from pyflinkcep.migrate.meaning.library import STATIC, by_name, library_call
+from pyflinkcep.migrate.meaning.tree import (
+    Call,
+    Const,
+    Expression,
+    Get,
+    Lambda,
+    Var,
+)
+
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.meaning.reader import Reader
+
+__all__ = ["method_call", "on_value", "reference"]
+
+_MOST_CALLS = 12
+"""How deep calls of the project's methods are followed."""
+
+
+def method_call(reader: Reader, node: Node) -> Expression:
+    """Return what a call means."""
+    name = text_of(node.child_by_field_name("name"))
+    owner = node.child_by_field_name("object")
+    arguments = children(node.child_by_field_name("arguments"))
+    if owner is None or owner.type == "super":
+        return _own(reader, name, arguments, node)
+    if owner.type == "this" and reader.scope.this is None:
+        return _own(reader, name, arguments, node)
+    if owner.type in ("identifier", "field_access") and not _is_value(reader, owner):
+        return _static(reader, text_of(owner), name, arguments, node)
+    return on_value(reader, reader.read(owner), name, arguments, node)
+
+
+def _is_value(reader: Reader, owner: Node) -> bool:
+    first = owner
+    while first.type == "field_access":
+        first = first.child_by_field_name("object")
+    if first.type in ("this", "method_invocation") or first.type != "identifier":
+        return True
+    if reader.is_variable(text_of(first)):
+        return True
+    if reader.class_named(text_of(first)) is not None:
+        of = reader.class_named(text_of(owner))
+        return owner is not first and of is None
+    if owner is not first:
+        last = text_of(owner.child_by_field_name("field"))
+        return not last[:1].isupper()
+    return not text_of(owner)[:1].isupper()
+
+
+def _own(reader: Reader, name: str, arguments: list[Node], node: Node) -> Expression:
+    """Return a call without an owner: of the object itself, or of a class around."""
+    scope = reader.scope
+    if scope.this is not None:
+        of = reader.class_of(scope.this.type)
+        if of is not None and scope.project.method(of, name, len(arguments)) is not None:
+            return on_value(reader, scope.this, name, arguments, node)
+        if of is not None and not arguments and scope.project.getter(of, name) is not None:
+            return on_value(reader, scope.this, name, arguments, node)
+    around = scope.within
+    while around is not None:
+        method = scope.project.method(around, name, len(arguments))
+        if method is not None:
+            return _followed(reader, method, around, None, arguments, node)
+        around = around.outer
+    for full in scope.source.imports.values():
+        if full.endswith("." + name):
+            owner = full.removesuffix("." + name).rsplit(".", 1)[-1]
+            return _static(reader, owner, name, arguments, node)
+    local = reader.local_method(name, len(arguments))
+    if local is not None:
+        return _followed(reader, local, scope.within, None, arguments, node)
+    raise reader.no(node, f"the method {name}() is not in the sources")
+
+
+def _static(reader: Reader, owner: str, name: str, arguments: list[Node], node: Node) -> Expression:
+    of = reader.class_named(owner)
+    simple = owner.rsplit(".", 1)[-1]
+    if of is not None:
+        method = reader.scope.project.method(of, name, len(arguments))
+        if method is not None:
+            return _followed(reader, method, of, None, arguments, node)
+        if of.kind == "enum" and name == "valueOf" and len(arguments) == 1:
+            return attrs.evolve(reader.read(arguments[0]), type=JavaType(of.name))
+    operands = tuple(reader.argument(argument) for argument in arguments)
+    found = STATIC.get((simple, name))
+    if found is None:
+        raise reader.no(node, f"{simple}.{name}() has no translation")
+    result = found(reader, operands, node)
+    if result is None:
+        raise reader.no(node, f"{text_of(node)[:60]} has no translation")
+    return result
+
+
+def on_value(
+    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
+) -> Expression:
+    """Return a method of an object."""
+    of = reader.class_of(owner.type)
+    if of is not None:
+        found = _of_project(reader, owner, of, name, arguments, node)
+        if found is not None:
+            return found
+    found = library_call(reader, owner, name, arguments, node)
+    if found is None and of is None and owner.type.name in ("?", "Object"):
+        operands = tuple(reader.argument(argument) for argument in arguments)
+        found = by_name(reader, owner, name, operands, node)
+    if found is None and not arguments and _may_be_property(reader, owner, of):
+        property_ = property_of(name)
+        if property_:
+            where = f"{name}() is not in the sources"
+            reader.note(node, f"{where}: taken as the column {property_}")
+            type_ = BOOLEAN if name.startswith("is") else UNKNOWN
+            return Get(owner, property_, type_)
+    if found is None:
+        raise reader.no(node, f"{name}() of {owner.type} has no translation")
+    return found
+
+
+def _may_be_property(reader: Reader, owner: Expression, of: JavaClass | None) -> bool:
+    if of is not None:
+        return reader.scope.project.method(of, "", 0) is None
+    known = is_boxed(owner.type) or owner.type.name in ("String", "List", "Map", "Iterable")
+    return isinstance(owner, Var | Get | Call) and not known
+
+
+def _of_project(
+    reader: Reader,
+    owner: Expression,
+    of: JavaClass,
+    name: str,
+    arguments: list[Node],
+    node: Node,
+) -> Expression | None:
+    """Return a method of one of the project's classes; None if it has none of the name."""
+    project = reader.scope.project
+    if of.kind == "enum" and name in ("name", "toString", "equals", "hashCode", "compareTo"):
+        return _of_enum(reader, owner, of, name, arguments)
+    method = project.method(of, name, len(arguments))
+    if method is not None and method.body is not None:
+        return _followed(reader, method, of, owner, arguments, node)
+    if not arguments:
+        field = project.getter(of, name)
+        if field is not None:
+            return Get(owner, field.name, field.type)
+        if project.field(of, property_of(name)) is not None and method is None:
+            name_ = property_of(name)
+            field = project.field(of, name_)
+            reader.note(node, f"{name}() is not in the sources: taken as the field {name_}")
+            return Get(owner, name_, field.type) if field is not None else None
+    if name == "equals" and len(arguments) == 1:
+        return Call("equals", (owner, reader.read(arguments[0])), BOOLEAN)
+    if name == "getClass" and not arguments:
+        return Call("getClass", (owner,), JavaType("Class", (owner.type,)))
+    return None
+
+
+def _of_enum(
+    reader: Reader, owner: Expression, of: JavaClass, name: str, arguments: list[Node]
+) -> Expression | None:
+    if name in ("name", "toString") and not arguments:
+        return Call("name of", (owner,), STRING)
+    if name == "equals" and len(arguments) == 1:
+        return Call("equals", (owner, reader.read(arguments[0])), BOOLEAN)
+    if name == "compareTo" and len(arguments) == 1:
+        other = reader.read(arguments[0])
+        order = tuple(Const(constant, STRING) for constant in of.constants)
+        places: list[Expression] = [
+            Call("ordinal", (value, *order), INT) for value in (owner, other)
+        ]
+        return reader.operation("-", places[0], places[1], arguments[0])
+    return None
+
+
+def _followed(
+    reader: Reader,
+    method: Method,
+    of: JavaClass | None,
+    owner: Expression | None,
+    arguments: list[Node],
+    node: Node,
+) -> Expression:
+    """Return the value of a method of the project, with its body in place of the call."""
+    from pyflinkcep.migrate.meaning.bodies import value_of_body
+
+    if reader.scope.depth >= _MOST_CALLS:
+        raise reader.no(node, f"{method.name}() calls itself, or other methods too deeply")
+    if method.body is None:
+        raise reader.no(node, f"{method.name}() has no body in the sources")
+    if owner is not None and not _is_final(reader, owner, method):
+        raise reader.no(node, f"{method.name}() is overridden in a subclass")
+    values = [
+        reader.argument(argument, (type_,))
+        for argument, (_, type_) in zip(arguments, method.parameters, strict=True)
+    ]
+    source = of.source if of is not None else reader.source
+    inner = reader.at(source, of, this=owner, fields=reader.scope.fields if owner is None else {})
+    return value_of_body(inner, method, values, reader)
+
+
+def _is_final(reader: Reader, owner: Expression, method: Method) -> bool:
+    of = reader.class_of(owner.type)
+    if of is None:
+        return True
+    lower = reader.scope.project.subclasses(of)
+    return not any(
+        len(other.parameters) == len(method.parameters) and other.node.id != method.node.id
+        for one in lower
+        for other in one.methods.get(method.name, [])
+    )
+
+
+def reference(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lambda:
+    """Return what ``Type::method`` means for a value of a type."""
+    owner, name = text_of(node.children[0]), text_of(node.children[-1])
+    type_ = types[0] if types else UNKNOWN
+    if name == "new":
+        raise reader.no(node, f"{text_of(node)} as a function")
+    parameter = Var("each", type_)
+    of = reader.class_named(owner)
+    if of is not None:
+        method = reader.scope.project.method(of, name, 1)
+        if method is not None and "static" in method.modifiers:
+            body = _applied(reader, method, of, parameter)
+            return Lambda(("each",), body, body.type)
+        typed = Var("each", JavaType(of.name)) if type_ == UNKNOWN else parameter
+        body = on_value(reader, typed, name, [], node)
+        return Lambda(("each",), body, body.type)
+    if reader.is_variable(owner) or owner == "this":
+        raise reader.no(node, f"{text_of(node)} as a function")
+    static = STATIC.get((owner, name))
+    if static is not None and name not in ("toString", "intValue", "doubleValue", "longValue"):
+        body_ = static(reader, (parameter,), node)
+        if body_ is not None:
+            return Lambda(("each",), body_, body_.type)
+    typed = Var("each", JavaType(owner)) if type_ == UNKNOWN else parameter
+    body = on_value(reader, typed, name, [], node)
+    return Lambda(("each",), body, body.type)
+
+
+def _applied(reader: Reader, method: Method, of: JavaClass, value: Expression) -> Expression:
+    from pyflinkcep.migrate.meaning.bodies import value_of_body
+
+    inner = reader.at(of.source, of, this=None)
+    return value_of_body(inner, method, [value], reader)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects whose fields are read by name: JSON of several libraries, maps as events, Rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import attrs
+
+from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.source import Node
+from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, STRING, UNKNOWN
+from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Get, Unary, Var
+
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.meaning.reader import Reader
+
+__all__ = ["is_by_name", "json_call"]
+
+_BY_NAME = (
+    "JSONObject",
+    "JsonNode",
+    "ObjectNode",
+    "JsonObject",
+    "JsonElement",
+    "Row",
+    "GenericRecord",
+)
+_MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap")
+_DOUBLE, _NODE = JavaType("double"), JavaType("JsonNode")
+_TYPED = {
+    "String": STRING, "Integer": JavaType("Integer"), "Int": INT, "IntValue": INT,
+    "Long": JavaType("Long"), "LongValue": LONG, "Double": JavaType("Double"),
+    "DoubleValue": _DOUBLE, "Boolean": JavaType("Boolean"), "BooleanValue": BOOLEAN,
+    "JSONObject": JavaType("JSONObject"), "AsJsonObject": JavaType("JsonObject"),
+    "FloatValue": JavaType("float"), "Float": JavaType("Float"),
+}  # fmt: skip
+_NODES = {
+    "asText": STRING, "textValue": STRING, "asString": STRING, "getAsString": STRING,
+    "asInt": INT, "intValue": INT, "getAsInt": INT, "asLong": LONG, "longValue": LONG,
+    "getAsLong": LONG, "asDouble": _DOUBLE, "doubleValue": _DOUBLE, "getAsDouble": _DOUBLE,
+    "asBoolean": BOOLEAN, "booleanValue": BOOLEAN, "getAsBoolean": BOOLEAN,
+    "getAsJsonObject": _NODE,
+}  # fmt: skip
+_FIELDS = ("get", "path", "getField", "getFieldAs", "opt", "with", "at")
+
+
+def is_by_name(value: Expression) -> bool:
+    """Whether the fields of an object are read by their names."""
+    name = value.type.name
+    return name in _BY_NAME or (name in _MAPS and isinstance(value, Var) and value.name == "event")
+
+
+def json_call(
+    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
+) -> Expression | None:
+    """Return a method that reads a field by its name; None for others."""
+    if not is_by_name(owner):
+        return None
+    if not arguments and isinstance(owner, Get):
+        return _converted(owner, name)
+    if not arguments:
+        return None
+    keys = [reader.argument(argument) for argument in arguments]
+    key = keys[0].value if isinstance(keys[0], Const) else None
+    if not isinstance(key, str):
+        return None
+    key = key.removeprefix("/") if name == "at" else key
+    if "/" in key:
+        return None
+    value_type = owner.type.args[1] if len(owner.type.args) == 2 else UNKNOWN
+    if name in _FIELDS and len(keys) == 1:
+        is_node = owner.type.name in ("JsonNode", "ObjectNode", "JsonObject", "JsonElement")
+        type_ = _NODE if is_node else value_type
+        return Get(owner, key, UNKNOWN if type_.name == "Object" else type_)
+    if name in ("has", "containsKey", "hasNonNull") and len(keys) == 1:
+        reader.note(node, f"a missing {key} and a null one are the same here")
+        return Unary("!", Call("is null", (Get(owner, key, UNKNOWN),), BOOLEAN), BOOLEAN)
+    for prefix in ("get", "opt"):
+        found = _TYPED.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
+        if found is not None and len(keys) == 1:
+            return Get(owner, key, found)
+    if name == "getOrDefault" and len(keys) == 2:
+        return Call("or else", (Get(owner, key, keys[1].type), keys[1]), keys[1].type)
+    return None
+
+
+def _converted(owner: Get, name: str) -> Expression | None:
+    """Return a node of JSON as a value of a type."""
+    type_ = _NODES.get(name)
+    if type_ is not None:
+        return Call("not null", (attrs.evolve(owner, type=type_),), type_)
+    if name in ("isNull", "isMissingNode"):
+        return Call("is null", (owner,), BOOLEAN)
+    return None

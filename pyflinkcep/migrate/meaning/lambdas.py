@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads lambdas and switch expressions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyflinkcep.migrate.java.declarations import JavaType, read_type
+from pyflinkcep.migrate.java.source import Node, children, text_of
+from pyflinkcep.migrate.java.types import BOOLEAN, UNKNOWN
+from pyflinkcep.migrate.meaning.tree import (
+    Binary,
+    Call,
+    Const,
+    Expression,
+    Lambda,
+    Untranslatable,
+)
+
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.meaning.reader import Reader
+
+__all__ = ["case_labels", "is_case", "parameters_of", "read_lambda", "read_switch"]
+
+
+def parameters_of(node: Node) -> list[tuple[str, JavaType]]:
+    """Return the names and types of the parameters of a lambda."""
+    found = node.child_by_field_name("parameters")
+    if found is None:
+        return []
+    if found.type == "identifier":
+        return [(text_of(found), UNKNOWN)]
+    result = []
+    for part in children(found):
+        if part.type == "identifier":
+            result.append((text_of(part), UNKNOWN))
+        elif part.child_by_field_name("name") is not None:
+            type_ = read_type(part.child_by_field_name("type"))
+            result.append((text_of(part.child_by_field_name("name")), type_))
+    return result
+
+
+def read_lambda(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lambda:
+    """Return a lambda inside an expression, whose body has to be one."""
+    from pyflinkcep.migrate.meaning.bodies import folded_body
+
+    if node.type != "lambda_expression":
+        raise reader.no(node, f"{text_of(node)[:60]} as a function")
+    inner = reader.within_block()
+    names = []
+    for place, (name, type_) in enumerate(parameters_of(node)):
+        given = types[place] if place < len(types) else UNKNOWN
+        variable = inner.scope.declare(name, given if type_ == UNKNOWN else type_)
+        names.append(variable.name)
+    body = node.child_by_field_name("body")
+    value = folded_body(inner, body) if body.type == "block" else inner.read(body)
+    return Lambda(tuple(names), value, value.type)
+
+
+def read_switch(reader: Reader, node: Node) -> Expression:
+    """Return a switch expression as choices."""
+    from pyflinkcep.migrate.meaning.bodies import folded_body
+
+    tested = reader.read(node.child_by_field_name("condition"))
+    otherwise: Expression | None = None
+    cases: list[tuple[Expression, Expression]] = []
+    for rule in children(node.child_by_field_name("body")):
+        if rule.type != "switch_rule":
+            raise reader.no(node, "a switch expression with ':'")
+        label, body = children(rule)[0], children(rule)[-1]
+        if body.type == "expression_statement":
+            value = reader.read(children(body)[0])
+        elif body.type == "block":
+            value = folded_body(reader.within_block(), body)
+        else:
+            raise reader.no(body, "a switch expression that throws")
+        labels = case_labels(reader, label, tested)
+        if labels is None:
+            otherwise = value
+        else:
+            cases.append((is_case(tested, labels), value))
+    if otherwise is None:
+        if not cases:
+            raise reader.no(node, "a switch expression without cases")
+        otherwise = cases.pop()[1]
+    for condition, value in reversed(cases):
+        otherwise = reader.choice(condition, value, otherwise)
+    return otherwise
+
+
+def case_labels(reader: Reader, label: Node, tested: Expression) -> list[Expression] | None:
+    """Return the values of a case; None for ``default``."""
+    if not children(label):
+        return None
+    of = reader.class_of(tested.type)
+    found: list[Expression] = []
+    for part in children(label):
+        name = text_of(part)
+        if of is not None and of.kind == "enum" and name in of.constants:
+            found.append(Const(name, tested.type))
+        elif part.type in ("pattern", "record_pattern", "type_pattern"):
+            raise reader.no(part, "a pattern in a switch")
+        else:
+            found.append(reader.read(part))
+    return found
+
+
+def is_case(tested: Expression, labels: list[Expression]) -> Expression:
+    """Return whether a value is one of the labels of a case."""
+    found: Expression | None = None
+    for label in labels:
+        if label.type.name in ("String",) or (isinstance(label, Const) and _is_enum(label)):
+            one: Expression = Call("equals", (tested, label), BOOLEAN)
+        else:
+            one = Binary("==", tested, label, BOOLEAN)
+        found = one if found is None else Binary("||", found, one, BOOLEAN)
+    if found is None:
+        raise Untranslatable("a case without a value")
+    return found
+
+
+def _is_enum(label: Const) -> bool:
+    return isinstance(label.value, str) and label.type.name not in ("char", "String")

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the creation of objects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
+from pyflinkcep.migrate.java.source import Node, children, text_of
+from pyflinkcep.migrate.java.types import INT, STRING
+from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Make, Untranslatable
+
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.meaning.reader import Reader
+
+__all__ = ["constructed", "made", "read_creation"]
+
+_EMPTY = {
+    "ArrayList": "List.of", "LinkedList": "List.of", "HashSet": "Set.of", "TreeSet": "Set.of",
+    "LinkedHashSet": "Set.of", "HashMap": "Map.of", "LinkedHashMap": "Map.of",
+    "ArrayDeque": "List.of",
+}  # fmt: skip
+
+
+def read_creation(reader: Reader, node: Node) -> Expression:
+    """Return what ``new`` makes."""
+    type_ = read_type(node.child_by_field_name("type"))
+    if any(part.type == "class_body" for part in children(node)):
+        raise reader.no(node, f"an anonymous {type_.name} as a value")
+    arguments = children(node.child_by_field_name("arguments"))
+    of = reader.class_of(type_)
+    if of is not None:
+        return constructed(reader, of, arguments, node)
+    values = tuple(reader.argument(argument) for argument in arguments)
+    if type_.name in _EMPTY and not (values and values[0].type != INT):
+        return Call(_EMPTY[type_.name], (), type_)
+    if type_.name in _EMPTY and len(values) == 1:
+        return Call("copy of", values, type_)
+    if type_.name in ("StringBuilder", "StringBuffer", "String") and len(values) <= 1:
+        text = values[0] if values and values[0].type != INT else Const("", STRING)
+        return Call("builder", (text,), type_) if type_.name != "String" else text
+    if type_.name.startswith("Tuple") and values:
+        return made(type_, {f"f{place}": value for place, value in enumerate(values)})
+    if type_.name == "BigDecimal" and len(values) == 1 and values[0].type == STRING:
+        return Call("BigDecimal.of", values, type_)
+    raise reader.no(node, f"the class {type_} is not in the sources")
+
+
+def made(type_: JavaType, fields: dict[str, Expression]) -> Make:
+    """Return a new object."""
+    return Make(type_.name, tuple(fields.items()), type_)
+
+
+def constructed(reader: Reader, of: JavaClass, arguments: list[Node], node: Node) -> Make:
+    """Return an object of a class of the project: its fields after the constructor."""
+    fields = reader.scope.project.all_fields(of)
+    constructor = next(
+        (m for m in of.methods.get(of.name, []) if len(m.parameters) == len(arguments)), None
+    )
+    if constructor is not None:
+        values = [
+            reader.argument(argument, (type_,))
+            for argument, (_, type_) in zip(arguments, constructor.parameters, strict=True)
+        ]
+        given = assigned(reader, of, constructor, values)
+    else:
+        own = [name for name in fields if name in fields]
+        all_arguments = of.kind == "record" or {"@AllArgsConstructor", "@Value"} & of.annotations
+        if arguments and not (all_arguments and len(own) == len(arguments)):
+            raise reader.no(node, f"no constructor of {of.name} has {len(arguments)} arguments")
+        values = [reader.argument(argument) for argument in arguments]
+        given = dict(zip(own, values, strict=False))
+    result: dict[str, Expression] = {}
+    for name, field in fields.items():
+        value = given.get(name)
+        result[name] = (
+            reader.assigned(value, field.type)
+            if value is not None
+            else _default(reader, field.type, field.value, of)
+        )
+    return made(JavaType(of.name), result)
+
+
+def _default(reader: Reader, type_: JavaType, value: Node | None, of: JavaClass) -> Expression:
+    if value is not None:
+        return reader.assigned(reader.at(of.source, of).read(value), type_)
+    zeros: dict[str, int | float | bool] = {"int": 0, "long": 0, "short": 0, "byte": 0,
+        "double": 0.0, "float": 0.0, "boolean": False}  # fmt: skip
+    if type_.name in zeros and not type_.dims:
+        return Const(zeros[type_.name], type_)
+    return Const(None, JavaType("null"))
+
+
+def assigned(
+    reader: Reader, of: JavaClass, constructor: Method, values: list[Expression]
+) -> dict[str, Expression]:
+    """Return what a constructor assigns to fields."""
+    names = {
+        name: reader.assigned(value, type_)
+        for (name, type_), value in zip(constructor.parameters, values, strict=True)
+    }
+    inner = reader.at(of.source, of, values=names)
+    found: dict[str, Expression] = {}
+    for statement in children(constructor.body) if constructor.body is not None else ():
+        if statement.type == "explicit_constructor_invocation":
+            found.update(_delegated(inner, of, statement))
+            continue
+        target, value = _assignment(statement)
+        if target is None or value is None:
+            raise Untranslatable(f"the constructor of {of.name}: {text_of(statement)[:60]}")
+        found[target] = inner.read(value)
+        if target not in names:
+            inner.scope.values[target] = found[target]
+    return found
+
+
+def _delegated(reader: Reader, of: JavaClass, node: Node) -> dict[str, Expression]:
+    arguments = children(node.child_by_field_name("arguments"))
+    if text_of(node.child_by_field_name("constructor")) == "this":
+        target: JavaClass | None = of
+    else:
+        target = reader.class_of(of.superclass) if of.superclass is not None else None
+    if target is None:
+        if arguments:
+            raise reader.no(node, f"the superclass of {of.name} is not in the sources")
+        return {}
+    return dict(constructed(reader, target, arguments, node).fields)
+
+
+def _assignment(statement: Node) -> tuple[str | None, Node | None]:
+    """Return the field and the value of ``this.x = …;``."""
+    inner = children(statement)[0] if statement.type == "expression_statement" else None
+    if inner is None or inner.type != "assignment_expression":
+        return None, None
+    if text_of(inner.child_by_field_name("operator")) != "=":
+        return None, None
+    left = text_of(inner.child_by_field_name("left")).removeprefix("this.")
+    return (left if left.isidentifier() else None), inner.child_by_field_name("right")

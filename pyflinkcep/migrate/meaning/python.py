@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes expressions as Python."""
+
+from __future__ import annotations
+
+import keyword
+import math
+from collections.abc import Iterator
+from typing import TypeGuard
+
+import attrs
+
+from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.types import BOOLEAN, STRING, UNKNOWN, is_boxed, is_floating, unboxed
+from pyflinkcep.migrate.meaning.python_calls import CALLS, TYPED_BOOL
+from pyflinkcep.migrate.meaning.scope import Findings
+from pyflinkcep.migrate.meaning.tree import (
+    Aggregate,
+    Binary,
+    Call,
+    Cast,
+    Choice,
+    Const,
+    Expression,
+    Get,
+    Is,
+    Lambda,
+    Make,
+    Unary,
+    Untranslatable,
+    Var,
+)
+
+__all__ = ["Python", "constant"]
+
+ATOM, UNARY, TIMES, PLUS, COMPARED, NOT, AND, OR, CHOICE = range(9, 0, -1)
+_BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
+_SHORT = ("byte", "short", "int")
+_CLASHES = frozenset({
+    "count", "index", "asDict", "clear", "copy", "fromkeys", "get", "items", "keys", "pop",
+    "popitem", "setdefault", "update", "values",
+})  # fmt: skip
+"""Fields that a Row or dict has as methods."""
+
+
+def constant(value: object) -> str:
+    """Return a constant as Python writes it."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value!r}")'
+    if isinstance(value, str):
+        return (
+            '"' + repr("'" + value)[2:-1].replace('"', '\\"') + '"'
+            if "'" not in value
+            else (_quoted(value))
+        )
+    return repr(value)
+
+
+def _quoted(value: str) -> str:
+    inner = value.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in inner) + '"'
+
+
+@attrs.define(eq=False)
+class Python:
+    """
+    Writes expressions of one function.
+
+    Attributes
+    ----------
+    findings : Findings
+        Gets the imports.
+    made : set of str
+        The variables that hold new objects, which are dicts.
+    known : frozenset of Expression
+        What is not null here.
+    """
+
+    findings: Findings
+    made: set[str] = attrs.field(factory=set)
+    known: frozenset[Expression] = frozenset()
+
+    def use(self, name: str) -> str:
+        """Return the name of a function of the runtime, which will be imported."""
+        self.findings.imports.add(f"from pyflinkcep.migrate.runtime import {name}")
+        return name
+
+    def write(self, of: Expression, level: int = 0) -> str:
+        """Return an expression, in parentheses if it binds less tightly than a level."""
+        written, own = self._written(of)
+        return f"({written})" if own < level else written
+
+    def condition(self, of: Expression) -> str:
+        """Return an expression as a bool that mypy knows to be one."""
+        written = self.write(of)
+        return written if self._is_bool(of) else f"bool({written})"
+
+    def _is_bool(self, of: Expression) -> bool:
+        match of:
+            case Const(type=type_):
+                return type_ == BOOLEAN
+            case Unary(operator="!"):
+                return True
+            case Binary(operator="&&" | "||", left=left, right=right):
+                return self._is_bool(left) and self._is_bool(right)
+            case Call(name=name):
+                return name in TYPED_BOOL
+        return False
+
+    def non_null(self, of: Expression) -> str:
+        """Return a value; the function raises if it is null."""
+        if self.is_known(of):
+            return self.write(of)
+        return f"{self.use('present')}({self.write(of)})"
+
+    def is_known(self, of: Expression) -> bool:
+        """Whether a value cannot be null."""
+        if isinstance(of, Const):
+            return of.value is not None
+        if isinstance(of, Binary | Unary | Cast | Make | Is) or of in self.known:
+            return True
+        if isinstance(of, Call):
+            return of.name not in _NULLABLE
+        type_ = of.type
+        return not type_.dims and type_.name in (*_BITS, "float", "double", "boolean", "char")
+
+    # --- one kind each
+
+    def _written(self, of: Expression) -> tuple[str, int]:
+        match of:
+            case Const():
+                return self._const(of)
+            case Var(name=name):
+                return name, ATOM
+            case Get():
+                return self._get(of), ATOM
+            case Unary():
+                return self._unary(of)
+            case Binary():
+                return self._binary(of)
+            case Cast():
+                return self._cast(of), ATOM
+            case Choice():
+                return self._choice(of), CHOICE
+            case Is():
+                return self._is(of), COMPARED
+            case Call():
+                return self._call(of)
+            case Make():
+                inner = ", ".join(f'"{name}": {self.write(value)}' for name, value in of.fields)
+                return f"{{{inner}}}", ATOM
+            case Lambda():
+                return f"lambda {', '.join(of.parameters)}: {self.write(of.body)}", 0
+            case Aggregate():
+                raise Untranslatable("an aggregate in a function")
+        raise Untranslatable(f"{type(of).__name__} in Python")
+
+    def _const(self, of: Const) -> tuple[str, int]:
+        negative = isinstance(of.value, int | float) and str(of.value).startswith("-")
+        return constant(of.value), UNARY if negative else ATOM
+
+    def _get(self, of: Get) -> str:
+        owner = self.write(of.owner, ATOM)
+        plain = of.name.isidentifier() and not keyword.iskeyword(of.name)
+        is_dict = isinstance(of.owner, Var) and of.owner.name in self.made
+        if is_dict or isinstance(of.owner, Make) or not plain or of.name in _CLASHES:
+            return f'{owner}["{of.name}"]'
+        return f"{owner}.{of.name}"
+
+    def _unary(self, of: Unary) -> tuple[str, int]:
+        inner = of.operand
+        if of.operator == "!":
+            if isinstance(inner, Call) and inner.name == "is null":
+                return f"{self.write(inner.operands[0], PLUS)} is not None", COMPARED
+            if isinstance(inner, Call) and inner.name in ("equals", "Objects.equals"):
+                written, level = self._call(inner)
+                if level == COMPARED and " == " in written and written.count(" == ") == 1:
+                    return written.replace(" == ", " != "), COMPARED
+            return f"not {self._truth(inner, NOT)}", NOT
+        if of.operator == "-" and of.type.name in ("int", "long"):
+            bits = self.use("int32" if of.type.name == "int" else "int64")
+            return f"{bits}(-{self.write(inner, UNARY)})", ATOM
+        return f"{of.operator}{self.write(inner, UNARY)}", UNARY
+
+    def _truth(self, of: Expression, level: int) -> str:
+        """Return a boolean; a boxed one that is null is an error."""
+        if is_boxed(of.type):
+            return self.non_null(of)
+        return self.write(of, level)
+
+    # --- binary operators
+
+    def _binary(self, of: Binary) -> tuple[str, int]:
+        op = of.operator
+        if op in ("&&", "||"):
+            level, word = (AND, "and") if op == "&&" else (OR, "or")
+            left = self._truth(of.left, level)
+            facts = non_null_if(of.left, op == "&&")
+            inner = attrs.evolve(self, known=self.known | facts)
+            return f"{left} {word} {inner._truth(of.right, level + 1)}", level
+        if op in ("==", "!="):
+            return self._equality(of)
+        if op in ("<", "<=", ">", ">="):
+            left, right = (self._compared(side) for side in (of.left, of.right))
+            return f"{left} {op} {right}", COMPARED
+        return self._arithmetic(of)
+
+    def _compared(self, of: Expression) -> str:
+        """Return an operand; whole numbers that doubles hold exactly need no conversion."""
+        return self.write(of.operand if _is_exact(of) else of, PLUS)
+
+    def _equality(self, of: Binary) -> tuple[str, int]:
+        sides = [of.left, of.right]
+        for place, side in enumerate(sides):
+            if isinstance(side, Const) and isinstance(side.value, bool):
+                other = sides[1 - place]
+                if side.value is (of.operator == "=="):
+                    return self._truth(other, COMPARED), COMPARED
+                return f"not {self._truth(other, NOT)}", NOT
+        texts = []
+        for side in sides:
+            inner = side.operand if isinstance(side, Cast) else side
+            nullable = is_boxed(inner.type) and not self.is_known(inner)
+            is_int = unboxed(inner.type).name in _SHORT or inner is side
+            if nullable and is_int:
+                texts.append(self.non_null(inner))
+            else:
+                texts.append(self._compared(side))
+        return f"{texts[0]} {of.operator} {texts[1]}", COMPARED
+
+    def _arithmetic(self, of: Binary) -> tuple[str, int]:
+        op, type_ = of.operator, of.type.name
+        level = {"+": PLUS, "-": PLUS, "*": TIMES}.get(op, TIMES)
+        if type_ in ("int", "long"):
+            return self._whole(of, type_, level)
+        if type_ == "boolean":
+            return f"{self.write(of.left, ATOM)} {op} {self.write(of.right, ATOM)}", TIMES
+        left, right = self._operand(of.left), self._operand(of.right)
+        if op in ("/", "%"):
+            fixed = isinstance(of.right, Const) and of.right.value not in (0, 0.0)
+            if op == "/" and fixed:
+                written = f"{self.write(of.left, TIMES)} / {self.write(of.right, UNARY)}"
+            else:
+                name = self.use("div_float" if op == "/" else "rem_float")
+                written, level = f"{name}({self.write(of.left)}, {self.write(of.right)})", ATOM
+        else:
+            both_cast = isinstance(of.left, Cast) and isinstance(of.right, Cast)
+            left = self.write(of.left, level) if both_cast else left
+            right = self.write(of.right, level + 1) if both_cast else right
+            written = (
+                f"{_in(left, of.left, level, self)} {op} {_in(right, of.right, level + 1, self)}"
+            )
+        if type_ == "float":
+            return f"{self.use('float32')}({written})", ATOM
+        return written, level
+
+    def _operand(self, of: Expression) -> str:
+        return self.write(of.operand if _is_exact(of) else of)
+
+    def _whole(self, of: Binary, type_: str, level: int) -> tuple[str, int]:
+        op = of.operator
+        wrap = "int32" if type_ == "int" else "int64"
+        bits = 31 if type_ == "int" else 63
+        if op in ("/", "%"):
+            name = self.use("div_int" if op == "/" else "rem_int")
+            written = f"{name}({self.write(of.left)}, {self.write(of.right)})"
+            minus_one = isinstance(of.right, Const) and of.right.value != -1
+            if op == "%" or minus_one:
+                return written, ATOM
+            return f"{self.use(wrap)}({written})", ATOM
+        if op in ("&", "|", "^"):
+            return f"({self.write(of.left, UNARY)} {op} {self.write(of.right, UNARY)})", ATOM
+        if op in ("<<", ">>", ">>>"):
+            left, right = self.write(of.left, UNARY), self.write(of.right, UNARY)
+            if op == ">>>":
+                left, op = f"({left} & {(1 << bits + 1) - 1})", ">>"
+            return f"{self.use(wrap)}({left} {op} ({right} & {bits}))", ATOM
+        left, right = self.write(of.left, level), self.write(of.right, level + 1)
+        return f"{self.use(wrap)}({left} {op} {right})", ATOM
+
+    # --- others
+
+    def _cast(self, of: Cast) -> str:
+        have, want = unboxed(of.operand.type).name, of.type.name
+        inner = self.write(of.operand)
+        if have == "char":
+            inner, have = f"ord({inner})", "int"
+        if want == "char":
+            return f"chr({inner} & 65535)"
+        if want in ("double", "float") and have in _BITS:
+            return f"float({inner})" if want == "double" else f"{self.use('to_float32')}({inner})"
+        if want == "float" and have in ("double", "?"):
+            return f"{self.use('float32')}({inner})"
+        if want in _BITS and have in ("double", "float"):
+            wide = f"{self.use('truncated')}({inner}, {max(32, _BITS[want])})"
+            return wide if _BITS[want] >= 32 else f"{self.use('narrowed')}({wide}, {_BITS[want]})"
+        if want in _BITS and have in _BITS and _BITS[want] < _BITS[have]:
+            if want == "int":
+                return f"{self.use('int32')}({inner})"
+            return f"{self.use('narrowed')}({inner}, {_BITS[want]})"
+        return inner if inner.isidentifier() or inner.endswith(")") else f"({inner})"
+
+    def _choice(self, of: Choice) -> str:
+        condition = self._truth(of.condition, OR)
+        yes = attrs.evolve(self, known=self.known | non_null_if(of.condition, True))
+        no = attrs.evolve(self, known=self.known | non_null_if(of.condition, False))
+        return f"{yes.write(of.yes, OR)} if {condition} else {no.write(of.no, CHOICE)}"
+
+    def _is(self, of: Is) -> str:
+        column = self.write(Get(of.operand, of.column, STRING))
+        if len(of.names) == 1:
+            return f'{column} == "{of.names[0]}"'
+        return f"{column} in ({', '.join(map(constant, of.names))})"
+
+    def _call(self, of: Call) -> tuple[str, int]:
+        if of.name in ("equals", "Objects.equals"):
+            return self._equals(of)
+        if of.name == "is null":
+            return f"{self.write(of.operands[0], PLUS)} is None", COMPARED
+        if of.name == "not null":
+            (inner,) = of.operands
+            return (self.non_null(inner), ATOM if not self.is_known(inner) else 0)
+        written = CALLS.get(of.name)
+        if written is None:
+            raise Untranslatable(f"{of.name}() in Python")
+        return written(self, of.operands)
+
+    def _equals(self, of: Call) -> tuple[str, int]:
+        a, b = of.operands
+        x, y = unboxed(a.type), unboxed(b.type)
+        if is_floating(x) and is_floating(y) and x == y:
+            if of.name == "equals":
+                return f"{self.use('compare')}({self.write(a)}, {self.write(b)}) == 0", COMPARED
+            return f"{self.use('equal_floats')}({self.write(a)}, {self.write(b)})", ATOM
+        if UNKNOWN not in (x, y) and x != y and _is_value(x) and _is_value(y):
+            return "False", ATOM
+        strict = of.name == "equals" and not self.is_known(a)
+        left = self.non_null(a) if strict else self.write(a, PLUS)
+        return f"{left} == {self.write(b, PLUS)}", COMPARED
+
+
+def _is_exact(of: Expression) -> TypeGuard[Cast]:
+    """Whether a value is a whole number as a double that Python converts by itself."""
+    is_cast = isinstance(of, Cast) and of.type.name == "double"
+    return isinstance(of, Cast) and is_cast and unboxed(of.operand.type).name in _SHORT
+
+
+def _in(written: str, of: Expression, level: int, writer: Python) -> str:
+    """Return an operand of arithmetic, in parentheses if it needs them."""
+    if isinstance(of, Cast) and written == writer.write(of.operand):
+        return writer.write(of.operand, level)
+    return writer.write(of, level) if written == writer.write(of) else written
+
+
+_NULLABLE = frozenset({"Map.get", "or else", "Stream.findFirst", "List.get", "Map.getOrDefault"})
+_VALUES = ("String", "int", "long", "double", "float", "short", "byte", "char", "boolean")
+
+
+def _is_value(type_: JavaType) -> bool:
+    return type_.name in _VALUES and not type_.dims
+
+
+def non_null_if(condition: Expression, holds: bool) -> frozenset[Expression]:
+    """Return what cannot be null if a condition holds, or does not hold."""
+    return frozenset(_facts(condition, holds))
+
+
+def _facts(of: Expression, holds: bool) -> Iterator[Expression]:
+    match of:
+        case Unary(operator="!", operand=operand):
+            yield from _facts(operand, not holds)
+        case Call(name="is null", operands=(operand,)) if not holds:
+            yield operand
+        case Call(name="equals" | "Objects.equals", operands=(a, b)) if holds:
+            yield from (a, b) if isinstance(b, Const) or isinstance(a, Const) else (a,)
+        case Binary(operator="&&", left=left, right=right) if holds:
+            yield from _facts(left, True)
+            yield from _facts(right, True)
+        case Binary(operator="||", left=left, right=right) if not holds:
+            yield from _facts(left, False)
+            yield from _facts(right, False)

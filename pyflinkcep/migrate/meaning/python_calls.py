@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes calls of Java's library as Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pyflinkcep.migrate.java.types import unboxed
+from pyflinkcep.migrate.meaning.regex import python_regex
+from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Lambda, Untranslatable
+
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.meaning.python import Python
+
+__all__ = ["CALLS", "TYPED_BOOL"]
+
+ATOM, PLUS, COMPARED = 9, 6, 5
+Operands = tuple[Expression, ...]
+Writer = Callable[["Python", Operands], tuple[str, int]]
+
+TYPED_BOOL = frozenset({
+    "is null", "equalsIgnoreCase", "isBlank", "matches", "same boxed", "isNaN", "has any",
+    "StringUtils.isBlank", "StringUtils.isEmpty", "Iterator.hasNext",
+    "Stream.anyMatch", "Stream.allMatch", "Stream.noneMatch", "parse boolean",
+})  # fmt: skip
+"""Calls whose Python text mypy knows to be a bool."""
+
+
+def _helper(name: str, *more: str) -> Writer:
+    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+        texts = [writer.write(operand) for operand in operands]
+        return f"{writer.use(name)}({', '.join([*texts, *more])})", ATOM
+
+    return write
+
+
+def _method(name: str) -> Writer:
+    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+        first, *rest = operands
+        texts = ", ".join(writer.write(operand) for operand in rest)
+        return f"{writer.write(first, ATOM)}.{name}({texts})", ATOM
+
+    return write
+
+
+def _function(name: str) -> Writer:
+    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+        return f"{name}({', '.join(writer.write(operand) for operand in operands)})", ATOM
+
+    return write
+
+
+def _contains(writer: Python, operands: Operands) -> tuple[str, int]:
+    whole, part = operands
+    return f"{writer.write(part, PLUS)} in {writer.write(whole, PLUS)}", COMPARED
+
+
+def _concat(writer: Python, operands: Operands) -> tuple[str, int]:
+    pieces = list(_pieces(operands))
+    written = []
+    for piece in pieces:
+        if isinstance(piece, Const) and isinstance(piece.value, str):
+            written.append(_f_text(piece.value))
+        else:
+            inner = text_of_value(writer, piece)
+            if '"' in inner or "\\" in inner:
+                return _added(writer, pieces), PLUS
+            written.append("{" + inner + "}")
+    return 'f"' + "".join(written) + '"', ATOM
+
+
+def _pieces(operands: Operands) -> list[Expression]:
+    found: list[Expression] = []
+    for operand in operands:
+        if isinstance(operand, Call) and operand.name == "concat":
+            found += _pieces(operand.operands)
+        else:
+            found.append(operand)
+    return found
+
+
+def _f_text(value: str) -> str:
+    from pyflinkcep.migrate.meaning.python import constant
+
+    return constant(value)[1:-1].replace("{", "{{").replace("}", "}}")
+
+
+def _added(writer: Python, pieces: list[Expression]) -> str:
+    texts = [
+        writer.write(piece, PLUS) if _is_text(piece) and isinstance(piece, Const)
+        else text_of_value(writer, piece, always=True)
+        for piece in pieces
+    ]  # fmt: skip
+    return " + ".join(texts)
+
+
+def _is_text(of: Expression) -> bool:
+    return isinstance(of, Const) and isinstance(of.value, str)
+
+
+def text_of_value(writer: Python, of: Expression, *, always: bool = False) -> str:
+    """Return a value as the text that Java makes of it."""
+    type_ = unboxed(of.type).name
+    if isinstance(of, Const) and type_ in ("int", "long") and not always:
+        return writer.write(of)
+    if type_ in ("String", "StringBuilder", "StringBuffer", "char") and writer.is_known(of):
+        return writer.write(of, PLUS)
+    if type_ in ("int", "long", "short", "byte") and not always and writer.is_known(of):
+        return writer.write(of)
+    return f"{writer.use('float_text' if type_ == 'float' else 'text')}({writer.write(of)})"
+
+
+def _text(writer: Python, operands: Operands) -> tuple[str, int]:
+    return text_of_value(writer, operands[0], always=True), ATOM
+
+
+def _to_string(writer: Python, operands: Operands) -> tuple[str, int]:
+    (of,) = operands
+    if of.type.name in ("String", "StringBuilder", "StringBuffer"):
+        return writer.non_null(of), ATOM
+    if writer.is_known(of):
+        return text_of_value(writer, of, always=True), ATOM
+    return f"{writer.use('text')}({writer.non_null(of)})", ATOM
+
+
+def _matches(writer: Python, operands: Operands) -> tuple[str, int]:
+    whole, pattern = operands
+    written = _regex(pattern)
+    return f"{writer.use('java_matches')}({writer.write(whole)}, {written})", ATOM
+
+
+def _split(writer: Python, operands: Operands) -> tuple[str, int]:
+    whole, pattern = operands
+    return f"{writer.use('java_split')}({writer.write(whole)}, {_regex(pattern)})", ATOM
+
+
+def _regex(pattern: Expression) -> str:
+    value = pattern.value if isinstance(pattern, Const) else None
+    found = python_regex(value) if isinstance(value, str) else None
+    if found is None:
+        raise Untranslatable("a regular expression that Python reads differently")
+    return "r" + f'"{found}"' if '"' not in found and not found.endswith("\\") else repr(found)
+
+
+def _absolute(writer: Python, operands: Operands) -> tuple[str, int]:
+    (of,) = operands
+    bits = {"int": 32, "long": 64}.get(unboxed(of.type).name)
+    if bits is None:
+        return f"abs({writer.write(of)})", ATOM
+    return f"{writer.use('java_abs')}({writer.write(of)}, {bits})", ATOM
+
+
+def _rounded(writer: Python, operands: Operands) -> tuple[str, int]:
+    (of,) = operands
+    bits = 32 if unboxed(of.type).name == "float" else 64
+    return f"{writer.use('java_round')}({writer.write(of)}, {bits})", ATOM
+
+
+def _math(name: str) -> Writer:
+    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+        writer.findings.imports.add("import math")
+        return f"math.{name}({', '.join(writer.write(operand) for operand in operands)})", ATOM
+
+    return write
+
+
+def _java_math(name: str) -> Writer:
+    return _helper("java_math", f'"{name}"')
+
+
+def _compared(writer: Python, operands: Operands) -> tuple[str, int]:
+    return f"{writer.use('compare')}({', '.join(writer.write(o) for o in operands)})", ATOM
+
+
+def _parsed(name: str, bits: int) -> Writer:
+    return _helper(name, str(bits)) if bits else _helper(name)
+
+
+def _events(writer: Python, operands: Operands) -> tuple[str, int]:
+    return f"list(ctx.getEventsForPattern({writer.write(operands[0])}))", ATOM
+
+
+def _item(writer: Python, operands: Operands) -> tuple[str, int]:
+    whole, index = operands
+    written = writer.write(whole, ATOM)
+    if isinstance(whole, Call) and whole.name == "Map.get" and written.endswith(")"):
+        inner, key = whole.operands
+        written = f"{writer.write(inner, ATOM)}[{writer.write(key)}]"
+    if isinstance(index, Const) and isinstance(index.value, int) and index.value >= 0:
+        return f"{written}[{index.value}]", ATOM
+    size = _last_of(whole, index)
+    if size:
+        return f"{written}[-{size}]", ATOM
+    return f"{writer.use('item')}({written}, {writer.write(index)})", ATOM
+
+
+def _last_of(whole: Expression, index: Expression) -> int:
+    """Return n for ``size() - n`` of the same list; otherwise 0."""
+    from pyflinkcep.migrate.meaning.tree import Binary
+
+    match index:
+        case Binary("-", Call(name="List.size", operands=(same,)), Const(value=int(n))):
+            return n if same == whole and n > 0 else 0
+    return 0
+
+
+def _first(writer: Python, operands: Operands) -> tuple[str, int]:
+    return f"{writer.write(operands[0], ATOM)}[0]", ATOM
+
+
+def _last(writer: Python, operands: Operands) -> tuple[str, int]:
+    return f"{writer.write(operands[0], ATOM)}[-1]", ATOM
+
+
+def _is_empty(writer: Python, operands: Operands) -> tuple[str, int]:
+    return f"len({writer.write(operands[0])}) == 0", COMPARED
+
+
+def _has_any(writer: Python, operands: Operands) -> tuple[str, int]:
+    return f"bool({writer.write(operands[0])})", ATOM
+
+
+def _listed(writer: Python, operands: Operands) -> tuple[str, int]:
+    return f"[{', '.join(writer.write(operand) for operand in operands)}]", ATOM
+
+
+def _plain(text: str) -> Writer:
+    return lambda _, __: (text, ATOM)
+
+
+def _or_else(writer: Python, operands: Operands) -> tuple[str, int]:
+    a, b = operands
+    return f"{writer.use('or_else')}({writer.write(a)}, {writer.write(b)})", ATOM
+
+
+def _first_written(writer: Python, operands: Operands) -> tuple[str, int]:
+    return writer.write(operands[0], PLUS), PLUS
+
+
+# --- streams
+
+
+def _each(writer: Python, function: Expression) -> tuple[str, str]:
+    assert isinstance(function, Lambda)
+    return function.parameters[0], writer.write(function.body, 2)
+
+
+def _filtered(writer: Python, operands: Operands) -> tuple[str, int]:
+    name, test = _each(writer, operands[1])
+    return f"[{name} for {name} in {writer.write(operands[0], 2)} if {test}]", ATOM
+
+
+def _mapped(writer: Python, operands: Operands) -> tuple[str, int]:
+    name, value = _each(writer, operands[1])
+    return f"[{value} for {name} in {writer.write(operands[0], 2)}]", ATOM
+
+
+def _quantified(word: str, negated: bool = False) -> Writer:
+    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+        name, test = _each(writer, operands[1])
+        text = f"{word}({test} for {name} in {writer.write(operands[0], 2)})"
+        return (f"not {text}", 4) if negated else (text, ATOM)
+
+    return write
+
+
+def _summed(writer: Python, operands: Operands) -> tuple[str, int]:
+    (of,) = operands
+    inner = writer.write(of)
+    if of.type.name == "DoubleStream":
+        return f"{writer.use('stream_sum')}({inner})", ATOM
+    wrap = writer.use("int32" if of.type.name == "IntStream" else "int64")
+    return f"{wrap}(sum({inner}))", ATOM
+
+
+def _extreme(word: str) -> Writer:
+    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+        if operands[0].type.name == "DoubleStream":
+            return f"{writer.use('stream_' + word)}({writer.write(operands[0])})", ATOM
+        return f"{word}({writer.write(operands[0])}, default=None)", ATOM
+
+    return write
+
+
+def _formatted(writer: Python, operands: Operands) -> tuple[str, int]:
+    pattern = operands[0].value if isinstance(operands[0], Const) else None
+    if not isinstance(pattern, str) or re.search(
+        r"%[-+0 ,#(]*\d*(\.\d+)?[^-+0 ,#(\d.sdfxXcbn%]", pattern
+    ):
+        raise Untranslatable("String.format() with an unusual pattern")
+    return _helper("java_format")(writer, operands)
+
+
+def _logged(writer: Python, operands: Operands) -> tuple[str, int]:
+    return _helper("log")(writer, operands)
+
+
+def _printed(writer: Python, operands: Operands) -> tuple[str, int]:
+    texts = [text_of_value(writer, operand, always=True) for operand in operands]
+    return f"print({', '.join(texts)})", ATOM
+
+
+def _output(writer: Python, operands: Operands) -> tuple[str, int]:
+    raise Untranslatable("ctx.output() in an expression")
+
+
+CALLS: dict[str, Writer] = {
+    "equalsIgnoreCase": _helper("equals_ignore_case"), "contains": _contains,
+    "startsWith": _method("startswith"), "endsWith": _method("endswith"), "matches": _matches,
+    "isEmpty": _is_empty, "isBlank": _helper("is_a_blank"), "length": _helper("length"),
+    "toLowerCase": _method("lower"), "toUpperCase": _method("upper"), "trim": _helper("trim"),
+    "strip": _helper("strip_white"), "substring": _helper("substring"),
+    "charAt": _helper("char_at"), "indexOf": _helper("index_of"),
+    "lastIndexOf": _helper("last_index_of"), "replace": _helper("replace_text"),
+    "concat": _concat, "compareTo": _helper("compare_text"),
+    "compareToIgnoreCase": _helper("compare_text", "True"), "hashCode": _helper("java_hash"),
+    "split": _split, "repeat": lambda w, o: (f"{w.write(o[0], 7)} * {w.write(o[1], 7)}", 7),
+    "text": _text, "toString": _to_string, "name of": lambda w, o: (w.non_null(o[0]), ATOM),
+    "builder": _first_written, "same boxed": _helper("same_boxed"), "compare": _compared,
+    "isNaN": _math("isnan"), "isInfinite": _math("isinf"), "parse int": _parsed("parse_int", 32),
+    "parse long": _parsed("parse_int", 64), "parse double": _parsed("parse_double", 0),
+    "parse boolean": _helper("parse_boolean"), "ordinal": _helper("ordinal"),
+    "StringUtils.isEmpty": lambda w, o: (f"not {w.write(o[0], 4)}", 4),
+    "StringUtils.isBlank": _helper("is_blank_or_null"), "String.format": _formatted,
+    "Math.abs": _absolute, "Math.max": _helper("java_max"), "Math.min": _helper("java_min"),
+    "Math.round": _rounded, "Math.pow": _helper("java_pow"),
+    **{f"Math.{name}": _java_math(name) for name in (
+        "sqrt", "floor", "ceil", "exp", "log", "log10", "sin", "cos", "tan", "hypot", "signum",
+        "toRadians", "toDegrees", "atan2", "asin", "acos", "atan", "rint", "cbrt",
+    )},
+    "events": _events, "ctx.timestamp": _plain("ctx.timestamp()"),
+    "ctx.currentProcessingTime": _plain("ctx.currentProcessingTime()"),
+    "System.currentTimeMillis": _helper("current_millis"), "millis of": _helper("millis"),
+    "Duration.of": lambda w, o: (
+        f"{w.use('of_millis')}({w.write(o[0], 7)} * {w.write(o[1])})", ATOM),
+    "Duration.between": lambda w, o: (f"{w.write(o[1], PLUS)} - {w.write(o[0], 7)}", PLUS),
+    "Duration.to": lambda w, o: (
+        f"{w.use('div_int')}({w.use('millis')}({w.write(o[0])}), {w.write(o[1])})", ATOM),
+    "after": lambda w, o: (f"{w.write(o[0], PLUS)} > {w.write(o[1], PLUS)}", COMPARED),
+    "before": lambda w, o: (f"{w.write(o[0], PLUS)} < {w.write(o[1], PLUS)}", COMPARED),
+    "or else": _or_else, "append": _concat,
+    "List.get": _item, "List.size": _function("len"), "List.isEmpty": _is_empty,
+    "List.getFirst": _first, "List.getLast": _last, "List.contains": _contains,
+    "List.add": _method("append"), "Set.add": _method("add"), "List.addAll": _method("extend"),
+    "List.clear": _method("clear"), "List.of": _listed, "Set.of": _plain("set()"),
+    "Map.of": _plain("{}"), "copy of": _function("list"), "has any": _has_any,
+    "iterator": _helper("Iterator"), "Iterator.next": _method("next"),
+    "Iterator.hasNext": _method("has_next"), "Map.get": _method("get"),
+    "Map.getOrDefault": _method("get"), "Map.containsKey": _contains,
+    "Map.keySet": _method("keys"), "Map.values": _method("values"),
+    "Map.entrySet": _method("items"), "Entry.getKey": _first,
+    "Entry.getValue": lambda w, o: (f"{w.write(o[0], ATOM)}[1]", ATOM),
+    "Map.put": lambda w, o: (
+        f"{w.write(o[0], ATOM)}.update({{{w.write(o[1])}: {w.write(o[2])}}})", ATOM),
+    "stream": lambda w, o: (w.write(o[0], ATOM), ATOM), "Stream.filter": _filtered,
+    "Stream.map": _mapped, "Stream.anyMatch": _quantified("any"),
+    "Stream.allMatch": _quantified("all"), "Stream.noneMatch": _quantified("any", True),
+    "Stream.count": _function("len"), "Stream.toList": _function("list"),
+    "Stream.sum": _summed, "Stream.average": _helper("stream_average"),
+    "Stream.max": _extreme("max"), "Stream.min": _extreme("min"),
+    "Stream.findFirst": _helper("first_of"), "Stream.distinct": _helper("distinct"),
+    "Stream.joining": _helper("joined"),
+    "Stream.limit": lambda w, o: (f"{w.write(o[0], ATOM)}[:{w.write(o[1])}]", ATOM),
+    "Stream.skip": lambda w, o: (f"{w.write(o[0], ATOM)}[{w.write(o[1])}:]", ATOM),
+    "collect": lambda w, o: (f"{w.write(o[0], ATOM)}.collect({w.write(o[1])})", ATOM),
+    "ctx.output": _output, "log": _logged, "print": _printed,
+}  # fmt: skip
+"""By the name of the call, what writes it."""

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes statements as Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import attrs
+
+from pyflinkcep.migrate.java.types import is_floating
+from pyflinkcep.migrate.meaning.python import Python, non_null_if
+from pyflinkcep.migrate.meaning.tree import (
+    Binary,
+    Break,
+    Call,
+    Const,
+    Continue,
+    Do,
+    Expression,
+    ForEach,
+    Get,
+    If,
+    Let,
+    Make,
+    Raise,
+    Return,
+    Set,
+    Statement,
+    Try,
+    Untranslatable,
+    Var,
+    While,
+    parts,
+)
+
+__all__ = ["Statements", "expressions_of"]
+
+_TYPES = {"int": "int", "long": "int", "double": "float", "float": "float", "String": "str",
+          "boolean": "bool"}  # fmt: skip
+
+
+@attrs.define(eq=False)
+class Statements:
+    """
+    Writes the statements of one function.
+
+    Attributes
+    ----------
+    python : Python
+        Writes the expressions.
+    result : str
+        ``bool`` for conditions; ``row`` for one row, ``rows`` for none.
+    """
+
+    python: Python
+    result: str = "row"
+    _read: set[str] = attrs.field(factory=set)
+
+    def block(self, statements: tuple[Statement, ...]) -> list[str]:
+        """Return the lines of a function's body."""
+        self._read = set(_names_read(statements))
+        self.python.made |= set(_names_made(statements))
+        return self._lines(statements) or ["pass"]
+
+    def _lines(self, statements: Iterable[Statement]) -> list[str]:
+        found: list[str] = []
+        before = self.python.known
+        for statement in statements:
+            found += self._one(statement)
+            if isinstance(statement, If) and _ends(statement.then) and not statement.otherwise:
+                facts = non_null_if(statement.condition, False)
+                self.python.known |= facts
+            if isinstance(statement, Return | Raise | Break | Continue):
+                break
+        self.python.known = before
+        return found
+
+    def _inner(self, statements: Iterable[Statement], facts: frozenset[Expression]) -> list[str]:
+        before = self.python.known
+        self.python.known = before | facts
+        lines = self._lines(statements) or ["pass"]
+        self.python.known = before
+        return [f"    {line}" for line in lines]
+
+    def _one(self, of: Statement) -> list[str]:
+        write = self.python.write
+        match of:
+            case Let():
+                return self._let(of)
+            case Set():
+                return self._set(of)
+            case If():
+                return self._if(of)
+            case ForEach():
+                return self._for_each(of)
+            case While():
+                return self._while(of)
+            case Return(value=None):
+                return ["return"]
+            case Return(value=value) if value is not None:
+                if self.result == "bool":
+                    return [f"return {self.python.condition(value)}"]
+                return [f"return {self._row(value)}"]
+            case Do(value=value):
+                return [write(value)]
+            case Raise(message=message):
+                inner = write(message) if message is not None else ""
+                return [f"raise RuntimeError({inner})"]
+            case Try():
+                body, handler = (self._inner(part, frozenset()) for part in (of.body, of.handler))
+                uses = any("error" in line.split("#")[0] for line in handler)
+                name = " as error" if uses else ""
+                return ["try:", *body, f"except Exception{name}:", *handler]
+            case Break():
+                return ["break"]
+            case Continue():
+                return ["continue"]
+        raise Untranslatable(f"{type(of).__name__} in Python")
+
+    def _row(self, value: Expression) -> str:
+        return self.python.write(value)
+
+    def _let(self, of: Let) -> list[str]:
+        if of.name not in self._read:
+            kept = of.value is not None and any(isinstance(p, Call) for p in parts(of.value))
+            return [f"_ = {self.python.write(of.value)}"] if kept and of.value is not None else []
+        type_ = of.type
+        if of.value is None:
+            zeros = {"int": "0", "long": "0", "double": "0.0", "float": "0.0", "boolean": "False"}
+            return [f"{of.name}: Any = {zeros.get(type_.name, 'None')}"]
+        written = self.python.write(of.value)
+        if is_floating(type_) and isinstance(of.value, Const) and isinstance(of.value.value, int):
+            written = repr(float(of.value.value))
+        is_null = isinstance(of.value, Const) and of.value.value is None
+        plain = _TYPES.get(type_.name) if not type_.dims else None
+        if is_null or plain is None or isinstance(of.value, Make):
+            return [f"{of.name}: Any = {written}"]
+        known = isinstance(of.value, Const | Binary)
+        return [f"{of.name}{f': {plain}' if known else ': Any'} = {written}"]
+
+    def _set(self, of: Set) -> list[str]:
+        target, value = of.target, of.value
+        if isinstance(target, Var) and target.name not in self._read:
+            return []
+        written = self.python.write(value)
+        if isinstance(target, Get) and not (
+            isinstance(target.owner, Var) and target.owner.name in self.python.made
+        ):
+            raise Untranslatable(f"a field of an event is changed: {target.name}")
+        return [f"{self.python.write(target)} = {written}"]
+
+    def _if(self, of: If) -> list[str]:
+        condition = self.python.write(of.condition)
+        then = self._inner(of.then, non_null_if(of.condition, True))
+        lines = [f"if {condition}:", *then]
+        if not of.otherwise:
+            return lines
+        otherwise = self._inner(of.otherwise, non_null_if(of.condition, False))
+        if len(of.otherwise) == 1 and isinstance(of.otherwise[0], If):
+            first, *rest = otherwise
+            return [*lines, "el" + first.strip(), *(line[4:] for line in rest)]
+        return [*lines, "else:", *otherwise]
+
+    def _for_each(self, of: ForEach) -> list[str]:
+        iterable = self.python.write(of.iterable)
+        if isinstance(of.iterable, Call) and of.iterable.name == "events":
+            iterable = iterable[5:-1]
+        name = of.name if of.name in self._read else "_"
+        return [f"for {name} in {iterable}:", *self._inner(of.body, frozenset())]
+
+    def _while(self, of: While) -> list[str]:
+        counted = self._counted(of)
+        if counted is not None:
+            return counted
+        if of.update and _continues(of.body):
+            raise Untranslatable("continue in a loop with a counter")
+        body = self._inner((*of.body, *of.update), frozenset())
+        return [f"while {self.python.write(of.condition)}:", *body]
+
+    def _counted(self, of: While) -> list[str] | None:
+        """Return ``for (…; i < n; i++)`` with range; None for others."""
+        match of.condition, of.update:
+            case (
+                Binary("<" | "<=" as op, Var(name), limit),
+                (Set(Var(same), Binary("+", Var(again), Const(value=1))),),
+            ) if name == same == again and not _changes(of.body, name):
+                if any(isinstance(p, Var) and _changes(of.body, p.name) for p in parts(limit)):
+                    return None
+                if not _is_fixed(limit, of.body):
+                    return None
+                end = self.python.write(limit, 7)
+                end = f"{end} + 1" if op == "<=" else end
+                body = self._inner(of.body, frozenset())
+                return [f"for {name} in range({name}, {end}):", *body]
+        return None
+
+
+def _is_fixed(limit: Expression, body: tuple[Statement, ...]) -> bool:
+    sized = [p.operands[0] for p in parts(limit) if isinstance(p, Call) and p.operands]
+    changed = [
+        p.operands[0]
+        for one in expressions_of(body)
+        for p in parts(one)
+        if isinstance(p, Call) and p.name in ("List.add", "List.addAll", "List.clear")
+    ]
+    return not any(one in changed for one in sized)
+
+
+def _ends(statements: tuple[Statement, ...]) -> bool:
+    return bool(statements) and isinstance(statements[-1], Return | Raise | Continue | Break)
+
+
+def _inside(of: Statement) -> tuple[Statement, ...]:
+    match of:
+        case If():
+            return (*of.then, *of.otherwise)
+        case ForEach():
+            return of.body
+        case While():
+            return (*of.body, *of.update)
+        case Try():
+            return (*of.body, *of.handler)
+    return ()
+
+
+def _all(statements: Iterable[Statement]) -> Iterator[Statement]:
+    for one in statements:
+        yield one
+        yield from _all(_inside(one))
+
+
+def expressions_of(statements: Iterable[Statement]) -> Iterator[Expression]:
+    """Yield the expressions in statements; of an assignment to a variable, only its value."""
+    for one in _all(statements):
+        match one:
+            case Let(value=value) | Return(value=value) | Do(value=value):
+                if value is not None:
+                    yield value
+            case Set():
+                yield one.value
+                if not isinstance(one.target, Var):
+                    yield one.target
+            case If(condition=condition) | While(condition=condition):
+                yield condition
+            case ForEach(iterable=iterable):
+                yield iterable
+            case Raise(message=message) if message is not None:
+                yield message
+
+
+def _names_read(statements: Iterable[Statement]) -> Iterator[str]:
+    for one in expressions_of(statements):
+        yield from (part.name for part in parts(one) if isinstance(part, Var))
+
+
+def _names_made(statements: Iterable[Statement]) -> Iterator[str]:
+    for one in _all(statements):
+        if isinstance(one, Let) and isinstance(one.value, Make):
+            yield one.name
+        elif isinstance(one, Set) and isinstance(one.target, Var) and isinstance(one.value, Make):
+            yield one.target.name
+
+
+def _changes(statements: Iterable[Statement], name: str) -> bool:
+    return any(
+        isinstance(one, Set) and isinstance(one.target, Var) and one.target.name == name
+        for one in _all(statements)
+    )
+
+
+def _continues(statements: Iterable[Statement]) -> bool:
+    return any(isinstance(one, Continue) for one in _all(statements))

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads Java's expressions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from pyflinkcep.migrate.java.constants import constant_of, promoted
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
+from pyflinkcep.migrate.java.literals import literal_of
+from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
+from pyflinkcep.migrate.java.types import (
+    BOOLEAN,
+    INT,
+    UNKNOWN,
+    is_boxed,
+    is_numeric,
+    unboxed,
+)
+from pyflinkcep.migrate.meaning.operators import Operators, as_type
+from pyflinkcep.migrate.meaning.scope import Scope
+from pyflinkcep.migrate.meaning.tree import (
+    Call,
+    Const,
+    Expression,
+    Get,
+    Lambda,
+    Make,
+    Unary,
+    Untranslatable,
+    Var,
+)
+
+__all__ = ["Reader"]
+
+
+@attrs.define(eq=False)
+class Reader(Operators):
+    """Reads the expressions at a place; what they need and lack goes to the findings."""
+
+    # --- expressions
+
+    def read(self, node: Node | None) -> Expression:
+        """Return what an expression means; raise Untranslatable if that is unknown."""
+        if node is None or node.is_missing or node.type == "ERROR":
+            raise Untranslatable("a syntax error", line_of(node) if node is not None else 0)
+        literal = literal_of(node)
+        if literal is not None:
+            return Const(literal.value, literal.type)
+        method = getattr(self, f"_{node.type}", None)
+        if method is None:
+            raise self.no(node, f"{node.type.replace('_', ' ')}: {text_of(node)[:60]}")
+        found: Expression = method(node)
+        return found
+
+    def _parenthesized_expression(self, node: Node) -> Expression:
+        return self.read(children(node)[0])
+
+    def _identifier(self, node: Node) -> Expression:
+        name = text_of(node)
+        scope = self.scope
+        if name in scope.values:
+            return scope.values[name]
+        if name in scope.fields:
+            return scope.fields[name]
+        if scope.this is not None:
+            of = self.class_of(scope.this.type)
+            field = scope.project.field(of, name) if of is not None else None
+            if field is not None and "static" not in field.modifiers:
+                return Get(scope.this, name, field.type)
+        constant = self._constant(node)
+        if constant is not None:
+            return constant
+        found = self._static_enum(name)
+        if found is not None:
+            return found
+        raise self.no(node, f"the value of {name} is not known here")
+
+    def _constant(self, node: Node) -> Expression | None:
+        scope = self.scope
+        found = constant_of(node, self.source, scope.project, scope.within)
+        return Const(found.value, found.type) if found is not None else None
+
+    def _static_enum(self, name: str) -> Expression | None:
+        for full in (self.source.imports.get(name, ""), *self.source.wildcards):
+            of = self.class_named(full.removesuffix("." + name)) if full else None
+            if of is not None and of.kind == "enum" and name in of.constants:
+                return Const(name, JavaType(of.name))
+        return None
+
+    def _this(self, node: Node) -> Expression:
+        if self.scope.this is None:
+            raise self.no(node, "the object of the function itself is used as a value")
+        return self.scope.this
+
+    def _field_access(self, node: Node) -> Expression:
+        owner, name = node.child_by_field_name("object"), text_of(node.child_by_field_name("field"))
+        if owner.type == "this":
+            if name in self.scope.fields:
+                return self.scope.fields[name]
+            if self.scope.this is None:
+                return self._identifier(node.child_by_field_name("field"))
+        if not self._is_value(owner):
+            constant = self._constant(node)
+            if constant is not None:
+                return constant
+            of = self.class_named(text_of(owner))
+            if of is not None and of.kind == "enum" and name in of.constants:
+                return Const(name, JavaType(of.name))
+            if text_of(owner)[:1].isupper() and of is None and name.isupper():
+                self.note(node, f"{text_of(node)} is not in the sources: taken as an enum's name")
+                return Const(name, JavaType(text_of(owner).rsplit(".", 1)[-1]))
+        value = self.read(owner)
+        if value.type.dims and name == "length":
+            return Call("List.size", (value,), INT)
+        return self.member(value, name, node)
+
+    def member(self, value: Expression, name: str, node: Node) -> Expression:
+        """Return a field of an object."""
+        of = self.class_of(value.type)
+        field = self.scope.project.field(of, name) if of is not None else None
+        if field is not None:
+            return Get(value, name, field.type)
+        if value.type.name.startswith("Tuple") and name[:1] == "f" and name[1:].isdecimal():
+            args = value.type.args
+            place = int(name[1:])
+            return Get(value, name, args[place] if place < len(args) else UNKNOWN)
+        self.note(node, f"the type of the field {name} is not in the sources")
+        return Get(value, name, UNKNOWN)
+
+    def _is_value(self, node: Node) -> bool:
+        if node.type == "identifier":
+            return self.is_variable(text_of(node))
+        return node.type != "field_access" or self._is_value(node.child_by_field_name("object"))
+
+    def is_variable(self, name: str) -> bool:
+        """Whether a name is that of a variable or field rather than of a class."""
+        scope = self.scope
+        if name in scope.values or name in scope.fields:
+            return True
+        of = self.class_of(scope.this.type) if scope.this is not None else scope.within
+        is_field = of is not None and scope.project.field(of, name) is not None
+        return (
+            is_field or (scope.project.constant_field(name, self.source, scope.within)) is not None
+        )
+
+    # --- functions and objects
+
+    def _method_invocation(self, node: Node) -> Expression:
+        from pyflinkcep.migrate.meaning.calls import method_call
+
+        return method_call(self, node)
+
+    def _lambda_expression(self, node: Node) -> Expression:
+        return self.function(node, ())
+
+    def _method_reference(self, node: Node) -> Expression:
+        return self.function(node, ())
+
+    def function(self, node: Node, types: tuple[JavaType, ...]) -> Lambda:
+        """Return a lambda or method reference as a function of values of some types."""
+        from pyflinkcep.migrate.meaning.calls import reference
+        from pyflinkcep.migrate.meaning.lambdas import read_lambda
+
+        if node.type == "method_reference":
+            return reference(self, node, types)
+        return read_lambda(self, node, types)
+
+    def _array_access(self, node: Node) -> Expression:
+        array = self.read(node.child_by_field_name("array"))
+        index = as_type(self.read(node.child_by_field_name("index")), INT)
+        element = attrs.evolve(array.type, dims=max(0, array.type.dims - 1))
+        return Call("List.get", (array, index), element)
+
+    def _switch_expression(self, node: Node) -> Expression:
+        from pyflinkcep.migrate.meaning.lambdas import read_switch
+
+        return read_switch(self, node)
+
+    def _object_creation_expression(self, node: Node) -> Expression:
+        from pyflinkcep.migrate.meaning.objects import read_creation
+
+        return read_creation(self, node)
+
+    def _class_literal(self, node: Node) -> Expression:
+        return Const(text_of(node).removesuffix(".class"), JavaType("Class"))
+
+    def new(self, class_name: str, fields: dict[str, Expression]) -> Make:
+        """Return a new object."""
+        return Make(class_name, tuple(fields.items()), JavaType(class_name))
+
+    def at(self, source: Source, within: JavaClass | None, **names: Any) -> Reader:
+        """Return a reader at another place."""
+        depth = self.scope.depth + 1
+        scope = Scope(source, within, self.scope.project, depth=depth, **names)
+        return Reader(scope, self.findings, self.event_type)
+
+    def within_block(self) -> Reader:
+        """Return a reader of a block inside."""
+        return attrs.evolve(self, scope=self.scope.inside())
+
+    def local_method(self, name: str, count: int) -> Method | None:
+        """Return a method of the anonymous class around."""
+        return self.local_methods.get((name, count))
+
+    def argument(self, node: Node, types: tuple[JavaType, ...] = ()) -> Expression:
+        """Return an argument or assigned value, which may be a function."""
+        if node.type in ("lambda_expression", "method_reference"):
+            return self.function(node, types[0].args if types else ())
+        return self.read(node)
+
+    def assigned(self, value: Expression, type_: JavaType) -> Expression:
+        """Return a value as a variable of a type holds it; better known types are kept."""
+        if type_ == UNKNOWN or type_.name in ("void", "Object"):
+            return value
+        if is_boxed(value.type) and not is_boxed(type_) and is_numeric(type_):
+            return Call("not null", (as_type(value, type_),), type_)
+        return self.cast_known(as_type(value, type_), type_)
+
+    def cast_known(self, value: Expression, type_: JavaType) -> Expression:
+        """Return a value of unknown type as one of a known type."""
+        unknown = value.type == UNKNOWN or value.type.name == "Object"
+        if unknown and type_ != UNKNOWN and isinstance(value, Get | Var | Call):
+            return attrs.evolve(value, type=type_)
+        return value
+
+    @staticmethod
+    def negated(value: Expression) -> Expression:
+        """Return the negation of a condition."""
+        return Unary("!", value, BOOLEAN)
+
+    @staticmethod
+    def common_type(a: Expression, b: Expression) -> JavaType:
+        """Return the type in which Java computes with two numbers."""
+        return JavaType(promoted(unboxed(a.type).name, unboxed(b.type).name))

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What names mean at a place of the Java text."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+
+import attrs
+
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import Source
+from pyflinkcep.migrate.meaning.tree import Expression, Var
+from pyflinkcep.migrate.translated import Note
+
+__all__ = ["Findings", "Scope", "python_name", "snake_case"]
+
+_USED = frozenset({"event", "ctx", "match", "out", "Any", "Row"})
+_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def snake_case(name: str) -> str:
+    """
+    Return a name as Python writes it.
+
+    Examples
+    --------
+    >>> snake_case("isHotTemperature"), snake_case("URLCount"), snake_case("MAX_SIZE")
+    ('is_hot_temperature', 'url_count', 'max_size')
+    """
+    return re.sub(r"\W|^(?=\d)", "_", _HUMPS.sub("_", name)).lower()
+
+
+def python_name(name: str) -> str:
+    """Return the name of a variable in Python, which shadows nothing that is used."""
+    found = snake_case(name)
+    taken = keyword.iskeyword(found) or found in dir(builtins) or found in _USED or found == "l"
+    return found + "_" if taken or keyword.issoftkeyword(found) else found
+
+
+@attrs.define(eq=False)
+class Findings:
+    """What reading and writing an expression brings to light."""
+
+    notes: list[Note] = attrs.field(factory=list)
+    columns: dict[str, str] = attrs.field(factory=dict)
+    imports: set[str] = attrs.field(factory=set)
+    helpers: dict[str, str] = attrs.field(factory=dict)
+    tags: list[str] = attrs.field(factory=list)
+
+    def note(self, file: str, line: int, what: str) -> None:
+        """Add a note, once."""
+        found = Note(file, line, what)
+        if found not in self.notes:
+            self.notes.append(found)
+
+
+@attrs.define(eq=False)
+class Scope:
+    """
+    The names that are known at a place.
+
+    Attributes
+    ----------
+    source : Source
+        The file.
+    within : JavaClass or None
+        The class around.
+    project : Project
+        All classes.
+    values : dict of str to Expression
+        What variables stand for.
+    this : Expression or None
+        The object whose members have no qualifier.
+    fields : dict of str to Expression
+        The values of fields of the class around.
+    depth : int
+        How many calls have been followed.
+    """
+
+    source: Source
+    within: JavaClass | None
+    project: Project
+    values: dict[str, Expression] = attrs.field(factory=dict)
+    this: Expression | None = None
+    fields: dict[str, Expression] = attrs.field(factory=dict)
+    depth: int = 0
+
+    def declare(self, name: str, type_: JavaType) -> Var:
+        """Add a variable; its name in Python is free."""
+        python = python_name(name)
+        taken = {value.name for value in self.values.values() if isinstance(value, Var)}
+        while python in taken and not self._is(name, python):
+            python += "_"
+        variable = Var(python, type_)
+        self.values[name] = variable
+        return variable
+
+    def _is(self, name: str, python: str) -> bool:
+        found = self.values.get(name)
+        return isinstance(found, Var) and found.name == python
+
+    def inside(self) -> Scope:
+        """Return a scope for a block inside."""
+        return attrs.evolve(self, values=dict(self.values))

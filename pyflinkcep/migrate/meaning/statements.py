@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads Java's statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import attrs
+
+from pyflinkcep.migrate.java.declarations import JavaType, read_type
+from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
+from pyflinkcep.migrate.java.types import BOOLEAN, INT, STRING, UNKNOWN, unboxed
+from pyflinkcep.migrate.meaning.lambdas import case_labels, is_case
+from pyflinkcep.migrate.meaning.logging import logged
+from pyflinkcep.migrate.meaning.streams import element_of
+from pyflinkcep.migrate.meaning.tree import (
+    Break,
+    Call,
+    Cast,
+    Const,
+    Continue,
+    Do,
+    Expression,
+    ForEach,
+    Get,
+    If,
+    Let,
+    Raise,
+    Return,
+    Set,
+    Statement,
+    Try,
+    Untranslatable,
+    Var,
+    While,
+)
+
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.meaning.reader import Reader
+
+__all__ = ["read_block", "read_statements"]
+
+_NOTHING = ("line_comment", "block_comment", ";", "empty_statement")
+
+
+def read_block(reader: Reader, node: Node) -> tuple[Statement, ...]:
+    """Return the statements of a block, or a single statement as a block."""
+    inner = reader.within_block()
+    nodes = children(node) if node.type in ("block", "constructor_body") else [node]
+    return read_statements(inner, nodes)
+
+
+def read_statements(reader: Reader, nodes: list[Node]) -> tuple[Statement, ...]:
+    """Return statements, in the scope of the reader."""
+    found: list[Statement] = []
+    for node in nodes:
+        if node.type in _NOTHING:
+            continue
+        if node.is_missing or node.type == "ERROR":
+            raise reader.no(node, "a syntax error")
+        read = _READERS.get(node.type)
+        if read is None:
+            raise reader.no(node, f"{node.type.replace('_', ' ')}: {text_of(node)[:60]}")
+        try:
+            found += read(reader, node)
+        except Untranslatable as error:
+            error.line = error.line or line_of(node)
+            raise
+    return tuple(found)
+
+
+def _local(reader: Reader, node: Node) -> list[Statement]:
+    written = read_type(node.child_by_field_name("type"))
+    found: list[Statement] = []
+    for part in node.children_by_field_name("declarator"):
+        name, value_node = (part.child_by_field_name(field) for field in ("name", "value"))
+        value: Expression | None = None
+        if value_node is not None and value_node.type == "array_initializer":
+            items = tuple(reader.read(item) for item in children(value_node))
+            value = Call("List.of", items, written)
+        elif value_node is not None:
+            value = reader.argument(value_node, (written,))
+        type_ = written
+        if value is not None and (written == UNKNOWN or _is_raw(written, value.type)):
+            type_ = value.type
+        value = reader.assigned(value, type_) if value is not None else None
+        variable = reader.scope.declare(text_of(name), type_)
+        found.append(Let(variable.name, type_, value))
+    return found
+
+
+def _is_raw(written: JavaType, given: JavaType) -> bool:
+    return not written.args and bool(given.args) and written.name == given.name
+
+
+def _expression(reader: Reader, node: Node) -> list[Statement]:
+    return _effect(reader, children(node)[0])
+
+
+def _effect(reader: Reader, node: Node) -> list[Statement]:
+    if node.type == "assignment_expression":
+        return _assignment(reader, node)
+    if node.type == "update_expression":
+        operand = reader.read(children(node)[0])
+        operator = "+" if "++" in text_of(node) else "-"
+        value = reader.operation(operator, operand, Const(1, INT), node)
+        return [_set(reader, operand, _narrowed(value, operand.type), node)]
+    if node.type == "method_invocation":
+        found = logged(reader, node)
+        if found is not None:
+            return [found]
+        each = _for_each_call(reader, node)
+        if each is not None:
+            return [each]
+        setter = _setter(reader, node)
+        if setter is not None:
+            return [setter]
+    value = reader.read(node)
+    if isinstance(value, Call) and value.name == "append":
+        return _appended(reader, value, node)
+    return [Do(value)]
+
+
+def _appended(reader: Reader, value: Expression, node: Node) -> list[Statement]:
+    pieces: list[Expression] = []
+    while isinstance(value, Call) and value.name == "append":
+        pieces.insert(0, value.operands[1])
+        value = value.operands[0]
+    if not isinstance(value, Var):
+        raise reader.no(node, "append() to what is no variable")
+    text: Expression = attrs.evolve(value, type=STRING)
+    for piece in pieces:
+        text = Call("concat", (text, piece), STRING)
+    return [Set(value, text)]
+
+
+def _assignment(reader: Reader, node: Node) -> list[Statement]:
+    operator = text_of(node.child_by_field_name("operator"))
+    right = node.child_by_field_name("right")
+    before: list[Statement] = []
+    if right.type == "assignment_expression":
+        before = _assignment(reader, right)
+        right = right.child_by_field_name("left")
+    target = _target(reader, node.child_by_field_name("left"))
+    value = reader.argument(right, (target.type,))
+    if operator != "=":
+        value = reader.operation(operator[:-1], target, value, node)
+        value = _narrowed(value, target.type)
+    return [*before, _set(reader, target, reader.assigned(value, target.type), node)]
+
+
+def _target(reader: Reader, node: Node) -> Expression:
+    return reader.read(node)
+
+
+def _narrowed(value: Expression, type_: JavaType) -> Expression:
+    """Return the result of a compound assignment, cast to the type of its variable."""
+    want, have = unboxed(type_), unboxed(value.type)
+    whole = ("byte", "short", "int", "long", "char")
+    if want == have or want.name not in (*whole, "float", "double"):
+        return value
+    return Cast(value, want)
+
+
+def _set(reader: Reader, target: Expression, value: Expression, node: Node) -> Statement:
+    if not isinstance(target, Var | Get) and not (
+        isinstance(target, Call) and target.name == "List.get"
+    ):
+        raise reader.no(node, f"an assignment to {text_of(node)[:40]}")
+    return Set(target, value)
+
+
+def _setter(reader: Reader, node: Node) -> Statement | None:
+    """Return ``x.setY(v)`` of a plain object as an assignment."""
+    name = text_of(node.child_by_field_name("name"))
+    owner, arguments = node.child_by_field_name("object"), node.child_by_field_name("arguments")
+    given = children(arguments)
+    if owner is None or not name.startswith("set") or len(name) < 4 or len(given) != 1:
+        return None
+    value = reader.read(owner)
+    of = reader.class_of(value.type)
+    if of is None:
+        return None
+    field_name = name[3].lower() + name[4:]
+    field = reader.scope.project.field(of, field_name)
+    if field is None:
+        raise reader.no(node, f"{of.name} has no field {field_name}")
+    given_value = reader.assigned(reader.argument(given[0], (field.type,)), field.type)
+    return Set(Get(value, field_name, field.type), given_value)
+
+
+def _for_each_call(reader: Reader, node: Node) -> Statement | None:
+    """Return ``xs.forEach(x -> …)`` as a loop."""
+    if text_of(node.child_by_field_name("name")) != "forEach":
+        return None
+    arguments = children(node.child_by_field_name("arguments"))
+    if len(arguments) != 1 or arguments[0].type != "lambda_expression":
+        return None
+    iterable = reader.read(node.child_by_field_name("object"))
+    names = children(arguments[0].child_by_field_name("parameters"))
+    parameter = arguments[0].child_by_field_name("parameters")
+    name = text_of(parameter if parameter.type == "identifier" else names[0])
+    if len(names) > 1:
+        return None
+    inner = reader.within_block()
+    element = element_of(iterable.type)
+    variable = inner.scope.declare(name, element)
+    body = arguments[0].child_by_field_name("body")
+    nodes = children(body) if body.type == "block" else []
+    statements = read_statements(inner, nodes) if nodes else tuple(_effect(inner, body))
+    return ForEach(variable.name, element, iterable, statements)
+
+
+def _if(reader: Reader, node: Node) -> list[Statement]:
+    condition_node = node.child_by_field_name("condition")
+    condition = reader.read(condition_node)
+    then_reader = reader.within_block()
+    then_reader.bind_patterns(condition_node)
+    consequence = node.child_by_field_name("consequence")
+    nodes = children(consequence) if consequence.type == "block" else [consequence]
+    then = read_statements(then_reader, nodes)
+    alternative = node.child_by_field_name("alternative")
+    otherwise = read_block(reader, alternative) if alternative is not None else ()
+    if text_of(condition_node).startswith("(!("):
+        reader.bind_patterns(condition_node)
+    return [If(condition, then, otherwise)]
+
+
+def _for_each(reader: Reader, node: Node) -> list[Statement]:
+    iterable = reader.read(node.child_by_field_name("value"))
+    written = read_type(node.child_by_field_name("type"))
+    element = element_of(iterable.type)
+    type_ = element if written == UNKNOWN or (written.name == element.name) else written
+    inner = reader.within_block()
+    variable = inner.scope.declare(text_of(node.child_by_field_name("name")), type_)
+    body = read_block(inner, node.child_by_field_name("body"))
+    return [ForEach(variable.name, type_, iterable, body)]
+
+
+def _for(reader: Reader, node: Node) -> list[Statement]:
+    inner = reader.within_block()
+    before: list[Statement] = []
+    for part in node.children_by_field_name("init"):
+        before += _READERS.get(part.type, _effect)(inner, part)
+    condition_node = node.child_by_field_name("condition")
+    condition: Expression = Const(True, BOOLEAN)
+    if condition_node is not None:
+        condition = inner.read(condition_node)
+    update: list[Statement] = []
+    for part in node.children_by_field_name("update"):
+        update += _effect(inner, part)
+    body = read_block(inner, node.child_by_field_name("body"))
+    return [*before, While(condition, body, tuple(update))]
+
+
+def _while(reader: Reader, node: Node) -> list[Statement]:
+    condition = reader.read(node.child_by_field_name("condition"))
+    return [While(condition, read_block(reader, node.child_by_field_name("body")))]
+
+
+def _return(reader: Reader, node: Node) -> list[Statement]:
+    values = children(node)
+    value = reader.argument(values[0], (reader.result_type,)) if values else None
+    return [Return(reader.assigned(value, reader.result_type) if value is not None else None)]
+
+
+def _throw(reader: Reader, node: Node) -> list[Statement]:
+    made = children(node)[0]
+    message: Expression | None = None
+    if made.type == "object_creation_expression":
+        given = children(made.child_by_field_name("arguments"))
+        message = reader.read(given[0]) if given else None
+        if message is not None and message.type != STRING:
+            message = None
+    return [Raise(message)]
+
+
+def _try(reader: Reader, node: Node) -> list[Statement]:
+    clauses = [part for part in children(node) if part.type == "catch_clause"]
+    if len(clauses) != 1 or any(part.type == "finally_clause" for part in children(node)):
+        raise reader.no(node, "try with several catch clauses, or with finally")
+    inner = reader.within_block()
+    for part in children(clauses[0]):
+        name = part.child_by_field_name("name") if part.type == "catch_formal_parameter" else None
+        if name is not None:
+            inner.scope.values[text_of(name)] = Var("error", JavaType("Exception"))
+    handler = read_block(inner, clauses[0].child_by_field_name("body"))
+    reader.note(node, "catch takes any error of Python here")
+    return [Try(read_block(reader, node.child_by_field_name("body")), handler)]
+
+
+def _switch(reader: Reader, node: Node) -> list[Statement]:
+    tested = reader.read(node.child_by_field_name("condition"))
+    groups = children(node.child_by_field_name("body"))
+    cases: list[tuple[list[Expression] | None, tuple[Statement, ...]]] = []
+    labels: list[Expression] = []
+    has_default = False
+    for group in groups:
+        parts = children(group)
+        found = [part for part in parts if part.type == "switch_label"]
+        body = [part for part in parts if part.type != "switch_label"]
+        for label in found:
+            given = case_labels(reader, label, tested)
+            has_default = has_default or given is None
+            labels += given or []
+        if not body and group is not groups[-1]:
+            continue
+        statements = _of_case(reader, group, body, group is groups[-1])
+        cases.append((None if has_default else labels, statements))
+        if has_default and group is not groups[-1]:
+            raise reader.no(group, "default before other cases")
+        labels, has_default = [], False
+    otherwise: tuple[Statement, ...] = ()
+    for values, statements in reversed(cases):
+        if values is None:
+            otherwise = statements
+        else:
+            otherwise = (If(is_case(tested, values), statements, otherwise),)
+    return list(otherwise)
+
+
+def _of_case(reader: Reader, group: Node, body: list[Node], is_last: bool) -> tuple[Statement, ...]:
+    inner = reader.within_block()
+    nodes = children(body[0]) if len(body) == 1 and body[0].type == "block" else body
+    statements = list(read_statements(inner, nodes))
+    if group.type == "switch_rule":
+        return tuple(statements)
+    if statements and isinstance(statements[-1], Break):
+        return tuple(statements[:-1])
+    if is_last or (statements and isinstance(statements[-1], Return | Raise | Continue)):
+        return tuple(statements)
+    raise reader.no(group, "a case that falls through to the next")
+
+
+def _yield(reader: Reader, node: Node) -> list[Statement]:
+    return [Return(reader.read(children(node)[0]))]
+
+
+_READERS: dict[str, Callable[[Reader, Node], list[Statement]]] = {
+    "local_variable_declaration": _local,
+    "expression_statement": _expression,
+    "if_statement": _if,
+    "enhanced_for_statement": _for_each,
+    "for_statement": _for,
+    "while_statement": _while,
+    "return_statement": _return,
+    "throw_statement": _throw,
+    "try_statement": _try,
+    "switch_expression": _switch,
+    "yield_statement": _yield,
+    "break_statement": lambda _, __: [Break()],
+    "continue_statement": lambda _, __: [Continue()],
+    "block": lambda reader, node: list(read_block(reader, node)),
+    "assert_statement": lambda _, __: [],
+}

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lists, maps, iterators and streams."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.source import Node, text_of
+from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, STRING, UNKNOWN, unboxed
+from pyflinkcep.migrate.meaning.tree import Call, Expression, Lambda
+
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.meaning.reader import Reader
+
+__all__ = ["element_of", "list_call", "map_call", "stream_call"]
+
+_LISTS = ("List", "ArrayList", "LinkedList", "Collection", "Set", "HashSet", "Iterable", "Deque",
+          "TreeSet", "LinkedHashSet")  # fmt: skip
+_MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap", "ConcurrentHashMap", "ImmutableMap")
+_STREAMS = ("Stream", "IntStream", "LongStream", "DoubleStream")
+_VOID = JavaType("void")
+
+
+def element_of(type_: JavaType) -> JavaType:
+    """Return the type of the elements of a list, array or stream."""
+    if type_.dims:
+        return JavaType(type_.name, type_.args, type_.dims - 1)
+    return type_.args[0] if type_.args else UNKNOWN
+
+
+def list_call(
+    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
+) -> Expression | None:
+    """Return a method of a list, set, iterable or iterator; None for others."""
+    element = element_of(owner.type)
+    if owner.type.name in ("Iterator", "ListIterator"):
+        return _of_iterator(owner, name, element)
+    if owner.type.name not in _LISTS and not owner.type.dims:
+        return None
+    count = len(arguments)
+    if name in ("stream", "parallelStream") and not count:
+        return Call("stream", (owner,), JavaType("Stream", (element,)))
+    if name == "spliterator" and not count:
+        return owner
+    if name in ("iterator", "listIterator") and not count:
+        return Call("iterator", (owner,), JavaType("Iterator", (element,)))
+    if name in ("size", "isEmpty", "getFirst", "getLast", "clear") and not count:
+        types = {"size": INT, "isEmpty": BOOLEAN, "clear": _VOID}
+        return Call(f"List.{name}", (owner,), types.get(name, element))
+    operands = tuple(reader.argument(argument) for argument in arguments)
+    if name in ("get", "elementAt") and count == 1:
+        return Call("List.get", (owner, *operands), element)
+    if name == "contains" and count == 1:
+        return Call("List.contains", (owner, *operands), BOOLEAN)
+    if name in ("add", "addLast") and count == 1:
+        kind = "Set.add" if "Set" in owner.type.name else "List.add"
+        return Call(kind, (owner, *operands), _VOID)
+    if name == "addAll" and count == 1:
+        return Call("List.addAll", (owner, *operands), _VOID)
+    if name == "indexOf" and count == 1:
+        return Call("List.indexOf", (owner, *operands), INT)
+    return None
+
+
+def _of_iterator(owner: Expression, name: str, element: JavaType) -> Expression | None:
+    whole = owner.operands[0] if isinstance(owner, Call) and owner.name == "iterator" else None
+    if name == "next":
+        if whole is not None:
+            return Call("List.getFirst", (whole,), element)
+        return Call("Iterator.next", (owner,), element)
+    if name == "hasNext":
+        if whole is not None:
+            return Call("has any", (whole,), BOOLEAN)
+        return Call("Iterator.hasNext", (owner,), BOOLEAN)
+    return None
+
+
+def map_call(
+    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
+) -> Expression | None:
+    """Return a method of a map; None for others."""
+    if owner.type.name == "Entry" and name in ("getKey", "getValue") and not arguments:
+        place = 0 if name == "getKey" else 1
+        type_ = owner.type.args[place] if len(owner.type.args) == 2 else UNKNOWN
+        return Call(f"Entry.{name}", (owner,), type_)
+    if owner.type.name not in _MAPS:
+        return None
+    args = owner.type.args if len(owner.type.args) == 2 else (UNKNOWN, UNKNOWN)
+    operands = tuple(reader.argument(argument) for argument in arguments)
+    match name, len(operands):
+        case "get", 1:
+            return Call("Map.get", (owner, *operands), args[1])
+        case "getOrDefault", 2:
+            return Call("Map.getOrDefault", (owner, *operands), args[1])
+        case "containsKey", 1:
+            return Call("Map.containsKey", (owner, *operands), BOOLEAN)
+        case "put", 2:
+            return Call("Map.put", (owner, *operands), _VOID)
+        case "size", 0:
+            return Call("List.size", (owner,), INT)
+        case "isEmpty", 0:
+            return Call("List.isEmpty", (owner,), BOOLEAN)
+        case "keySet", 0:
+            return Call("Map.keySet", (owner,), JavaType("Set", (args[0],)))
+        case "values", 0:
+            return Call("Map.values", (owner,), JavaType("Collection", (args[1],)))
+        case "entrySet", 0:
+            return Call("Map.entrySet", (owner,), JavaType("Set", (JavaType("Entry", args),)))
+    return None
+
+
+# --- streams
+
+_MAPPED = {
+    "mapToInt": ("IntStream", INT), "mapToLong": ("LongStream", LONG),
+    "mapToDouble": ("DoubleStream", JavaType("double")),
+}  # fmt: skip
+
+
+def _primitive(type_: JavaType) -> JavaType:
+    kinds = {"IntStream": INT, "LongStream": LONG, "DoubleStream": JavaType("double")}
+    return kinds.get(type_.name, element_of(type_))
+
+
+def stream_call(
+    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
+) -> Expression | None:
+    """Return a method of a stream; None for others."""
+    if owner.type.name.startswith("Optional"):
+        return _of_optional(reader, owner, name, arguments)
+    if owner.type.name not in _STREAMS:
+        return None
+    element = _primitive(owner.type)
+    if name in ("filter", "anyMatch", "allMatch", "noneMatch") and len(arguments) == 1:
+        test = reader.function(arguments[0], (element,))
+        return Call(f"Stream.{name}", (owner, test), owner.type if name == "filter" else BOOLEAN)
+    if name in _MAPPED and len(arguments) == 1:
+        kind, type_ = _MAPPED[name]
+        function = reader.function(arguments[0], (element,))
+        body = reader.cast(function.body, type_)
+        mapped = Lambda(function.parameters, body, type_)
+        return Call("Stream.map", (owner, mapped), JavaType(kind, (type_,)))
+    if name == "map" and len(arguments) == 1:
+        mapped = reader.function(arguments[0], (element,))
+        return Call("Stream.map", (owner, mapped), JavaType(owner.type.name, (mapped.type,)))
+    if not arguments:
+        return _ended(owner, name, element)
+    if name == "collect" and len(arguments) == 1:
+        return _collected(reader, owner, arguments[0], element)
+    if name in ("limit", "skip") and len(arguments) == 1:
+        return Call(f"Stream.{name}", (owner, reader.argument(arguments[0])), owner.type)
+    return None
+
+
+def _ended(owner: Expression, name: str, element: JavaType) -> Expression | None:
+    kind = owner.type.name
+    match name:
+        case "boxed" | "parallel" | "sequential":
+            return Call("stream", (owner,), JavaType("Stream", (element,)))
+        case "distinct":
+            return Call("Stream.distinct", (owner,), owner.type)
+        case "count":
+            return Call("Stream.count", (owner,), LONG)
+        case "toList":
+            return Call("Stream.toList", (owner,), JavaType("List", (element,)))
+        case "findFirst" | "findAny":
+            return Call("Stream.findFirst", (owner,), JavaType("Optional", (element,)))
+        case "sum" if kind != "Stream":
+            return Call("Stream.sum", (owner,), unboxed(element))
+        case "average" if kind != "Stream":
+            return Call("Stream.average", (owner,), JavaType("Optional", (JavaType("double"),)))
+        case "max" | "min" if kind != "Stream":
+            return Call(f"Stream.{name}", (owner,), JavaType("Optional", (element,)))
+    return None
+
+
+def _collected(
+    reader: Reader, owner: Expression, collector: Node, element: JavaType
+) -> Expression | None:
+    text = text_of(collector).replace("Collectors.", "")
+    if text == "toList()":
+        return Call("Stream.toList", (owner,), JavaType("List", (element,)))
+    if text == "toSet()":
+        return Call("Stream.toSet", (owner,), JavaType("Set", (element,)))
+    if text.startswith("joining(") and collector.child_by_field_name("arguments") is not None:
+        given = [
+            reader.argument(part)
+            for part in collector.child_by_field_name("arguments").named_children
+        ]
+        if len(given) <= 1:
+            return Call("Stream.joining", (owner, *given), STRING)
+    return None
+
+
+def _of_optional(
+    reader: Reader, owner: Expression, name: str, arguments: list[Node]
+) -> Expression | None:
+    element = element_of(owner.type)
+    if name in ("isPresent", "isEmpty") and not arguments:
+        found: Expression = Call("is null", (owner,), BOOLEAN)
+        return found if name == "isEmpty" else reader.negated(found)
+    if name in ("get", "getAsDouble", "getAsInt", "getAsLong", "orElseThrow") and not arguments:
+        return Call("not null", (owner,), element)
+    if name == "orElse" and len(arguments) == 1:
+        other = reader.cast(reader.argument(arguments[0]), element)
+        return Call("or else", (owner, other), element)
+    return None

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Java's expressions and statements, with names and types resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import attrs
+
+from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.types import BOOLEAN
+
+__all__ = [
+    "Aggregate",
+    "Binary",
+    "Break",
+    "Call",
+    "Cast",
+    "Choice",
+    "Const",
+    "Continue",
+    "Do",
+    "Expression",
+    "ForEach",
+    "Get",
+    "If",
+    "Is",
+    "Lambda",
+    "Let",
+    "Make",
+    "Raise",
+    "Return",
+    "Set",
+    "Statement",
+    "Try",
+    "Unary",
+    "Untranslatable",
+    "Var",
+    "While",
+    "parts",
+    "rewritten",
+]
+
+
+class Untranslatable(ValueError):
+    """Java that has no translation; the text says why."""
+
+    def __init__(self, what: str, line: int = 0) -> None:
+        super().__init__(what)
+        self.what = what
+        self.line = line
+
+
+@attrs.frozen
+class Const:
+    """A value; a char is a string of one, a constant of an enum its name."""
+
+    value: int | float | str | bool | None = attrs.field(eq=lambda v: (type(v), repr(v)))
+    type: JavaType
+
+
+@attrs.frozen
+class Var:
+    """A variable, by its name in Python."""
+
+    name: str
+    type: JavaType
+
+
+@attrs.frozen
+class Get:
+    """A field of an event or of an object in it."""
+
+    owner: Expression
+    name: str
+    type: JavaType
+
+
+@attrs.frozen
+class Unary:
+    """``!``, ``-`` or ``~``."""
+
+    operator: str
+    operand: Expression
+    type: JavaType
+
+
+@attrs.frozen
+class Binary:
+    """An operator of Java; both operands of arithmetic have its type after promotion."""
+
+    operator: str
+    left: Expression
+    right: Expression
+    type: JavaType
+
+
+@attrs.frozen
+class Cast:
+    """A conversion, written or implied."""
+
+    operand: Expression
+    type: JavaType
+
+
+@attrs.frozen
+class Choice:
+    """``condition ? yes : no``."""
+
+    condition: Expression
+    yes: Expression
+    no: Expression
+    type: JavaType
+
+
+@attrs.frozen
+class Is:
+    """Whether an object is of one of some classes, which a column names."""
+
+    operand: Expression
+    column: str
+    names: tuple[str, ...]
+    type: JavaType = BOOLEAN
+
+
+@attrs.frozen
+class Call:
+    """A function of Java's library, or of the project, by its name here."""
+
+    name: str
+    operands: tuple[Expression, ...]
+    type: JavaType
+
+
+@attrs.frozen
+class Lambda:
+    """A function with an expression as its body."""
+
+    parameters: tuple[str, ...]
+    body: Expression
+    type: JavaType
+
+
+@attrs.frozen
+class Make:
+    """A new object: its fields."""
+
+    class_name: str
+    fields: tuple[tuple[str, Expression], ...]
+    type: JavaType
+
+
+@attrs.frozen
+class Aggregate:
+    """A function over the events of a stage; its argument reads the variable ``element``."""
+
+    function: str
+    stage: str
+    argument: Expression | None
+    type: JavaType
+    offset: int = 0
+
+
+Expression = (
+    Const | Var | Get | Unary | Binary | Cast | Choice | Is | Call | Lambda | Make | Aggregate
+)
+
+
+@attrs.frozen
+class Let:
+    """A new variable."""
+
+    name: str
+    type: JavaType
+    value: Expression | None
+
+
+@attrs.frozen
+class Set:
+    """An assignment to a variable, a field or an element."""
+
+    target: Expression
+    value: Expression
+
+
+@attrs.frozen
+class If:
+    """A conditional statement."""
+
+    condition: Expression
+    then: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...] = ()
+
+
+@attrs.frozen
+class ForEach:
+    """A loop over elements."""
+
+    name: str
+    type: JavaType
+    iterable: Expression
+    body: tuple[Statement, ...]
+
+
+@attrs.frozen
+class While:
+    """A loop while a condition holds; `update` runs after each turn."""
+
+    condition: Expression
+    body: tuple[Statement, ...]
+    update: tuple[Statement, ...] = ()
+
+
+@attrs.frozen
+class Return:
+    """The end of a function."""
+
+    value: Expression | None
+
+
+@attrs.frozen
+class Do:
+    """An expression for its effect."""
+
+    value: Expression
+
+
+@attrs.frozen
+class Raise:
+    """An error."""
+
+    message: Expression | None
+
+
+@attrs.frozen
+class Try:
+    """Statements, and others for errors in them."""
+
+    body: tuple[Statement, ...]
+    handler: tuple[Statement, ...]
+
+
+@attrs.frozen
+class Break:
+    """The end of a loop."""
+
+
+@attrs.frozen
+class Continue:
+    """The end of a turn."""
+
+
+Statement = Let | Set | If | ForEach | While | Return | Do | Raise | Try | Break | Continue
+
+
+def _inner(of: Expression) -> tuple[Expression, ...]:
+    match of:
+        case Get(owner=owner):
+            return (owner,)
+        case Unary(operand=operand) | Cast(operand=operand) | Is(operand=operand):
+            return (operand,)
+        case Binary(left=left, right=right):
+            return (left, right)
+        case Choice(condition=condition, yes=yes, no=no):
+            return (condition, yes, no)
+        case Call(operands=operands):
+            return operands
+        case Lambda(body=body):
+            return (body,)
+        case Make(fields=fields):
+            return tuple(value for _, value in fields)
+        case Aggregate(argument=argument) if argument is not None:
+            return (argument,)
+    return ()
+
+
+def parts(of: Expression) -> Iterator[Expression]:
+    """Yield an expression and all parts inside."""
+    yield of
+    for part in _inner(of):
+        yield from parts(part)
+
+
+def rewritten(of: Expression, leaf: Callable[[Expression], Expression | None]) -> Expression:
+    """Return an expression with parts replaced where `leaf` returns another."""
+    found = leaf(of)
+    if found is not None:
+        return found
+    match of:
+        case Get():
+            return attrs.evolve(of, owner=rewritten(of.owner, leaf))
+        case Unary() | Cast() | Is():
+            return attrs.evolve(of, operand=rewritten(of.operand, leaf))
+        case Binary():
+            return attrs.evolve(of, left=rewritten(of.left, leaf), right=rewritten(of.right, leaf))
+        case Choice():
+            return attrs.evolve(
+                of,
+                condition=rewritten(of.condition, leaf),
+                yes=rewritten(of.yes, leaf),
+                no=rewritten(of.no, leaf),
+            )
+        case Call():
+            operands = tuple(rewritten(operand, leaf) for operand in of.operands)
+            return attrs.evolve(of, operands=operands)
+        case Lambda():
+            return attrs.evolve(of, body=rewritten(of.body, leaf))
+        case Make():
+            fields = tuple((name, rewritten(value, leaf)) for name, value in of.fields)
+            return attrs.evolve(of, fields=fields)
+    return of

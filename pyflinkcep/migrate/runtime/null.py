@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Null, and what is not translated."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from pyflinkcep.errors import FunctionError, NotSupportedError
+
+__all__ = ["not_translated", "or_else", "present"]
+
+T = TypeVar("T")
+
+
+def present(value: T | None) -> T:
+    """
+    Return a value; raise where Java has a NullPointerException.
+
+    Examples
+    --------
+    >>> present("a")
+    'a'
+    """
+    if value is None:
+        raise FunctionError("null where Java calls a method: NullPointerException", "test for None")
+    return value
+
+
+def not_translated(where: str, why: str) -> NotSupportedError:
+    """Make the error of a function that a person has to write."""
+    return NotSupportedError(f"{where} is not translated: {why}", "write it in Python")
+
+
+def or_else(value: T | None, other: T) -> T:
+    """Return a value, or another if it is null."""
+    return other if value is None else value

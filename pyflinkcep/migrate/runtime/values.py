@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons, streams, iterators and times."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from pyflinkcep.migrate.runtime.null import present
+from pyflinkcep.migrate.runtime.numbers import int64, java_max, java_min
+from pyflinkcep.migrate.runtime.strings import text
+
+__all__ = [
+    "Iterator", "compare", "current_millis", "distinct", "equal_floats", "first_of", "item",
+    "joined", "log", "millis", "of_millis", "ordinal", "same_boxed", "stream_average",
+    "stream_max", "stream_min", "stream_sum",
+]  # fmt: skip
+
+
+def compare(a: Any, b: Any) -> int:
+    """
+    Return -1, 0 or 1, as ``Double.compare`` does: NaN is the greatest, and 0.0 above -0.0.
+
+    Examples
+    --------
+    >>> compare(1, 2), compare(float("nan"), 1.0), compare(0.0, -0.0)
+    (-1, 1, 1)
+    """
+    a, b = present(a), present(b)
+    if isinstance(a, float) and isinstance(b, float):
+        if math.isnan(a) or math.isnan(b):
+            return int(math.isnan(a)) - int(math.isnan(b))
+        if a == b == 0:
+            return int((math.copysign(1, a) - math.copysign(1, b)) / 2)
+    return int(a > b) - int(a < b)
+
+
+def stream_sum(values: Iterable[float]) -> float:
+    """Return the sum of doubles as ``DoubleStream.sum`` computes it, with compensation."""
+    total = compensation = simple = 0.0
+    for value in values:
+        simple += value
+        changed = value - compensation
+        velvel = total + changed
+        compensation = (velvel - total) - changed
+        total = velvel
+    result = total - compensation
+    return simple if math.isnan(result) and math.isinf(simple) else result
+
+
+def stream_average(values: Iterable[Any]) -> float | None:
+    """Return the average as ``average()`` of a stream does; None if there is no value."""
+    listed = list(values)
+    if not listed:
+        return None
+    if all(isinstance(value, int) for value in listed):
+        return float(int64(sum(listed))) / len(listed)
+    return stream_sum(listed) / len(listed)
+
+
+def same_boxed(a: Any, b: Any) -> bool:
+    """Whether ``==`` holds for two boxed values: from -128 to 127 they are the same objects."""
+    if a is None or b is None or isinstance(a, bool):
+        return a is b or bool(a == b)
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b and -128 <= a <= 127
+    return isinstance(a, str) and bool(a == b) and len(a) == 1 and ord(a) < 128
+
+
+def equal_floats(a: float | None, b: float | None) -> bool:
+    """Whether ``equals`` holds for two doubles, or both are null."""
+    return a is b if a is None or b is None else compare(a, b) == 0
+
+
+def stream_max(values: Iterable[float]) -> float | None:
+    """Return the greatest double; None if there is none."""
+    found: float | None = None
+    for value in values:
+        found = value if found is None else java_max(found, value)
+    return found
+
+
+def stream_min(values: Iterable[float]) -> float | None:
+    """Return the least double; None if there is none."""
+    found: float | None = None
+    for value in values:
+        found = value if found is None else java_min(found, value)
+    return found
+
+
+def first_of(values: Iterable[Any]) -> Any:
+    """Return the first value; None if there is none."""
+    return next(iter(values), None)
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Return values without those that were there before."""
+    found: list[Any] = []
+    for value in values:
+        if value not in found:
+            found.append(value)
+    return found
+
+
+def joined(values: Iterable[Any], separator: str = "") -> str:
+    """Return the texts of values with a separator between."""
+    return separator.join(map(text, values))
+
+
+def item(values: Sequence[Any], index: int) -> Any:
+    """Return an element; raise for an index below zero, as Java does."""
+    if index < 0:
+        raise IndexError(f"IndexOutOfBoundsException: index {index}")
+    return values[index]
+
+
+class Iterator:
+    """
+    An iterator that knows whether there is another element.
+
+    Examples
+    --------
+    >>> iterator = Iterator([1])
+    >>> iterator.has_next(), iterator.next(), iterator.has_next()
+    (True, 1, False)
+    """
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        self._values = list(values)
+        self._at = 0
+
+    def has_next(self) -> bool:
+        """Whether there is another element."""
+        return self._at < len(self._values)
+
+    def next(self) -> Any:
+        """Return the next element; raise if there is none."""
+        self._at += 1
+        return self._values[self._at - 1]
+
+
+def current_millis() -> int:
+    """Return the wall clock in milliseconds."""
+    return time.time_ns() // 1_000_000
+
+
+def ordinal(value: str | None, *names: str) -> int:
+    """Return the place of a constant in its enum."""
+    return names.index(present(value))
+
+
+def millis(value: Any) -> int:
+    """Return a time or duration in milliseconds."""
+    known = present(value)
+    if isinstance(known, int):
+        return known
+    if isinstance(known, timedelta):
+        return known // timedelta(milliseconds=1)
+    if isinstance(known, datetime):
+        aware = known if known.tzinfo is not None else known.replace(tzinfo=UTC)
+        return (aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
+    if isinstance(known, date):
+        return (known.toordinal() - date(1970, 1, 1).toordinal()) * 86_400_000
+    raise TypeError(f"expected a time, got {known!r}")
+
+
+def of_millis(value: int) -> timedelta:
+    """Return a duration of milliseconds."""
+    return timedelta(milliseconds=value)
+
+
+def log(level: str, message: Any, *values: Any) -> None:
+    """Write to the log of translated functions; ``{}`` stands for the next value."""
+    pieces = text(message).split("{}")
+    given: Sequence[Any] = values[: len(pieces) - 1]
+    texts = [*map(text, given), *(["{}"] * (len(pieces) - 1 - len(given)))]
+    joined = pieces[0] + "".join(t + p for t, p in zip(texts, pieces[1:], strict=True))
+    logging.getLogger("pyflinkcep.migrated").log(getattr(logging, level.upper()), "%s", joined)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of a condition or function of Java."""
+
+from __future__ import annotations
+
+import attrs
+
+__all__ = ["Note", "Translated", "TranslatedFunction"]
+
+
+@attrs.frozen
+class Note:
+    """
+    A difference in meaning, or why something was not translated.
+
+    Attributes
+    ----------
+    file : str
+        The file of Java.
+    line : int
+        The line in it.
+    what : str
+        The difference or the reason.
+    """
+
+    file: str
+    line: int
+    what: str
+
+
+@attrs.frozen
+class Translated:
+    """
+    A condition or selector as SQL or as a Python function.
+
+    Attributes
+    ----------
+    sql : str or None
+        SQL of the same meaning.
+    name : str or None
+        The name of the Python function, if there is no SQL.
+    python : str or None
+        The source that defines it, and what it needs.
+    imports : frozenset of str
+        The import statements that the source needs.
+    notes : tuple of Note
+        What to look at.
+    stub : bool
+        Whether the function only raises, with the Java text.
+    columns : tuple of (str, str)
+        The columns of events that it reads by name, as of a JSON object, with their Spark types.
+    """
+
+    sql: str | None = None
+    name: str | None = None
+    python: str | None = None
+    imports: frozenset[str] = frozenset()
+    notes: tuple[Note, ...] = ()
+    stub: bool = False
+    columns: tuple[tuple[str, str], ...] = ()
+
+
+@attrs.frozen
+class TranslatedFunction(Translated):
+    """
+    A function of matches.
+
+    Attributes
+    ----------
+    output_type : str or None
+        The schema of its rows as DDL; None if unknown.
+    handles_timeouts : bool
+        Whether it also handles timed-out partial matches.
+    output_tags : tuple of str
+        The Java expressions of the tags that it writes to with ``ctx.output``.
+    """
+
+    output_type: str | None = None
+    handles_timeouts: bool = False
+    output_tags: tuple[str, ...] = ()
