@@ -37,7 +37,8 @@ def clause_diagram(clause: Clause) -> Diagram:
     notes += [f"subset {subset}" for subset in clause.subsets]
     if clause.skip is not None:
         notes.append(str(clause.skip).lower().replace("after match", "after a match:"))
-    return Diagram(_row(clause.pattern, defined), f"PATTERN ({clause.pattern})", tuple(notes))
+    title = f"PATTERN ({clause.pattern})"
+    return Diagram(_row(clause.pattern, defined), tuple(notes), title=title)
 
 
 def _row(part: Part, defined: Mapping[str, str]) -> Row:

@@ -47,7 +47,7 @@ def stage_diagram(stages: Sequence[Stage], skip: AfterMatchSkipStrategy) -> Diag
         called = {"SkipToLastEvent": "SkipToLast"}.get(called, called)
         called = called[0].lower() + called[1:]
         notes.append(f"after a match: {called}({'' if name is None else repr(name)})")
-    return Diagram(_row(stages), one_line(stages), tuple(notes))
+    return Diagram(_row(stages), tuple(notes), title=one_line(stages))
 
 
 def _row(stages: Sequence[Stage]) -> Row:
@@ -70,9 +70,7 @@ def _part(stage: Stage) -> Part:
     lines = tuple(_conditions(stage.condition)) or ("any event",)
     if stage.until is not None:
         lines = (*lines, f"until {stage.until!r}")
-    strategy = stage.quantifier.consumingStrategy
-    absent = strategy in (ConsumingStrategy.NOT_NEXT, ConsumingStrategy.NOT_FOLLOW)
-    return Box(stage.name, lines, repeats, optional, absent)
+    return Box(stage.name, lines, repeats, optional, stage.is_absent)
 
 
 def _conditions(condition: IterativeCondition | None) -> Iterator[str]:

@@ -59,6 +59,12 @@ class Stage:
     windows: Mapping[WithinType, int] = attrs.field(factory=dict)
     inside: tuple[Stage, ...] = ()
 
+    @property
+    def is_absent(self) -> bool:
+        """Whether it is a NOT stage, which takes no events."""
+        strategy = self.quantifier.consumingStrategy
+        return strategy in (ConsumingStrategy.NOT_FOLLOW, ConsumingStrategy.NOT_NEXT)
+
     def filtered(self, condition: IterativeCondition) -> Self:
         """Return the stage with one more condition, joined by AND."""
         joined = (
@@ -161,8 +167,7 @@ class Stage:
             )
 
     def _check_present(self) -> None:
-        strategy = self.quantifier.consumingStrategy
-        if strategy in (ConsumingStrategy.NOT_FOLLOW, ConsumingStrategy.NOT_NEXT):
+        if self.is_absent:
             raise MalformedPatternException(
                 "Option not applicable to NOT pattern",
                 f"put the option on another stage: {self.name!r} takes no events",

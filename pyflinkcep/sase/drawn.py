@@ -43,7 +43,7 @@ def query_diagram(query: Query) -> Diagram:
     boxes = tuple(_box(part, lines[part.variable]) for part in query.components)
     links = tuple(_link(query, part) for part in query.components[1:])
     title = " ".join(query_text(query).split("\n", 1)[0].split())
-    return Diagram(Row(boxes, links), title, tuple(notes))
+    return Diagram(Row(boxes, links), tuple(notes), title=title)
 
 
 def _variables(condition: Tree) -> set[str]:

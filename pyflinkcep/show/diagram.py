@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
 import attrs
 
-from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.show.automaton import automaton_svg
 from pyflinkcep.show.flat import as_graph
 from pyflinkcep.show.model import Graph, Row
+from pyflinkcep.show.picture import Picture
 from pyflinkcep.show.stages import stages_svg
 from pyflinkcep.show.text import dot, mermaid
 
@@ -18,7 +18,7 @@ __all__ = ["Diagram"]
 
 
 @attrs.frozen(repr=False)
-class Diagram:
+class Diagram(Picture):
     """
     A picture of a pattern, a query or a clause, which notebooks show.
 
@@ -29,10 +29,10 @@ class Diagram:
     ----------
     drawn : Row or Graph
         What is drawn: stages, or the states of the automaton.
-    title : str
-        The pattern on one line.
     notes : tuple of str
         What holds for the whole pattern.
+    title : str
+        The pattern on one line.
 
     Examples
     --------
@@ -46,7 +46,6 @@ class Diagram:
     """
 
     drawn: Row | Graph
-    title: str
     notes: tuple[str, ...] = ()
 
     @property
@@ -66,43 +65,9 @@ class Diagram:
         """The picture in the language of Graphviz."""
         return dot(self._graph())
 
-    def save(self, path: str | Path) -> None:
-        """
-        Write the picture to a file, in the form that its name ends with.
-
-        Parameters
-        ----------
-        path : str or Path
-            A name that ends in ``.svg``, ``.html``, ``.mmd`` (Mermaid) or ``.dot``.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If it ends with something else.
-        """
-        file = Path(path)
-        forms = {".svg": "svg", ".html": "html", ".mmd": "mermaid", ".dot": "dot", ".gv": "dot"}
-        form = forms.get(file.suffix.lower())
-        if form is None:
-            raise InvalidArgumentError(
-                f"save: expected a name that ends in {', '.join(forms)}, got {str(path)!r}",
-                "write diagram.save('pattern.svg')",
-            )
-        text = self._page() if form == "html" else str(getattr(self, form))
-        file.write_text(text + "\n", encoding="utf-8")
-
-    def __repr__(self) -> str:
-        return f"Diagram({self.title})"
-
-    def _repr_html_(self) -> str:
-        return self.svg
-
-    def _page(self) -> str:
-        style = "body{margin:2em;background:Canvas;color-scheme:light dark}"
-        return (
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Pattern</title>'
-            f"<style>{style}</style><body>{self.svg}</body></html>"
-        )
+    def _forms(self) -> Mapping[str, Callable[[], str]]:
+        others = {".mmd": lambda: self.mermaid, ".dot": lambda: self.dot, ".gv": lambda: self.dot}
+        return {**super()._forms(), **others}
 
     def _graph(self) -> Graph:
         return self.drawn if isinstance(self.drawn, Graph) else as_graph(self.drawn, self.notes)

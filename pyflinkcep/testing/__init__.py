@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Test patterns without Spark: :func:`match` for events in memory, and harnesses to feed by hand.
+Test patterns without Spark: :func:`match` for events in memory, :func:`trace` to see what became of
+them, and harnesses to feed by hand.
 
 The pytest fixtures are in :mod:`pyflinkcep.testing.pytest_plugin`.
 """
@@ -10,6 +11,7 @@ from pyflinkcep.testing.events import Record
 from pyflinkcep.testing.harness import NFATestHarness, OperatorTestHarness
 from pyflinkcep.testing.match import Matches, Timeout, match
 from pyflinkcep.testing.sase import matchSase
+from pyflinkcep.testing.trace import trace
 
 __all__ = [
     "Matches",
@@ -20,4 +22,5 @@ __all__ = [
     "assertMatches",
     "match",
     "matchSase",
+    "trace",
 ]

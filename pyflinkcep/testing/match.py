@@ -14,8 +14,7 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.testing.chain_match import chain_matches
 from pyflinkcep.testing.events import Record, Table, events_of
 from pyflinkcep.testing.harness import OperatorTestHarness
-from pyflinkcep.testing.values import grouping_key, key_getter, times_of
-from pyflinkcep.time import to_milliseconds
+from pyflinkcep.testing.values import delay_ms, grouping_key, key_getter, times_of
 
 __all__ = ["Matches", "Timeout", "match"]
 
@@ -157,7 +156,7 @@ def match(
     harness = OperatorTestHarness(
         pattern, timeoutHandling=True, lateDataOutput=True, examples=given
     )
-    delay = None if delayThreshold is None else _delay(delayThreshold)
+    delay = None if delayThreshold is None else delay_ms(delayThreshold)
     times = range(len(given)) if timestamp is None else times_of(given, timestamp)
     key_of = None if key is None else key_getter(key)
     latest: int | None = None
@@ -171,16 +170,6 @@ def match(
     found._timeouts = [Timeout(match, time) for _, time, match in harness.timeouts]
     found.late = [event for _, event in harness.lateData]
     return found
-
-
-def _delay(threshold: timedelta) -> int:
-    milliseconds = to_milliseconds(threshold, "delayThreshold")
-    if milliseconds < 0:
-        raise InvalidArgumentError(
-            f"delayThreshold: expected zero or more, got {threshold!r}",
-            "write timedelta(0) if no event may come late",
-        )
-    return milliseconds
 
 
 def _by_lists(

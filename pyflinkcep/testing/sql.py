@@ -24,10 +24,10 @@ from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.pattern import Pattern
 
-__all__ = ["evaluated_here", "expressions_over_stages"]
+__all__ = ["Evaluated", "evaluated_here", "expressions_over_stages"]
 
 
-class _Evaluated(SimpleCondition):
+class Evaluated(SimpleCondition):
     """A SQL condition or Column as a function of an event."""
 
     def __init__(self, text: str, function: Callable[[Any], bool]) -> None:
@@ -88,7 +88,7 @@ def _changed(
         return condition
     try:
         if isinstance(condition.expression, str):
-            return _Evaluated(condition.text, event_condition(condition.text))
+            return Evaluated(condition.text, event_condition(condition.text))
         reason = f"the Column {condition.text} can only be evaluated by Spark"
     except CepError as cause:
         reason = cause.message
@@ -98,7 +98,7 @@ def _changed(
             reason,
             "start a SparkSession first, or write the condition as a function of the event",
         )
-    return _Evaluated(condition.text, _asked_of(session, condition.expression, examples))
+    return Evaluated(condition.text, _asked_of(session, condition.expression, examples))
 
 
 def expressions_over_stages(nfa: NFA, examples: Sequence[Any]) -> Expressions | None:

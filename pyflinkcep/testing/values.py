@@ -10,11 +10,12 @@ from typing import Any
 
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.testing.events import MISSING
-from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, wrong_unit
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, to_milliseconds, wrong_unit
 from pyflinkcep.warned import Place, TimeUnitWarning
 
 __all__ = [
     "Field",
+    "delay_ms",
     "epoch_milliseconds",
     "field_getter",
     "grouping_key",
@@ -103,6 +104,17 @@ def plain(value: Any) -> Any:
     if kind.__module__ != "numpy" or getattr(value, "shape", None) != ():
         return value
     return (value.astype("datetime64[us]") if kind.__name__ == "datetime64" else value).item()
+
+
+def delay_ms(threshold: timedelta) -> int:
+    """Return how far the watermark is behind the latest time, in milliseconds."""
+    milliseconds = to_milliseconds(threshold, "delayThreshold")
+    if milliseconds < 0:
+        raise InvalidArgumentError(
+            f"delayThreshold: expected zero or more, got {threshold!r}",
+            "write timedelta(0) if no event may come late",
+        )
+    return milliseconds
 
 
 class _Nan(float):

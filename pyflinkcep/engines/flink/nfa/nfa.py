@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import attrs
 
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.engines.flink.nfa.emission import EventMatch, FoundMatch, emit, emit_at_once
-from pyflinkcep.engines.flink.nfa.evaluation import EventEvaluation
+from pyflinkcep.engines.flink.nfa.evaluation import EventEvaluation, Expressions
 from pyflinkcep.engines.flink.nfa.moves import Successors, begin, branch, move_on, release
 from pyflinkcep.engines.flink.nfa.nfa_state import NEVER, ComputationState, NFAState
 from pyflinkcep.engines.flink.nfa.state_sets import Reaction, StateSets
@@ -99,6 +100,11 @@ class NFA:
     windows: Windows = attrs.field(init=False)
     _state_sets: dict[int, StateSets] = attrs.field(factory=dict, init=False, repr=False)
 
+    # What carries out a step; a watched automaton has its own.
+    _begin = staticmethod(begin)
+    _move_on = staticmethod(move_on)
+    _branch = staticmethod(branch)
+
     @skips.default
     def _has_skip_strategy(self) -> bool:
         return self.skip_strategy.isSkipStrategy()
@@ -120,6 +126,16 @@ class NFA:
     def create_initial_state(self) -> NFAState:
         """Return the state of a new key."""
         return NFAState([ComputationState(self.start, DeweyNumber.of([1]))], deadline=NEVER)
+
+    def evaluation(
+        self,
+        view: Callable[[Any], Any] | None = None,
+        known: int = 0,
+        processing_time: int | None = None,
+        expressions: Expressions | None = None,
+    ) -> EventEvaluation:
+        """Return what evaluates the conditions; see :class:`EventEvaluation`."""
+        return EventEvaluation(view, known, processing_time, expressions)
 
     def state_sets(self, known: int) -> StateSets:
         """Return the sets of states for runs in which these conditions are known beforehand."""
@@ -283,10 +299,11 @@ class NFA:
         Ports ``NFA.doProcess`` (Flink 2.3.0).
         """
         if reaction.begins is not None:
-            begin(reaction.begins, accessor, state, self.windows, event, timestamp)
+            self._begin(reaction.begins, accessor, state, self.windows, event, timestamp)
             state.state_set = reaction.following
             return []
         steps, start, skips = reaction.steps, self.start, self.skips
+        carry_on, spread = self._move_on, self._branch
         following: list[ComputationState] = []
         successors: Successors | None = None
         final = self.final if skips else None
@@ -304,14 +321,14 @@ class NFA:
                 entry = accessor.register_event(event, timestamp)
             move = step.single
             if move is not None:
-                move_on(accessor, partial, move, entry)
+                carry_on(accessor, partial, move, entry)
                 following.append(partial)
                 continue
             if partial.table is start and timestamp > 0:
                 state.is_new_start_partial_match = True
             if successors is None:
                 successors = Successors(following, [], [])
-            branch(accessor, partial, step, entry, event, final, successors)
+            spread(accessor, partial, step, entry, event, final, successors)
         if not changed:
             return []
         state.state_changed = True

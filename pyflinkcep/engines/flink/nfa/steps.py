@@ -221,6 +221,10 @@ class StateTable:
         except _Unanswered as question:
             return Ask(question.atom, self.resolve, answers)
 
+    def edges(self, answers: dict[Atom, bool]) -> list[StateTransition]:
+        """Return the edges that an event takes, once :meth:`resolve` needs no more answers."""
+        return self._outgoing_edges(lambda condition: _evaluate(condition, self.atoms, answers))
+
     def _step(self, holds: Callable[[IterativeCondition | None], bool]) -> Step:
         edges = self._outgoing_edges(holds)
         takes = sum(edge.action is StateTransitionAction.TAKE for edge in edges)

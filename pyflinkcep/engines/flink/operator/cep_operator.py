@@ -15,7 +15,6 @@ import attrs
 
 from pyflinkcep.engines.flink.nfa import (
     NFA,
-    EventEvaluation,
     EventMatch,
     Expressions,
     NFAState,
@@ -184,7 +183,7 @@ class CepOperator:
             If a condition or a throwing skip strategy fails; the message names stage, key and time.
         """
         nfa, nfa_state, accessor = self.nfa, state.nfa_state, state.buffer.get_accessor()
-        evaluation = EventEvaluation(self.view, known, processing_time, self.expressions)
+        evaluation = nfa.evaluation(self.view, known, processing_time, self.expressions)
         answers = itertools.repeat(0) if values is None else values
         now: int | None = None
         begun = timestamps[0] if nfa_state.is_new_start_partial_match and len(timestamps) else None

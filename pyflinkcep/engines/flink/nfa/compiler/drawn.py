@@ -48,7 +48,7 @@ def automaton_diagram(pattern: Pattern) -> Diagram:
     notes = []
     if nfa.window_time:
         notes.append(f"within {duration_text(nfa.window_time)} of the first event")
-    return Diagram(Graph(tuple(nodes), tuple(edges)), nfa.description, tuple(notes))
+    return Diagram(Graph(tuple(nodes), tuple(edges)), tuple(notes), title=nfa.description)
 
 
 def _title(state: State) -> str:

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which values a condition compared, part by part, for those who ask why it did not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from pyflinkcep.errors import CepError
+from pyflinkcep.expressions.evaluator import event_function
+from pyflinkcep.expressions.event_columns import column
+from pyflinkcep.expressions.event_reader import EventReader
+from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.expressions.sql_values import truth
+from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.tree import (
+    WHOLE,
+    Aggregate,
+    Call,
+    Column,
+    Leaf,
+    Literal,
+    MatchExpression,
+    Operation,
+    Tree,
+    leaves,
+)
+from pyflinkcep.expressions.values import Function, aggregated, function_of
+
+__all__ = ["Compared", "Taken", "compared_in_match", "compared_in_sql"]
+
+Taken = Mapping[str, Sequence[Any]]
+"""The events that a partial match has taken, by stage."""
+
+_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>", "like", "in", "is null", "is not null")
+
+
+@attrs.frozen
+class Compared:
+    """
+    One of the conditions that AND joins, and what it compared.
+
+    Attributes
+    ----------
+    text : str
+        The condition.
+    holds : bool
+        Whether it holds; NULL does not.
+    values : tuple of (str, object)
+        What was compared, apart from literals, and its values.
+    """
+
+    text: str
+    holds: bool
+    values: tuple[tuple[str, Any], ...]
+
+
+def compared_in_sql(text: str, event: Any) -> tuple[Compared, ...]:
+    """
+    Return what a SQL condition about one event compared; nothing if only Spark can say.
+
+    Examples
+    --------
+    >>> kind, price = compared_in_sql("kind = 'a' and price * 2 > 9", {"kind": "b", "price": 5})
+    >>> kind.holds, kind.values, price.holds, price.values
+    (False, (('kind', 'b'),), True, (('price * 2', 10),))
+    """
+    try:
+        tree = EventReader(text).part(parsed(text))
+        return tuple(_compared(tree, _of_event, event))
+    except (CepError, ArithmeticError):
+        return ()
+
+
+def compared_in_match(
+    condition: MatchExpression, event: Any, taken: Taken, order: Sequence[Any]
+) -> tuple[Compared, ...]:
+    """
+    Return what SQL over stages compared; nothing if only Spark can say.
+
+    Parameters
+    ----------
+    condition : MatchExpression
+        The condition.
+    event : object
+        The event that it was evaluated for.
+    taken : mapping of str to sequence
+        The events that the partial match had taken, by stage.
+    order : sequence
+        All of them, in order.
+    """
+    events = {**taken, WHOLE: order}
+
+    def leaf(part: Leaf) -> Function:
+        return _aggregate(part, events) if isinstance(part, Aggregate) else _sql_of_event(part)
+
+    try:
+        return tuple(_compared(condition.tree, leaf, event))
+    except (CepError, ArithmeticError):
+        return ()
+
+
+def _compared(tree: Tree, leaf: Callable[[Leaf], Function], event: Any) -> Iterator[Compared]:
+    for part in _conjuncts(tree):
+        values = {shown(value): value for value in _operands(part)}
+        yield Compared(
+            shown(part),
+            truth(function_of(part, leaf)(event)) is True,
+            tuple((text, function_of(value, leaf)(event)) for text, value in values.items()),
+        )
+
+
+def _conjuncts(tree: Tree) -> Iterator[Tree]:
+    if isinstance(tree, Operation) and tree.operator == "and":
+        for part in tree.operands:
+            yield from _conjuncts(part)
+    else:
+        yield tree
+
+
+def _operands(tree: Tree) -> Iterator[Tree]:
+    """Yield what a comparison compares, apart from literals; otherwise the values it reads."""
+    if isinstance(tree, Operation) and tree.operator in _COMPARISONS:
+        yield from (part for part in tree.operands if not _is_constant(part))
+    elif isinstance(tree, Operation | Call):
+        for part in tree.operands:
+            yield from _operands(part)
+    elif not isinstance(tree, Literal):
+        yield tree
+
+
+def _is_constant(tree: Tree) -> bool:
+    return not any(True for _ in leaves(tree))
+
+
+# --- leaves
+
+
+def _of_event(leaf: Leaf) -> Function:
+    assert isinstance(leaf, Column)
+    return column(str(leaf.attribute))
+
+
+def _sql_of_event(leaf: Column) -> Function:
+    return _computed(leaf.sql)
+
+
+def _computed(sql: str | None) -> Function:
+    """Return what SQL computes for an event; the event itself without SQL."""
+    return (lambda event: event) if sql is None else event_function(sql)
+
+
+def _aggregate(leaf: Aggregate, taken: Taken) -> Function:
+    of = _computed(leaf.argument)
+
+    def value(event: Any) -> Any:
+        events = [*taken.get(leaf.stage, ()), *([event] if leaf.with_event else [])]
+        if leaf.function in ("first", "last"):
+            events = (
+                events[leaf.offset :]
+                if leaf.function == "first"
+                else events[: len(events) - leaf.offset]
+            )
+        return aggregated(leaf.function, [of(one) for one in events])
+
+    return value

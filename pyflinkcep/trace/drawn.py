@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trace as a picture: events on an axis of time, a lane for each partial match."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import attrs
+
+from pyflinkcep.show.svg import Drawing, text_width, wrapped
+from pyflinkcep.trace.model import End, PartialMatch
+from pyflinkcep.trace.record import Record
+from pyflinkcep.trace.words import ending_text, event_text, match_text
+
+__all__ = ["trace_svg"]
+
+_MOST_EVENTS, _MOST_LANES = 60, 40
+_LEFT, _TOP, _LANE, _MARGIN = 20.0, 74.0, 38.0, 22.0
+_COLOURS = {
+    End.MATCH: "green",
+    End.INPUT: "amber",
+    End.WINDOW: "amber",
+    End.GAP: "amber",
+    End.SKIP: "violet",
+    End.LIMIT: "violet",
+}
+_LEGEND = (
+    ("green", "a match"),
+    ("red", "ended by an event"),
+    ("amber", "window over, or the input"),
+    ("violet", "dropped"),
+)
+
+
+def trace_svg(trace: Record, title: str) -> str:
+    """
+    Return a trace as SVG.
+
+    Parameters
+    ----------
+    trace : Record
+        The trace; its first events and partial matches are drawn if there are many.
+    title : str
+        What it shows, for those who cannot see it.
+    """
+    return _Page.of(trace).svg(title)
+
+
+@attrs.define(eq=False)
+class _Page:
+    """A picture under construction; `places` has the x of each event that is drawn."""
+
+    trace: Record
+    lanes: Sequence[PartialMatch]
+    order: Sequence[int]
+    places: dict[int, float]
+    step: float
+    drawing: Drawing = attrs.field(factory=Drawing)
+
+    @classmethod
+    def of(cls, trace: Record) -> _Page:
+        events = sorted(trace.events, key=lambda event: (event.time, event.number))
+        order = [event.number for event in events if not event.late][:_MOST_EVENTS]
+        drawn = set(order)
+        lanes = [p for p in trace.partials if {n for n, _ in p.steps} <= drawn][:_MOST_LANES]
+        names = [text_width(_name(partial), 12, bold=True) for partial in lanes]
+        first = _LEFT + max([60.0, *names]) + 30
+        step = max(58.0, min(110.0, 760 / max(len(order), 1)))
+        places = {number: first + at * step for at, number in enumerate(order)}
+        return cls(trace, lanes, order, places, step)
+
+    def svg(self, title: str) -> str:
+        end = max(self.places.values(), default=200.0)
+        right = end + 60
+        bottom = _TOP + _LANE * len(self.lanes)
+        self._axis(bottom)
+        for row, partial in enumerate(self.lanes):
+            right = max(right, self._lane(partial, _TOP + _LANE * (row + 0.5), end))
+        bottom = self._below(bottom + 8)
+        return self.drawing.svg(max(right, 560) + _MARGIN, bottom, title)
+
+    def _axis(self, bottom: float) -> None:
+        times = {event.number: event.time for event in self.trace.events}
+        for number in self.order:
+            x, event = self.places[number], self.trace.events[number]
+            self.drawing.line([(x, 66), (x, bottom)], "edge", 1, "2 4")
+            self.drawing.circle(x, 42, 4, "line")
+            full = event_text(event.event, 400)
+            self.drawing.text(x, 18, f"event {number}", "dim", 10.5, "middle", title=full)
+            self.drawing.text(x, 32, _short(times[number]), "dim", 10, "middle", title=full)
+            compared = dict(value for answer in event.answers for value in answer.values)
+            values = " ".join(str(value) for value in compared.values())
+            shown = wrapped(values, int(self.step / 6.4), 1)[0]
+            self.drawing.text(x, 60, shown, "ink", 10, "middle", title=full)
+
+    def _lane(self, partial: PartialMatch, y: float, end: float) -> float:
+        page, ending = self.drawing, partial.ending
+        colour = _COLOURS.get(ending.kind, "red")
+        began = self.places[partial.steps[0][0]]
+        if partial.deadline is not None:
+            until = min(self._at_time(partial.deadline), end + 40)
+            title = f"window until {partial.deadline}"
+            page.rect(began, y - 12, max(until - began, 6), 24, "sand", "", 4, title=title)
+        stop = self._stop(partial, end)
+        name = f"{_name(partial)}: {match_text(partial.events)}"
+        page.text(_LEFT, y + 4, _name(partial), "ink", 12, bold=True, title=name)
+        page.line([(began, y), (stop, y)], colour, 2.2, title=name)
+        for number, stage in partial.steps:
+            x = self.places[number]
+            page.circle(x, y, 6, "paper", colour)
+            page.circle(x, y, 3, colour)
+            shown = wrapped(stage, 9, 1)[0]
+            page.text(x, y - 10, shown, "ink", 10.5, "middle", title=stage)
+        text = wrapped(_ended(partial), 60, 1)[0]
+        self._mark(partial, stop, y, colour)
+        page.text(stop + 12, y + 4, text, colour, 11, title=ending_text(partial))
+        return stop + 12 + text_width(text, 11)
+
+    def _mark(self, partial: PartialMatch, x: float, y: float, colour: str) -> None:
+        if partial.ending.kind is End.MATCH:
+            return
+        if partial.ending.kind is End.INPUT:
+            self.drawing.line([(x - 6, y), (x + 4, y)], colour, 2, arrow=True)
+            return
+        for slope in (1, -1):
+            ends = [(x - 4.0, y - 4.0 * slope), (x + 4.0, y + 4.0 * slope)]
+            self.drawing.line(ends, colour, 2.2, radius=0)
+
+    def _stop(self, partial: PartialMatch, end: float) -> float:
+        """Return where a lane ends."""
+        ending = partial.ending
+        if ending.event is not None and ending.event in self.places:
+            return self.places[ending.event]
+        if ending.time is not None and ending.kind is not End.MATCH:
+            return min(self._at_time(ending.time), end + 30)
+        last = self.places[partial.steps[-1][0]]
+        return (
+            last if ending.kind is End.MATCH and ending.event is not None else max(end + 20, last)
+        )
+
+    def _at_time(self, time: int) -> float:
+        """Return the place of a time between the events before and after it."""
+        events = self.trace.events
+        known = [(events[number].time, self.places[number]) for number in self.order]
+        for (t0, x0), (t1, x1) in itertools.pairwise(known):
+            if t0 <= time < t1:
+                return x0 + (x1 - x0) * (time - t0) / (t1 - t0)
+        before = [x for t, x in known if t < time]
+        return known[-1][1] + 30 if before else known[0][1]
+
+    def _below(self, y: float) -> float:
+        x = _LEFT
+        for colour, text in _LEGEND:
+            self.drawing.line([(x, y + 10), (x + 20, y + 10)], colour, 2.2)
+            self.drawing.text(x + 26, y + 14, text, "dim", 11)
+            x += 26 + text_width(text, 11) + 16
+        self.drawing.rect(x, y + 3, 20, 14, "sand", "", 3)
+        self.drawing.text(x + 26, y + 14, "its window", "dim", 11)
+        y += 34
+        for note in self._notes():
+            self.drawing.text(_LEFT, y, note, "dim", 11)
+            y += 16
+        return y
+
+    def _notes(self) -> list[str]:
+        trace, late = self.trace, [e.number for e in self.trace.events if e.late]
+        notes = [f"came too late: {' '.join(map(str, late))}"] if late else []
+        if len(self.order) + len(late) < len(trace.events):
+            notes.append(f"the first {len(self.order)} of {len(trace.events)} events")
+        if len(self.lanes) < len(trace.partials):
+            notes.append(f"{len(self.lanes)} of {len(trace.partials)} partial matches")
+        return notes
+
+
+def _name(partial: PartialMatch) -> str:
+    fork = "" if partial.parent is None else f" from #{partial.parent}"
+    return f"#{partial.number}{fork}"
+
+
+def _short(time: int) -> str:
+    text = str(time)
+    return text if len(text) < 9 else f"…{text[-7:]}"
+
+
+def _ended(partial: PartialMatch) -> str:
+    ending = partial.ending
+    stages = " or ".join(ending.stages)
+    match ending.kind:
+        case End.MATCH:
+            return f"match {ending.match}"
+        case End.CONTIGUITY:
+            return f"{stages} had to follow directly"
+        case End.UNTIL:
+            return "until holds"
+        case End.NOT:
+            return f"{stages} came"
+        case End.WINDOW:
+            return f"window over, waited for {stages}"
+        case End.GAP:
+            return f"gap over, waited for {stages}"
+        case End.SKIP:
+            return f"superfluous after match {ending.match}"
+        case End.LIMIT:
+            return "too many partial matches"
+        case End.INPUT:
+            return f"still waits for {stages}"

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records what a watched automaton does to the partial matches of each key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from pyflinkcep.engines.flink.nfa import ComputationState, EventMatch
+from pyflinkcep.engines.flink.nfa.atoms import Atom
+from pyflinkcep.engines.flink.nfa.nfa_state import NEVER
+from pyflinkcep.engines.flink.nfa.steps import StateTable
+from pyflinkcep.engines.flink.nfa.watched import Continuation
+from pyflinkcep.engines.flink.nfa.windows import Windows
+from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
+from pyflinkcep.trace.answers import Answerer
+from pyflinkcep.trace.lanes import Completed, Lane, Step
+from pyflinkcep.trace.model import Effect, End, Ending, Miss
+from pyflinkcep.trace.reasons import refusals, stopped_by, wanted
+
+__all__ = ["Recorder"]
+
+
+@attrs.define(eq=False)
+class Recorder:
+    """
+    The watcher that makes a trace; events are their numbers.
+
+    Attributes
+    ----------
+    answerer : Answerer
+        Says what a condition compared.
+    windows : Windows
+        When windows end.
+    strategy : AfterMatchSkipStrategy
+        Decides what a match makes superfluous.
+    key : object
+        The key whose events or timers are at work; set by the operator.
+    lanes : list of Lane
+        The partial matches so far.
+    matches : list of Completed
+        The matches so far, in the order in which they were complete.
+    effects : dict of int to list of Effect
+        What each event did.
+    begins : dict of int to tuple of Miss
+        Why an event began nothing.
+    asked : dict of int to dict of Atom to bool
+        The answers about each event alone.
+    """
+
+    answerer: Answerer
+    windows: Windows
+    strategy: AfterMatchSkipStrategy
+    key: Any = None
+    lanes: list[Lane] = attrs.field(factory=list)
+    matches: list[Completed] = attrs.field(factory=list)
+    effects: dict[int, list[Effect]] = attrs.field(factory=dict)
+    begins: dict[int, tuple[Miss, ...]] = attrs.field(factory=dict)
+    asked: dict[int, dict[Atom, bool]] = attrs.field(factory=dict)
+    _now: int | None = None
+    _time: int = 0
+    _own: dict[tuple[int, int], dict[Atom, bool]] = attrs.field(factory=dict)
+    _open: dict[int, tuple[ComputationState, Lane]] = attrs.field(factory=dict)
+    _held: dict[int, tuple[ComputationState, Completed]] = attrs.field(factory=dict)
+    _found: list[Completed] = attrs.field(factory=list)
+    _touched: set[int] = attrs.field(factory=set)
+    _emitted: int = 0
+
+    # --- an event
+
+    def comes(self, event: Any, timestamp: int) -> None:
+        """Note which event is at work."""
+        self._now, self._time = event, timestamp
+        self._own.clear()
+        self._touched.clear()
+        self.asked[event] = {}
+
+    def answered(self, atom: Atom, holds: bool, node: Any, version: Any) -> None:
+        """Note a condition's answer."""
+        if atom.bit:
+            self.asked[self._event][atom] = holds
+        else:
+            self._own.setdefault((id(node), id(version)), {})[atom] = holds
+
+    def began(self, partials: Sequence[Continuation]) -> None:
+        """Note the partial matches that the event begins."""
+        for one in partials:
+            lane = self._lane(None, (self._step(one),))
+            self._effect(lane, "began", one.move.stage)
+            self._continues(lane, one)
+
+    def went_on(
+        self, partial: ComputationState, before: ComputationState, made: Sequence[Continuation]
+    ) -> None:
+        """Note what became of a partial match."""
+        _, lane = self._open.pop(id(partial))
+        if not made:
+            self._ends_here(lane, before)
+            return
+        stays = any(one.move.stays for one in made)
+        if not any(one.move.takes for one in made):
+            self._misses(lane, before)
+        steps, inherits = lane.steps, not stays
+        for one in made:
+            if one.move.stays:
+                self._enter(lane, partial)
+                if len(made) == 1:
+                    self._effect(lane, "passed by")
+                continue
+            following = (*steps, self._step(one)) if one.move.takes else steps
+            if inherits:
+                inherits, lane.steps = False, following
+                what = "took" if one.move.takes else "passed by"
+                self._effect(lane, what, one.move.stage)
+                self._continues(lane, one)
+            else:
+                fork = self._lane(lane, following)
+                self._effect(fork, "forked", one.move.stage)
+                self._continues(fork, one)
+
+    def done(self, partials: Sequence[ComputationState]) -> None:
+        """Note which partial matches the event passed by, and why it began none."""
+        for partial in partials:
+            if partial.start_event_id is None:
+                if not any(effect.what == "began" for effect in self.effects.get(self._event, ())):
+                    known = self._known(partial)
+                    self.begins[self._event] = tuple(self._refused(partial.table, known, None))
+                continue
+            _, lane = self._open[id(partial)]
+            if lane.number not in self._touched:
+                self._misses(lane, partial)
+                self._effect(lane, "passed by")
+        self._now = None
+
+    # --- ends
+
+    def timed_out(self, partial: ComputationState, end: int) -> None:
+        """Note that a window ended a partial match."""
+        _, lane = self._open.pop(id(partial))
+        gap = partial.table.gap_ms
+        is_gap = 0 < gap == end - lane.last_time
+        stages = wanted(partial.table)
+        lane.ending = Ending(End.GAP if is_gap else End.WINDOW, end, None, stages)
+
+    def waited(self, partial: ComputationState) -> None:
+        """Note that a partial match became a match by waiting."""
+        _, lane = self._open.pop(id(partial))
+        self._completes(lane, partial, ends=True)
+
+    def dropped(self, partials: Sequence[ComputationState]) -> None:
+        """Note what the limit drops."""
+        for partial in partials:
+            _, lane = self._open.pop(id(partial))
+            lane.ending = Ending(End.LIMIT, self._time, None, wanted(partial.table))
+
+    def _ends_here(self, lane: Lane, before: ComputationState) -> None:
+        """Note that the event ended a partial match, and why."""
+        known = self._known(before)
+        stop = stopped_by(before.table, known)
+        misses = tuple(self._refused(before.table, known, lane))
+        if stop is not None:
+            about = tuple(
+                self.answerer.answer(atom, holds, self._event, lane.steps)
+                for atom, holds in known.items()
+                if atom.stage == stop
+            )
+            ending = Ending(End.NOT, self._time, self._event, (stop,), None, about)
+        else:
+            lane.misses.extend(misses)
+            until = any(answer.until and answer.holds for m in misses for answer in m.answers)
+            kind = End.UNTIL if until else End.CONTIGUITY
+            ending = Ending(kind, self._time, self._event, wanted(before.table))
+        lane.ending = ending
+        self._effect(lane, "ended")
+
+    # --- matches
+
+    def emitted(
+        self,
+        matches: Sequence[EventMatch],
+        gone: Sequence[ComputationState],
+        waiting: Sequence[ComputationState],
+        partials: Sequence[ComputationState],
+        left: Sequence[ComputationState],
+    ) -> None:
+        """Note which matches came out, which wait, and what they made superfluous."""
+        pool = [self._held.pop(id(state))[1] for state in gone] + self._found
+        self._found = []
+        out = []
+        for match in matches:
+            found = next(one for one in pool if one.events == match)
+            pool.remove(found)
+            found.number, found.emitted = self._emitted, self._now
+            self._emitted += 1
+            out.append(found)
+        for dropped in pool:
+            dropped.discarded_by = self._superfluous(dropped.steps[0].event_id, out)
+        for partial in partials:
+            _, lane = self._open.pop(id(partial))
+            number = self._superfluous(lane.steps[0].event_id, out)
+            lane.ending = Ending(End.SKIP, self._time, self._now, wanted(partial.table), number)
+        first = self._first(left)
+        for state in waiting:
+            held = self._held[id(state)][1]
+            if held.held_back_by is None:
+                held.held_back_by = first
+
+    def _first(self, partials: Sequence[ComputationState]) -> int | None:
+        """Return the partial match that began first; None if none is left."""
+        found = self._open.get(id(partials[0]))
+        return None if found is None else found[1].number
+
+    def _superfluous(self, start: Any, out: Sequence[Completed]) -> int | None:
+        """Return the emitted match that made what began with an event superfluous."""
+        for match in out:
+            path: dict[str, list[Any]] = {}
+            for step in match.steps:
+                path.setdefault(step.stage, []).append(step.event_id)
+            pruning = self.strategy.pruning_id([path])
+            if pruning is not None and self.strategy.should_prune(start, pruning):
+                return match.number
+        return None
+
+    # --- helpers
+
+    @property
+    def _event(self) -> int:
+        assert self._now is not None
+        return self._now
+
+    def _lane(self, parent: Lane | None, steps: tuple[Step, ...]) -> Lane:
+        lane = Lane(len(self.lanes), self.key, None if parent is None else parent.number, steps)
+        self.lanes.append(lane)
+        return lane
+
+    def _step(self, one: Continuation) -> Step:
+        """Return the step by which the event was taken."""
+        state = one.partial or one.completed
+        node = state.previous_node if isinstance(state, ComputationState) else None
+        event_id = None if node is None else node.entry.event_id
+        return Step(self._event, one.move.stage, self._time, event_id)
+
+    def _continues(self, lane: Lane, one: Continuation) -> None:
+        """Note where a partial match goes on, and that it is a match if it is."""
+        if one.completed is not None:
+            self._completes(lane, one.completed, ends=one.partial is None)
+        if one.partial is not None:
+            self._enter(lane, one.partial)
+
+    def _completes(self, lane: Lane, completed: Any, *, ends: bool) -> None:
+        match = Completed(lane, lane.steps, self._now)
+        self.matches.append(match)
+        if self._now is not None:
+            self._effect(lane, "matched")
+        if isinstance(completed, ComputationState):
+            self._held[id(completed)] = (completed, match)
+        else:
+            self._found.append(match)
+        if ends:
+            lane.ending = Ending(End.MATCH, self._time, self._now)
+            lane.became = match
+
+    def _enter(self, lane: Lane, partial: ComputationState) -> None:
+        self._open[id(partial)] = (partial, lane)
+        deadline = self.windows.deadline(partial)
+        lane.deadline = None if deadline >= NEVER else deadline
+        lane.waits_for = wanted(partial.table)
+
+    def _effect(self, lane: Lane, what: str, stage: str = "") -> None:
+        self._touched.add(lane.number)
+        self.effects.setdefault(self._event, []).append(Effect(lane.number, what, stage))
+
+    def _known(self, partial: ComputationState) -> dict[Atom, bool]:
+        own = self._own.get((id(partial.previous_node), id(partial.version)), {})
+        return {**self.asked[self._event], **own}
+
+    def _misses(self, lane: Lane, before: ComputationState) -> None:
+        lane.misses.extend(self._refused(before.table, self._known(before), lane))
+
+    def _refused(
+        self, table: StateTable, known: Mapping[Atom, bool], lane: Lane | None
+    ) -> Iterator[Miss]:
+        steps = () if lane is None else lane.steps
+        for refusal in refusals(table, known):
+            answers = (
+                self.answerer.answer(atom, holds, self._event, steps)
+                for atom, holds in refusal.decisive
+            )
+            yield Miss(self._event, refusal.stage, tuple(answers))

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a watched pattern over events, and makes the trace of what was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from pyflinkcep.conditions import IterativeCondition
+from pyflinkcep.engines.flink.nfa import NFA, EventMatch, Expressions
+from pyflinkcep.engines.flink.nfa.watched import Watched
+from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, PartialMatchLimit
+from pyflinkcep.engines.flink.operator.cep_operator import KeyState, Output
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.pattern.stage import Stage
+from pyflinkcep.time import MAX_WATERMARK
+from pyflinkcep.trace.answers import Answerer
+from pyflinkcep.trace.lanes import Completed, Lane
+from pyflinkcep.trace.model import End, Ending, PartialMatch, TracedEvent, TracedMatch
+from pyflinkcep.trace.recorder import Recorder
+from pyflinkcep.trace.result import Trace
+
+__all__ = ["Input", "traced"]
+
+
+@attrs.frozen(eq=False)
+class Input:
+    """
+    The events of a trace.
+
+    Attributes
+    ----------
+    events : sequence
+        The events, as conditions see them.
+    times : sequence of int, epoch milliseconds
+        Their times.
+    keys : sequence
+        Their keys, hashable.
+    delay : int or None, milliseconds
+        How far the watermark is behind the latest time; None to sort the events first.
+    """
+
+    events: Sequence[Any]
+    times: Sequence[int]
+    keys: Sequence[Any]
+    delay: int | None = None
+
+
+def traced(
+    pattern: Pattern,
+    nfa: NFA,
+    given: Input,
+    expressions: Expressions | None,
+    limit: PartialMatchLimit | None,
+    sql_of: Callable[[IterativeCondition], str | None],
+) -> Trace:
+    """
+    Return the trace of a pattern.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern, with conditions that can be evaluated here.
+    nfa : NFA
+        The pattern, compiled, with handling of timeouts.
+    given : Input
+        The events.
+    expressions : Expressions or None
+        Its SQL over stages.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
+    sql_of : callable
+        Returns the SQL of a condition about one event; None if it is a function.
+    """
+    stages = list(_stages(pattern))
+    untils = [stage.until for stage in stages if stage.until is not None]
+    answerer = Answerer(given.events, sql_of, frozenset(_atoms(nfa, untils)))
+    recorder = Recorder(answerer, nfa.windows, nfa.skip_strategy)
+    fields = expressions and Expressions(
+        expressions.functions, lambda number: expressions.fields(given.events[number])
+    )
+    output = _Collected(given.events)
+    operator = _Traced(
+        Watched.of(nfa, recorder),
+        given.events.__getitem__,
+        limit=limit,
+        expressions=fields,
+        recorder=recorder,
+    )
+    keyed = KeyedCepOperator(operator, output)
+    latest: int | None = None
+    for number, (time, key) in enumerate(zip(given.times, given.keys, strict=True)):
+        keyed.process_element(key, number, time)
+        latest = time if latest is None else max(latest, time)
+        if given.delay is not None:
+            keyed.advance_watermark(latest - given.delay - 1)  # as in match()
+    keyed.advance_watermark(MAX_WATERMARK)
+    fewest = {stage.name: _fewest(stage) for stage in stages if not stage.is_absent}
+    return _Maker(nfa.description, given, recorder, fewest).trace(output)
+
+
+def _stages(pattern: Pattern) -> Iterator[Stage]:
+    """Yield the single stages of a pattern, in order."""
+    work = list(pattern._chain())
+    while work:
+        stage = work.pop(0)
+        if stage.inside:
+            work[:0] = stage.inside
+        else:
+            yield stage
+
+
+def _fewest(stage: Stage) -> int:
+    return 1 if stage.times is None else stage.times.from_
+
+
+def _atoms(nfa: NFA, untils: Sequence[IterativeCondition]) -> Iterator[Any]:
+    for until in untils:
+        for table in nfa.tables.values():
+            yield from table.atoms.inside(until)
+            break
+
+
+@attrs.frozen(eq=False)
+class _Traced(CepOperator):
+    """Tells the recorder whose turn it is."""
+
+    recorder: Recorder = attrs.field(kw_only=True)
+
+    def process_events(self, key: Any, *arguments: Any, **keywords: Any) -> None:
+        self.recorder.key = key
+        super().process_events(key, *arguments, **keywords)
+
+    def advance_time(self, key: Any, state: KeyState, timestamp: int, output: Output) -> None:
+        self.recorder.key = key
+        super().advance_time(key, state, timestamp, output)
+
+
+@attrs.define(eq=False)
+class _Collected:
+    """An operator's results, in terms of the user's events."""
+
+    events: Sequence[Any]
+    matches: list[EventMatch] = attrs.field(factory=list)
+    timeouts: list[tuple[EventMatch, int]] = attrs.field(factory=list)
+    late_numbers: list[int] = attrs.field(factory=list)
+
+    def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        self.matches.append(self._of_user(match))
+
+    def timeout(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        self.timeouts.append((self._of_user(match), timestamp))
+
+    def dropped(self, key: Any, count: int) -> None:
+        pass
+
+    def late(self, key: Any, event: Any) -> None:
+        self.late_numbers.append(event)
+
+    def _of_user(self, match: EventMatch) -> EventMatch:
+        return {stage: [self.events[n] for n in numbers] for stage, numbers in match.items()}
+
+
+@attrs.frozen(eq=False)
+class _Maker:
+    """Makes a trace of what was recorded."""
+
+    pattern: str
+    given: Input
+    recorder: Recorder
+    stages: dict[str, int]
+
+    def trace(self, output: _Collected) -> Trace:
+        late = set(output.late_numbers)
+        numbers = self._numbered()
+        return Trace(
+            self.pattern,
+            self.stages,
+            tuple(self._event(number, number in late) for number in range(len(self.given.events))),
+            tuple(self._partial(lane, numbers) for lane in self.recorder.lanes),
+            tuple(
+                self._match(number, match)
+                for match, number in sorted(numbers.values(), key=lambda found: found[1])
+            ),
+            output.matches,
+            output.timeouts,
+        )
+
+    def _numbered(self) -> dict[int, tuple[Completed, int]]:
+        """Return the matches with their numbers, those that did not come out last."""
+        found = self.recorder.matches
+        out = [match for match in found if match.number is not None]
+        kept = [match for match in found if match.number is None]
+        numbered = {id(match): (match, match.number or 0) for match in out}
+        numbered.update((id(m), (m, len(out) + at)) for at, m in enumerate(kept))
+        return numbered
+
+    def _event(self, number: int, late: bool) -> TracedEvent:
+        recorder, given = self.recorder, self.given
+        answers = tuple(
+            recorder.answerer.answer(atom, holds, number)
+            for atom, holds in recorder.asked.get(number, {}).items()
+        )
+        return TracedEvent(
+            number,
+            given.events[number],
+            given.times[number],
+            given.keys[number],
+            late,
+            answers,
+            recorder.begins.get(number, ()),
+            tuple(recorder.effects.get(number, ())),
+        )
+
+    def _partial(self, lane: Lane, numbers: dict[int, tuple[Completed, int]]) -> PartialMatch:
+        ending = lane.ending or Ending(End.INPUT, None, None, lane.waits_for)
+        if lane.became is not None:
+            ending = attrs.evolve(ending, match=numbers[id(lane.became)][1])
+        order = list(self.stages)
+        taken = [order.index(step.stage) for step in lane.steps]
+        return PartialMatch(
+            lane.number,
+            lane.key,
+            lane.parent,
+            tuple((step.event, step.stage) for step in lane.steps),
+            lane.steps[0].time,
+            lane.deadline,
+            tuple(lane.misses),
+            ending,
+            max(taken, default=0) + 1,
+        )
+
+    @staticmethod
+    def _match(number: int, match: Completed) -> TracedMatch:
+        return TracedMatch(
+            number,
+            match.lane.number,
+            match.events,
+            match.completed,
+            match.number is not None,
+            match.emitted,
+            match.held_back_by,
+            match.discarded_by,
+        )
