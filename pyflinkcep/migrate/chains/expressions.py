@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Follows expressions: what is known of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from pyflinkcep.migrate.chains import flow
+from pyflinkcep.migrate.chains.branches import Watch
+from pyflinkcep.migrate.chains.constants import binary, literal
+from pyflinkcep.migrate.chains.lookup import simple_name, snake, type_arguments
+from pyflinkcep.migrate.chains.values import (
+    Call,
+    Code,
+    Constant,
+    Link,
+    Loop,
+    Scope,
+    Stream,
+    Symbol,
+    Unknown,
+    Value,
+)
+from pyflinkcep.migrate.java.declarations import JavaClass, Method
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
+from pyflinkcep.migrate.translated import Note
+
+__all__ = ["Expressions"]
+
+_LITERALS = frozenset(
+    [
+        "string_literal",
+        "character_literal",
+        "true",
+        "false",
+        "null_literal",
+        "decimal_integer_literal",
+        "hex_integer_literal",
+        "decimal_floating_point_literal",
+    ]
+)
+_CODE = frozenset(["lambda_expression", "method_reference", "class_literal"])
+
+
+@attrs.define(eq=False)
+class Expressions:
+    """
+    Follows expressions.
+
+    Attributes
+    ----------
+    project : Project
+        What the program declares.
+    links : list of Link
+        The patterns that were made, each stage one.
+    streams : list of Stream
+        The streams, and what was done with them, in order.
+    settings : list of Call
+        What was set on the environment.
+    notes : list of Note
+        What could not be followed.
+    """
+
+    project: Project
+    links: list[Link] = attrs.field(factory=list)
+    streams: list[Stream] = attrs.field(factory=list)
+    notes: list[Note] = attrs.field(factory=list)
+    settings: list[Call] = attrs.field(factory=list)
+    steps: int = 0
+    depth: int = 0
+    last: Node = None
+    _fields: dict[tuple[int, str], Value] = attrs.field(factory=dict)
+
+    def run(
+        self, method: Method, owner: JavaClass, arguments: Sequence[Value] | None = None
+    ) -> Value | None:
+        """Follow a method."""
+        raise NotImplementedError
+
+    # --- expressions
+
+    def evaluate(self, node: Node | None, scope: Scope) -> Value:
+        """Return what is known of the value of an expression."""
+        self.steps += 1
+        self.last = node
+        if node is None or self.steps > 20_000:
+            return Unknown(Code(node, scope.source, scope))
+        if node.type in _LITERALS:
+            return literal(node) or Unknown(Code(node, scope.source, scope))
+        if node.type in _CODE:
+            return Code(node, scope.source, scope.snapshot())
+        follow: Callable[[Node, Scope], Value | None] | None
+        follow = getattr(self, f"_{node.type}", None)
+        value = None if follow is None else follow(node, scope)
+        return Unknown(Code(node, scope.source, scope.snapshot())) if value is None else value
+
+    def _parenthesized_expression(self, node: Node, scope: Scope) -> Value | None:
+        parts = children(node)
+        return self.evaluate(parts[0], scope) if parts else None
+
+    _condition = _parenthesized_expression
+
+    def _cast_expression(self, node: Node, scope: Scope) -> Value | None:
+        return self.evaluate(node.child_by_field_name("value"), scope)
+
+    def _identifier(self, node: Node, scope: Scope) -> Value | None:
+        name = text_of(node)
+        return scope.find(name) or self.field(name, scope)
+
+    def _field_access(self, node: Node, scope: Scope) -> Value | None:
+        owner, name = node.child_by_field_name("object"), text_of(node.child_by_field_name("field"))
+        if owner.type == "this":
+            return self.field(name, scope)
+        if owner.type in ("identifier", "field_access", "scoped_identifier"):
+            declared = self.project.find(simple_name(text_of(owner)), scope.source)
+            if declared is not None and scope.find(text_of(owner)) is None:
+                if name in declared.fields:
+                    return self.field_of(declared, name)
+                if name in declared.constants:
+                    return Code(node, scope.source, scope)
+        return None
+
+    def field(self, name: str, scope: Scope) -> Value | None:
+        """Return what a field of the class around, or a constant imported, holds."""
+        owner = scope.owner
+        while owner is not None:
+            extended: JavaClass | None = owner
+            for _ in range(8):
+                if extended is None:
+                    break
+                if name in extended.fields:
+                    return self.field_of(extended, name)
+                above = extended.superclass
+                extended = None if above is None else self.project.find(above.name, scope.source)
+            owner = owner.outer
+        imported = scope.source.imports.get(name)
+        if imported is not None and "." in imported:
+            declared = self.project.find(imported.rsplit(".", 2)[-2], scope.source)
+            if declared is not None and name in declared.fields:
+                return self.field_of(declared, name)
+        return None
+
+    def field_of(self, owner: JavaClass, name: str) -> Value | None:
+        """Return what a field holds at first."""
+        key = (id(owner), name)
+        if key not in self._fields:
+            found = owner.fields[name]
+            scope = Scope(owner.source, owner)
+            where = Code(owner.node, owner.source, scope)
+            self._fields[key] = Unknown(where)
+            if found.value is not None:
+                value = self.evaluate(found.value, scope)
+                node = found.value.parent.parent
+                self._fields[key] = self.declared(value, name, str(found.type), node)
+            elif self.is_stream_type(str(found.type)):
+                self._fields[key] = self.parameter_stream(where, name, str(found.type))
+            elif str(found.type) in ("int", "long", "String", "boolean", "double", "Duration"):
+                python = snake(name)
+                self._fields[key] = Symbol(python, str(found.type), ((python, str(found.type)),))
+        return self._fields[key]
+
+    def declared(self, value: Value, name: str, kind: str, node: Node) -> Value:
+        """Return a value with the name and type of the variable that holds it."""
+        if isinstance(value, Link | Stream):
+            arguments = type_arguments(kind)
+            if value.name is None:
+                value.name = name
+            if arguments and value.event_type is None:
+                value.event_type = arguments[-1 if kind.startswith("Single") else 0]
+            if isinstance(value, Link) and not value.documented:
+                value.documented = flow.comment(node)
+        return value
+
+    def _binary_expression(self, node: Node, scope: Scope) -> Value | None:
+        sign = text_of(node.child_by_field_name("operator"))
+        left = self.evaluate(node.child_by_field_name("left"), scope)
+        if isinstance(left, Constant) and (sign, bool(left.value)) in (("&&", False), ("||", True)):
+            return left
+        return binary(sign, left, self.evaluate(node.child_by_field_name("right"), scope))
+
+    def _unary_expression(self, node: Node, scope: Scope) -> Value | None:
+        sign = text_of(node.child_by_field_name("operator"))
+        value = self.evaluate(node.child_by_field_name("operand"), scope)
+        if isinstance(value, Symbol):
+            return Symbol(
+                f"{'not ' if sign == '!' else sign}{value.python}", value.type, value.names
+            )
+        if not isinstance(value, Constant):
+            return None
+        if sign == "!":
+            return Constant(not value.value)
+        if sign == "-" and isinstance(value.value, int | float):
+            return Constant(-value.value)
+        return value if sign == "+" else None
+
+    def _ternary_expression(self, node: Node, scope: Scope) -> Value | None:
+        from pyflinkcep.migrate.chains.branches import either
+
+        condition = self.evaluate(node.child_by_field_name("condition"), scope)
+        then, otherwise = (node.child_by_field_name(f) for f in ("consequence", "alternative"))
+        if isinstance(condition, Constant):
+            return self.evaluate(then if condition.value else otherwise, scope)
+        test = self.as_test(condition, node.child_by_field_name("condition"))
+        values = []
+        for side in (then, otherwise):
+            watch = Watch(scope)
+            values.append(self.evaluate(side, scope))
+            watch.taken()
+        return either(test, *values)
+
+    def _assignment_expression(self, node: Node, scope: Scope) -> Value | None:
+        target = node.child_by_field_name("left")
+        value = self.evaluate(node.child_by_field_name("right"), scope)
+        sign = text_of(node.child_by_field_name("operator"))
+        name = text_of(target).removeprefix("this.")
+        if sign != "=":
+            before = scope.find(name)
+            value = (binary(sign[:-1], before, value) if before else None) or Unknown(
+                Code(node, scope.source, scope)
+            )
+        if target.type in ("identifier", "field_access") and "." not in name:
+            value = self.declared(value, name, scope.type_of(name) or "", node.parent)
+            scope.set(name, value)
+        return value
+
+    def _update_expression(self, node: Node, scope: Scope) -> Value | None:
+        operand = children(node)[0]
+        before = scope.find(text_of(operand))
+        step = Constant(1 if "++" in text_of(node) else -1)
+        after = binary("+", before, step) if isinstance(before, Constant) else None
+        scope.set(text_of(operand), after or Unknown(Code(node, scope.source, scope)))
+        return before
+
+    def _array_creation_expression(self, node: Node, scope: Scope) -> Value | None:
+        values = node.child_by_field_name("value")
+        return None if values is None else self._array_initializer(values, scope)
+
+    def _array_initializer(self, node: Node, scope: Scope) -> Value:
+        return Constant(tuple(self._plain(part, scope) for part in children(node)))
+
+    def _array_access(self, node: Node, scope: Scope) -> Value | None:
+        values = self.evaluate(node.child_by_field_name("array"), scope)
+        at = self.evaluate(node.child_by_field_name("index"), scope)
+        return self._element(values, at)
+
+    def _element(self, values: Value, at: Value) -> Value | None:
+        if isinstance(values, Constant) and isinstance(at, Constant):
+            try:
+                found = values.value[at.value]  # type: ignore[index]
+            except (TypeError, IndexError, KeyError):
+                return None
+            return found if isinstance(found, Value) else Constant(found)
+        return None
+
+    def _plain(self, node: Node, scope: Scope) -> object:
+        """Return the plain value of an element of a list, or what is known of it."""
+        value = self.evaluate(node, scope)
+        return value.value if isinstance(value, Constant) else value
+
+    # --- what is known at run time alone
+
+    def as_test(self, condition: Value, node: Node) -> Symbol:
+        """Return a condition as Python; as a parameter if it cannot be written."""
+        if isinstance(condition, Symbol):
+            return condition
+        name = snake(text_of(node).strip("()!").replace("()", "").rsplit(".", 1)[-1])[:40]
+        name = name.removeprefix("get_") or "test"
+        python = f"not {name}" if text_of(node).strip("(").startswith("!") else name
+        return Symbol(python, "boolean", ((name, "boolean"),))
+
+    def python_of(self, value: Value | None) -> str | None:
+        """Return a value as an expression of Python."""
+        if isinstance(value, Symbol):
+            return value.python
+        return repr(value.value) if isinstance(value, Constant) else None
+
+    def repeated(
+        self, node: Node, scope: Scope, header: str | None, follow: Callable[[], object]
+    ) -> None:
+        """Follow the body of a loop once, and let patterns go through it at run time."""
+        watch = Watch(scope)
+        follow()
+        changed, added = watch.taken()
+        touches = [v for v in changed.values() if isinstance(v, Link)] or added
+        if header is None and touches:
+            self.doubt(node, scope, "a loop of which the source does not say how often it runs")
+        header = header or "for _ in range(0):"
+        for key, items in added.items():
+            watch.link(key).items.append(Loop(header, tuple(items)))
+        for place, value in changed.items():
+            old = watch.old(place)
+            if isinstance(value, Link) and isinstance(old, Link):
+                items = value.flat(old)
+                looped = Link(
+                    old, [Loop(header, tuple(items))], old.begun, old.event_type, old.name
+                )
+                watch.set(place, looped)
+                looped.joined = (value,)
+            else:
+                watch.set(place, Unknown(Code(node, scope.source, scope)))
+
+    def doubt(self, node: Node, scope: Scope, what: str) -> None:
+        """Note that something could not be followed."""
+        self.notes.append(Note(scope.source.file, line_of(node), what))
+
+    # --- streams
+
+    def is_stream_type(self, kind: str) -> bool:
+        """Whether a Java type is a stream of events."""
+        return simple_name(kind).endswith(
+            ("DataStream", "KeyedStream", "StreamOperator", "StreamSource")
+        )
+
+    def parameter_stream(self, code: Code, name: str, kind: str) -> Stream:
+        """Return a stream that a method is given."""
+        arguments = type_arguments(kind)
+        stream = Stream(Call("parameter", (), code), (), arguments[0] if arguments else None, name)
+        self.streams.append(stream)
+        return stream

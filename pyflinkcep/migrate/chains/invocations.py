@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Follows calls and constructors: of Flink, of the program, and of Java's own classes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import attrs
+
+from pyflinkcep.migrate.chains import flow, patterns
+from pyflinkcep.migrate.chains.constants import binary, duration
+from pyflinkcep.migrate.chains.expressions import Expressions
+from pyflinkcep.migrate.chains.lookup import simple_name, type_arguments
+from pyflinkcep.migrate.chains.values import (
+    Call,
+    Code,
+    Constant,
+    Link,
+    Made,
+    Scope,
+    Skip,
+    Stream,
+    Symbol,
+    Tag,
+    Value,
+)
+from pyflinkcep.migrate.java.declarations import JavaClass, Method
+from pyflinkcep.migrate.java.source import Node, children, text_of
+
+__all__ = ["Invocations"]
+
+_LISTS = frozenset(["asList", "of", "stream"])
+
+
+@attrs.define(eq=False)
+class Invocations(Expressions):
+    """Follows calls."""
+
+    def arguments(self, node: Node, scope: Scope) -> tuple[Value, ...]:
+        """Return the values of a call's arguments."""
+        given = node.child_by_field_name("arguments")
+        return tuple(self.evaluate(part, scope) for part in children(given)) if given else ()
+
+    def _object_creation_expression(self, node: Node, scope: Scope) -> Value | None:
+        kind = text_of(node.child_by_field_name("type"))
+        name = simple_name(kind)
+        body = any(part.type == "class_body" for part in children(node))
+        code = Code(node, scope.source, scope.snapshot())
+        if name == "OutputTag":
+            values = self.arguments(node, scope)
+            first = values[0] if values else None
+            rows = type_arguments(kind)
+            label = str(first.value) if isinstance(first, Constant) else text_of(node)
+            return Tag(label, rows[0] if rows else "", code)
+        if body:
+            return code
+        values = self.arguments(node, scope)
+        if name in ("ArrayList", "LinkedList", "HashSet", "LinkedHashSet"):
+            return values[0] if values and isinstance(values[0], Constant) else Constant(())
+        return Made(name, values, code)
+
+    def _method_invocation(self, node: Node, scope: Scope) -> Value | None:
+        name = text_of(node.child_by_field_name("name"))
+        owner = node.child_by_field_name("object")
+        if owner is None or owner.type in ("this", "super"):
+            return self._own(node, name, scope.owner, scope)
+        written = text_of(owner)
+        code = Code(node, scope.source, scope)
+        if owner.type in ("identifier", "field_access", "scoped_identifier"):
+            kind = simple_name(written)
+            if scope.find(written) is None and kind[:1].isupper():
+                made = self._static(node, kind, name, scope, code)
+                if made is not None:
+                    return made
+        value = self.evaluate(owner, scope)
+        arguments = self.arguments(node, scope)
+        call = Call(name, arguments, code)
+        if isinstance(value, Link):
+            return patterns.called(self, value, call)
+        if isinstance(value, Stream):
+            return flow.called(self, value, call)
+        if isinstance(value, Skip):
+            return Skip(value.method, value.stage, True) if name.startswith("throw") else value
+        if isinstance(value, Made):
+            return self._made(value, call, node, scope)
+        if isinstance(value, Constant):
+            return self._of_constant(value, call, owner, scope)
+        return flow.consumed(self, value, call)
+
+    def _static(self, node: Node, kind: str, name: str, scope: Scope, code: Code) -> Value | None:
+        """Return what a static method of a class returns."""
+        declared = self.project.find(kind, scope.source)
+        if declared is not None and name in declared.methods:
+            return self._own(node, name, declared, scope)
+        if kind in ("SimpleCondition", "RichIterativeCondition") and name == "of":
+            return Code(node, scope.source, scope.snapshot())
+        arguments = self.arguments(node, scope)
+        call = Call(name, arguments, code)
+        if kind in ("Pattern", "GroupPattern") and name == "begin":
+            return patterns.begin(self, call)
+        if kind == "CEP" and name == "pattern":
+            return flow.cep_pattern(self, call)
+        if kind in ("Duration", "Time"):
+            return self._duration(name, arguments, node)
+        if kind == "AfterMatchSkipStrategy":
+            return Skip(name, arguments[0] if arguments else None)
+        if kind in ("Arrays", "List", "Set", "Stream") and name in _LISTS:
+            values = [v.value if isinstance(v, Constant) else v for v in arguments]
+            return Constant(tuple(values))
+        if kind == "String" and name == "valueOf" and arguments:
+            return binary("+", Constant(""), arguments[0])
+        if declared is not None:
+            return None
+        return Made(f"{kind}.{name}", arguments, code)
+
+    def _duration(self, name: str, arguments: tuple[Value, ...], node: Node) -> Value | None:
+        values = [v.value if isinstance(v, Constant) else None for v in arguments]
+        given = node.child_by_field_name("arguments")
+        if len(values) == 2 and values[1] is None:
+            values[1] = text_of(children(given)[1])
+        found = duration(name, values)
+        if found is not None:
+            return Constant(found)
+        amount = arguments[0] if arguments else None
+        if isinstance(amount, Symbol):
+            unit = name.removeprefix("of").lower()
+            unit = "milliseconds" if unit in ("millis", "milliseconds") else unit
+            return Symbol(f"timedelta({unit}={amount.python})", "Duration", amount.names)
+        return None
+
+    def _own(self, node: Node, name: str, owner: JavaClass | None, scope: Scope) -> Value | None:
+        """Follow a method of the program."""
+        arguments = self.arguments(node, scope)
+        found = self.method(owner, name, len(arguments), scope)
+        if found is None:
+            return None
+        value = self.run(found[0], found[1], arguments)
+        if isinstance(value, Stream) and value.name == name:
+            value.name = None
+        return value
+
+    def method(
+        self, owner: JavaClass | None, name: str, count: int, scope: Scope
+    ) -> tuple[Method, JavaClass] | None:
+        """Return a method of a class, of what it extends, or of the classes around it."""
+        while owner is not None:
+            extended: JavaClass | None = owner
+            for _ in range(8):
+                if extended is None:
+                    break
+                for candidate in extended.methods.get(name, []):
+                    if len(candidate.parameters) == count and candidate.body is not None:
+                        return candidate, extended
+                above = extended.superclass
+                extended = None if above is None else self.project.find(above.name, scope.source)
+            owner = owner.outer
+        return None
+
+    def _made(self, value: Made, call: Call, node: Node, scope: Scope) -> Value | None:
+        declared = self.project.find(value.type, scope.source)
+        if declared is not None:
+            found = self.method(declared, call.method, len(call.arguments), scope)
+            return None if found is None else self.run(*found, call.arguments)
+        return flow.built(self, value, call)
+
+    def _of_constant(self, value: Constant, call: Call, owner: Node, scope: Scope) -> Value | None:
+        """Return what a method of text, of a list or of a duration returns."""
+        arguments = [a.value if isinstance(a, Constant) else a for a in call.arguments]
+        held = value.value
+        if isinstance(held, tuple):
+            if call.method in ("add", "addLast") and owner.type == "identifier":
+                scope.set(text_of(owner), Constant((*held, *arguments[-1:])))
+                return Constant(True)
+            if call.method in ("get", "getFirst"):
+                return self._element(value, Constant(arguments[0] if arguments else 0))
+            if call.method == "size":
+                return Constant(len(held))
+            return Constant(held) if call.method in ("stream", "toList", "iterator") else None
+        if isinstance(held, str):
+            return _of_text(held, call.method, arguments)
+        if isinstance(held, timedelta) and call.method in ("toMilliseconds", "toMillis"):
+            return Constant(held // timedelta(milliseconds=1))
+        return value if call.method in ("intValue", "longValue", "toString", "getName") else None
+
+
+def _of_text(held: str, method: str, arguments: list[object]) -> Value | None:
+    if method == "equals" and arguments and isinstance(arguments[0], str):
+        return Constant(held == arguments[0])
+    if method in ("toLowerCase", "toUpperCase") and not arguments:
+        return Constant(held.lower() if method == "toLowerCase" else held.upper())
+    if method in ("trim", "strip", "stripIndent"):
+        return Constant(held.strip() if method != "stripIndent" else held)
+    if method == "concat" and arguments and isinstance(arguments[0], str):
+        return Constant(held + arguments[0])
+    if method in ("isEmpty", "length", "name"):
+        return Constant({"isEmpty": not held, "length": len(held), "name": held}[method])
+    if method in ("formatted",) and all(isinstance(a, int | str) for a in arguments):
+        try:
+            return Constant(held % tuple(arguments))
+        except (TypeError, ValueError):
+            return None
+    return None

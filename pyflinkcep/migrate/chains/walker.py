@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Follows the statements of a method; what is known of its variables decides where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from pyflinkcep.migrate.chains.branches import Fork
+from pyflinkcep.migrate.chains.invocations import Invocations
+from pyflinkcep.migrate.chains.lookup import inside, javadoc, snake
+from pyflinkcep.migrate.chains.values import (
+    Code,
+    Constant,
+    Link,
+    Scope,
+    Stream,
+    Symbol,
+    Unknown,
+    Value,
+)
+from pyflinkcep.migrate.java.declarations import JavaClass, Method
+from pyflinkcep.migrate.java.source import Node, children, text_of
+
+__all__ = ["Walker"]
+
+MOST_STEPS = 20_000
+MOST_ROUNDS = 200
+DEEPEST = 24
+
+
+@attrs.frozen
+class _Returned:
+    value: Value | None
+
+
+_PRIMITIVES = frozenset(
+    [
+        "int",
+        "long",
+        "short",
+        "byte",
+        "double",
+        "float",
+        "boolean",
+        "char",
+        "Integer",
+        "Long",
+        "Short",
+        "Byte",
+        "Double",
+        "Float",
+        "Boolean",
+        "Character",
+        "String",
+        "Duration",
+        "Time",
+    ]
+)
+
+
+@attrs.define(eq=False)
+class Walker(Invocations):
+    """
+    Follows methods; collects the patterns and streams that they make.
+
+    It never runs anything: a value is known because the source says it, or it is not known.
+    """
+
+    def run(
+        self, method: Method, owner: JavaClass, arguments: Sequence[Value] | None = None
+    ) -> Value | None:
+        """Follow a method; without arguments its parameters are known at run time alone."""
+        if self.depth >= DEEPEST or method.body is None:
+            return None
+        scope = Scope(owner.source, owner)
+        for at, (name, kind) in enumerate(method.parameters):
+            if arguments is not None and at < len(arguments):
+                scope.set(name, arguments[at], str(kind))
+            else:
+                scope.set(name, self._parameter(method, scope, name, str(kind)), str(kind))
+        self.depth += 1
+        try:
+            returned = self.statement(method.body, scope)
+        finally:
+            self.depth -= 1
+        value = returned.value if isinstance(returned, _Returned) else None
+        if isinstance(value, Link) and value.name is None:
+            value.name = method.name
+            value.documented = javadoc(method.node)
+        if isinstance(value, Link) and value.event_type is None and method.type.args:
+            value.event_type = method.type.args[0].name
+        if isinstance(value, Stream) and value.event_type is None and method.type.args:
+            value.event_type = str(method.type.args[0])
+        return value
+
+    def _parameter(self, method: Method, scope: Scope, name: str, kind: str) -> Value:
+        code = Code(method.node, scope.source, scope)
+        if kind in _PRIMITIVES:
+            python = snake(name)
+            return Symbol(python, kind, ((python, kind),))
+        if self.is_stream_type(kind):
+            return self.parameter_stream(code, name, kind)
+        return Unknown(code)
+
+    # --- statements
+
+    def statement(self, node: Node, scope: Scope) -> _Returned | None:
+        """Follow a statement; return what the method returns if it ends here."""
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            return _Returned(None)
+        follow = getattr(self, f"_{node.type}", None)
+        if follow is not None:
+            found: _Returned | None = follow(node, scope)
+            return found
+        return None
+
+    def _block(self, node: Node, scope: Scope) -> _Returned | None:
+        return self._all(children(node), Scope(scope.source, scope.owner, scope))
+
+    _constructor_body = _block
+
+    def _all(self, nodes: Sequence[Node], scope: Scope) -> _Returned | None:
+        for at, node in enumerate(nodes):
+            if node.type == "if_statement":
+                returned = self._if(node, scope, nodes[at + 1 :])
+                if returned is not None:
+                    return returned if returned is not _DONE else None
+                continue
+            returned = self.statement(node, scope)
+            if returned is not None:
+                return returned
+        return None
+
+    def _local_variable_declaration(self, node: Node, scope: Scope) -> None:
+        kind = text_of(node.child_by_field_name("type"))
+        for declarator in node.children_by_field_name("declarator"):
+            name = text_of(declarator.child_by_field_name("name"))
+            value_node = declarator.child_by_field_name("value")
+            code = Code(declarator, scope.source, scope)
+            value = Unknown(code) if value_node is None else self.evaluate(value_node, scope)
+            scope.set(name, self.declared(value, name, kind, node), kind)
+
+    def _expression_statement(self, node: Node, scope: Scope) -> None:
+        for part in children(node):
+            self.evaluate(part, scope)
+
+    def _return_statement(self, node: Node, scope: Scope) -> _Returned:
+        parts = children(node)
+        return _Returned(self.evaluate(parts[0], scope) if parts else None)
+
+    def _throw_statement(self, node: Node, scope: Scope) -> _Returned:
+        return _Returned(None)
+
+    def _if_statement(self, node: Node, scope: Scope) -> _Returned | None:
+        returned = self._if(node, scope, ())
+        return None if returned is _DONE else returned
+
+    def _if(self, node: Node, scope: Scope, rest: Sequence[Node]) -> _Returned | None:
+        """Follow a conditional, and with it what follows if one of its branches returns."""
+        condition = self.evaluate(node.child_by_field_name("condition"), scope)
+        then = node.child_by_field_name("consequence")
+        otherwise = node.child_by_field_name("alternative")
+        if isinstance(condition, Constant):
+            chosen = then if condition.value else otherwise
+            return None if chosen is None else self.statement(chosen, scope)
+        test = self.as_test(condition, node.child_by_field_name("condition"))
+        fork = Fork(scope)
+        first = self.statement(then, scope)
+        fork.turn()
+        second = None if otherwise is None else self.statement(otherwise, scope)
+        if first is None and second is None:
+            fork.join(test, self)
+            return None
+        if second is None:
+            second = self._all(rest, scope)
+        elif first is None:
+            fork.swap()
+            first = self._all(rest, scope)
+            fork.swap()
+        values = [None if side is None else side.value for side in (first, second)]
+        joined = fork.returned(test, values[0], values[1], self)
+        return _Returned(joined) if joined is not None else _DONE
+
+    def _for_statement(self, node: Node, scope: Scope) -> _Returned | None:
+        inner = Scope(scope.source, scope.owner, scope)
+        for part in node.children_by_field_name("init"):
+            if part.type == "local_variable_declaration":
+                self._local_variable_declaration(part, inner)
+            else:
+                self.evaluate(part, inner)
+        condition = node.child_by_field_name("condition")
+        for _ in range(MOST_ROUNDS):
+            test = Constant(True) if condition is None else self.evaluate(condition, inner)
+            if not isinstance(test, Constant):
+                counted = self._counted(node, inner)
+                self.repeated(node, inner, counted, lambda: self._round(node, inner))
+                return None
+            if not test.value:
+                return None
+            returned = self._round(node, inner)
+            if returned is not None:
+                return None if returned is _DONE else returned
+            for part in node.children_by_field_name("update"):
+                self.evaluate(part, inner)
+        return None
+
+    def _round(self, node: Node, scope: Scope) -> _Returned | None:
+        return self.statement(node.child_by_field_name("body"), scope)
+
+    def _break_statement(self, node: Node, scope: Scope) -> _Returned:
+        return _DONE
+
+    def _counted(self, node: Node, scope: Scope) -> str | None:
+        """Return the header of a loop that counts from a number up to another one."""
+        inits = node.children_by_field_name("init")
+        condition = node.child_by_field_name("condition")
+        update = " ".join(text_of(part) for part in node.children_by_field_name("update"))
+        if len(inits) != 1 or condition is None or condition.type != "binary_expression":
+            return None
+        names = [
+            text_of(n.child_by_field_name("name")) for n in inside(inits[0], "variable_declarator")
+        ]
+        sign = text_of(condition.child_by_field_name("operator"))
+        left = text_of(condition.child_by_field_name("left"))
+        if names != [left] or sign not in ("<", "<=") or "++" not in update:
+            return None
+        start = self.python_of(scope.find(left))
+        end = self.python_of(self.evaluate(condition.child_by_field_name("right"), scope))
+        if start is None or end is None:
+            return None
+        python = snake(left)
+        scope.set(left, Symbol(python, "int"), "int")
+        most = f"{end} + 1" if sign == "<=" else end
+        return f"for {python} in range({'' if start == '0' else start + ', '}{most}):"
+
+    def _enhanced_for_statement(self, node: Node, scope: Scope) -> _Returned | None:
+        values = self.evaluate(node.child_by_field_name("value"), scope)
+        name = text_of(node.child_by_field_name("name"))
+        kind = text_of(node.child_by_field_name("type"))
+        if isinstance(values, Constant) and isinstance(values.value, tuple):
+            for value in values.value[:MOST_ROUNDS]:
+                inner = Scope(scope.source, scope.owner, scope)
+                inner.set(name, value if isinstance(value, Value) else Constant(value), kind)
+                returned = self._round(node, inner)
+                if returned is not None:
+                    return None if returned is _DONE else returned
+            return None
+        inner = Scope(scope.source, scope.owner, scope)
+        header, python = None, snake(name)
+        over = self.python_of(values)
+        if over is not None:
+            inner.set(name, Symbol(python, kind), kind)
+            header = f"for {python} in {over}:"
+        else:
+            inner.set(name, Unknown(Code(node, scope.source, scope)), kind)
+        self.repeated(node, inner, header, lambda: self._round(node, inner))
+        return None
+
+    def _while_statement(self, node: Node, scope: Scope) -> _Returned | None:
+        for _ in range(MOST_ROUNDS):
+            test = self.evaluate(node.child_by_field_name("condition"), scope)
+            if not isinstance(test, Constant):
+                self.repeated(node, scope, None, lambda: self._round(node, scope))
+                return None
+            if not test.value:
+                return None
+            returned = self._round(node, scope)
+            if returned is not None:
+                return None if returned is _DONE else returned
+        return None
+
+    def _try_statement(self, node: Node, scope: Scope) -> _Returned | None:
+        for resources in (p for p in children(node) if p.type == "resource_specification"):
+            for resource in children(resources):
+                value = resource.child_by_field_name("value")
+                if value is not None:
+                    self.evaluate(value, scope)
+        return self.statement(node.child_by_field_name("body"), scope)
+
+    _try_with_resources_statement = _try_statement
+
+    def _synchronized_statement(self, node: Node, scope: Scope) -> _Returned | None:
+        return self.statement(node.child_by_field_name("body"), scope)
+
+    def _switch_expression(self, node: Node, scope: Scope) -> _Returned | None:
+        test = self.evaluate(node.child_by_field_name("condition"), scope)
+        groups = children(node.child_by_field_name("body"))
+        if not isinstance(test, Constant):
+            self.doubt(node, scope, "a switch over what is known at run time alone")
+            return None
+        running = False
+        for group in groups:
+            labels = [p for p in children(group) if p.type == "switch_label"]
+            cases = [case for label in labels for case in children(label)]
+            default = any(not children(label) for label in labels)
+            values = [self.evaluate(case, scope) for case in cases]
+            same = any(isinstance(v, Constant) and v.value == test.value for v in values)
+            named = any(text_of(case) == test.value for case in cases)
+            running = running or same or named or default
+            if running:
+                body = [p for p in children(group) if p.type != "switch_label"]
+                returned = self._all(body, scope)
+                if returned is not None:
+                    return None if returned is _DONE else returned
+                if group.type == "switch_rule":
+                    return None
+        return None
+
+    def _labeled_statement(self, node: Node, scope: Scope) -> _Returned | None:
+        return self.statement(children(node)[-1], scope)
+
+
+_DONE = _Returned(None)

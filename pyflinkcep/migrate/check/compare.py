@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matches of a translation beside those of the original."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import attrs
+
+from pyflinkcep.errors import CepError
+from pyflinkcep.migrate.check.flink import Answer, Checked
+from pyflinkcep.migrate.translation import columns_of
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.testing import match
+from pyflinkcep.testing.events import Record
+
+__all__ = ["Difference", "answers_of", "compare", "typed_events"]
+
+
+@attrs.frozen
+class Difference:
+    """
+    The outcome of a comparison.
+
+    Attributes
+    ----------
+    pattern : str
+        The function of the pattern.
+    events, matches, timeouts : int
+        How many there were.
+    text : str
+        The first difference; empty if there is none.
+    """
+
+    pattern: str
+    events: int
+    matches: int
+    timeouts: int
+    text: str = ""
+
+
+def compare(checked: Checked, make: Callable[[], Pattern], answer: Answer) -> Difference:
+    """Run a translated pattern on the events that Flink had, and compare the answers."""
+    if answer.error is not None:
+        return Difference(checked.name, 0, 0, 0, f"Flink raised {answer.error}")
+    try:
+        matches, timeouts = answers_of(checked, make(), answer.events)
+    except CepError as error:
+        first = str(error).splitlines()[0]
+        return Difference(checked.name, len(answer.events), 0, 0, f"the translation raised {first}")
+    text = _first("match", [row["match"] for row in answer.matches], matches)
+    text = text or _first("timeout", answer.timeouts, timeouts)
+    return Difference(
+        checked.name, len(answer.events), len(answer.matches), len(answer.timeouts), text
+    )
+
+
+def answers_of(
+    checked: Checked, pattern: Pattern, events: Sequence[Mapping[str, Any]]
+) -> tuple[list[Any], list[Any]]:
+    """Return the matches and the timeouts of a translated pattern."""
+    rows = typed_events(events, checked.schema)
+    time: Any = None if checked.time is None else lambda event: _path(event, checked.time or "")
+    key: Any = None
+    if checked.keys:
+        key = lambda event: tuple(str(_path(event, name)) for name in checked.keys)  # noqa: E731
+    found = match(pattern, rows, timestamp=time, key=key)
+    timeouts = [{"match": t.match, "timestamp": t.timestamp} for t in found.timeouts]
+    return list(found), timeouts
+
+
+def _path(event: Any, path: str) -> Any:
+    for name in path.split("."):
+        event = event[name]
+    return event
+
+
+def _first(what: str, expected: Sequence[Any], got: Sequence[Any]) -> str:
+    """Return the first difference between two lists, whose order does not matter."""
+    wanted, had = Counter(map(canonical, expected)), Counter(map(canonical, got))
+    missing, unexpected = wanted - had, had - wanted
+    if missing:
+        row = next(canonical(row) for row in expected if missing[canonical(row)])
+        return f"Flink has {_times(sum(missing.values()), what)} more, the first: {row}"
+    if unexpected:
+        row = next(canonical(row) for row in got if unexpected[canonical(row)])
+        return f"the translation has {_times(sum(unexpected.values()), what)} more, the first: {row}"
+    return ""
+
+
+def _times(number: int, what: str) -> str:
+    plural = "es" if what.endswith("h") else "s"
+    return f"{number} {what}{plural if number != 1 else ''}"
+
+
+def canonical(value: Any) -> str:
+    """Return a value as text, the same for equal numbers and times of any type."""
+    return json.dumps(_plain(value), sort_keys=True, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items() if v is not None}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, Decimal | float) and value == value and abs(value) < 2**63:
+        return int(value) if value == int(value) else float(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, str):
+        moment = _MOMENT.fullmatch(value)
+        return datetime.fromisoformat(value).isoformat() if moment else value
+    return value if isinstance(value, int | float) else str(value)
+
+
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?")
+
+
+def typed_events(events: Sequence[Mapping[str, Any]], schema: str | None) -> list[Record]:
+    """
+    Return events from JSON with the types of their columns.
+
+    Examples
+    --------
+    >>> typed_events([{"at": "2024-05-06T09:00:00Z", "p": {"x": 1}}], "at timestamp, p struct<x:int>")
+    [{'at': datetime.datetime(2024, 5, 6, 9, 0, tzinfo=datetime.timezone.utc), 'p': {'x': 1}}]
+    """
+    columns = [column.split(" ", 1) for column in columns_of(schema or "")]
+    types = {name.strip("`"): type_ for name, type_ in columns}
+    rows = []
+    for event in events:
+        row = dict.fromkeys(types) | dict(event)
+        rows.append(Record((k, _typed(v, types.get(k, ""))) for k, v in row.items()))
+    return rows
+
+
+def _typed(value: Any, type_: str) -> Any:
+    if value is None:
+        return None
+    if type_.startswith("timestamp") and isinstance(value, str):
+        return datetime.fromisoformat(value)
+    if type_ == "date" and isinstance(value, str):
+        return date.fromisoformat(value)
+    if type_.startswith("decimal"):
+        return Decimal(str(value))
+    if type_ in ("double", "float") and isinstance(value, int):
+        return float(value)
+    if type_.startswith("struct<") and isinstance(value, Mapping):
+        inner = [part.split(":", 1) for part in columns_of(type_[7:-1])]
+        types = {name.strip(): kind.strip() for name, kind in inner}
+        return Record((k, _typed(v, types.get(k, ""))) for k, v in value.items())
+    if type_.startswith("array<") and isinstance(value, list):
+        return [_typed(v, type_[6:-1]) for v in value]
+    return value

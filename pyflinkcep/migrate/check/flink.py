@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs patterns of a program of Java on a real Flink, with events given as JSON."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import attrs
+
+from pyflinkcep.errors import InputError
+from pyflinkcep.migrate.check.slices import Jars, Site, binary_name, sliced
+from pyflinkcep.migrate.java.project import Project
+
+__all__ = ["Answer", "Checked", "run_on_flink"]
+
+Event = dict[str, Any]
+
+
+@attrs.frozen(eq=False)
+class Checked:
+    """
+    A pattern that was translated, and what is needed to run the original.
+
+    Attributes
+    ----------
+    name : str
+        The function of Python that returns it.
+    site : Site
+        Where Java makes it.
+    event_type : str or None
+        The class of its events.
+    keys : tuple of str
+        The columns of the key.
+    time : str or None
+        The column with the time of an event; None for the order in which they are given.
+    schema : str or None
+        The columns of the events as DDL.
+    """
+
+    name: str
+    site: Site
+    event_type: str | None
+    keys: tuple[str, ...] = ()
+    time: str | None = None
+    schema: str | None = None
+
+
+@attrs.frozen
+class Answer:
+    """
+    What Flink answered for one pattern.
+
+    Attributes
+    ----------
+    events : list of dict
+        The events as the program holds them.
+    matches, timeouts : list of dict
+        Rows with ``match``, stages with their events; of timeouts also ``timestamp``.
+    error : str or None
+        What went wrong, in one line.
+    """
+
+    events: list[Event] = attrs.field(factory=list)
+    matches: list[dict[str, Any]] = attrs.field(factory=list)
+    timeouts: list[dict[str, Any]] = attrs.field(factory=list)
+    error: str | None = None
+
+
+def run_on_flink(
+    project: Project,
+    patterns: Sequence[Checked],
+    events: Mapping[str, Sequence[Event]],
+    jars: Path,
+    discriminators: Mapping[str, str],
+) -> dict[str, Answer]:
+    """
+    Return Flink's answers for the patterns of a file, by their names.
+
+    Parameters
+    ----------
+    project : Project
+        The program.
+    patterns : sequence of Checked
+        Patterns of one file.
+    events : mapping of str to sequence of dict
+        For each pattern its events.
+    jars : Path
+        The folder with Flink's jars, those of its CEP library among them.
+    discriminators : mapping of str to str
+        For each class of events with subclasses the column with the class.
+
+    Raises
+    ------
+    InputError
+        If there is no Java, or no such jars, or the program does not compile against them.
+    """
+    for tool in ("javac", "java"):
+        if shutil.which(tool) is None:
+            raise InputError(f"--check needs {tool}", "install a JDK and put its bin folder on PATH")
+    if not any(jars.glob("flink-cep*.jar")):
+        raise InputError(f"no flink-cep*.jar in {jars}", "pass the folder of Flink's jars")
+    made = sliced(project, [one.site for one in patterns], Jars.of(jars))
+    classpath = ":".join(str(jar.resolve()) for jar in sorted(jars.glob("*.jar")))
+    with TemporaryDirectory() as folder:
+        here = Path(folder)
+        _compile(here, made.files, classpath)
+        plan = {
+            "patterns": [
+                _planned(project, one, call, discriminators)
+                for one, call in zip(patterns, made.calls, strict=True)
+            ],
+            "events": {name: list(rows) for name, rows in events.items()},
+        }
+        (here / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+        return _run(here, classpath)
+
+
+def _compile(folder: Path, files: Mapping[str, str], classpath: str) -> None:
+    own = Path(__file__).parent
+    sources = dict(files)
+    for name in ("Runner.java", "Time.java"):
+        sources[f"pyflinkcep/check/{name}"] = (own / name).read_text(encoding="utf-8")
+    for name, text in sources.items():
+        path = folder / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    paths = [str(folder / "src" / name) for name in sources]
+    command = ["javac", "-nowarn", "-encoding", "UTF-8", "-d", str(folder / "classes")]
+    done = subprocess.run(
+        [*command, "-cp", classpath, *paths], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "error:" in line]
+        first = (lines or done.stderr.splitlines() or ["javac failed"])[0]
+        raise InputError(
+            f"what the pattern needs does not compile: {first.replace(str(folder / 'src'), '')}",
+            "pass the jars of the Flink that it is written for, and of the other libraries it uses",
+        )
+
+
+def _planned(
+    project: Project, one: Checked, call: tuple[str, str], discriminators: Mapping[str, str]
+) -> dict[str, Any]:
+    kinds: dict[str, str] = {}
+    event, column = "java.lang.Object", ""
+    declared = None
+    if one.event_type is not None:
+        declared = project.find(one.event_type, one.site.source)
+        plain = {"String": "java.lang.String", "Long": "java.lang.Long", "Double": "java.lang.Double",
+                 "Integer": "java.lang.Integer"}  # fmt: skip
+        event = plain.get(one.event_type, event)
+    if declared is not None:
+        event = binary_name(declared)
+        below = project.subclasses(declared)
+        if below:
+            column = discriminators.get(declared.name, "")
+            kinds = {kind.name: binary_name(kind) for kind in [declared, *below]}
+    return {
+        "name": one.name,
+        "owner": call[0],
+        "method": call[1],
+        "event": event,
+        "kinds": kinds,
+        "discriminator": column,
+        "keys": list(one.keys),
+        "time": one.time or "",
+    }
+
+
+def _run(folder: Path, classpath: str) -> dict[str, Answer]:
+    opened = [
+        f"--add-opens=java.base/java.{package}=ALL-UNNAMED"
+        for package in ("lang", "util", "util.concurrent", "time", "io", "net", "math", "text")
+    ]
+    command = ["java", *opened, "-Xmx1g", "-Dlog4j2.level=OFF", "-Dlog4j2.disableJmx=true"]
+    done = subprocess.run(
+        [*command, "-cp", f"{classpath}:{folder / 'classes'}", "pyflinkcep.check.Runner",
+         str(folder / "plan.json")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    found = {}
+    for line in done.stdout.splitlines():
+        if line.startswith("{"):
+            row = json.loads(line)
+            found[row["name"]] = Answer(
+                row.get("events", []),
+                row.get("matches", []),
+                row.get("timeouts", []),
+                row.get("error"),
+            )
+    if not found:
+        first = (done.stderr.strip().splitlines() or ["no output"])[0]
+        raise InputError(f"Flink did not run: {first}", "check the jars given by --flink-jars")
+    return found

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a program of Java a pattern needs: its files without the job around it."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import attrs
+
+from pyflinkcep.migrate.chains.lookup import enclosing, inside
+from pyflinkcep.migrate.java.declarations import JavaClass
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import Node, Source, children, text_of
+
+__all__ = ["Jars", "Site", "Sliced", "sliced"]
+
+_STREAMS = frozenset(
+    "StreamExecutionEnvironment DataStream DataStreamSource KeyedStream PatternStream "
+    "SingleOutputStreamOperator StreamTableEnvironment TableEnvironment Table SourceFunction "
+    "SinkFunction RichSourceFunction RichSinkFunction CEP ParameterTool".split()
+)
+_GENERATED = frozenset("Data Getter Setter Value AllArgsConstructor NoArgsConstructor Builder".split())
+_CLASSES = ("class_declaration", "record_declaration", "enum_declaration", "interface_declaration")
+
+
+@attrs.frozen(eq=False)
+class Site:
+    """
+    Where a program makes a pattern.
+
+    Attributes
+    ----------
+    node : Node
+        The expression, such as the second argument of ``CEP.pattern``; or a method or a field.
+    source : Source
+        Its file.
+    """
+
+    node: Node
+    source: Source
+
+
+@attrs.define(eq=False)
+class Sliced:
+    """
+    The files to compile.
+
+    Attributes
+    ----------
+    files : dict of str to str
+        Their names, with the folders of packages, and their texts.
+    calls : list of (str, str)
+        For each site the class and the method that returns its pattern.
+    """
+
+    files: dict[str, str] = attrs.field(factory=dict)
+    calls: list[tuple[str, str]] = attrs.field(factory=list)
+
+
+@attrs.define(eq=False)
+class Jars:
+    """The classes in a folder of jars."""
+
+    names: frozenset[str]
+    packages: frozenset[str]
+
+    @classmethod
+    def of(cls, folder: Path) -> Jars:
+        """Read the names of the classes in all jars of a folder."""
+        names: set[str] = set()
+        for jar in sorted(folder.glob("*.jar")):
+            with zipfile.ZipFile(jar) as archive:
+                names |= {
+                    name[:-6].replace("/", ".").replace("$", ".")
+                    for name in archive.namelist()
+                    if name.endswith(".class")
+                }
+        return cls(frozenset(names), frozenset(name.rpartition(".")[0] for name in names))
+
+    def has(self, name: str) -> bool:
+        """Whether there is a class, or a member of one."""
+        owner = name.rpartition(".")[0]
+        return name.startswith(("java.", "javax.")) or name in self.names or owner in self.names
+
+
+def sliced(project: Project, sites: Sequence[Site], jars: Jars) -> Sliced:
+    """Return what is to be compiled for some patterns."""
+    made = Sliced()
+    added: dict[str, list[tuple[JavaClass, str]]] = {}
+    waiting: list[Source] = []
+    for number, site in enumerate(sites):
+        owner = _owner(project, site)
+        name = f"pyflinkcepPattern{number}"
+        added.setdefault(site.source.file, []).append((owner, _method(site, name)))
+        made.calls.append((binary_name(owner), name))
+        waiting.append(site.source)
+    done: set[str] = set()
+    while waiting:
+        source = waiting.pop()
+        if source.file in done:
+            continue
+        done.add(source.file)
+        text = _file(project, source, added.get(source.file, []), jars)
+        folder = source.package.replace(".", "/")
+        stem = Path(source.file).name
+        made.files[f"{folder}/{stem}" if folder else stem] = text
+        waiting += _named(project, source, text)
+    return made
+
+
+def binary_name(owner: JavaClass) -> str:
+    """Return the name of a class as ``Class.forName`` takes it."""
+    if owner.outer is not None:
+        return f"{binary_name(owner.outer)}${owner.name}"
+    return f"{owner.source.package}.{owner.name}" if owner.source.package else owner.name
+
+
+def _owner(project: Project, site: Site) -> JavaClass:
+    around = enclosing(site.node, *_CLASSES)
+    waiting = list(project.of_file(site.source))
+    while waiting:
+        found = waiting.pop()
+        if around is not None and found.node.start_byte == around.start_byte:
+            return found
+        waiting.extend(found.inner)
+    raise LookupError("the class around a pattern")
+
+
+# --- the method that returns a pattern
+
+
+def _method(site: Site, name: str) -> str:
+    """Return a method with the statements that a pattern depends on."""
+    if site.node.type in ("method_declaration", "variable_declarator"):
+        called = text_of(site.node.child_by_field_name("name"))
+        static = _is_static(site.node)
+        body = f"return {called}{'()' if site.node.type == 'method_declaration' else ''};"
+    else:
+        method = enclosing(site.node, "method_declaration", "constructor_declaration")
+        static = method is None or _is_static(method)
+        statements = [] if method is None else _needed(method, site.node)
+        body = "\n".join([*statements, f"return {text_of(site.node)};"])
+    modifier = "static " if static else ""
+    return (
+        f"@SuppressWarnings(\"all\") public {modifier}"
+        f"org.apache.flink.cep.pattern.Pattern<?, ?> {name}() throws Exception {{\n{body}\n}}\n"
+    )
+
+
+def _is_static(node: Node) -> bool:
+    declared = node if node.type == "method_declaration" else node.parent
+    modifiers = next((c for c in declared.children if c.type == "modifiers"), None)
+    return modifiers is not None and "static" in text_of(modifiers).split()
+
+
+def _needed(method: Node, site: Node) -> list[str]:
+    """Return the statements before a place that what stands there depends on."""
+    wanted = {text_of(name) for name in inside(site, "identifier")}
+    body = method.child_by_field_name("body")
+    before = [s for s in _flat(body, site) if s.start_byte < site.start_byte]
+    kept: list[Node] = []
+    for statement in reversed(before):
+        names = {text_of(name) for name in inside(statement, "identifier")}
+        types = {text_of(name) for name in inside(statement, "type_identifier")}
+        if statement.type == "local_variable_declaration":
+            declared = {
+                text_of(d.child_by_field_name("name"))
+                for d in statement.children_by_field_name("declarator")
+            }
+            if not declared & wanted:
+                continue
+        elif not names & wanted or statement.type in ("return_statement", "throw_statement"):
+            continue
+        if (names | types) & _STREAMS:
+            continue
+        kept.insert(0, statement)
+        wanted |= names
+    return [text_of(statement) for statement in kept]
+
+
+def _flat(body: Node, site: Node) -> list[Node]:
+    """Return the statements of a block, and of the blocks that a place is in."""
+    found: list[Node] = []
+    for statement in children(body):
+        holds = statement.start_byte <= site.start_byte < statement.end_byte
+        inner = [b for b in children(statement) if b.type == "block"] if holds else []
+        if inner:
+            for block in inner:
+                found += _flat(block, site)
+        elif not holds:
+            found.append(statement)
+    return found
+
+
+# --- files
+
+
+def _file(
+    project: Project, source: Source, added: list[tuple[JavaClass, str]], jars: Jars
+) -> str:
+    edits: list[tuple[int, int, str]] = []
+    banned = set(_STREAMS)
+    for node in children(source.root):
+        if node.type == "import_declaration" and not _resolves(project, node, jars):
+            edits.append((node.start_byte, node.end_byte, ""))
+            banned.add(text_of(node).rstrip("; ").rsplit(".", 1)[-1])
+    shims = banned & {"Time"}
+    banned -= {"*", "Time"} | _GENERATED
+    for declared in project.of_file(source):
+        _members(declared, banned, edits)
+    for owner, method in added:
+        end = owner.node.child_by_field_name("body").end_byte - 1
+        edits.append((end, end, method))
+    text = _edited(bytes(source.root.text), edits)
+    if shims:
+        text = _with_import(text, "import pyflinkcep.check.Time;")
+    return text
+
+
+def _with_import(text: str, statement: str) -> str:
+    lines = text.split("\n")
+    at = next((n for n, line in enumerate(lines) if line.startswith("package ")), -1) + 1
+    return "\n".join([*lines[:at], statement, *lines[at:]])
+
+
+def _resolves(project: Project, node: Node, jars: Jars) -> bool:
+    words = text_of(node).removeprefix("import").strip().rstrip(";").strip()
+    name = words.removeprefix("static ").strip()
+    if name.endswith(".*"):
+        package = name[:-2]
+        known = {one.source.package for one in project.classes}
+        return (
+            package.startswith(("java.", "javax."))
+            or package in jars.packages
+            or package in jars.names
+            or package in known
+            or project.find(package) is not None
+        )
+    if project.find(name) is not None and not name.startswith("org.apache.flink."):
+        return True
+    owner = name.rpartition(".")[0]
+    return jars.has(name) or (words.startswith("static ") and project.find(owner) is not None)
+
+
+def _members(declared: JavaClass, banned: set[str], edits: list[tuple[int, int, str]]) -> None:
+    """Leave out what of a class is about streams, and write what Lombok generates."""
+    node = declared.node
+    modifiers = next((c for c in node.children if c.type == "modifiers"), None)
+    generated: set[str] = set()
+    for annotation in [] if modifiers is None else children(modifiers):
+        name = text_of(annotation.child_by_field_name("name"))
+        if name in _GENERATED or name in banned:
+            generated.add(name)
+            edits.append((annotation.start_byte, annotation.end_byte, ""))
+    body = node.child_by_field_name("body")
+    if generated & _GENERATED:
+        edits.append((body.end_byte - 1, body.end_byte - 1, _generated(declared, generated)))
+    kept = {inner.node.start_byte: inner for inner in declared.inner}
+    for member in children(body):
+        if member.type in _CLASSES and member.start_byte in kept:
+            header = {text_of(n) for n in _header(member)}
+            if header & banned:
+                edits.append((member.start_byte, member.end_byte, ""))
+            else:
+                _members(kept[member.start_byte], banned, edits)
+            continue
+        if member.type not in ("method_declaration", "field_declaration", "static_initializer",
+                               "constructor_declaration"):  # fmt: skip
+            continue
+        names = {text_of(n) for n in inside(member, "type_identifier", "identifier")}
+        if names & banned:
+            edits.append((member.start_byte, member.end_byte, ""))
+
+
+def _header(member: Node) -> Iterable[Node]:
+    for part in children(member):
+        if part.type in ("superclass", "super_interfaces"):
+            yield from inside(part, "type_identifier")
+
+
+def _generated(declared: JavaClass, annotations: set[str]) -> str:
+    fields = [f for f in declared.fields.values() if "static" not in f.modifiers]
+    lines = []
+    for field in fields:
+        capital = field.name[:1].upper() + field.name[1:]
+        prefix = "is" if str(field.type) == "boolean" else "get"
+        lines.append(f"public {field.type} {prefix}{capital}() {{ return {field.name}; }}")
+        if "final" not in field.modifiers and "Value" not in annotations:
+            lines.append(
+                f"public void set{capital}({field.type} {field.name}) "
+                f"{{ this.{field.name} = {field.name}; }}"
+            )
+    if declared.name not in declared.methods:
+        lines.append(f"public {declared.name}() {{}}")
+        if fields and annotations & {"AllArgsConstructor", "Value", "Builder"}:
+            parameters = ", ".join(f"{field.type} {field.name}" for field in fields)
+            body = " ".join(f"this.{field.name} = {field.name};" for field in fields)
+            lines.append(f"public {declared.name}({parameters}) {{ {body} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _edited(data: bytes, edits: list[tuple[int, int, str]]) -> str:
+    """Return a file with parts replaced; a part inside another one that goes is gone."""
+    made, at = [], 0
+    for start, end, text in sorted(edits, key=lambda edit: (edit[0], -edit[1])):
+        if start < at:
+            continue
+        made += [data[at:start].decode("utf-8", "replace"), text]
+        at = end
+    return "".join([*made, data[at:].decode("utf-8", "replace")])
+
+
+def _named(project: Project, source: Source, text: str) -> list[Source]:
+    from pyflinkcep.migrate.java.source import parse_java
+
+    root = parse_java(text).root
+    names = {text_of(n) for n in inside(root, "type_identifier", "identifier")}
+    found = {}
+    for name in sorted(names):
+        if name[:1].isupper():
+            declared = project.find(name, source)
+            if declared is not None:
+                found[declared.source.file] = declared.source
+    return list(found.values())

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where events come from, with the settings that the Java code shows."""
+
+from __future__ import annotations
+
+import re
+
+import attrs
+
+from pyflinkcep.migrate.chains.lookup import inside, simple_name
+from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Stream, Value
+from pyflinkcep.migrate.java.source import text_of
+
+__all__ = ["Source", "source_of"]
+
+
+@attrs.frozen
+class Source:
+    """
+    Where events come from.
+
+    Attributes
+    ----------
+    kind : str
+        ``kafka``, ``socket``, ``text``, ``elements``, ``rate`` or ``unknown``.
+    options : tuple of (str, str)
+        Spark's options.
+    bounded : bool
+        Whether it ends.
+    lines : bool
+        Whether its elements are text.
+    elements : tuple of Value
+        Of elements: what they are.
+    missing : tuple of str
+        Settings that the code does not show.
+    """
+
+    kind: str
+    options: tuple[tuple[str, str], ...] = ()
+    bounded: bool = False
+    lines: bool = False
+    elements: tuple[Value, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+def source_of(stream: Stream) -> Source:
+    """Return what is known of a stream's source."""
+    call = stream.call
+    if call.method in ("fromElements", "fromData", "fromCollection", "fromParallelCollection"):
+        return Source("elements", bounded=True, elements=_elements(call))
+    if call.method in ("fromSequence", "generateSequence"):
+        return Source("sequence", bounded=True, options=_plain(call, ("from", "to")))
+    if call.method == "socketTextStream":
+        return Source("socket", _plain(call, ("host", "port")), lines=True)
+    if call.method in ("readTextFile", "readFile"):
+        return Source("text", _plain(call, ("path",)), bounded=True, lines=True)
+    given = call.arguments[0] if call.arguments else None
+    if isinstance(given, Made):
+        return _of_object(given)
+    return _by_text(call)
+
+
+def _elements(call: Call) -> tuple[Value, ...]:
+    values = call.arguments
+    first = values[0] if values else None
+    if isinstance(first, Constant) and isinstance(first.value, tuple):
+        values = tuple(v if isinstance(v, Value) else Constant(v) for v in first.value)
+    return values
+
+
+def _plain(call: Call, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (name, str(value.value))
+        for name, value in zip(names, call.arguments, strict=False)
+        if isinstance(value, Constant)
+    )
+
+
+def _of_object(made: Made) -> Source:
+    name = made.type.split(".", 1)[0]
+    if "Kafka" in name and made.calls:
+        return _kafka_builder(made)
+    if "Kafka" in name:
+        return _kafka_consumer(made)
+    if name == "FileSource":
+        return Source("text", bounded=True, lines=True, missing=("path",))
+    if name == "DataGeneratorSource":
+        return Source("rate")
+    return Source("unknown", options=(("class", simple_name(made.type)),))
+
+
+def _kafka_builder(made: Made) -> Source:
+    options: list[tuple[str, str]] = []
+    lines = False
+    names = {"setBootstrapServers": "kafka.bootstrap.servers", "setTopics": "subscribe",
+             "setGroupId": "kafka.group.id", "setTopicPattern": "subscribePattern"}  # fmt: skip
+    bounded = False
+    for call in made.calls:
+        values = [str(v.value) for v in call.arguments if isinstance(v, Constant)]
+        if call.method in names and values:
+            options.append((names[call.method], ",".join(values)))
+        elif call.method == "setStartingOffsets":
+            text = text_of(call.code.node)
+            for word in ("earliest", "latest"):
+                if f"{word}(" in text.rsplit("setStartingOffsets", 1)[-1]:
+                    options.append(("startingOffsets", word))
+        elif call.method == "setProperty" and len(values) == 2:
+            options.append((f"kafka.{values[0]}", values[1]))
+        elif call.method == "setValueOnlyDeserializer":
+            lines = "SimpleStringSchema" in text_of(call.code.node)
+        elif call.method == "setBounded":
+            bounded = True
+    return _kafka(options, lines, bounded)
+
+
+def _kafka(options: list[tuple[str, str]], lines: bool, bounded: bool) -> Source:
+    given = {name for name, _ in options}
+    missing = []
+    if "kafka.bootstrap.servers" not in given:
+        missing.append("kafka.bootstrap.servers")
+    if not given & {"subscribe", "subscribePattern"}:
+        missing.append("subscribe")
+    return Source("kafka", tuple(options), bounded=bounded, lines=lines, missing=tuple(missing))
+
+
+def _kafka_consumer(made: Made) -> Source:
+    """Return the settings of the old consumer: topic, format, properties."""
+    options: list[tuple[str, str]] = []
+    topic = made.arguments[0] if made.arguments else None
+    if isinstance(topic, Constant) and isinstance(topic.value, str):
+        options.append(("subscribe", topic.value))
+    options += _properties(made.code)
+    schema = text_of(made.code.node)
+    return _kafka(options, "SimpleStringSchema" in schema, False)
+
+
+_PROPERTY = re.compile(r'(\w+)\.(?:setProperty|put)\(\s*"([\w.]+)"\s*,\s*"([^"]*)"\s*\)')
+
+
+def _properties(code: Code) -> list[tuple[str, str]]:
+    """Return what is set on properties in the method around."""
+    around = code.node
+    while around.parent is not None and around.type != "method_declaration":
+        around = around.parent
+    found = []
+    for call in inside(around, "method_invocation"):
+        match = _PROPERTY.fullmatch(text_of(call))
+        if match is not None:
+            found.append((f"kafka.{match[2]}", match[3]))
+    return found
+
+
+def _by_text(call: Call) -> Source:
+    text = text_of(call.code.node)
+    if "Kafka" in text:
+        return _kafka([], "SimpleStringSchema" in text, False)
+    return Source("unknown")

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a job tells the time of its events: watermark strategies, old and new."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import attrs
+
+from pyflinkcep.migrate.chains.lookup import inside
+from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Unknown, Value
+from pyflinkcep.migrate.java.source import Node, children, text_of
+
+__all__ = ["Times", "delay_text", "times_of"]
+
+
+@attrs.frozen
+class Times:
+    """
+    The times of a stream.
+
+    Attributes
+    ----------
+    delay : timedelta or None
+        How far the watermark is behind; None if it is not known.
+    time : Code or None
+        The function that returns the time of an event, in epoch milliseconds.
+    none : bool
+        Whether there are no watermarks.
+    """
+
+    delay: timedelta | None = timedelta(0)
+    time: Code | None = None
+    none: bool = False
+
+
+_OLD = {"AscendingTimestampExtractor": "extractAscendingTimestamp"}
+
+
+def times_of(call: Call, strategy: Value | None) -> Times | None:
+    """Return what a call or a strategy says about times; None if nothing."""
+    if call.method == "assignAscendingTimestamps" and isinstance(strategy, Code):
+        return Times(timedelta(0), strategy)
+    if isinstance(strategy, Made):
+        if strategy.type.startswith("WatermarkStrategy."):
+            return _new_form(strategy)
+        return Times(_first_duration(strategy.arguments), _class_time(strategy.code))
+    if isinstance(strategy, Code | Unknown):
+        code = strategy if isinstance(strategy, Code) else strategy.code
+        if code.node is not None and code.node.type == "object_creation_expression":
+            return _old_form(code)
+    return None
+
+
+def _new_form(strategy: Made) -> Times:
+    method = strategy.type.split(".", 1)[1]
+    delay: timedelta | None = timedelta(0)
+    if method == "forBoundedOutOfOrderness":
+        delay = _first_duration(strategy.arguments)
+    elif method not in ("forMonotonousTimestamps", "noWatermarks"):
+        delay = None
+    time = None
+    for call in strategy.calls:
+        if call.method == "withTimestampAssigner" and call.arguments:
+            given = call.arguments[0]
+            time = given if isinstance(given, Code) else getattr(given, "code", None)
+    return Times(delay, time, method == "noWatermarks")
+
+
+def _old_form(code: Code) -> Times:
+    """Return what an anonymous class of an old interface says."""
+    kind = text_of(code.node.child_by_field_name("type"))
+    arguments = [text_of(a) for a in children(code.node.child_by_field_name("arguments"))]
+    delay: timedelta | None = timedelta(0)
+    if "BoundedOutOfOrderness" in kind:
+        delay = _written_duration(arguments[0]) if arguments else None
+    elif "Ascending" not in kind:
+        delay = _lag(code.node)
+    return Times(delay, _method_of(code))
+
+
+def _method_of(code: Code) -> Code | None:
+    names = ("extractTimestamp", "extractAscendingTimestamp")
+    for method in inside(code.node, "method_declaration"):
+        if text_of(method.child_by_field_name("name")) in names:
+            return Code(method, code.source, code.scope)
+    return None
+
+
+def _class_time(code: Code) -> Code | None:
+    return code
+
+
+def _first_duration(arguments: tuple[Value, ...]) -> timedelta | None:
+    first = arguments[0] if arguments else None
+    if isinstance(first, Constant) and isinstance(first.value, timedelta):
+        return first.value
+    return None
+
+
+def _written_duration(text: str) -> timedelta | None:
+    from pyflinkcep.migrate.chains.constants import duration
+
+    name, _, rest = text.partition("(")
+    amount = rest.rstrip(") ").replace("_", "").rstrip("lL")
+    if not amount.isdigit():
+        return None
+    return duration(name.rsplit(".", 1)[-1], [int(amount)])
+
+
+def _lag(node: Node) -> timedelta | None:
+    """Return what ``new Watermark(max - 5000)`` takes off, if it is a number."""
+    for made in inside(node, "object_creation_expression"):
+        if text_of(made.child_by_field_name("type")).endswith("Watermark"):
+            for number in inside(made, "decimal_integer_literal"):
+                digits = text_of(number).replace("_", "").rstrip("lL")
+                return timedelta(milliseconds=int(digits))
+            return None
+    return timedelta(0)
+
+
+def delay_text(delay: timedelta) -> str:
+    """
+    Return a delay as ``withWatermark`` takes it.
+
+    Examples
+    --------
+    >>> delay_text(timedelta(minutes=2)), delay_text(timedelta(0))
+    ('2 minutes', '0 seconds')
+    """
+    for unit in ("days", "hours", "minutes", "seconds"):
+        size = timedelta(**{unit: 1})
+        if delay and delay % size == timedelta(0):
+            amount = delay // size
+            return f"{amount} {unit if amount != 1 else unit[:-1]}"
+    milliseconds = delay // timedelta(milliseconds=1)
+    return f"{milliseconds} milliseconds" if milliseconds else "0 seconds"

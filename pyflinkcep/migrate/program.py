@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program of Java as modules of Python: what is followed, in which order, and what came of it."""
+
+from __future__ import annotations
+
+import attrs
+
+from pyflinkcep.migrate.chains.flow import STATEMENTS, share_types
+from pyflinkcep.migrate.chains.lookup import inside, javadoc, simple_name
+from pyflinkcep.migrate.chains.values import Link, Scope
+from pyflinkcep.migrate.chains.walker import Walker
+from pyflinkcep.migrate.java.declarations import JavaClass, Method
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import Node, Source, text_of
+from pyflinkcep.migrate.translated import Note
+from pyflinkcep.migrate.translation import Translation
+from pyflinkcep.migrate.writing.jobs import JobWriter
+from pyflinkcep.migrate.writing.module import Module
+from pyflinkcep.migrate.writing.patterns import PatternWriter
+from pyflinkcep.migrate.writing.text import docstring
+
+__all__ = ["Written", "has_patterns", "translate_file"]
+
+
+@attrs.define(eq=False)
+class Written:
+    """
+    What became of a file.
+
+    Attributes
+    ----------
+    file : str
+        The file of Java.
+    module : str or None
+        The name of the Python module; None if there was nothing to write.
+    text : str
+        The module.
+    patterns : list of str
+        The functions of its patterns.
+    conditions, functions : int
+        How many conditions, and functions of matches, there are.
+    sql : int
+        How many conditions became SQL.
+    stubs : int
+        How many of both remain to be written.
+    notes : list of Note
+        What to look at.
+    errors : list of Note
+        What is wrong with the file.
+    """
+
+    file: str
+    module: str | None = None
+    text: str = ""
+    patterns: list[str] = attrs.field(factory=list)
+    conditions: int = 0
+    functions: int = 0
+    sql: int = 0
+    stubs: int = 0
+    notes: list[Note] = attrs.field(factory=list)
+    errors: list[Note] = attrs.field(factory=list)
+
+
+def has_patterns(text: str) -> bool:
+    """Whether the text of a file may build a pattern or apply one."""
+    return ("Pattern" in text and (".begin(" in text or ">begin(" in text)) or (
+        "MATCH_RECOGNIZE" in text.upper() or "CEP.pattern" in text
+    )
+
+
+def _methods(project: Project, source: Source) -> list[tuple[JavaClass, Method]]:
+    found: list[tuple[JavaClass, Method]] = []
+    waiting = list(project.of_file(source))
+    while waiting:
+        declared = waiting.pop(0)
+        found += [(declared, m) for same in declared.methods.values() for m in same]
+        waiting.extend(declared.inner)
+    return found
+
+
+def _matters(node: Node) -> bool:
+    text = text_of(node)
+    return "begin(" in text or "CEP.pattern" in text or "MATCH_RECOGNIZE" in text.upper()
+
+
+def translate_file(source: Source, project: Project, module_name: str) -> Written:
+    """
+    Return the module of a file, with what to look at.
+
+    Parameters
+    ----------
+    source : Source
+        The file.
+    project : Project
+        All files.
+    module_name : str
+        The name of its module.
+    """
+    written = Written(source.file)
+    for line, text in source.errors[:5]:
+        written.errors.append(Note(source.file, line, f"not Java: {text!r}"))
+    translation = Translation(project)
+    module = Module(_docstring(source, project))
+    patterns = PatternWriter(module, translation)
+    used: set[int] = set()
+    jobs = 0
+    begun: dict[int, list[Link]] = {}
+    for owner, method in _entries(project, source):
+        if method is not None and _covered(method, used):
+            continue
+        walker = Walker(project)
+        returned = None
+        if method is not None:
+            returned = walker.run(method, owner)
+        else:
+            _run_fields(walker, owner)
+        if isinstance(returned, Link) and returned not in walker.links:
+            walker.links.append(returned)
+        used |= {line.begun.node.start_byte for line in walker.links if line.begun.source is source}
+        used |= {
+            s.call.code.node.start_byte for s in walker.streams if s.call.code.source is source
+        }
+        share_types(walker.streams)
+        applied = [s for s in walker.streams if s.call.method == "pattern"]
+        statements = [s for s in walker.streams if s.call.method in STATEMENTS]
+        if applied or statements:
+            app = _app(method, owner)
+            writer = JobWriter(module, translation, patterns, walker.streams, walker.settings, app)
+            jobs += writer.write()
+            written.notes += writer.notes
+        for link in _loose(walker, [s.pattern for s in applied if s.pattern is not None]):
+            begun.setdefault(link.begun.node.start_byte, []).append(link)
+        written.notes += walker.notes
+    for start, links in begun.items():
+        if start not in patterns.written_starts:
+            patterns.write(links[-1])
+    written.notes += patterns.notes
+    written.patterns = [name for name, _ in patterns.written.values()]
+    if written.patterns or jobs:
+        written.module, written.text = module_name, module.text()
+    _count(written, translation)
+    written.notes = list(dict.fromkeys(written.notes))
+    return written
+
+
+def _count(written: Written, translation: Translation) -> None:
+    conditions = {(id(c.source), c.node.start_byte): made for c, made in translation.conditions}
+    functions = {(id(c.source), c.node.start_byte): made for c, made in translation.functions}
+    written.conditions, written.functions = len(conditions), len(functions)
+    written.sql = sum(made.sql is not None for made in conditions.values())
+    written.stubs = sum(m.stub for m in [*conditions.values(), *functions.values()])
+
+
+def _entries(project: Project, source: Source) -> list[tuple[JavaClass, Method | None]]:
+    """Return the methods to follow: ``main`` first, then those that others may not reach."""
+    methods = _methods(project, source)
+    mains = [(c, m) for c, m in methods if m.name == "main"]
+    others = [(c, m) for c, m in methods if m.name != "main" and m.body is not None]
+    others = [(c, m) for c, m in others if _matters(m.body)]
+    others.sort(key=lambda pair: "CEP.pattern" not in text_of(pair[1].body))
+    classes = {id(c): c for c, _ in methods}
+    fields = [
+        (c, None)
+        for c in [*classes.values(), *project.of_file(source)]
+        if any(f.value is not None and _matters(f.value) for f in c.fields.values())
+    ]
+    return [*mains, *others, *dict.fromkeys(fields)]
+
+
+def _covered(method: Method, used: set[int]) -> bool:
+    """Whether all that matters in a method was followed from elsewhere."""
+    if method.name == "main" or method.body is None:
+        return False
+    names = {"begin", "pattern", *STATEMENTS}
+    starts = [
+        call.start_byte
+        for call in inside(method.body, "method_invocation")
+        if text_of(call.child_by_field_name("name")) in names and _is_flink(call)
+    ]
+    return all(start in used for start in starts)
+
+
+def _is_flink(call: Node) -> bool:
+    owner = call.child_by_field_name("object")
+    name = text_of(call.child_by_field_name("name"))
+    if name in STATEMENTS:
+        return "MATCH_RECOGNIZE" in text_of(call).upper()
+    return owner is not None and simple_name(text_of(owner)) in ("Pattern", "CEP")
+
+
+def _run_fields(walker: Walker, owner: JavaClass) -> None:
+    scope = Scope(owner.source, owner)
+    for name, field in owner.fields.items():
+        if field.value is not None and _matters(field.value):
+            walker.field(name, scope)
+
+
+def _loose(walker: Walker, applied: list[Link]) -> list[Link]:
+    """Return the patterns that nothing in the program goes on from or applies."""
+    inner = {id(link) for link in walker.links if link.is_group}
+    inner |= {id(link.previous) for link in walker.links if link.previous is not None}
+    for link in [*walker.links, *applied]:
+        inner |= {id(part) for part in link.joined}
+        for part in link.joined:
+            inner |= {id(before) for before in part.ancestors()}
+    for link in applied:
+        inner |= {id(before) for before in link.ancestors()}
+    return [link for link in walker.links if id(link) not in inner]
+
+
+def _app(method: Method | None, owner: JavaClass) -> str:
+    """Return the name of a job: that of ``env.execute``, or of the class."""
+    if method is not None and method.body is not None:
+        for call in inside(method.body, "method_invocation"):
+            name = text_of(call.child_by_field_name("name"))
+            arguments = text_of(call.child_by_field_name("arguments")).strip("()")
+            if name == "execute" and arguments.startswith('"') and arguments.count('"') == 2:
+                return arguments.strip('"')
+    return owner.name
+
+
+def _docstring(source: Source, project: Project) -> str:
+    classes = project.of_file(source)
+    name = source.file.rsplit("/", 1)[-1]
+    more = javadoc(classes[0].node) if classes else ""
+    return docstring(f"The job of {name}, translated by pyflinkcep.migrate", more)

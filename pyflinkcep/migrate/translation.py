@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks for conditions, functions and selectors with what the walker knows of their variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from pyflinkcep.migrate.chains.lookup import simple_name, snake, type_arguments
+from pyflinkcep.migrate.chains.values import Code, Link, Made, Unknown, Value
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import line_of, text_of
+from pyflinkcep.migrate.java.types import discriminator, schema_of, spark_type
+from pyflinkcep.migrate.translated import Note, Translated, TranslatedFunction
+
+__all__ = ["Translation", "code_of", "place"]
+
+
+def place(code: Code) -> str:
+    """Return the file and line of Java."""
+    return f"{code.source.file.rsplit('/', 1)[-1]}:{line_of(code.node)}"
+
+
+def code_of(value: Value | None) -> Code | None:
+    """Return the Java of a value, if it is kept."""
+    if isinstance(value, Code):
+        return value
+    if isinstance(value, Made | Unknown):
+        return value.code
+    return value.begun if isinstance(value, Link) else None
+
+
+@attrs.define(eq=False)
+class Translation:
+    """
+    Translates pieces of Java, and counts them.
+
+    Attributes
+    ----------
+    project : Project
+        What the program declares.
+    conditions, functions : list of Translated
+        What was translated, for the report.
+    """
+
+    project: Project
+    conditions: list[tuple[Code, Translated]] = attrs.field(factory=list)
+    functions: list[tuple[Code, Translated]] = attrs.field(factory=list)
+
+    def condition(self, code: Code, event_type: str | None, stages: Sequence[str]) -> Translated:
+        """Translate a condition."""
+        made = stub(code, "event: Any", "bool", "condition")
+        self.conditions.append((code, made))
+        return made
+
+    def function(self, code: Code, kind: str, event_type: str | None) -> TranslatedFunction:
+        """Translate a function of matches."""
+        parameters = {
+            "select": "match: dict[str, list[Any]]",
+            "flatSelect": "match: dict[str, list[Any]], out: Collector",
+            "timeout": "match: dict[str, list[Any]], timestamp: int",
+            "flatTimeout": "match: dict[str, list[Any]], timestamp: int, out: Collector",
+            "process": "match: dict[str, list[Any]], ctx: ProcessContext, out: Collector",
+        }[kind]
+        made = stub(code, parameters, "Any", kind)
+        made_function = TranslatedFunction(
+            name=made.name, python=made.python, imports=made.imports, notes=made.notes, stub=True
+        )
+        self.functions.append((code, made_function))
+        return made_function
+
+    def value(self, code: Code, event_type: str | None) -> Translated:
+        """Translate a selector of an event."""
+        return _field(code) or stub(code, "event: Any", "Any", "value")
+
+    def comparator(self, code: Code, event_type: str | None) -> Translated:
+        """Translate a comparator of events."""
+        return stub(code, "first: Any, second: Any", "int", "comparator")
+
+    def subclasses(self, name: str, code: Code) -> list[str]:
+        """Return the classes that extend a class."""
+        declared = self.project.find(name, code.source)
+        return [] if declared is None else [one.name for one in self.project.subclasses(declared)]
+
+    def discriminator(self, name: str, code: Code) -> str:
+        """Return the column with the class of an event."""
+        declared = self.project.find(name, code.source)
+        return "type" if declared is None else discriminator(declared, self.project)
+
+    def fields(self, declared: JavaClass) -> list[str]:
+        """Return the columns of the events of a class, in order."""
+        schema = schema_of(declared.name, declared.source, self.project) or ""
+        return [column.split(" ", 1)[0].strip("`") for column in columns_of(schema)]
+
+    def schema(self, type_: str | None, code: Code) -> str | None:
+        """Return the schema of a class as DDL."""
+        if type_ is None:
+            return None
+        made = schema_of(simple_name(type_), code.source, self.project)
+        if made is not None:
+            return made
+        name, *_ = simple_name(type_), type_
+        arguments = [read(argument) for argument in type_arguments(type_)]
+        single = spark_type(JavaType(name, tuple(arguments)), self.project, code.source)
+        if single is None:
+            return None
+        if name.startswith("Tuple") and single.startswith("struct<"):
+            return ", ".join(part.replace(":", " ", 1) for part in columns_of(single[7:-1]))
+        return f"value {single}"
+
+
+def read(written: str) -> JavaType:
+    """Return a type from its text."""
+    return JavaType(simple_name(written), tuple(read(a) for a in type_arguments(written)))
+
+
+def columns_of(ddl: str) -> list[str]:
+    """
+    Return the columns of a schema.
+
+    Examples
+    --------
+    >>> columns_of("a string, b struct<c:int,d:int>")
+    ['a string', 'b struct<c:int,d:int>']
+    """
+    found, depth, start = [], 0, 0
+    for at, letter in enumerate(ddl):
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            found.append(ddl[start:at].strip())
+            start = at + 1
+    return [*found, ddl[start:].strip()] if ddl else found
+
+
+def _field(code: Code) -> Translated | None:
+    body = text_of(code.node).split("->")[-1].strip().removesuffix("()")
+    name = body.split("::")[-1].rsplit(".", 1)[-1]
+    if not name.isidentifier():
+        return None
+    name = name.removeprefix("get")
+    return Translated(sql=name[:1].lower() + name[1:])
+
+
+def stub(code: Code, parameters: str, returns: str, kind: str, why: str = "") -> Translated:
+    """Return a function that raises, with the Java text."""
+    where = place(code)
+    name = snake(f"{kind}_{where.split(':')[0].removesuffix('.java')}_{line_of(code.node)}")
+    java = "\n".join(f"    # {line}".rstrip() for line in text_of(code.node).splitlines())
+    python = (
+        f"def {name}({parameters}) -> {returns}:\n"
+        f'    """TODO: write what {where} does."""\n'
+        f"{java}\n"
+        f'    raise NotImplementedError("{where} is not translated")'
+    )
+    note = Note(code.source.file, line_of(code.node), why or f"a {kind} that is not translated")
+    return Translated(
+        name=name,
+        python=python,
+        imports=frozenset(["from typing import Any"]),
+        notes=(note,),
+        stub=True,
+    )

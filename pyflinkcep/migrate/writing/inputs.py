@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions that read events: sources, what is done with their records, times."""
+
+from __future__ import annotations
+
+import attrs
+
+from pyflinkcep.migrate.chains.flow import SAME_EVENTS
+from pyflinkcep.migrate.chains.lookup import simple_name, snake
+from pyflinkcep.migrate.chains.values import Call, Code, Stream
+from pyflinkcep.migrate.java.source import line_of, text_of
+from pyflinkcep.migrate.jobs.sources import Source, source_of
+from pyflinkcep.migrate.jobs.times import Times, delay_text, times_of
+from pyflinkcep.migrate.translated import Note
+from pyflinkcep.migrate.translation import Translation, code_of, place
+from pyflinkcep.migrate.writing.elements import rows_of
+from pyflinkcep.migrate.writing.module import Module
+from pyflinkcep.migrate.writing.text import WIDTH, chain, docstring, indented, quoted, split_text
+
+__all__ = ["EVENT_TIME", "Input", "InputWriter"]
+
+EVENT_TIME = "event_time"
+_PASSED = SAME_EVENTS - {"filter", "union", "assignTimestamps", "assignTimestampsAndWatermarks"}
+_JSON = ("readValue", "fromJson", "parseObject", "ObjectMapper", "JSONObject", "Gson", "Json")
+
+
+@attrs.frozen
+class Input:
+    """A function that reads events."""
+
+    name: str
+    function: str
+    bounded: bool
+
+
+@attrs.define(eq=False)
+class InputWriter:
+    """
+    Writes functions that read events.
+
+    Attributes
+    ----------
+    times : dict of int to Times
+        What is known of the times of each stream.
+    """
+
+    module: Module
+    translation: Translation
+    notes: list[Note]
+    settings: list[Call]
+    times: dict[int, Times | None] = attrs.field(factory=dict)
+    _written: dict[int, Input] = attrs.field(factory=dict)
+
+    def write(self, stream: Stream) -> Input:
+        """Write the function that reads a stream, once."""
+        stream = self._base(stream)
+        if id(stream) in self._written:
+            return self._written[id(stream)]
+        self.module.use("from pyspark.sql import DataFrame, SparkSession")
+        wanted = stream.name or self._named(stream) or "events"
+        function = self.module.name(snake(f"read_{snake(wanted)}"))
+        lines: list[str] = []
+        bounded = self._steps(stream, lines)
+        where = place(stream.call.code)
+        body = "\n".join([docstring(f"Read {wanted} ({where})"), *lines, "return events"])
+        if lines and lines[-1].startswith("events = ") and "\nevents = " not in lines[-1]:
+            last = lines[-1].removeprefix("events = ")
+            body = "\n".join([docstring(f"Read {wanted} ({where})"), *lines[:-1], f"return {last}"])
+        text = f"def {function}(spark: SparkSession) -> DataFrame:\n{indented(body)}"
+        self.module.function(text)
+        self._written[id(stream)] = Input(wanted, function, bounded)
+        return self._written[id(stream)]
+
+    def schema(self, type_: str | None, code: Code) -> str:
+        """Return the constant with the schema of a class."""
+        ddl = self.translation.schema(type_, code)
+        name = snake(simple_name(type_ or "event")).upper().strip("_")
+        if ddl is None:
+            self._note(code, f"the fields of {type_ or 'the events'} are not known: write {name}")
+            ddl = "TODO string"
+        return self.module.constant(name, literal(ddl, len(name) + 3), f"The fields of {type_}.")
+
+    # --- the steps from the source to the events
+
+    def _base(self, stream: Stream) -> Stream:
+        while stream.call.method in _PASSED and stream.inputs:
+            stream = stream.inputs[0]
+        return stream
+
+    def _named(self, stream: Stream) -> str | None:
+        for found in self._line(stream):
+            if found.name:
+                return found.name
+        return None
+
+    def _line(self, stream: Stream) -> list[Stream]:
+        found = [stream]
+        while found[-1].inputs:
+            found.append(found[-1].inputs[0])
+        return found
+
+    def _steps(self, stream: Stream, lines: list[str]) -> bool:
+        """Add the statements that make ``events``; return whether they end."""
+        if stream.call.method == "union":
+            return self._union(stream, lines)
+        if not stream.inputs:
+            return self._source(stream, lines)
+        bounded = self._steps(stream.inputs[0], lines)
+        before = self.times.get(id(stream.inputs[0]))
+        self.times[id(stream)] = before
+        method = stream.call.method
+        if method in (
+            "assignTimestampsAndWatermarks",
+            "assignTimestamps",
+            "assignAscendingTimestamps",
+        ):
+            given = stream.call.arguments[0] if stream.call.arguments else None
+            self._time(stream, times_of(stream.call, given), lines, bounded)
+        elif method not in _PASSED:
+            made = self.step(stream, "events")
+            if made != "events":
+                lines.append(f"events = {made}")
+        return bounded
+
+    def _union(self, stream: Stream, lines: list[str]) -> bool:
+        made = [self.write(part) for part in stream.inputs]
+        parts = [f"{part.function}(spark)" for part in made]
+        calls = [("unionByName", [part]) for part in parts[1:]]
+        lines.append(chain(parts[0], calls, "events = ", 4))
+        self.times[id(stream)] = self.times.get(id(self._base(stream.inputs[0])))
+        return all(part.bounded for part in made)
+
+    def step(self, stream: Stream, before: str) -> str:
+        """Return what a call makes of rows."""
+        method, call = stream.call.method, stream.call
+        if method in _PASSED:
+            return before
+        code = code_of(call.arguments[0]) if call.arguments else None
+        if method == "filter" and code is not None:
+            kind = stream.inputs[0].event_type
+            made = self.translation.condition(code, kind, ())
+            self.notes.extend(made.notes)
+            if made.sql is not None:
+                return f"{before}.where({quoted(made.sql)})"
+        if method == "map" and code is not None and self._reads_json(stream, code):
+            self.module.use("from pyspark.sql import functions as F")
+            schema = self.schema(stream.event_type, call.code)
+            values = f'F.from_json(F.col("value"), {schema}).alias("event")'
+            return chain(before, [("select", [values]), ("select", ['"event.*"'])], "", 4)
+        return self._marked(stream, before)
+
+    def _reads_json(self, stream: Stream, code: Code) -> bool:
+        text = text_of(code.node)
+        return any(word in text for word in _JSON)
+
+    def _marked(self, stream: Stream, before: str) -> str:
+        """Return the call of a function that remains to be written."""
+        code = stream.call.code
+        where = place(code)
+        name = self.module.name(snake(f"{stream.call.method}_{stream.name or 'events'}"))
+        arguments = code.node.child_by_field_name("arguments")
+        java = "\n".join(f"# {line}".rstrip() for line in text_of(arguments).splitlines()[:40])
+        lines = [docstring(f"TODO: do what {where} does"), java]
+        lines.append(f'raise NotImplementedError("{where} is not translated")')
+        self.module.use("from pyspark.sql import DataFrame")
+        body = indented("\n".join(lines))
+        self.module.function(f"def {name}(_rows: DataFrame) -> DataFrame:\n{body}")
+        self._note(code, f"{stream.call.method}() of a stream: write {name}()")
+        return f"{name}({before})"
+
+    # --- sources
+
+    def _source(self, stream: Stream, lines: list[str]) -> bool:
+        source = source_of(stream)
+        code = stream.call.code
+        self.times[id(stream)] = None
+        if source.missing:
+            self._note(code, f"the code does not show: {', '.join(source.missing)}")
+        if source.kind == "elements":
+            self._elements(stream, source, lines)
+        elif source.kind in ("kafka", "socket", "text", "rate"):
+            self._read(stream, source, lines)
+        else:
+            lines.append(f"events = {self._unknown_source(stream, source)}(spark)")
+        if stream.call.method == "fromSource" and len(stream.call.arguments) > 1:
+            found = times_of(stream.call, stream.call.arguments[1])
+            if found is not None and not found.none:
+                self._time(stream, found, lines, source.bounded)
+        return source.bounded
+
+    def _unknown_source(self, stream: Stream, source: Source) -> str:
+        """Write a function that remains to be written, for a source without a counterpart."""
+        code = stream.call.code
+        what = dict(source.options).get("class") or text_of(code.node).splitlines()[0][:60]
+        schema = self.schema(stream.event_type, code)
+        self._note(code, f"the source {what} has no counterpart: write it")
+        name = self.module.name(f"{snake(stream.name or 'events')}_source")
+        arguments = code.node.child_by_field_name("arguments")
+        java = [f"# {line}".rstrip() for line in text_of(arguments).splitlines()[:40]]
+        message = quoted(f"{place(code)} is not translated")
+        lines = [docstring(f"TODO: return rows of {schema}, as {place(code)} does"), *java]
+        body = indented("\n".join([*lines, f"raise NotImplementedError({message})"]))
+        self.module.function(f"def {name}(_spark: SparkSession) -> DataFrame:\n{body}")
+        return name
+
+    def _elements(self, stream: Stream, source: Source, lines: list[str]) -> None:
+        rows = rows_of(self.translation, source.elements)
+        schema = self.schema(stream.event_type, stream.call.code)
+        if rows is None:
+            self._note(stream.call.code, "the elements are not constants: write them as rows")
+            rows = ["# TODO: the rows"]
+        body = "".join(f"    {row}{'' if row.startswith('#') else ','}\n" for row in rows)
+        lines.append(f"rows: list[tuple[object, ...]] = [\n{body}]")
+        lines.append(f"events = spark.createDataFrame(rows, {schema})")
+
+    def _read(self, stream: Stream, source: Source, lines: list[str]) -> None:
+        reader = "spark.read" if source.bounded else "spark.readStream"
+        options = [*source.options, *((name, "TODO") for name in source.missing)]
+        calls = [("format", [quoted(source.kind)])]
+        calls += [("option", [quoted(n), quoted(v)]) for n, v in options if n != "path"]
+        path = dict(options).get("path")
+        calls.append(("load", [quoted(path)] if path else []))
+        if source.kind != "kafka":
+            lines.append(chain(reader, calls, "events = ", 4))
+            return
+        self.module.use("from pyspark.sql import functions as F")
+        lines.append(chain(reader, calls, "records = ", 4))
+        if source.lines:
+            lines.append('events = records.select(F.col("value").cast("string"))')
+            return
+        schema = self.schema(stream.event_type, stream.call.code)
+        self._note(stream.call.code, "the records are taken for JSON of the event's fields")
+        lines.append('text = F.col("value").cast("string")')
+        parsed = f'F.from_json(text, {schema}).alias("event")'
+        lines.append(
+            chain("records", [("select", [parsed]), ("select", ['"event.*"'])], "events = ", 4)
+        )
+
+    # --- times
+
+    def _time(self, stream: Stream, times: Times | None, lines: list[str], bounded: bool) -> None:
+        code = stream.call.code
+        self.times[id(stream)] = times
+        if times is None:
+            self._note(code, "the watermark strategy is not known: write withWatermark")
+            times = Times(None, None)
+        if times.none:
+            return
+        column = self._time_column(stream, times)
+        calls = [("withColumn", [quoted(EVENT_TIME), column])]
+        delay = times.delay
+        if delay is None:
+            self._note(code, "how far the watermark is behind is not known: '0 seconds' is assumed")
+        if not bounded:
+            text = delay_text(delay) if delay is not None else "0 seconds"
+            calls.append(("withWatermark", [quoted(EVENT_TIME), quoted(text)]))
+        lines.append(chain("events", calls, "events = ", 4))
+
+    def _time_column(self, stream: Stream, times: Times) -> str:
+        self.module.use("from pyspark.sql import functions as F")
+        if times.time is None:
+            self._note(
+                stream.call.code, "no time is assigned: the time of Kafka's record was taken"
+            )
+            return 'F.col("timestamp")'
+        made = self.translation.value(times.time, stream.event_type)
+        self.notes.extend(made.notes)
+        if made.sql is None:
+            self._note(times.time, "the time of an event is not translated: write it as a column")
+            return 'F.col("TODO")'
+        if made.sql.isidentifier():
+            return f"F.timestamp_millis({quoted(made.sql)})"
+        return f"F.expr({quoted(f'timestamp_millis({made.sql})')})"
+
+    def _note(self, code: Code, what: str) -> None:
+        self.notes.append(Note(code.source.file, line_of(code.node), what))
+
+
+def literal(value: str, used: int) -> str:
+    """Return a string literal, in several parts if it is long."""
+    if len(quoted(value)) + used <= WIDTH:
+        return quoted(value)
+    parts = split_text(value, WIDTH - 4)
+    return "(\n" + "".join(f"    {part}\n" for part in parts) + ")"

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The job around patterns: what is read, what is done with matches, and where they go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from pyflinkcep.migrate.chains.flow import SOURCES, STATEMENTS
+from pyflinkcep.migrate.chains.lookup import snake
+from pyflinkcep.migrate.chains.values import Call, Stream
+from pyflinkcep.migrate.java.source import line_of
+from pyflinkcep.migrate.jobs.sinks import SINKS, Sink, sink_of
+from pyflinkcep.migrate.translated import Note
+from pyflinkcep.migrate.translation import Translation, place
+from pyflinkcep.migrate.writing.inputs import InputWriter
+from pyflinkcep.migrate.writing.module import Module
+from pyflinkcep.migrate.writing.patterns import PatternWriter
+from pyflinkcep.migrate.writing.results import RESULTS, ResultWriter
+from pyflinkcep.migrate.writing.statements import StatementWriter
+from pyflinkcep.migrate.writing.text import chain, docstring, indented, quoted
+
+__all__ = ["JobWriter"]
+
+
+@attrs.define(eq=False)
+class JobWriter:
+    """
+    Writes the job of one method of Java.
+
+    Attributes
+    ----------
+    streams : list of Stream
+        What the method does with streams, in order.
+    notes : list of Note
+        What to look at.
+    """
+
+    module: Module
+    translation: Translation
+    patterns: PatternWriter
+    streams: list[Stream]
+    settings: list[Call]
+    app: str
+    notes: list[Note] = attrs.field(factory=list)
+    _lines: list[str] = attrs.field(factory=list)
+    _variables: dict[int, str] = attrs.field(factory=dict)
+    _bounded: dict[int, bool] = attrs.field(factory=dict)
+    _parameters: dict[str, str] = attrs.field(factory=dict)
+    _inputs: InputWriter = attrs.field(init=False)
+    _results: ResultWriter = attrs.field(init=False)
+    _queries: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        shared = (self.module, self.translation, self.notes)
+        self._inputs = InputWriter(*shared, self.settings)
+        self._results = ResultWriter(*shared, self.patterns, self._inputs)
+
+    def write(self) -> bool:
+        """Write the functions of a job and ``main``; return whether there is anything to run."""
+        ends = [s for s in self.streams if s.call.method in SINKS and self._of_pattern(s)]
+        used = {id(i) for s in self.streams for i in s.inputs}
+        loose = [s for s in self.streams if self._is_result(s) and id(s) not in used]
+        statements = [s for s in self.streams if s.call.method in STATEMENTS]
+        written = StatementWriter(self.module, self.notes).write(statements, self._lines)
+        given = [s for s in self.streams if self._is_result(s) and self._is_given(s)]
+        for stream in given:
+            self._results.write(stream)
+        for stream in [*ends, *loose]:
+            if self._is_given(stream):
+                continue
+            if stream in ends:
+                self._end(stream)
+            else:
+                self._variable(stream)
+        if self._lines or written:
+            self._main()
+        return bool(ends or loose or written or given)
+
+    def _is_given(self, stream: Stream) -> bool:
+        """Whether a stream begins with one that the method is given."""
+        while stream.inputs:
+            stream = stream.inputs[0]
+        return stream.call.method == "parameter"
+
+    def _is_result(self, stream: Stream) -> bool:
+        return stream.call.method in RESULTS and any(i.pattern is not None for i in stream.inputs)
+
+    def _of_pattern(self, stream: Stream) -> bool:
+        """Whether a pattern is somewhere before a stream."""
+        waiting, seen = list(stream.inputs), set()
+        while waiting:
+            found = waiting.pop()
+            if found.pattern is not None or found.call.method == "pattern":
+                return True
+            if id(found) not in seen:
+                seen.add(id(found))
+                waiting.extend(found.inputs)
+        return False
+
+    # --- variables of main
+
+    def _variable(self, stream: Stream) -> str:
+        """Return the variable of ``main`` that holds a stream; make it once."""
+        if id(stream) in self._variables:
+            return self._variables[id(stream)]
+        name = self._make(stream)
+        self._variables[id(stream)] = name
+        return name
+
+    def _make(self, stream: Stream) -> str:
+        if self._is_result(stream):
+            return self._result(stream)
+        method = stream.call.method
+        if method == "getSideOutput" and stream.inputs:
+            return self._side_output(stream)
+        if self._of_pattern(stream) and stream.inputs:
+            return self._after(stream)
+        return self._input(stream)
+
+    def _input(self, stream: Stream) -> str:
+        made = self._inputs.write(stream)
+        name = self._local(stream.name or made.name, "events")
+        self._assign(name, f"{made.function}(spark)")
+        self._bounded[id(stream)] = made.bounded
+        return name
+
+    def _result(self, stream: Stream) -> str:
+        made = self._results.write(stream)
+        before = self._variable(made.events)
+        self._bounded[id(stream)] = self._bounded.get(id(made.events), False)
+        name = self._local(stream.name or made.function, "found")
+        self._parameters.update(made.parameters)
+        arguments = ", ".join([before, *(name for name, _ in made.parameters)])
+        self._assign(name, f"{made.function}({arguments})")
+        return name
+
+    def _side_output(self, stream: Stream) -> str:
+        before = self._variable(stream.inputs[0])
+        self._bounded[id(stream)] = self._bounded.get(id(stream.inputs[0]), False)
+        tag = self._results.tag(stream.call.arguments[0]) if stream.call.arguments else "TAG"
+        name = self._local(stream.name or snake(tag.lower()), "side")
+        self._assign(name, f"{before}.getSideOutput({tag})")
+        return name
+
+    def _after(self, stream: Stream) -> str:
+        """Return a stream that is made of results by a call other than a pattern's."""
+        before = self._variable(stream.inputs[0])
+        self._bounded[id(stream)] = self._bounded.get(id(stream.inputs[0]), False)
+        made = self._inputs.step(stream, before)
+        if made == before:
+            return before
+        name = self._local(stream.name or f"{before}_{snake(stream.call.method)}", "rows")
+        self._assign(name, made)
+        return name
+
+    def _local(self, wanted: str, otherwise: str) -> str:
+        name = snake(wanted or otherwise)
+        taken = set(self._variables.values()) | {"spark"}
+        while name in taken or self.module.has(name, name):
+            name = f"{name}_rows"
+        return name
+
+    def _assign(self, name: str, value: str) -> None:
+        if not value.startswith(f"{name} ="):
+            self._lines.append(f"{name} = {value}")
+
+    # --- what becomes of results
+
+    def _end(self, stream: Stream) -> None:
+        name = self._variable(stream.inputs[0])
+        sink = sink_of(stream)
+        bounded = self._bounded.get(id(stream.inputs[0]), False)
+        missing = "".join(f" {option}" for option in sink.missing)
+        if missing:
+            self._note(stream, f"the code does not show these settings of the sink:{missing}")
+        if sink.kind == "unknown":
+            self._unknown_sink(stream, name, sink, bounded)
+        elif bounded:
+            self._write_bounded(name, sink)
+        else:
+            self._write_stream(name, sink)
+
+    def _write_bounded(self, name: str, sink: Sink) -> None:
+        if sink.kind == "console":
+            self._lines.append(f"{name}.show(truncate=False)")
+            return
+        path = dict(sink.options).get("path", "TODO")
+        rows, kind = self._rows(name, sink)
+        self._lines.append(f"{rows}.write.format({quoted(kind)}).save({quoted(path)})")
+
+    def _rows(self, name: str, sink: Sink) -> tuple[str, str]:
+        if sink.kind == "console":
+            return name, "console"
+        if sink.kind == "csv":
+            return name, "csv"
+        self.module.use("from pyspark.sql import functions as F")
+        return f'{name}.select(F.to_json(F.struct("*")).alias("value"))', sink.kind
+
+    def _write_stream(self, name: str, sink: Sink) -> None:
+        rows, kind = self._rows(name, sink)
+        calls = [("format", [quoted(kind)])]
+        if kind == "console":
+            calls.append(("option", ['"truncate"', "False"]))
+        options = [*sink.options, *((option, "TODO") for option in sink.missing)]
+        calls += [("option", [quoted(option), quoted(value)]) for option, value in options]
+        if kind != "console":
+            place = f"checkpoints/{name}"
+            calls.append(("option", ['"checkpointLocation"', quoted(place)]))
+        calls.append(("start", []))
+        self._lines.append(chain(f"{rows}.writeStream", calls, "", 4))
+        self._queries += 1
+
+    def _unknown_sink(self, stream: Stream, name: str, sink: Sink, bounded: bool) -> None:
+        code = stream.call.code
+        function = self.module.name(snake(f"write_{name}"))
+        self.module.use("from pyspark.sql import DataFrame")
+        what = sink.what or stream.call.method
+        where = place(code)
+        arguments = "rows: DataFrame" if bounded else "rows: DataFrame, _batch: int"
+        body = docstring(f"TODO: write rows as {what} does ({where})")
+        refused = f'raise NotImplementedError("{where}: write {{rows.columns}} as {what} does")'
+        refused = refused.replace('Error("', 'Error(f"')
+        text = indented(f"{body}\n{refused}")
+        self.module.function(f"def {function}({arguments}) -> None:\n{text}")
+        self._note(stream, f"the sink {what} has no counterpart: write {function}()")
+        if bounded:
+            self._lines.append(f"{function}({name})")
+            return
+        calls = [
+            ("foreachBatch", [function]),
+            ("option", ['"checkpointLocation"', quoted(f"checkpoints/{name}")]),
+            ("start", []),
+        ]
+        self._lines.append(chain(f"{name}.writeStream", calls, "", 4))
+        self._queries += 1
+
+    # --- main
+
+    def _main(self) -> None:
+        if self._queries:
+            self._lines.append("spark.streams.awaitAnyTermination()")
+        self.module.use("from pyspark.sql import SparkSession")
+        from pyflinkcep.migrate.writing.patterns import python_type
+
+        given = "".join(f", {n}: {python_type(kind)}" for n, kind in self._parameters.items())
+        body = "\n".join([docstring("Run the job"), *self._lines])
+        name = self.module.name("main")
+        self.module.function(f"def {name}(spark: SparkSession{given}) -> None:\n{indented(body)}")
+        session = f"SparkSession.builder.appName({quoted(self.app)}).getOrCreate()"
+        if not self._parameters:
+            self.module.main(f'if __name__ == "__main__":\n    {name}({session})')
+            return
+        self.module.use("import argparse")
+        lines = ["parser = argparse.ArgumentParser()"]
+        for parameter, kind in self._parameters.items():
+            option = parameter.strip("_").replace("_", "-")
+            read = python_type(kind)
+            kinds = {"str": "", "bool": ', action="store_true"', "int": ", type=int, required=True"}
+            more = kinds.get(read, ", type=float, required=True")
+            if read == "str":
+                more = ", required=True"
+            lines.append(f'parser.add_argument("--{option}", dest="{parameter}"{more})')
+        lines.append(f"{name}({session}, **vars(parser.parse_args()))")
+        self.module.main('if __name__ == "__main__":\n' + indented("\n".join(lines)))
+
+    def _note(self, stream: Stream, what: str) -> None:
+        code = stream.call.code
+        self.notes.append(Note(code.source.file, line_of(code.node), what))
+
+
+_ = (SOURCES, Sequence)

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A module of Python as it is put together."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable
+
+import attrs
+
+from pyflinkcep.migrate.translated import Translated
+from pyflinkcep.migrate.writing.text import WIDTH
+
+__all__ = ["Module"]
+
+
+@attrs.define(eq=False)
+class Module:
+    """
+    A module of Python.
+
+    Attributes
+    ----------
+    docstring : str
+        What it is about.
+    """
+
+    docstring: str
+    _imports: set[str] = attrs.field(factory=set)
+    _constants: list[str] = attrs.field(factory=list)
+    _functions: list[str] = attrs.field(factory=list)
+    _main: list[str] = attrs.field(factory=list)
+    _names: dict[str, str] = attrs.field(factory=dict)
+
+    def use(self, *statements: str) -> None:
+        """Add import statements."""
+        self._imports.update(statements)
+
+    def name(self, wanted: str, what: str = "") -> str:
+        """Return a name that nothing else in the module has, and keep it for what is given."""
+        made, number = wanted, 1
+        while made in self._names and (self._names[made] != what or not what):
+            number += 1
+            made = f"{wanted}_{number}"
+        self._names[made] = what or made
+        return made
+
+    def has(self, name: str, what: str) -> bool:
+        """Whether a name is that of something already."""
+        return self._names.get(name) == what
+
+    def constant(self, name: str, value: str, comment: str = "") -> str:
+        """Add a constant, once; return its name."""
+        known = [
+            key
+            for key, what in self._names.items()
+            if what == f"= {value}" and key.startswith(name)
+        ]
+        if known:
+            return known[0]
+        made = self.name(name, f"= {value}")
+        text = f"{made} = {value}"
+        if comment:
+            text += f'\n"""{comment}"""'
+        self._constants.append(text)
+        return made
+
+    def function(self, text: str) -> None:
+        """Add a function or class."""
+        self._functions.append(text.strip("\n"))
+
+    def main(self, text: str) -> None:
+        """Add statements that run if the module is the program."""
+        self._main.append(text)
+
+    def define(self, made: Translated) -> str:
+        """Add a translated function, once; return its name."""
+        assert made.name is not None
+        assert made.python is not None
+        name = self.name(made.name, made.python)
+        self.use(*made.imports)
+        text = made.python
+        if name != made.name:
+            text = re.sub(rf"\b{re.escape(made.name)}\b", name, text)
+        if text.strip("\n") not in self._functions:
+            self.function(text)
+        return name
+
+    def text(self) -> str:
+        """Return the module."""
+        parts = [self.docstring, _imports(self._imports)]
+        if self._constants:
+            parts.append("\n\n".join(self._constants))
+        head = "\n\n".join(part for part in parts if part)
+        body = "\n\n\n".join(self._functions)
+        main = "\n\n".join(self._main)
+        return "\n\n\n".join(part for part in (head, body, main) if part) + "\n"
+
+
+def _imports(statements: Iterable[str]) -> str:
+    """Return import statements sorted as linters want them."""
+    named: dict[str, set[str]] = {}
+    plain: set[str] = set()
+    for statement in statements:
+        if statement.startswith("from "):
+            module, names = statement[5:].split(" import ", 1)
+            named.setdefault(module, set()).update(n.strip() for n in names.split(","))
+        else:
+            plain.add(statement.removeprefix("import ").strip())
+    blocks = []
+    for group in range(3):
+        lines = [f"import {m}" for m in sorted(plain) if _group(m) == group]
+        lines += [_from(m, named[m]) for m in sorted(named) if _group(m) == group]
+        if lines:
+            blocks.append("\n".join(lines))
+    return "\n\n".join(blocks)
+
+
+def _group(module: str) -> int:
+    root = module.split(".")[0].split(" ")[0]
+    return 0 if root == "__future__" else 1 if root in sys.stdlib_module_names else 2
+
+
+def _from(module: str, names: set[str]) -> str:
+    aliased = sorted(name for name in names if " as " in name)
+    ordered = sorted(
+        (name for name in names if " as " not in name),
+        key=lambda n: (not n.isupper() or len(n) == 1, not n[:1].isupper(), n.lower()),
+    )
+    lines = []
+    if ordered:
+        line = f"from {module} import {', '.join(ordered)}"
+        if len(line) > WIDTH:
+            body = "".join(f"    {name},\n" for name in ordered)
+            line = f"from {module} import (\n{body})"
+        lines.append(line)
+    lines += [f"from {module} import {name}" for name in aliased]
+    return "\n".join(lines)

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pattern as a function of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+import attrs
+
+from pyflinkcep.migrate.chains.lookup import simple_name, snake
+from pyflinkcep.migrate.chains.patterns import CONDITIONS, STAGES
+from pyflinkcep.migrate.chains.values import (
+    Branch,
+    Call,
+    Code,
+    Constant,
+    Item,
+    Link,
+    Loop,
+    Skip,
+    Symbol,
+    Unknown,
+    Value,
+)
+from pyflinkcep.migrate.java.source import line_of, text_of
+from pyflinkcep.migrate.translated import Note
+from pyflinkcep.migrate.translation import Translation, code_of, place
+from pyflinkcep.migrate.writing.module import Module
+from pyflinkcep.migrate.writing.text import chain, docstring, indented, quoted, timed
+
+__all__ = ["PatternWriter", "python_type", "stages_of"]
+
+Calls = list[tuple[str, list[str]]]
+_TYPES = {
+    "boolean": "bool",
+    "Boolean": "bool",
+    "String": "str",
+    "double": "float",
+    "float": "float",
+    "Double": "float",
+    "Duration": "timedelta",
+    "Time": "timedelta",
+}
+
+
+def python_type(java: str) -> str:
+    """Return the annotation of a parameter of a Java type."""
+    return _TYPES.get(simple_name(java), "int")
+
+
+def stages_of(items: Sequence[Item]) -> Iterator[str]:
+    """Yield the names of the stages that are known."""
+    for item in items:
+        if isinstance(item, Branch):
+            yield from stages_of((*item.then, *item.otherwise))
+        elif isinstance(item, Loop):
+            yield from stages_of(item.body)
+        elif item.method == "begin" or item.method in STAGES:
+            first = item.arguments[0] if item.arguments else None
+            if isinstance(first, Constant):
+                yield str(first.value)
+            elif isinstance(first, Link):
+                yield from stages_of(first.flat())
+
+
+@attrs.define(eq=False)
+class PatternWriter:
+    """
+    Writes patterns into a module.
+
+    Attributes
+    ----------
+    notes : list of Note
+        What to look at.
+    """
+
+    module: Module
+    translation: Translation
+    notes: list[Note] = attrs.field(factory=list)
+    written: dict[int, tuple[str, tuple[tuple[str, str], ...]]] = attrs.field(factory=dict)
+    written_starts: set[int] = attrs.field(factory=set)
+    _stages: tuple[str, ...] = ()
+    _parameters: dict[str, str] = attrs.field(factory=dict)
+    _lines: list[str] = attrs.field(factory=list)
+
+    def write(self, link: Link) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """Write the function of a pattern, once; return its name and parameters."""
+        if id(link) in self.written:
+            return self.written[id(link)]
+        items = link.flat()
+        self._stages = tuple(dict.fromkeys(stages_of(items)))
+        self._parameters, self._lines = {}, []
+        self.module.use("from pyflinkcep import Pattern")
+        wanted = snake(link.name or "pattern")
+        wanted = wanted if wanted.endswith("pattern") else f"{wanted}_pattern"
+        name = self.module.name(wanted)
+        self._body(items, link.event_type)
+        parameters = tuple(self._parameters.items())
+        signature = ", ".join(f"{name}: {python_type(kind)}" for name, kind in parameters)
+        if "timedelta" in signature:
+            self.module.use("from datetime import timedelta")
+        summary, more = _documented(link)
+        body = indented("\n".join([docstring(summary, more), *self._lines]))
+        self.module.function(f"def {name}({signature}) -> Pattern:\n{body}")
+        self.written[id(link)] = (name, parameters)
+        self.written_starts.add(link.begun.node.start_byte)
+        return self.written[id(link)]
+
+    # --- statements
+
+    def _body(self, items: Sequence[Item], event_type: str | None) -> None:
+        if all(isinstance(item, Call) for item in items):
+            self._straight(items, event_type, "return ", "Pattern", 4)
+            return
+        self._statements(items, event_type, 4, begun=False)
+        self._lines.append("return pattern")
+
+    def _statements(
+        self, items: Sequence[Item], event_type: str | None, indent: int, *, begun: bool
+    ) -> bool:
+        run: list[Item] = []
+        for item in [*items, None]:
+            if isinstance(item, Call):
+                run.append(item)
+                continue
+            if run:
+                start = "pattern" if begun else "Pattern"
+                self._straight(run, event_type, "pattern = ", start, indent)
+                begun, run = True, []
+            if isinstance(item, Branch):
+                begun = self._branch(item, event_type, indent, begun=begun)
+            elif isinstance(item, Loop):
+                self._nested(item.header, item.body, event_type, indent, begun=begun)
+        return begun
+
+    def _branch(self, item: Branch, event_type: str | None, indent: int, *, begun: bool) -> bool:
+        self._need(item.condition)
+        test, then, otherwise = item.condition.python, item.then, item.otherwise
+        if not then:
+            test = test.removeprefix("not ") if test.startswith("not ") else f"not {test}"
+            then, otherwise = otherwise, ()
+        after = self._nested(f"if {test}:", then, event_type, indent, begun=begun)
+        if otherwise:
+            after = self._nested("else:", otherwise, event_type, indent, begun=begun)
+        return after
+
+    def _nested(
+        self,
+        header: str,
+        items: Sequence[Item],
+        event_type: str | None,
+        indent: int,
+        *,
+        begun: bool,
+    ) -> bool:
+        outer, self._lines = self._lines, []
+        after = self._statements(items, event_type, indent + 4, begun=begun)
+        inner, self._lines = self._lines, outer
+        self._lines.append(header)
+        self._lines.append(indented("\n".join(inner or ["pass"])))
+        return after
+
+    def _straight(
+        self, items: Sequence[Item], event_type: str | None, prefix: str, start: str, indent: int
+    ) -> None:
+        calls: Calls = []
+        for item in items:
+            assert isinstance(item, Call)
+            made, event_type = self._call(item, event_type, indent)
+            if made is not None:
+                calls.append(made)
+        self._lines.append(chain(start, calls, prefix, indent))
+
+    # --- calls
+
+    def _call(
+        self, call: Call, event_type: str | None, indent: int
+    ) -> tuple[tuple[str, list[str]] | None, str | None]:
+        """Return a call as Python, and the class of the events of the calls after it."""
+        if call.method in CONDITIONS:
+            return self._condition(call, event_type), event_type
+        if call.method == "subtype":
+            return self._subtype(call)
+        arguments = [self._argument(call, value, indent) for value in call.arguments]
+        return (call.method, arguments), event_type
+
+    def _condition(self, call: Call, event_type: str | None) -> tuple[str, list[str]] | None:
+        value = call.arguments[0] if call.arguments else None
+        code = code_of(value) or call.code
+        made = self.translation.condition(code, event_type, self._stages)
+        self.notes.extend(made.notes)
+        method = "or_" if call.method == "or" else call.method
+        if made.sql is not None:
+            return method, [quoted(made.sql)]
+        return method, [self.module.define(made)]
+
+    def _subtype(self, call: Call) -> tuple[tuple[str, list[str]] | None, str | None]:
+        written = text_of(call.code.node.child_by_field_name("arguments")).strip("()")
+        kind = simple_name(written.removesuffix(".class"))
+        names = [kind, *self.translation.subclasses(kind, call.code)]
+        listed = ", ".join(f"'{name}'" for name in names)
+        column = self.translation.discriminator(kind, call.code)
+        sql = f"{column} = '{kind}'" if len(names) == 1 else f"{column} IN ({listed})"
+        self._note(call, f"subtype({kind}.class) became a test of the column {column!r}")
+        return ("where", [quoted(sql)]), kind
+
+    def _argument(self, call: Call, value: Value, indent: int) -> str:
+        if isinstance(value, Constant):
+            return self._constant(value.value)
+        if isinstance(value, Symbol):
+            self._need(value)
+            return value.python
+        if isinstance(value, Skip):
+            return self._skip(value)
+        if isinstance(value, Link):
+            return self._group(value, indent)
+        if isinstance(value, Code | Unknown):
+            node = value.node if isinstance(value, Code) else value.code.node
+            written = text_of(node)
+            if written.startswith("WithinType.") or written in _WITHIN:
+                self.module.use("from pyflinkcep import WithinType")
+                return f"WithinType.{written.rsplit('.', 1)[-1]}"
+            return self._unknown(call, written, node)
+        code = code_of(value)
+        return self._unknown(call, text_of(call.code.node), code.node if code else call.code.node)
+
+    def _unknown(self, call: Call, written: str, node: object) -> str:
+        """Return a parameter for a value that the source does not say."""
+        kind = "String" if call.method in (*STAGES, "begin") else "int"
+        kind = "Duration" if call.method == "within" else kind
+        name = snake(written.rsplit(".", 1)[-1].removesuffix("()").removeprefix("get"))
+        name = name if name.isidentifier() and len(name) < 40 else snake(f"{call.method}_value")
+        self._note(call, f"{written} is not known before the program runs: it became a parameter")
+        self._parameters[name] = kind
+        return name
+
+    def _constant(self, value: object) -> str:
+        if isinstance(value, timedelta):
+            self.module.use("from datetime import timedelta")
+            return timed(value)
+        return quoted(value) if isinstance(value, str) else repr(value)
+
+    def _skip(self, skip: Skip) -> str:
+        self.module.use("from pyflinkcep import AfterMatchSkipStrategy")
+        stage = ""
+        if isinstance(skip.stage, Constant):
+            stage = self._constant(skip.stage.value)
+        elif isinstance(skip.stage, Symbol):
+            self._need(skip.stage)
+            stage = skip.stage.python
+        text = f"AfterMatchSkipStrategy.{skip.method}({stage})"
+        return f"{text}.throwExceptionOnMiss()" if skip.throws else text
+
+    def _group(self, link: Link, indent: int) -> str:
+        """Return a group: in place if it is short, otherwise as a variable."""
+        outer, self._lines = self._lines, []
+        items = link.flat()
+        if all(isinstance(item, Call) for item in items):
+            self._straight(items, link.event_type, "", "Pattern", indent)
+            if len(self._lines) == 1 and "\n" not in self._lines[0] and len(self._lines[0]) < 60:
+                inline, self._lines = self._lines[0], outer
+                return inline
+            self._lines = []
+        name = snake(link.name or "group")
+        taken = {line.split(" ", 1)[0] for line in outer}
+        while name in taken or name == "pattern":
+            name += "_group"
+        if all(isinstance(item, Call) for item in items):
+            self._straight(items, link.event_type, f"{name} = ", "Pattern", indent)
+            made = self._lines
+        else:
+            self._statements(items, link.event_type, indent, begun=False)
+            made = [*self._lines, f"{name} = pattern"]
+        self._lines = [*outer, *made]
+        return name
+
+    def _need(self, symbol: Symbol) -> None:
+        self._parameters.update(symbol.names)
+
+    def _note(self, call: Call, what: str) -> None:
+        self.notes.append(Note(call.code.source.file, line_of(call.code.node), what))
+
+
+_WITHIN = ("PREVIOUS_AND_CURRENT", "FIRST_AND_LAST")
+
+
+def _documented(link: Link) -> tuple[str, str]:
+    """Return the first line of a pattern's docstring and what follows it."""
+    return f"Return the pattern {link.name or ''} ({place(link.begun)})".replace("  ", " "), (
+        link.documented
+    )

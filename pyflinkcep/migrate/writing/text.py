@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python as text, laid out as a formatter would."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+from datetime import timedelta
+
+__all__ = ["WIDTH", "call", "chain", "docstring", "indented", "quoted", "timed"]
+
+WIDTH = 100
+
+
+def quoted(value: str) -> str:
+    r"""
+    Return a string literal with double quotes, if that needs no more escapes.
+
+    Examples
+    --------
+    >>> quoted("it's"), quoted('say "no"')
+    ('"it\'s"', '\'say "no"\'')
+    """
+    single = repr(value)
+    if single.startswith('"') or '"' in value:
+        return single
+    return '"' + single[1:-1].replace("\\'", "'") + '"'
+
+
+def timed(duration: timedelta) -> str:
+    """
+    Return a duration as Python, in its largest whole unit.
+
+    Examples
+    --------
+    >>> timed(timedelta(minutes=90)), timed(timedelta(hours=48))
+    ('timedelta(minutes=90)', 'timedelta(days=2)')
+    """
+    for unit in ("days", "hours", "minutes", "seconds", "milliseconds"):
+        size = timedelta(**{unit: 1})
+        if duration % size == timedelta(0) and duration:
+            return f"timedelta({unit}={duration // size})"
+    return "timedelta(0)" if not duration else f"timedelta(microseconds={duration.microseconds})"
+
+
+def indented(text: str, by: int = 4) -> str:
+    """Return lines moved to the right, empty ones unchanged."""
+    return textwrap.indent(text, " " * by)
+
+
+def docstring(summary: str, more: str = "") -> str:
+    """Return a docstring, wrapped; in one line if it fits."""
+    clean = re.sub(r"\s+", " ", summary).replace("\\", "\\\\").replace('"""', "'''").strip()
+    clean = clean if clean.endswith(".") else f"{clean}."
+    body = "\n\n".join(
+        "\n".join(textwrap.wrap(re.sub(r"\s+", " ", part).strip(), WIDTH - 8))
+        for part in re.split(r"\n\s*\n|<p>", more.replace("\\", "\\\\").replace('"""', "'''"))
+        if part.strip()
+    )
+    if not body and len(clean) + 10 <= WIDTH:
+        return f'"""{clean}"""'
+    lines = "\n".join(textwrap.wrap(clean, WIDTH - 8))
+    return f'"""\n{lines}' + (f"\n\n{body}" if body else "") + '\n"""'
+
+
+def split_text(value: str, width: int) -> list[str]:
+    """Return a long string literal as several that follow each other."""
+    if len(quoted(value)) <= width or "\n" in value:
+        return [quoted(value)]
+    parts, rest = [], value
+    while len(quoted(rest)) > width:
+        at = rest.rfind(" ", 1, width - 4)
+        if at <= 0:
+            break
+        parts.append(rest[: at + 1])
+        rest = rest[at + 1 :]
+    return [quoted(part) for part in [*parts, rest]]
+
+
+def call(name: str, arguments: Sequence[str], indent: int) -> str:
+    """
+    Return a call, its arguments on lines of their own if it does not fit.
+
+    Parameters
+    ----------
+    name : str
+        What is called.
+    arguments : sequence of str
+        The arguments as Python.
+    indent : int
+        How far to the right it begins.
+    """
+    line = f"{name}({', '.join(arguments)})"
+    if "\n" not in line and len(line) + indent <= WIDTH:
+        return line
+    if len(arguments) == 1 and arguments[0].startswith('"'):
+        value = arguments[0]
+        if len(value) + indent + 4 > WIDTH:
+            parts = split_text(_unquoted(value), WIDTH - indent - 4)
+            return f"{name}(\n" + "".join(f"    {part}\n" for part in parts) + ")"
+    joined = ", ".join(arguments)
+    if "\n" not in joined and len(joined) + indent + 4 <= WIDTH:
+        return f"{name}(\n    {joined}\n)"
+    body = "".join(indented(_fitting(a, indent + 4)) + ",\n" for a in arguments)
+    return f"{name}(\n{body})"
+
+
+def _fitting(argument: str, indent: int) -> str:
+    if argument.startswith(('"', "'")) and len(argument) + indent + 1 > WIDTH:
+        parts = split_text(_unquoted(argument), WIDTH - indent - 5)
+        if len(parts) > 1:
+            return "(\n" + "".join(f"    {part}\n" for part in parts) + ")"
+    return argument
+
+
+def _unquoted(literal: str) -> str:
+    import ast
+
+    return str(ast.literal_eval(literal))
+
+
+def chain(start: str, calls: Sequence[tuple[str, Sequence[str]]], prefix: str, indent: int) -> str:
+    """
+    Return calls on one another: in a line, or each on its own between brackets.
+
+    Parameters
+    ----------
+    start : str
+        What the first one is called on.
+    calls : sequence of (str, sequence of str)
+        Methods and arguments.
+    prefix : str
+        What stands before, such as ``return`` with a blank.
+    indent : int
+        How far to the right the statement begins.
+    """
+    line = start + "".join(f".{name}({', '.join(arguments)})" for name, arguments in calls)
+    if "\n" not in line and len(prefix) + len(line) + indent <= WIDTH:
+        return prefix + line
+    if len(calls) < 2:
+        name, arguments = calls[0] if calls else ("", ())
+        return prefix + call(f"{start}.{name}", arguments, indent + len(prefix)) if calls else line
+    rows = []
+    for at, (name, arguments) in enumerate(calls):
+        owner = f"{start}.{name}" if at == 0 and start[:1].isupper() else f".{name}"
+        if at == 0 and not start[:1].isupper():
+            owner = f"{start}.{name}"
+        rows.append(call(owner, arguments, indent + 4))
+    return f"{prefix}(\n" + indented("\n".join(rows)) + "\n)"

@@ -1,0 +1,5 @@
+package org.example.shop;
+
+public enum Action {
+    VIEW, CART, REMOVE, PAY
+}
