@@ -9,6 +9,7 @@ import attrs
 
 from pyflinkcep.migrate.chains.lookup import simple_name, snake, type_arguments
 from pyflinkcep.migrate.chains.values import Code, Link, Made, Unknown, Value
+from pyflinkcep.migrate.conditions import translate_condition, translate_value
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import line_of, text_of
@@ -43,16 +44,25 @@ class Translation:
         What the program declares.
     conditions, functions : list of Translated
         What was translated, for the report.
+    columns : dict of dict
+        The columns that were read of events whose classes are not in the project.
     """
 
     project: Project
     conditions: list[tuple[Code, Translated]] = attrs.field(factory=list)
     functions: list[tuple[Code, Translated]] = attrs.field(factory=list)
+    columns: dict[str | None, dict[str, str]] = attrs.field(factory=dict)
 
-    def condition(self, code: Code, event_type: str | None, stages: Sequence[str]) -> Translated:
+    def condition(
+        self, code: Code, event_type: str | None, stages: Sequence[str], name: str = "condition"
+    ) -> Translated:
         """Translate a condition."""
-        made = stub(code, "event: Any", "bool", "condition")
+        kind = event_type and simple_name(event_type)
+        made = translate_condition(
+            code.node, code.source, self.project, kind, stages, code.scope.known(), name
+        )
         self.conditions.append((code, made))
+        self.columns.setdefault(kind, {}).update(made.columns)
         return made
 
     def function(self, code: Code, kind: str, event_type: str | None) -> TranslatedFunction:
@@ -73,7 +83,12 @@ class Translation:
 
     def value(self, code: Code, event_type: str | None) -> Translated:
         """Translate a selector of an event."""
-        return _field(code) or stub(code, "event: Any", "Any", "value")
+        kind = event_type and simple_name(event_type)
+        made = translate_value(
+            code.node, code.source, self.project, kind, code.scope.known(), "value"
+        )
+        self.columns.setdefault(kind, {}).update(made.columns)
+        return made
 
     def comparator(self, code: Code, event_type: str | None) -> Translated:
         """Translate a comparator of events."""
@@ -96,8 +111,10 @@ class Translation:
 
     def schema(self, type_: str | None, code: Code) -> str | None:
         """Return the schema of a class as DDL."""
+        read_ = self.columns.get(type_ and simple_name(type_), {})
+        unknown = ", ".join(f"{name} {kind}" for name, kind in read_.items()) or None
         if type_ is None:
-            return None
+            return unknown
         made = schema_of(simple_name(type_), code.source, self.project)
         if made is not None:
             return made
@@ -105,7 +122,7 @@ class Translation:
         arguments = [read(argument) for argument in type_arguments(type_)]
         single = spark_type(JavaType(name, tuple(arguments)), self.project, code.source)
         if single is None:
-            return None
+            return unknown
         if name.startswith("Tuple") and single.startswith("struct<"):
             return ", ".join(part.replace(":", " ", 1) for part in columns_of(single[7:-1]))
         return f"value {single}"
@@ -132,15 +149,6 @@ def columns_of(ddl: str) -> list[str]:
             found.append(ddl[start:at].strip())
             start = at + 1
     return [*found, ddl[start:].strip()] if ddl else found
-
-
-def _field(code: Code) -> Translated | None:
-    body = text_of(code.node).split("->")[-1].strip().removesuffix("()")
-    name = body.split("::")[-1].rsplit(".", 1)[-1]
-    if not name.isidentifier():
-        return None
-    name = name.removeprefix("get")
-    return Translated(sql=name[:1].lower() + name[1:])
 
 
 def stub(code: Code, parameters: str, returns: str, kind: str, why: str = "") -> Translated:

@@ -90,7 +90,8 @@ def _first(what: str, expected: Sequence[Any], got: Sequence[Any]) -> str:
         return f"Flink has {_times(sum(missing.values()), what)} more, the first: {row}"
     if unexpected:
         row = next(canonical(row) for row in got if unexpected[canonical(row)])
-        return f"the translation has {_times(sum(unexpected.values()), what)} more, the first: {row}"
+        more = _times(sum(unexpected.values()), what)
+        return f"the translation has {more} more, the first: {row}"
     return ""
 
 
@@ -111,7 +112,7 @@ def _plain(value: Any) -> Any:
         return [_plain(v) for v in value]
     if isinstance(value, bool) or value is None:
         return value
-    if isinstance(value, Decimal | float) and value == value and abs(value) < 2**63:
+    if isinstance(value, Decimal | float) and value == value and abs(float(value)) < 2**63:
         return int(value) if value == int(value) else float(value)
     if isinstance(value, datetime):
         return value.isoformat()
@@ -130,8 +131,8 @@ def typed_events(events: Sequence[Mapping[str, Any]], schema: str | None) -> lis
 
     Examples
     --------
-    >>> typed_events([{"at": "2024-05-06T09:00:00Z", "p": {"x": 1}}], "at timestamp, p struct<x:int>")
-    [{'at': datetime.datetime(2024, 5, 6, 9, 0, tzinfo=datetime.timezone.utc), 'p': {'x': 1}}]
+    >>> typed_events([{"day": "2024-05-06", "p": {"x": 1}}], "day date, p struct<x:double>")
+    [{'day': datetime.date(2024, 5, 6), 'p': {'x': 1.0}}]
     """
     columns = [column.split(" ", 1) for column in columns_of(schema or "")]
     types = {name.strip("`"): type_ for name, type_ in columns}

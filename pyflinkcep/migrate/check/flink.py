@@ -102,7 +102,7 @@ def run_on_flink(
     """
     for tool in ("javac", "java"):
         if shutil.which(tool) is None:
-            raise InputError(f"--check needs {tool}", "install a JDK and put its bin folder on PATH")
+            raise InputError(f"--check needs {tool}", "install a JDK and put its bin on PATH")
     if not any(jars.glob("flink-cep*.jar")):
         raise InputError(f"no flink-cep*.jar in {jars}", "pass the folder of Flink's jars")
     made = sliced(project, [one.site for one in patterns], Jars.of(jars))
@@ -152,9 +152,8 @@ def _planned(
     declared = None
     if one.event_type is not None:
         declared = project.find(one.event_type, one.site.source)
-        plain = {"String": "java.lang.String", "Long": "java.lang.Long", "Double": "java.lang.Double",
-                 "Integer": "java.lang.Integer"}  # fmt: skip
-        event = plain.get(one.event_type, event)
+        if one.event_type in ("String", "Long", "Double", "Integer"):
+            event = f"java.lang.{one.event_type}"
     if declared is not None:
         event = binary_name(declared)
         below = project.subclasses(declared)

@@ -17,11 +17,27 @@ from pyflinkcep.migrate.java.source import Node, Source, children, text_of
 __all__ = ["Jars", "Site", "Sliced", "sliced"]
 
 _STREAMS = frozenset(
-    "StreamExecutionEnvironment DataStream DataStreamSource KeyedStream PatternStream "
-    "SingleOutputStreamOperator StreamTableEnvironment TableEnvironment Table SourceFunction "
-    "SinkFunction RichSourceFunction RichSinkFunction CEP ParameterTool".split()
+    [
+        "StreamExecutionEnvironment",
+        "DataStream",
+        "DataStreamSource",
+        "KeyedStream",
+        "PatternStream",
+        "SingleOutputStreamOperator",
+        "StreamTableEnvironment",
+        "TableEnvironment",
+        "Table",
+        "SourceFunction",
+        "SinkFunction",
+        "RichSourceFunction",
+        "RichSinkFunction",
+        "CEP",
+        "ParameterTool",
+    ]
 )
-_GENERATED = frozenset("Data Getter Setter Value AllArgsConstructor NoArgsConstructor Builder".split())
+_GENERATED = frozenset(
+    ["Data", "Getter", "Setter", "Value", "AllArgsConstructor", "NoArgsConstructor", "Builder"]
+)
 _CLASSES = ("class_declaration", "record_declaration", "enum_declaration", "interface_declaration")
 
 
@@ -144,7 +160,7 @@ def _method(site: Site, name: str) -> str:
         body = "\n".join([*statements, f"return {text_of(site.node)};"])
     modifier = "static " if static else ""
     return (
-        f"@SuppressWarnings(\"all\") public {modifier}"
+        f'@SuppressWarnings("all") public {modifier}'
         f"org.apache.flink.cep.pattern.Pattern<?, ?> {name}() throws Exception {{\n{body}\n}}\n"
     )
 
@@ -197,9 +213,7 @@ def _flat(body: Node, site: Node) -> list[Node]:
 # --- files
 
 
-def _file(
-    project: Project, source: Source, added: list[tuple[JavaClass, str]], jars: Jars
-) -> str:
+def _file(project: Project, source: Source, added: list[tuple[JavaClass, str]], jars: Jars) -> str:
     edits: list[tuple[int, int, str]] = []
     banned = set(_STREAMS)
     for node in children(source.root):

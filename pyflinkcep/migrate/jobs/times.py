@@ -34,9 +34,6 @@ class Times:
     none: bool = False
 
 
-_OLD = {"AscendingTimestampExtractor": "extractAscendingTimestamp"}
-
-
 def times_of(call: Call, strategy: Value | None) -> Times | None:
     """Return what a call or a strategy says about times; None if nothing."""
     if call.method == "assignAscendingTimestamps" and isinstance(strategy, Code):
@@ -44,7 +41,7 @@ def times_of(call: Call, strategy: Value | None) -> Times | None:
     if isinstance(strategy, Made):
         if strategy.type.startswith("WatermarkStrategy."):
             return _new_form(strategy)
-        return Times(_first_duration(strategy.arguments), _class_time(strategy.code))
+        return Times(_first_duration(strategy.arguments), strategy.code)
     if isinstance(strategy, Code | Unknown):
         code = strategy if isinstance(strategy, Code) else strategy.code
         if code.node is not None and code.node.type == "object_creation_expression":
@@ -81,14 +78,9 @@ def _old_form(code: Code) -> Times:
 
 def _method_of(code: Code) -> Code | None:
     names = ("extractTimestamp", "extractAscendingTimestamp")
-    for method in inside(code.node, "method_declaration"):
-        if text_of(method.child_by_field_name("name")) in names:
-            return Code(method, code.source, code.scope)
-    return None
-
-
-def _class_time(code: Code) -> Code | None:
-    return code
+    declared = inside(code.node, "method_declaration")
+    has_one = any(text_of(method.child_by_field_name("name")) in names for method in declared)
+    return code if has_one else None
 
 
 def _first_duration(arguments: tuple[Value, ...]) -> timedelta | None:

@@ -81,6 +81,7 @@ class PatternWriter:
     written: dict[int, tuple[str, tuple[tuple[str, str], ...]]] = attrs.field(factory=dict)
     written_starts: set[int] = attrs.field(factory=set)
     _stages: tuple[str, ...] = ()
+    _stage: str = "event"
     _parameters: dict[str, str] = attrs.field(factory=dict)
     _lines: list[str] = attrs.field(factory=list)
 
@@ -180,6 +181,8 @@ class PatternWriter:
         """Return a call as Python, and the class of the events of the calls after it."""
         if call.method in CONDITIONS:
             return self._condition(call, event_type), event_type
+        if call.method == "begin" or call.method in STAGES:
+            self._stage = _stage_name(call)
         if call.method == "subtype":
             return self._subtype(call)
         arguments = [self._argument(call, value, indent) for value in call.arguments]
@@ -188,7 +191,8 @@ class PatternWriter:
     def _condition(self, call: Call, event_type: str | None) -> tuple[str, list[str]] | None:
         value = call.arguments[0] if call.arguments else None
         code = code_of(value) or call.code
-        made = self.translation.condition(code, event_type, self._stages)
+        name = f"{'ends' if call.method == 'until' else 'is'}_{snake(self._stage).strip('_')}"
+        made = self.translation.condition(code, event_type, self._stages, name)
         self.notes.extend(made.notes)
         method = "or_" if call.method == "or" else call.method
         if made.sql is not None:
@@ -280,6 +284,11 @@ class PatternWriter:
 
     def _note(self, call: Call, what: str) -> None:
         self.notes.append(Note(call.code.source.file, line_of(call.code.node), what))
+
+
+def _stage_name(call: Call) -> str:
+    first = call.arguments[0] if call.arguments else None
+    return first.value if isinstance(first, Constant) and isinstance(first.value, str) else "event"
 
 
 _WITHIN = ("PREVIOUS_AND_CURRENT", "FIRST_AND_LAST")
