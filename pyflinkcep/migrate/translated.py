@@ -71,10 +71,10 @@ class TranslatedFunction(Translated):
         The schema of its rows as DDL; None if unknown.
     handles_timeouts : bool
         Whether it also handles timed-out partial matches.
-    output_tags : tuple of str
-        The Java expressions of the tags that it writes to with ``ctx.output``.
+    output_tags : tuple of (str, str or None)
+        The names of the tags that it writes to with ``ctx.output``, and the schemas of their rows.
     """
 
     output_type: str | None = None
     handles_timeouts: bool = False
-    output_tags: tuple[str, ...] = ()
+    output_tags: tuple[tuple[str, str | None], ...] = ()

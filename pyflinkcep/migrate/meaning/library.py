@@ -24,7 +24,7 @@ from pyflinkcep.migrate.java.types import (
 )
 from pyflinkcep.migrate.meaning.json_events import json_call
 from pyflinkcep.migrate.meaning.streams import list_call, map_call, stream_call
-from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression
+from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression, Make
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
@@ -312,6 +312,12 @@ def _added(reader: Reader, operands: tuple[Expression, ...], node: Node) -> Expr
     return reader.operation("+", *operands, node) if len(operands) == 2 else None
 
 
+def _tuple(reader: Reader, operands: tuple[Expression, ...], node: Node) -> Expression | None:
+    types = tuple(operand.type for operand in operands)
+    fields = tuple((f"f{place}", operand) for place, operand in enumerate(operands))
+    return Make(f"Tuple{len(operands)}", fields, JavaType(f"Tuple{len(operands)}", types))
+
+
 def _listed(kind: str) -> Static:
     def made(reader: Reader, operands: tuple[Expression, ...], node: Node) -> Expression | None:
         element = (operands[0].type,) if operands else ()
@@ -371,6 +377,7 @@ STATIC: dict[tuple[str, str], Static] = {
         for owner in ("Integer", "Long", "Double") for name in ("max", "min")
     },
     **{(owner, "sum"): _added for owner in ("Integer", "Long", "Double")},
+    **{(f"Tuple{count}", "of"): _tuple for count in range(1, 26)},
     ("Arrays", "asList"): _listed("List"),
     ("List", "of"): _listed("List"),
     ("Set", "of"): _listed("Set"),

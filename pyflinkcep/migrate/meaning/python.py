@@ -13,7 +13,7 @@ import attrs
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.types import BOOLEAN, STRING, UNKNOWN, is_boxed, is_floating, unboxed
 from pyflinkcep.migrate.meaning.python_calls import CALLS, TYPED_BOOL
-from pyflinkcep.migrate.meaning.scope import Findings
+from pyflinkcep.migrate.meaning.scope import Findings, snake_case
 from pyflinkcep.migrate.meaning.tree import (
     Aggregate,
     Binary,
@@ -35,6 +35,7 @@ __all__ = ["Python", "constant"]
 
 ATOM, UNARY, TIMES, PLUS, COMPARED, NOT, AND, OR, CHOICE = range(9, 0, -1)
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
+_NEVER_NULL = (*_BITS, "float", "double", "boolean", "char", "StringBuilder", "StringBuffer")
 _SHORT = ("byte", "short", "int")
 _CLASHES = frozenset({
     "count", "index", "asDict", "clear", "copy", "fromkeys", "get", "items", "keys", "pop",
@@ -122,7 +123,7 @@ class Python:
         if isinstance(of, Call):
             return of.name not in _NULLABLE
         type_ = of.type
-        return not type_.dims and type_.name in (*_BITS, "float", "double", "boolean", "char")
+        return not type_.dims and type_.name in _NEVER_NULL
 
     # --- one kind each
 
@@ -156,6 +157,8 @@ class Python:
         raise Untranslatable(f"{type(of).__name__} in Python")
 
     def _const(self, of: Const) -> tuple[str, int]:
+        if of.type.name == "OutputTag":
+            return snake_case(str(of.value)).upper().strip("_"), ATOM
         negative = isinstance(of.value, int | float) and str(of.value).startswith("-")
         return constant(of.value), UNARY if negative else ATOM
 
@@ -242,7 +245,8 @@ class Python:
                 written = f"{self.write(of.left, TIMES)} / {self.write(of.right, UNARY)}"
             else:
                 name = self.use("div_float" if op == "/" else "rem_float")
-                written, level = f"{name}({self.write(of.left)}, {self.write(of.right)})", ATOM
+                written = f"{name}({self._operand(of.left)}, {self._operand(of.right)})"
+                level = ATOM
         else:
             both_cast = isinstance(of.left, Cast) and isinstance(of.right, Cast)
             left = self.write(of.left, level) if both_cast else left

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from pyflinkcep.migrate.java.types import unboxed
 from pyflinkcep.migrate.meaning.regex import python_regex
-from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Lambda, Untranslatable
+from pyflinkcep.migrate.meaning.tree import Binary, Call, Const, Expression, Lambda, Untranslatable
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.python import Python
 
-__all__ = ["CALLS", "TYPED_BOOL"]
+__all__ = ["CALLS", "TYPED_BOOL", "dereferenced"]
 
 ATOM, PLUS, COMPARED = 9, 6, 5
 Operands = tuple[Expression, ...]
@@ -65,6 +65,8 @@ def _concat(writer: Python, operands: Operands) -> tuple[str, int]:
             written.append(_f_text(piece.value))
         else:
             inner = text_of_value(writer, piece)
+            if '"' in inner and "'" not in inner:
+                inner = inner.replace('"', "'")
             if '"' in inner or "\\" in inner:
                 return _added(writer, pieces), PLUS
             written.append("{" + inner + "}")
@@ -182,12 +184,17 @@ def _events(writer: Python, operands: Operands) -> tuple[str, int]:
     return f"list(ctx.getEventsForPattern({writer.write(operands[0])}))", ATOM
 
 
+def dereferenced(writer: Python, whole: Expression) -> str:
+    """Return a list; one of a match that is missing is an error."""
+    if isinstance(whole, Call) and whole.name == "Map.get":
+        inner, key = whole.operands
+        return f"{writer.write(inner, ATOM)}[{writer.write(key)}]"
+    return writer.write(whole, ATOM)
+
+
 def _item(writer: Python, operands: Operands) -> tuple[str, int]:
     whole, index = operands
-    written = writer.write(whole, ATOM)
-    if isinstance(whole, Call) and whole.name == "Map.get" and written.endswith(")"):
-        inner, key = whole.operands
-        written = f"{writer.write(inner, ATOM)}[{writer.write(key)}]"
+    written = dereferenced(writer, whole)
     if isinstance(index, Const) and isinstance(index.value, int) and index.value >= 0:
         return f"{written}[{index.value}]", ATOM
     size = _last_of(whole, index)
@@ -196,10 +203,12 @@ def _item(writer: Python, operands: Operands) -> tuple[str, int]:
     return f"{writer.use('item')}({written}, {writer.write(index)})", ATOM
 
 
+def _size(writer: Python, operands: Operands) -> tuple[str, int]:
+    return f"len({dereferenced(writer, operands[0])})", ATOM
+
+
 def _last_of(whole: Expression, index: Expression) -> int:
     """Return n for ``size() - n`` of the same list; otherwise 0."""
-    from pyflinkcep.migrate.meaning.tree import Binary
-
     match index:
         case Binary("-", Call(name="List.size", operands=(same,)), Const(value=int(n))):
             return n if same == whole and n > 0 else 0
@@ -207,11 +216,11 @@ def _last_of(whole: Expression, index: Expression) -> int:
 
 
 def _first(writer: Python, operands: Operands) -> tuple[str, int]:
-    return f"{writer.write(operands[0], ATOM)}[0]", ATOM
+    return f"{dereferenced(writer, operands[0])}[0]", ATOM
 
 
 def _last(writer: Python, operands: Operands) -> tuple[str, int]:
-    return f"{writer.write(operands[0], ATOM)}[-1]", ATOM
+    return f"{dereferenced(writer, operands[0])}[-1]", ATOM
 
 
 def _is_empty(writer: Python, operands: Operands) -> tuple[str, int]:
@@ -341,7 +350,7 @@ CALLS: dict[str, Writer] = {
     "after": lambda w, o: (f"{w.write(o[0], PLUS)} > {w.write(o[1], PLUS)}", COMPARED),
     "before": lambda w, o: (f"{w.write(o[0], PLUS)} < {w.write(o[1], PLUS)}", COMPARED),
     "or else": _or_else, "append": _concat,
-    "List.get": _item, "List.size": _function("len"), "List.isEmpty": _is_empty,
+    "List.get": _item, "List.size": _size, "List.isEmpty": _is_empty,
     "List.getFirst": _first, "List.getLast": _last, "List.contains": _contains,
     "List.add": _method("append"), "Set.add": _method("add"), "List.addAll": _method("extend"),
     "List.clear": _method("clear"), "List.of": _listed, "Set.of": _plain("set()"),
@@ -354,7 +363,7 @@ CALLS: dict[str, Writer] = {
     "Entry.getValue": lambda w, o: (f"{w.write(o[0], ATOM)}[1]", ATOM),
     "Map.put": lambda w, o: (
         f"{w.write(o[0], ATOM)}.update({{{w.write(o[1])}: {w.write(o[2])}}})", ATOM),
-    "stream": lambda w, o: (w.write(o[0], ATOM), ATOM), "Stream.filter": _filtered,
+    "stream": lambda w, o: (dereferenced(w, o[0]), ATOM), "Stream.filter": _filtered,
     "Stream.map": _mapped, "Stream.anyMatch": _quantified("any"),
     "Stream.allMatch": _quantified("all"), "Stream.noneMatch": _quantified("any", True),
     "Stream.count": _function("len"), "Stream.toList": _function("list"),

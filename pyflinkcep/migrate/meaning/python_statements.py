@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import attrs
 
 from pyflinkcep.migrate.java.types import is_floating
 from pyflinkcep.migrate.meaning.python import Python, non_null_if
+from pyflinkcep.migrate.meaning.python_calls import dereferenced
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Break,
@@ -33,7 +34,7 @@ from pyflinkcep.migrate.meaning.tree import (
     parts,
 )
 
-__all__ = ["Statements", "expressions_of"]
+__all__ = ["Statements", "all_statements", "expressions_of"]
 
 _TYPES = {"int": "int", "long": "int", "double": "float", "float": "float", "String": "str",
           "boolean": "bool"}  # fmt: skip
@@ -49,11 +50,17 @@ class Statements:
     python : Python
         Writes the expressions.
     result : str
-        ``bool`` for conditions; ``row`` for one row, ``rows`` for none.
+        ``bool`` for conditions, ``int`` for comparators, ``row`` for others.
+    row : callable, optional
+        Writes a row.
+    output : callable, optional
+        Writes a call of ``ctx.output``.
     """
 
     python: Python
     result: str = "row"
+    row: Callable[[Expression], str] | None = None
+    output: Callable[[Call], str] | None = None
     _read: set[str] = attrs.field(factory=set)
 
     def block(self, statements: tuple[Statement, ...]) -> list[str]:
@@ -65,8 +72,16 @@ class Statements:
     def _lines(self, statements: Iterable[Statement]) -> list[str]:
         found: list[str] = []
         before = self.python.known
-        for statement in statements:
-            found += self._one(statement)
+        listed = list(statements)
+        for place, statement in enumerate(listed):
+            following = listed[place + 1] if place + 1 < len(listed) else None
+            start = _start_of(statement, following)
+            if start is not None and self._counts(listed[place + 1], listed[place + 2 :], start):
+                continue
+            before_it = _start_of(listed[place - 1], statement) if place else None
+            if before_it and not self._counts(statement, listed[place + 1 :], before_it):
+                before_it = None
+            found += self._one(statement, before_it)
             if isinstance(statement, If) and _ends(statement.then) and not statement.otherwise:
                 facts = non_null_if(statement.condition, False)
                 self.python.known |= facts
@@ -75,6 +90,12 @@ class Statements:
         self.python.known = before
         return found
 
+    def _counts(self, loop: Statement, after: list[Statement], start: Let) -> bool:
+        """Whether a loop becomes one over a range, and nothing after it reads its counter."""
+        if not isinstance(loop, While) or _reads(after, start.name):
+            return False
+        return self._counted(loop, start) is not None
+
     def _inner(self, statements: Iterable[Statement], facts: frozenset[Expression]) -> list[str]:
         before = self.python.known
         self.python.known = before | facts
@@ -82,7 +103,7 @@ class Statements:
         self.python.known = before
         return [f"    {line}" for line in lines]
 
-    def _one(self, of: Statement) -> list[str]:
+    def _one(self, of: Statement, start: Let | None = None) -> list[str]:
         write = self.python.write
         match of:
             case Let():
@@ -94,15 +115,17 @@ class Statements:
             case ForEach():
                 return self._for_each(of)
             case While():
-                return self._while(of)
+                return self._while(of, start)
             case Return(value=None):
                 return ["return"]
             case Return(value=value) if value is not None:
                 if self.result == "bool":
                     return [f"return {self.python.condition(value)}"]
+                if self.result == "int":
+                    return [f"return int({write(value)})"]
                 return [f"return {self._row(value)}"]
             case Do(value=value):
-                return [write(value)]
+                return [self._do(value)]
             case Raise(message=message):
                 inner = write(message) if message is not None else ""
                 return [f"raise RuntimeError({inner})"]
@@ -118,6 +141,14 @@ class Statements:
         raise Untranslatable(f"{type(of).__name__} in Python")
 
     def _row(self, value: Expression) -> str:
+        return self.python.write(value) if self.row is None else self.row(value)
+
+    def _do(self, value: Expression) -> str:
+        if isinstance(value, Call) and value.name == "collect":
+            out, row = value.operands
+            return f"{self.python.write(out)}.collect({self._row(row)})"
+        if isinstance(value, Call) and value.name == "ctx.output" and self.output is not None:
+            return self.output(value)
         return self.python.write(value)
 
     def _let(self, of: Let) -> list[str]:
@@ -162,14 +193,14 @@ class Statements:
         return [*lines, "else:", *otherwise]
 
     def _for_each(self, of: ForEach) -> list[str]:
-        iterable = self.python.write(of.iterable)
+        iterable = dereferenced(self.python, of.iterable)
         if isinstance(of.iterable, Call) and of.iterable.name == "events":
             iterable = iterable[5:-1]
         name = of.name if of.name in self._read else "_"
         return [f"for {name} in {iterable}:", *self._inner(of.body, frozenset())]
 
-    def _while(self, of: While) -> list[str]:
-        counted = self._counted(of)
+    def _while(self, of: While, start: Let | None) -> list[str]:
+        counted = self._counted(of, start)
         if counted is not None:
             return counted
         if of.update and _continues(of.body):
@@ -177,7 +208,7 @@ class Statements:
         body = self._inner((*of.body, *of.update), frozenset())
         return [f"while {self.python.write(of.condition)}:", *body]
 
-    def _counted(self, of: While) -> list[str] | None:
+    def _counted(self, of: While, start: Let | None) -> list[str] | None:
         """Return ``for (…; i < n; i++)`` with range; None for others."""
         match of.condition, of.update:
             case (
@@ -191,8 +222,30 @@ class Statements:
                 end = self.python.write(limit, 7)
                 end = f"{end} + 1" if op == "<=" else end
                 body = self._inner(of.body, frozenset())
-                return [f"for {name} in range({name}, {end}):", *body]
+                begin = (
+                    name if start is None or start.value is None else self.python.write(start.value)
+                )
+                begin = "" if begin == "0" else f"{begin}, "
+                used = name if _reads(of.body, name) else "_"
+                return [f"for {used} in range({begin}{end}):", *body]
         return None
+
+
+def _start_of(of: Statement, loop: Statement | None) -> Let | None:
+    """Return the declaration of the counter of the loop that follows; None for others."""
+    if not isinstance(of, Let) or not isinstance(loop, While) or of.value is None:
+        return None
+    match loop.condition, loop.update:
+        case (
+            Binary("<" | "<=", Var(name), _),
+            (Set(Var(same), Binary("+", Var(again), Const(value=1))),),
+        ) if name == same == again == of.name:
+            return None if _changes(loop.body, name) else of
+    return None
+
+
+def _reads(statements: Iterable[Statement], name: str) -> bool:
+    return name in set(_names_read(statements))
 
 
 def _is_fixed(limit: Expression, body: tuple[Statement, ...]) -> bool:
@@ -223,15 +276,16 @@ def _inside(of: Statement) -> tuple[Statement, ...]:
     return ()
 
 
-def _all(statements: Iterable[Statement]) -> Iterator[Statement]:
+def all_statements(statements: Iterable[Statement]) -> Iterator[Statement]:
+    """Yield statements and all inside."""
     for one in statements:
         yield one
-        yield from _all(_inside(one))
+        yield from all_statements(_inside(one))
 
 
 def expressions_of(statements: Iterable[Statement]) -> Iterator[Expression]:
     """Yield the expressions in statements; of an assignment to a variable, only its value."""
-    for one in _all(statements):
+    for one in all_statements(statements):
         match one:
             case Let(value=value) | Return(value=value) | Do(value=value):
                 if value is not None:
@@ -254,7 +308,7 @@ def _names_read(statements: Iterable[Statement]) -> Iterator[str]:
 
 
 def _names_made(statements: Iterable[Statement]) -> Iterator[str]:
-    for one in _all(statements):
+    for one in all_statements(statements):
         if isinstance(one, Let) and isinstance(one.value, Make):
             yield one.name
         elif isinstance(one, Set) and isinstance(one.target, Var) and isinstance(one.value, Make):
@@ -264,9 +318,9 @@ def _names_made(statements: Iterable[Statement]) -> Iterator[str]:
 def _changes(statements: Iterable[Statement], name: str) -> bool:
     return any(
         isinstance(one, Set) and isinstance(one.target, Var) and one.target.name == name
-        for one in _all(statements)
+        for one in all_statements(statements)
     )
 
 
 def _continues(statements: Iterable[Statement]) -> bool:
-    return any(isinstance(one, Continue) for one in _all(statements))
+    return any(isinstance(one, Continue) for one in all_statements(statements))

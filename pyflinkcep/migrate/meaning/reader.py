@@ -21,6 +21,7 @@ from pyflinkcep.migrate.java.types import (
 )
 from pyflinkcep.migrate.meaning.operators import Operators, as_type
 from pyflinkcep.migrate.meaning.scope import Scope
+from pyflinkcep.migrate.meaning.tags import declared_tag, field_tag
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Const,
@@ -73,15 +74,27 @@ class Reader(Operators):
         constant = self._constant(node)
         if constant is not None:
             return constant
-        found = self._static_enum(name)
+        found = self._static_enum(name) or declared_tag(self, node)
         if found is not None:
             return found
+        listed = self._constant_list(name)
+        if listed is not None:
+            return listed
         raise self.no(node, f"the value of {name} is not known here")
 
     def _constant(self, node: Node) -> Expression | None:
         scope = self.scope
         found = constant_of(node, self.source, scope.project, scope.within)
         return Const(found.value, found.type) if found is not None else None
+
+    def _constant_list(self, name: str) -> Expression | None:
+        """Return a constant that is not a plain value, such as ``List.of("a", "b")``."""
+        scope = self.scope
+        found = scope.project.constant_field(name, self.source, scope.within)
+        if found is None or not found[0].is_constant or scope.depth > 8:
+            return None
+        field, owner = found
+        return self.assigned(self.at(owner.source, owner).argument(field.value), field.type)
 
     def _static_enum(self, name: str) -> Expression | None:
         for full in (self.source.imports.get(name, ""), *self.source.wildcards):
@@ -107,6 +120,9 @@ class Reader(Operators):
             if constant is not None:
                 return constant
             of = self.class_named(text_of(owner))
+            tag = field_tag(self.scope.project.field(of, name)) if of is not None else None
+            if tag is not None:
+                return tag
             if of is not None and of.kind == "enum" and name in of.constants:
                 return Const(name, JavaType(of.name))
             if text_of(owner)[:1].isupper() and of is None and name.isupper():

@@ -48,7 +48,7 @@ class Findings:
     columns: dict[str, str] = attrs.field(factory=dict)
     imports: set[str] = attrs.field(factory=set)
     helpers: dict[str, str] = attrs.field(factory=dict)
-    tags: list[str] = attrs.field(factory=list)
+    tags: dict[str, str | None] = attrs.field(factory=dict)
 
     def note(self, file: str, line: int, what: str) -> None:
         """Add a note, once."""

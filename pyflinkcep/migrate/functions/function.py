@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of matches: select, flatSelect, process and those of timeouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from pyflinkcep.migrate.conditions.function import Function, function_of, javadoc, reader_of
+from pyflinkcep.migrate.conditions.stub import java_comment, one_line, stub
+from pyflinkcep.migrate.functions.rows import ddl_of, row_of
+from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import Node, Source, line_of
+from pyflinkcep.migrate.java.types import LONG, UNKNOWN
+from pyflinkcep.migrate.meaning.python import Python
+from pyflinkcep.migrate.meaning.python_statements import Statements, all_statements, expressions_of
+from pyflinkcep.migrate.meaning.reader import Reader
+from pyflinkcep.migrate.meaning.scope import Findings, snake_case
+from pyflinkcep.migrate.meaning.statements import read_block
+from pyflinkcep.migrate.meaning.tree import (
+    Call,
+    Const,
+    Do,
+    Expression,
+    Return,
+    Statement,
+    Untranslatable,
+    Var,
+)
+from pyflinkcep.migrate.translated import Note, TranslatedFunction
+
+__all__ = ["translate_function"]
+
+_NOTHING: Mapping[str, Any] = {}
+_METHODS = {
+    "select": ("select",), "flatSelect": ("flatSelect",), "timeout": ("timeout",),
+    "flatTimeout": ("timeout",), "process": ("processMatch",),
+}  # fmt: skip
+_PARAMETERS = {
+    "select": ("match",), "flatSelect": ("match", "out"), "timeout": ("match", "timestamp"),
+    "flatTimeout": ("match", "timestamp", "out"), "process": ("match", "ctx", "out"),
+    "timedOut": ("match", "ctx"),
+}  # fmt: skip
+_TYPES = {"out": JavaType("Collector"), "timestamp": LONG, "ctx": JavaType("Context")}
+_DOCS = {
+    "select": "Return the row of a match.", "flatSelect": "Put the rows of a match into `out`.",
+    "timeout": "Return the row of a partial match that timed out.",
+    "flatTimeout": "Put the rows of a partial match that timed out into `out`.",
+    "process": "Handle a match.", "timedOut": "Handle a partial match that timed out.",
+}  # fmt: skip
+
+
+def translate_function(
+    node: Node,
+    source: Source,
+    project: Project,
+    kind: str,
+    event_type: str | None = None,
+    known: Mapping[str, Any] = _NOTHING,
+    name: str | None = None,
+) -> TranslatedFunction:
+    """
+    Translate a function of matches.
+
+    Parameters
+    ----------
+    node : Node
+        A lambda, anonymous or named class, or method reference.
+    source : Source
+        Its file.
+    project : Project
+        The classes it may name.
+    kind : {"select", "flatSelect", "process", "timeout", "flatTimeout"}
+        What it is for.
+    event_type : str, optional
+        The class of events, if it does not say so itself.
+    known : mapping of str to object, optional
+        The values of captured variables.
+    name : str, optional
+        The name of the function or class.
+    """
+    findings = Findings()
+    translator = _Translator(node, source, project, findings, known, event_type)
+    try:
+        if kind == "process":
+            return translator.process(name)
+        return translator.function(kind, name or snake_case(kind))
+    except (Untranslatable, RecursionError) as cause:
+        error = cause if isinstance(cause, Untranslatable) else Untranslatable("nested too deeply")
+        made = stub(node, source, error, findings, name or kind, _PARAMETERS[kind], "Any")
+        return TranslatedFunction(**attrs.asdict(made, recurse=False))
+
+
+@attrs.define(eq=False)
+class _Body:
+    """A translated body."""
+
+    lines: list[str]
+    result: JavaType
+    stub: bool = False
+
+
+@attrs.frozen(eq=False)
+class _Translator:
+    node: Node
+    source: Source
+    project: Project
+    findings: Findings
+    known: Mapping[str, Any]
+    event_type: str | None
+
+    def _find(self, methods: tuple[str, ...]) -> Function:
+        return function_of(self.node, self.source, self.project, methods, self.findings, self.known)
+
+    def _event(self, function: Function) -> JavaType:
+        written = function.parameters[0][1] if function.parameters else UNKNOWN
+        if len(written.args) == 2 and written.args[1].args:
+            return written.args[1].args[0]
+        if function.event_type.name not in ("?", "T"):
+            return function.event_type
+        return JavaType(self.event_type) if self.event_type else UNKNOWN
+
+    def _reader(self, function: Function, kind: str) -> Reader:
+        reader = reader_of(function, self.findings, self.known)
+        event = self._event(function)
+        reader.event_type = event
+        names = _PARAMETERS[kind]
+        if len(function.parameters) != len(names):
+            raise Untranslatable(
+                f"a function of {len(function.parameters)} parameters", line_of(self.node)
+            )
+        match = JavaType("Map", (JavaType("String"), JavaType("List", (event,))))
+        for (java, _), python in zip(function.parameters, names, strict=True):
+            reader.scope.values[java] = Var(python, _TYPES.get(python, match))
+        return reader
+
+    def _result(self, function: Function, kind: str) -> JavaType:
+        if kind in ("select", "timeout"):
+            result = function.result_type
+        else:
+            last = function.parameters[-1][1] if function.parameters else UNKNOWN
+            result = last.args[0] if last.name == "Collector" and last.args else UNKNOWN
+        if result.name in ("?", "R", "OUT", "T", "Object", "void") and not result.dims:
+            args = function.type_arguments
+            return args[1] if len(args) == 2 else UNKNOWN
+        return result
+
+    # --- functions
+
+    def function(self, kind: str, name: str) -> TranslatedFunction:
+        """Translate a function that is one function in Python too."""
+        function = self._find(_METHODS[kind])
+        body = self.body(function, kind)
+        arguments = ", ".join(f"{one}: Any" for one in _PARAMETERS[kind])
+        returns = "Any" if kind in ("select", "timeout") else "None"
+        doc = function.doc or _DOCS[kind]
+        name = snake_case(name)
+        self.findings.imports.add("from typing import Any")
+        head = [f"def {name}({arguments}) -> {returns}:", f'    """{doc}"""']
+        text = "\n".join([*head, *(f"    {line}" for line in body.lines)]) + "\n"
+        return self._made(name, text, body.result)
+
+    def _made(
+        self, name: str, text: str, result: JavaType, *, timeouts: bool = False, stub: bool = False
+    ) -> TranslatedFunction:
+        return TranslatedFunction(
+            name=name,
+            python=text,
+            imports=frozenset(self.findings.imports),
+            notes=tuple(self.findings.notes),
+            stub=stub,
+            output_type=ddl_of(result, self.project, self.source),
+            handles_timeouts=timeouts,
+            output_tags=tuple(self.findings.tags.items()),
+        )
+
+    def body(self, function: Function, kind: str) -> _Body:
+        """Return the translated body of a function."""
+        reader = self._reader(function, kind)
+        result = self._result(function, kind)
+        returns = kind in ("select", "timeout")
+        reader.result_type = result if returns else UNKNOWN
+        if function.is_block:
+            statements = read_block(reader, function.body)
+        elif returns:
+            value = reader.argument(function.body, (result,))
+            statements = (Return(reader.assigned(value, result)),)
+        else:
+            statements = (Do(reader.read(function.body)),)
+        if result == UNKNOWN:
+            result = _inferred(statements, returns)
+        python = Python(self.findings)
+        write = self._row_writer(python, result)
+        lines = Statements(python, "row", write, self._output_writer(python))
+        return _Body(lines.block(statements), result)
+
+    def _row_writer(self, python: Python, result: JavaType) -> Callable[[Expression], str]:
+        return lambda value: row_of(python, value, result, self.project, self.source)
+
+    def _output_writer(self, python: Python) -> Callable[[Call], str]:
+        def write(call: Call) -> str:
+            tag, value = call.operands
+            if not isinstance(tag, Const) or tag.type.name != "OutputTag":
+                raise Untranslatable("the output tag is not known here")
+            type_ = tag.type.args[0] if tag.type.args else value.type
+            self.findings.tags[str(tag.value)] = ddl_of(type_, self.project, self.source)
+            row = row_of(python, value, type_, self.project, self.source)
+            return f"ctx.output({python.write(tag)}, {row})"
+
+        return write
+
+    # --- process functions
+
+    def process(self, name: str | None) -> TranslatedFunction:
+        """Translate a process function to a class."""
+        function = self._find(("processMatch",))
+        name = name or function.class_name or "Results"
+        body = self._method(function, "process")
+        methods = [self._lines("processMatch", "process", body)]
+        bases, timed_out = ["PatternProcessFunction"], self._timed_out()
+        stubs = body.stub
+        if timed_out is not None:
+            handler = self._method(timed_out, "timedOut")
+            methods.append(self._lines("processTimedOutMatch", "timedOut", handler))
+            bases.append("TimedOutPartialMatchHandler")
+            stubs = stubs or handler.stub
+        tags = [snake_case(tag).upper().strip("_") for tag in self.findings.tags]
+        listed = [f"    outputTags = ({', '.join(tags)},)  # noqa: N815", ""] if tags else []
+        doc = function.doc if function.class_name else javadoc(self.node)
+        head = [f"class {name}({', '.join(bases)}):", f'    """{doc or "Handles matches."}"""', ""]
+        text = "\n".join([*head, *listed, "\n\n".join(methods)]) + "\n"
+        self.findings.imports |= {
+            "from typing import Any",
+            *(f"from pyflinkcep import {base}" for base in bases),
+        }
+        has_timeouts = timed_out is not None
+        return self._made(name, text, body.result, timeouts=has_timeouts, stub=stubs)
+
+    def _timed_out(self) -> Function | None:
+        try:
+            return self._find(("processTimedOutMatch",))
+        except Untranslatable:
+            return None
+
+    def _method(self, function: Function, kind: str) -> _Body:
+        try:
+            return self.body(function, kind)
+        except (Untranslatable, RecursionError) as error:
+            why = error.what if isinstance(error, Untranslatable) else "nested too deeply"
+            line = getattr(error, "line", 0) or line_of(function.body)
+            self.findings.notes.append(Note(self.source.file, line, f"not translated: {why}"))
+            use = Python(self.findings).use("not_translated")
+            where = f"{self.source.file}:{line_of(function.body)}"
+            lines = [
+                f"# {one_line(why)}",
+                *(f"# {text}".rstrip() for text in java_comment(function.body)),
+                f"raise {use}({where!r}, {one_line(why)!r})",
+            ]
+            return _Body(lines, self._result(function, kind), stub=True)
+
+    @staticmethod
+    def _lines(method: str, kind: str, body: _Body) -> str:
+        arguments = ", ".join(["self", *(f"{one}: Any" for one in _PARAMETERS[kind])])
+        head = [
+            f"    def {method}({arguments}) -> None:  # noqa: N802",
+            f'        """{_DOCS[kind]}"""',
+        ]
+        return "\n".join([*head, *(f"        {line}".rstrip() for line in body.lines)])
+
+
+def _inferred(statements: Iterable[Statement], returns: bool) -> JavaType:
+    """Return the type of the rows that a function returns or collects."""
+    found = _returned(statements) if returns else _collected(statements)
+    known = [value.type for value in found if value.type.name not in ("?", "null")]
+    return known[0] if known else UNKNOWN
+
+
+def _returned(statements: Iterable[Statement]) -> list[Expression]:
+    found = []
+    for one in all_statements(statements):
+        if isinstance(one, Return) and one.value is not None:
+            found.append(one.value)
+    return found
+
+
+def _collected(statements: Iterable[Statement]) -> list[Expression]:
+    calls = [value for value in expressions_of(statements) if isinstance(value, Call)]
+    return [call.operands[1] for call in calls if call.name == "collect"]

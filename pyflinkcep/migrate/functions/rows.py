@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of functions as rows."""
+
+from __future__ import annotations
+
+from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import Source
+from pyflinkcep.migrate.java.types import schema_of, spark_type
+from pyflinkcep.migrate.meaning.python import Python
+from pyflinkcep.migrate.meaning.tree import Choice, Const, Expression, Make
+
+__all__ = ["ddl_of", "row_of"]
+
+
+def ddl_of(type_: JavaType, project: Project, source: Source | None) -> str | None:
+    """
+    Return the columns of rows of a type as DDL; None if they are unknown.
+
+    Examples
+    --------
+    >>> ddl_of(JavaType("Tuple2", (JavaType("String"), JavaType("Long"))), Project(), None)
+    'f0 string, f1 bigint'
+    >>> ddl_of(JavaType("String"), Project(), None)
+    'value string'
+    """
+    if not type_.dims and project.find(type_.name, source) is not None:
+        found = schema_of(type_.name, source, project)
+        if found is not None:
+            return found
+    if type_.name in ("Object", "?", "null", "void"):
+        return None
+    single = spark_type(type_, project, source)
+    if single is None:
+        return None
+    if type_.name.startswith("Tuple") and single.startswith("struct<"):
+        parts = [spark_type(arg, project, source) for arg in type_.args]
+        return ", ".join(f"f{place} {part}" for place, part in enumerate(parts))
+    return f"value {single}"
+
+
+def row_of(
+    python: Python, value: Expression, type_: JavaType, project: Project, source: Source | None
+) -> str:
+    """Return a result as a row: an object as it is, any other value in a tuple."""
+    if isinstance(value, Const) and value.value is None:
+        return "None"
+    known = value.type if value.type.name not in ("?", "null", "Object") else type_
+    if isinstance(value, Choice):
+        known = value.yes.type if value.yes.type.name != "null" else value.no.type
+    if isinstance(value, Make) and value.type.name.startswith("Tuple"):
+        inner = ", ".join(python.write(field) for _, field in value.fields)
+        return f"({inner},)" if len(value.fields) == 1 else f"({inner})"
+    of = project.find(known.name, source) if not known.dims else None
+    is_object = (of is not None and of.kind != "enum") or isinstance(value, Make)
+    if is_object or known.name.startswith("Tuple") or known.name in ("?", "Row"):
+        return python.write(value)
+    return f"({python.write(value)},)"
