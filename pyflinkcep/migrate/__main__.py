@@ -8,8 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pyflinkcep.errors import CepError
-from pyflinkcep.migrate.migration import migrate, write
+from pyflinkcep.errors import CepError, InputError
+from pyflinkcep.migrate.checking import check, read_events, shown
+from pyflinkcep.migrate.migration import Migration, migrate, write
 
 __all__ = ["main"]
 
@@ -25,9 +26,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = _parser().parse_args(arguments)
     try:
-        report = migrate(given.sources)
+        made = migrate(given.sources)
+        report = made.report
         if given.out is not None:
             write(report, Path(given.out))
+        lines, same = _check(made, given)
     except CepError as error:
         print(f"pyflinkcep.migrate: {error}", file=sys.stderr)
         return 2
@@ -36,7 +39,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     form = {"text": report.as_text, "markdown": report.as_markdown, "json": report.as_json}
     print(form[given.format]().rstrip("\n"))
-    return report.status
+    print(*lines, sep="\n", end="\n" if lines else "")
+    return report.status if same else max(report.status, 1)
+
+
+def _check(made: Migration, given: argparse.Namespace) -> tuple[list[str], bool]:
+    """Compare with the original, if that is asked for."""
+    if given.check is None:
+        return [], True
+    if given.flink_jars is None:
+        raise InputError("--check needs Flink", "pass the folder of its jars: --flink-jars DIR")
+    events = read_events(Path(given.check))
+    return shown(check(made.project, made.report.files, events, Path(given.flink_jars)))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -51,6 +65,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--format", choices=("text", "markdown", "json"), default="text", help="of what is printed"
     )
+    parser.add_argument(
+        "--check",
+        metavar="EVENTS.jsonl",
+        help="compile and run the original on Flink with these events, and compare the matches",
+    )
+    parser.add_argument("--flink-jars", metavar="DIR", help="the folder of Flink's jars")
     return parser
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 
+import attrs
+
 from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java
@@ -16,10 +18,18 @@ from pyflinkcep.migrate.reading import find_files
 from pyflinkcep.migrate.report import Report
 from pyflinkcep.migrate.translated import Note
 
-__all__ = ["migrate", "write"]
+__all__ = ["Migration", "migrate", "write"]
 
 
-def migrate(sources: Iterable[str]) -> Report:
+@attrs.frozen
+class Migration:
+    """The report, and the program that was read."""
+
+    report: Report
+    project: Project
+
+
+def migrate(sources: Iterable[str]) -> Migration:
     """
     Translate the files of Java and PyFlink with patterns; nothing of them is run.
 
@@ -44,7 +54,8 @@ def migrate(sources: Iterable[str]) -> Report:
         name = _module_name(file, names)
         written.append(_safely(file, partial(translate_python, file, data, name)))
     kept = [one for one in written if one.module or one.errors or one.notes]
-    return Report(tuple(kept), len(found.java) + len(found.python), tuple(found.refused))
+    report = Report(tuple(kept), len(found.java) + len(found.python), tuple(found.refused))
+    return Migration(report, project)
 
 
 def write(report: Report, folder: Path) -> None:

@@ -6,12 +6,14 @@ from __future__ import annotations
 import attrs
 
 from pyflinkcep.migrate.chains.flow import STATEMENTS, share_types
-from pyflinkcep.migrate.chains.lookup import inside, javadoc, simple_name
+from pyflinkcep.migrate.chains.lookup import enclosing, inside, javadoc, simple_name
 from pyflinkcep.migrate.chains.values import Link, Scope
 from pyflinkcep.migrate.chains.walker import Walker
+from pyflinkcep.migrate.check.flink import Checked
+from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Node, Source, text_of
+from pyflinkcep.migrate.java.source import Node, Source, children, text_of
 from pyflinkcep.migrate.translated import Note
 from pyflinkcep.migrate.translation import Translation
 from pyflinkcep.migrate.writing.jobs import JobWriter
@@ -43,6 +45,8 @@ class Written:
         How many conditions became SQL.
     stubs : int
         How many of both remain to be written.
+    checked : list of Checked
+        What is needed to compare its patterns with the originals.
     notes : list of Note
         What to look at.
     errors : list of Note
@@ -57,6 +61,7 @@ class Written:
     functions: int = 0
     sql: int = 0
     stubs: int = 0
+    checked: list[Checked] = attrs.field(factory=list)
     notes: list[Note] = attrs.field(factory=list)
     errors: list[Note] = attrs.field(factory=list)
 
@@ -128,12 +133,18 @@ def translate_file(source: Source, project: Project, module_name: str) -> Writte
             writer = JobWriter(module, translation, patterns, walker.streams, walker.settings, app)
             jobs += writer.write()
             written.notes += writer.notes
+            written.checked += writer.checked
         for link in _loose(walker, [s.pattern for s in applied if s.pattern is not None]):
             begun.setdefault(link.begun.node.start_byte, []).append(link)
         written.notes += walker.notes
     for start, links in begun.items():
         if start not in patterns.written_starts:
-            patterns.write(links[-1])
+            name, parameters = patterns.write(links[-1])
+            site = _site(links[-1], source)
+            if site is not None and not parameters:
+                kind = links[-1].event_type
+                schema = translation.schema(kind, links[-1].begun)
+                written.checked.append(Checked(name, site, kind, schema=schema))
     written.notes += patterns.notes
     written.patterns = [name for name, _ in patterns.written.values()]
     if written.patterns or jobs:
@@ -141,6 +152,21 @@ def translate_file(source: Source, project: Project, module_name: str) -> Writte
     _count(written, translation)
     written.notes = list(dict.fromkeys(written.notes))
     return written
+
+
+def _site(link: Link, source: Source) -> Site | None:
+    """Return the method or field that holds a pattern that nothing applies."""
+    if link.begun.source is not source:
+        return None
+    node = enclosing(link.begun.node, "method_declaration", "field_declaration")
+    if node is None or node.type == "field_declaration":
+        declared = enclosing(link.begun.node, "variable_declarator")
+        return None if declared is None else Site(declared, source)
+    if not text_of(node.child_by_field_name("type")).startswith(("Pattern", "GroupPattern")):
+        declared = enclosing(link.begun.node, "variable_declarator")
+        return None if declared is None else Site(declared, source)
+    given = node.child_by_field_name("parameters")
+    return None if children(given) else Site(node, source)
 
 
 def _count(written: Written, translation: Translation) -> None:

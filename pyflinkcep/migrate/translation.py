@@ -69,10 +69,10 @@ class Translation:
         """Translate a function of matches."""
         parameters = {
             "select": "match: dict[str, list[Any]]",
-            "flatSelect": "match: dict[str, list[Any]], out: Collector",
+            "flatSelect": "match: dict[str, list[Any]], out: Any",
             "timeout": "match: dict[str, list[Any]], timestamp: int",
-            "flatTimeout": "match: dict[str, list[Any]], timestamp: int, out: Collector",
-            "process": "match: dict[str, list[Any]], ctx: ProcessContext, out: Collector",
+            "flatTimeout": "match: dict[str, list[Any]], timestamp: int, out: Any",
+            "process": "match: dict[str, list[Any]], ctx: Any, out: Any",
         }[kind]
         made = stub(code, parameters, "Any", kind)
         made_function = TranslatedFunction(

@@ -16,7 +16,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 def translated(tmp_path_factory):
     """Return the report of all programs, and the folder with their modules."""
     folder = tmp_path_factory.mktemp("translated")
-    report = migrate([str(PROGRAMS)])
+    report = migrate([str(PROGRAMS)]).report
     write(report, folder)
     return report, folder
 

@@ -42,6 +42,8 @@ class InputWriter:
     ----------
     times : dict of int to Times
         What is known of the times of each stream.
+    columns : dict of int to str
+        For each stream the column with the time in epoch milliseconds.
     """
 
     module: Module
@@ -49,6 +51,7 @@ class InputWriter:
     notes: list[Note]
     settings: list[Call]
     times: dict[int, Times | None] = attrs.field(factory=dict)
+    columns: dict[int, str] = attrs.field(factory=dict)
     _written: dict[int, Input] = attrs.field(factory=dict)
 
     def write(self, stream: Stream) -> Input:
@@ -108,6 +111,8 @@ class InputWriter:
         bounded = self._steps(stream.inputs[0], lines)
         before = self.times.get(id(stream.inputs[0]))
         self.times[id(stream)] = before
+        if id(stream.inputs[0]) in self.columns:
+            self.columns[id(stream)] = self.columns[id(stream.inputs[0])]
         method = stream.call.method
         if method in (
             "assignTimestampsAndWatermarks",
@@ -269,6 +274,7 @@ class InputWriter:
             self._note(times.time, "the time of an event is not translated: write it as a column")
             return 'F.col("TODO")'
         if made.sql.isidentifier():
+            self.columns[id(stream)] = made.sql
             return f"F.timestamp_millis({quoted(made.sql)})"
         return f"F.expr({quoted(f'timestamp_millis({made.sql})')})"
 

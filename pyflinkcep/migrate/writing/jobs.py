@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import attrs
 
-from pyflinkcep.migrate.chains.flow import SOURCES, STATEMENTS
+from pyflinkcep.migrate.chains.flow import STATEMENTS
 from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.chains.values import Call, Stream
+from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.java.source import line_of
 from pyflinkcep.migrate.jobs.sinks import SINKS, Sink, sink_of
 from pyflinkcep.migrate.translated import Note
@@ -35,6 +34,8 @@ class JobWriter:
         What the method does with streams, in order.
     notes : list of Note
         What to look at.
+    checked : list of Checked
+        What is needed to compare its patterns with the originals.
     """
 
     module: Module
@@ -44,6 +45,7 @@ class JobWriter:
     settings: list[Call]
     app: str
     notes: list[Note] = attrs.field(factory=list)
+    checked: list[Checked] = attrs.field(factory=list)
     _lines: list[str] = attrs.field(factory=list)
     _variables: dict[int, str] = attrs.field(factory=dict)
     _bounded: dict[int, bool] = attrs.field(factory=dict)
@@ -55,7 +57,7 @@ class JobWriter:
     def __attrs_post_init__(self) -> None:
         shared = (self.module, self.translation, self.notes)
         self._inputs = InputWriter(*shared, self.settings)
-        self._results = ResultWriter(*shared, self.patterns, self._inputs)
+        self._results = ResultWriter(*shared, self.patterns, self._inputs, self.checked)
 
     def write(self) -> bool:
         """Write the functions of a job and ``main``; return whether there is anything to run."""
@@ -268,6 +270,3 @@ class JobWriter:
     def _note(self, stream: Stream, what: str) -> None:
         code = stream.call.code
         self.notes.append(Note(code.source.file, line_of(code.node), what))
-
-
-_ = (SOURCES, Sequence)

@@ -7,7 +7,9 @@ import attrs
 
 from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.chains.values import Call, Code, Made, Stream, Tag, Value
-from pyflinkcep.migrate.java.source import line_of, text_of
+from pyflinkcep.migrate.check.flink import Checked
+from pyflinkcep.migrate.check.slices import Site
+from pyflinkcep.migrate.java.source import children, line_of, text_of
 from pyflinkcep.migrate.translated import Note, TranslatedFunction
 from pyflinkcep.migrate.translation import Translation, code_of, place
 from pyflinkcep.migrate.writing.inputs import EVENT_TIME, InputWriter, literal
@@ -39,6 +41,7 @@ class ResultWriter:
     notes: list[Note]
     patterns: PatternWriter
     inputs: InputWriter
+    checked: list[Checked] = attrs.field(factory=list)
     _written: dict[int, Result] = attrs.field(factory=dict)
 
     def write(self, stream: Stream) -> Result:
@@ -76,6 +79,8 @@ class ResultWriter:
             chain("CEP", [("pattern", arguments), *calls], "found = ", 4),
             self._rows(stream),
         ]
+        if link is not None and not parameters:
+            self._check(applied, events, pattern, keys)
         where = place(stream.call.code)
         body = indented(
             "\n".join([docstring(f"Return {stream.name or 'the matches'} ({where})"), *lines])
@@ -84,6 +89,16 @@ class ResultWriter:
         self.module.function(f"def {function}(events: DataFrame{typed}) -> CepDataFrame:\n{body}")
         self._written[id(stream)] = Result(function, events, parameters)
         return self._written[id(stream)]
+
+    def _check(self, applied: Stream, events: Stream, pattern: str, keys: list[str]) -> None:
+        """Remember what is needed to compare a pattern with the original."""
+        node = children(applied.call.code.node.child_by_field_name("arguments"))[1]
+        kind = applied.event_type
+        plain = [key.strip('"`') for key in keys if key.startswith('"') and "TODO" not in key]
+        schema = self.translation.schema(kind, applied.call.code)
+        time = self.inputs.columns.get(id(events))
+        site = Site(node, applied.call.code.source)
+        self.checked.append(Checked(pattern, site, kind, tuple(plain), time, schema))
 
     def _function_name(self, stream: Stream, pattern: str) -> str:
         base = stream.name or pattern.removesuffix("_pattern")

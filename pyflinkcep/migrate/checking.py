@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``--check``: the original on a real Flink beside the translation, on the same events."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from pyflinkcep.errors import InputError, counted
+from pyflinkcep.migrate.check.compare import Difference, compare
+from pyflinkcep.migrate.check.flink import Event, run_on_flink
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.types import discriminator
+from pyflinkcep.migrate.program import Written
+
+__all__ = ["check", "load", "read_events", "shown"]
+
+
+def read_events(file: Path) -> list[Event]:
+    """
+    Return the events of a file of JSON lines.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or a line is not an object of JSON.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file} cannot be read: {error}", "pass a file of JSON lines") from error
+    events = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            event = json.loads(line)
+        except ValueError as error:
+            raise InputError(f"{file}:{number}: not JSON: {error}", "write an object") from error
+        if not isinstance(event, dict):
+            raise InputError(f"{file}:{number}: expected an object", 'write {"field": value, …}')
+        events.append(event)
+    return events
+
+
+def check(
+    project: Project, files: Iterable[Written], events: Sequence[Event], jars: Path
+) -> list[Difference]:
+    """
+    Run the patterns of files on a real Flink and translated, and return what differs.
+
+    This compiles and runs the Java.
+
+    Parameters
+    ----------
+    project : Project
+        The program.
+    files : iterable of Written
+        Its translated files.
+    events : sequence of dict
+        The events, for every pattern the same.
+    jars : Path
+        The folder with Flink's jars.
+    """
+    found: list[Difference] = []
+    for file in files:
+        if not file.checked:
+            continue
+        names = [one.name for one in file.checked]
+        answers = run_on_flink(
+            project, file.checked, dict.fromkeys(names, events), jars, discriminators(project)
+        )
+        module = load(file)
+        for one in file.checked:
+            found.append(compare(one, getattr(module, one.name), answers[one.name]))
+    return found
+
+
+def discriminators(project: Project) -> Mapping[str, str]:
+    """Return for each class with subclasses the column that holds the class."""
+    return {
+        declared.name: discriminator(declared, project)
+        for declared in project.classes
+        if project.subclasses(declared)
+    }
+
+
+def load(file: Written) -> ModuleType:
+    """Return the module of a translated file, without writing it."""
+    module = ModuleType(file.module or "translated")
+    sys.modules[module.__name__] = module
+    exec(compile(file.text, f"{file.module}.py", "exec"), vars(module))
+    return module
+
+
+def shown(differences: Iterable[Difference]) -> tuple[list[str], bool]:
+    """Return a line for each pattern, and whether all are the same."""
+    lines, same = [], True
+    for one in differences:
+        same = same and not one.text
+        what = one.text or (
+            f"the same {counted(one.matches, 'match').replace('matchs', 'matches')} "
+            f"and {counted(one.timeouts, 'timeout')} of {counted(one.events, 'event')}"
+        )
+        lines.append(f"check {one.pattern}: {what}")
+    return lines, same
