@@ -136,17 +136,11 @@ def _is_chain(query: Query) -> bool:
     )
 
 
-_UNLISTED = {
-    "||": "||", "case": "CASE", "coalesce": "coalesce", "greatest": "greatest", "least": "least",
-}  # fmt: skip
-"""The operations that lists do not compute, as they are written."""
-
-
 def _unlisted(query: Query) -> str:
     """Return an operation of a query's conditions that lists do not compute; empty for none."""
     every = (part for condition in query.conditions for part in parts(condition))
-    operators = (part.operator for part in every if isinstance(part, Operation))
-    return next((_UNLISTED[operator] for operator in operators if operator in _UNLISTED), "")
+    joins = any(isinstance(part, Operation) and part.operator == "||" for part in every)
+    return "||" if joins else ""  # a text that no event has
 
 
 def _automatic(query: Query, output: str) -> Evaluation:

@@ -8,7 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from pyflinkcep.expressions.number_functions import (
+    float_mod,
     float_pmod,
+    int_div,
+    int_mod,
     int_pmod,
     power,
     root,
@@ -16,14 +19,17 @@ from pyflinkcep.expressions.number_functions import (
     whole,
 )
 from pyflinkcep.expressions.program import Op, Type
+from pyflinkcep.expressions.rules import (
+    BY_ZERO,
+    LEAST,
+    MOST,
+    OVERFLOW,
+    RULES,
+    floats_compared,
+    wrapped,
+)
 
-__all__ = ["BY_ZERO", "COMPARISONS", "LEAST", "MOST", "OVERFLOW", "compared", "computed", "helpers"]
-
-OVERFLOW = "overflow: the result does not fit bigint"
-BY_ZERO = "division by zero"
-
-LEAST, MOST = -(1 << 63), (1 << 63) - 1
-"""The range of whole numbers."""
+__all__ = ["compared", "computed", "helpers"]
 
 
 def helpers(ansi: bool) -> dict[str, Any]:
@@ -32,7 +38,7 @@ def helpers(ansi: bool) -> dict[str, Any]:
     def overflow(number: int) -> int:
         if ansi:
             raise ArithmeticError(OVERFLOW)
-        return (number - LEAST) % (1 << 64) + LEAST
+        return wrapped(number)
 
     def by_zero() -> None:
         if ansi:
@@ -57,64 +63,43 @@ def helpers(ansi: bool) -> dict[str, Any]:
         "int_pmod": int_pmod,
         "float_pmod": float_pmod,
         "by_zero": by_zero,
-        "int_mod": _int_mod,
-        "int_div": _int_div,
-        "fmod": _float_mod,
+        "int_mod": int_mod,
+        "int_div": int_div,
+        "fmod": float_mod,
     }
 
 
-def _int_mod(a: int, b: int) -> int:
-    remainder = abs(a) % abs(b)
-    return -remainder if a < 0 else remainder
-
-
-def _int_div(a: int, b: int) -> int:
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
-
-
-def _float_mod(a: float, b: float) -> float:
-    return math.nan if math.isinf(a) else math.fmod(a, b)
-
-
-_EQUAL = "({a} == {b} or ({a} != {a} and {b} != {b}))"
-_LESS = "({a} < {b} or ({b} != {b} and {a} == {a}))"
-_NOT_MORE = "({a} <= {b} or {b} != {b})"
-COMPARISONS = {
-    Op.EQ: _EQUAL,
-    Op.NE: f"(not {_EQUAL})",
-    Op.LT: _LESS,
-    Op.LE: _NOT_MORE,
-    Op.GT: _LESS.replace("{a}", "{c}").replace("{b}", "{a}").replace("{c}", "{b}"),
-    Op.GE: _NOT_MORE.replace("{a}", "{c}").replace("{b}", "{a}").replace("{c}", "{b}"),
-}
-"""The comparisons of floats."""
-
 _SIGNS = {
     Op.EQ: "==", Op.NE: "!=", Op.LT: "<", Op.LE: "<=", Op.GT: ">", Op.GE: ">=",
-    Op.ADD: "+", Op.SUB: "-", Op.MUL: "*", Op.CONCAT: "+",
+    Op.ADD: "+", Op.ADD_PASSING: "+", Op.SUB: "-", Op.MUL: "*", Op.DIV: "/", Op.CONCAT: "+",
 }  # fmt: skip
+_COMPARED = {
+    **{op: op for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)}, Op.EQ_NULLSAFE: Op.EQ,
+}  # fmt: skip
+
+
+_CALLED = {
+    (Op.INT_DIV, Type.INT): "int_div({a}, {b})",
+    (Op.MOD, Type.INT): "int_mod({a}, {b})",
+    (Op.MOD, Type.FLOAT): "fmod({a}, {b})",
+    (Op.PMOD, Type.INT): "int_pmod({a}, {b})",
+    (Op.PMOD, Type.FLOAT): "float_pmod({a}, {b})",
+    (Op.POWER, None): "power({a}, {b})",
+    (Op.STARTS_WITH, None): "{a}.startswith({b})",
+}
 
 
 def compared(op: Op, a: str, b: str, type_: Any) -> str:
     """Return a comparison of two values as Python; NaN is the greatest number."""
-    if type_ == Type.FLOAT:
-        return COMPARISONS[op].format(a=a, b=b)
-    return f"({a} {_SIGNS[op]} {b})"
+    return floats_compared(op, a, b) if type_ == Type.FLOAT else f"({a} {_SIGNS[op]} {b})"
 
 
 def computed(op: Op, a: str, b: str, type_: Any) -> str:
-    """Return an operation on two values as Python."""
-    if op is Op.DIV:
-        return f"({a} / {b} if {b} else by_zero())"
-    if op is Op.INT_DIV:
-        return f"(int_div({a}, {b}) if {b} else by_zero())"
-    if op is Op.POWER:
-        return f"power({a}, {b})"
-    if op is Op.STARTS_WITH:
-        return f"{a}.startswith({b})"
-    if op in (Op.MOD, Op.PMOD):
-        names = {Op.MOD: ("int_mod", "fmod"), Op.PMOD: ("int_pmod", "float_pmod")}
-        name = names[op][type_ == Type.FLOAT]
-        return f"({name}({a}, {b}) if {b} else by_zero())"
-    return f"({a} {_SIGNS[op]} {b})"
+    """Return an operation on two values that are not NULL as Python."""
+    if op in (Op.LEAST, Op.GREATEST):
+        better = compared(Op.LT if op is Op.LEAST else Op.GT, b, a, type_)
+        return f"({b} if {better} else {a})"
+    if op in _COMPARED:
+        return compared(_COMPARED[op], a, b, type_)
+    form = _CALLED.get((op, type_), f"({a} {_SIGNS.get(op)} {b})").format(a=a, b=b)
+    return f"({form} if {b} else by_zero())" if RULES[op].divides else form

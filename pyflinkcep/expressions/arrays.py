@@ -2,9 +2,9 @@
 """
 Programs on arrays with null masks: a value for each row instead of one.
 
-Texts are numbers here, which compare as the texts do (:func:`ranked`). Both sides of AND and OR are
-computed, so jumps do nothing; without ANSI no computation fails. The rules are those of
-:mod:`~pyflinkcep.expressions.program`. Mirror: ``kernel/src/batch.c``.
+Texts are numbers here, which compare as the texts do, and all branches are computed
+(:func:`columnar`); without ANSI no computation fails. The rules are those of
+:mod:`~pyflinkcep.expressions.rules`. Mirror: ``kernel/src/lists/batch.c``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from typing import Any
 import attrs
 import numpy as np
 
+from pyflinkcep.expressions.literals import like_regex
 from pyflinkcep.expressions.number_functions import rounded
 from pyflinkcep.expressions.program import Code, Instruction, Op, Type
+from pyflinkcep.expressions.rules import LEAST, MOST, RULES, Nulls, floats_compared
+from pyflinkcep.expressions.unbranched import unbranched
 
-__all__ = ["OPERATIONS", "Array", "TextRanks", "Values", "computed", "holding", "ranked"]
+__all__ = ["OPERATIONS", "Array", "TextRanks", "Values", "columnar", "computed", "holding"]
 
 Array = np.ndarray[Any, Any]
 
@@ -57,9 +60,7 @@ def holding(code: Code, size: int, field: Callable[[int], Values], ranks: TextRa
     ranks : TextRanks
         The numbers of texts.
     """
-    found = computed(code, field, ranks)
-    true = np.logical_and(found.data, np.logical_not(found.nulls))
-    return np.broadcast_to(true, size)
+    return np.broadcast_to(_is_true(computed(code, field, ranks)), size)
 
 
 def computed(code: Code, field: Callable[[int], Values], ranks: TextRanks) -> Values:
@@ -75,12 +76,16 @@ def computed(code: Code, field: Callable[[int], Values], ranks: TextRanks) -> Va
                 stack.append(_rounded(stack.pop(), int(operand or 0)))
             elif op is Op.PREFIX_END:
                 stack.append(_prefix_ends(stack.pop(), ranks.ends))
+            elif op is Op.LIKE:
+                stack.append(_fitting(stack.pop(), ranks.fitting(str(operand))))
             elif op is Op.NULL:
                 stack.append(Values(0, True))
-            elif op not in _SKIPPED:
-                function, count = OPERATIONS[op]
-                operands = [stack.pop() for _ in range(count)][::-1]
-                stack.append(function(operand == Type.FLOAT, *operands))
+            elif op is Op.CHOOSE:
+                other, value, condition = (stack.pop() for _ in range(3))
+                stack.append(_chosen(_is_true(condition), value, other))
+            else:
+                operands = [stack.pop() for _ in range(RULES[op].operands)][::-1]
+                stack.append(_operation(op, operand == Type.FLOAT, *operands))
     (found,) = stack
     return found
 
@@ -110,76 +115,123 @@ class TextRanks:
             begun.append(number)
         return ends
 
+    def fitting(self, pattern: str) -> Array:
+        """Return by number which texts are like a pattern."""
+        fits = like_regex(pattern).fullmatch
+        return np.asarray([fits(text) is not None for text in sorted(self.numbers)], bool)
 
-def ranked(code: Code, ranks: TextRanks) -> Code:
-    """Return a program over the numbers of texts instead of texts."""
+
+def columnar(code: Code, ranks: TextRanks, *, is_condition: bool = False) -> Code:
+    """
+    Return a program over the numbers of texts instead of texts, without jumps.
+
+    Parameters
+    ----------
+    code : Code
+        The program.
+    ranks : TextRanks
+        The numbers of texts.
+    is_condition : bool
+        Whether its value is to be a truth value.
+    """
+    return unbranched(_ranked(code, ranks), is_condition=is_condition)
+
+
+def _ranked(code: Code, ranks: TextRanks) -> Code:
     found: list[Instruction] = []
     for (before, text), (op, operand) in pairwise(((Op.NULL, None), *code)):
         if op is Op.TEXT:
             found.append((Op.INT, ranks.numbers[str(operand)]))
         elif op is Op.PREFIX_END and before is Op.TEXT:
             found[-1] = Op.INT, int(ranks.ends[ranks.numbers[str(text)]])
-        elif operand == Type.TEXT and op in _COMPARED:
+        elif operand == Type.TEXT and op in RULES and op is not Op.LIKE:
             found.append((op, Type.INT))
         else:
             found.append((op, operand))
     return tuple(found)
 
 
+# --- NULL
+
+
+def _is_true(values: Values) -> Array:
+    found: Array = np.logical_and(values.data, np.logical_not(values.nulls))
+    return found
+
+
+def _chosen(condition: Any, value: Values, other: Values) -> Values:
+    """Return one value where a condition is true, else the other."""
+    data = np.where(condition, _numbers(value.data), _numbers(other.data))
+    return Values(data, np.where(condition, value.nulls, other.nulls))
+
+
+def _operation(op: Op, is_float: bool, *operands: Values) -> Values:
+    """Return the result of an operation, which is NULL as its rule says."""
+    rule = RULES[op]
+    if rule.nulls is Nulls.ASKED:
+        return Values(np.asarray(operands[0].nulls))
+    data = [_numbers(values.data) for values in operands]
+    nulls = operands[0].nulls
+    if len(operands) > 1:
+        nulls = np.logical_or(nulls, operands[1].nulls)
+    if rule.nulls is Nulls.DECIDES:
+        return _decided(op is Op.OR, *operands)
+    if rule.divides:
+        zero = np.equal(data[1], 0)
+        nulls = np.logical_or(nulls, zero)
+        data[1] = np.where(zero, 1, data[1])
+    found = OPERATIONS[op](is_float, *data)
+    if rule.nulls is Nulls.EQUALS:
+        both = np.logical_and(operands[0].nulls, operands[1].nulls)
+        return Values(np.where(nulls, both, found))
+    if rule.nulls is Nulls.YIELDS:
+        known = _chosen(operands[0].nulls, operands[1], operands[0])
+        return _chosen(nulls, known, Values(found))
+    return Values(found, nulls)
+
+
+def _decided(decides: bool, *operands: Values) -> Values:
+    """Return AND or OR, which one operand decides if it is false or true."""
+    truths = [np.asarray(part.data, bool) == decides for part in operands]
+    a, b = (truth & np.logical_not(p.nulls) for truth, p in zip(truths, operands, strict=True))
+    decided = a | b
+    nulls = np.logical_or(operands[0].nulls, operands[1].nulls) & ~decided
+    return Values(decided if decides else np.logical_not(decided), nulls)
+
+
 # --- operations: functions of whether operands are floats, and of these
-
-
-def _less(is_float: bool, a: Any, b: Any) -> Any:
-    """Return where a is less than b, NaN being greater than all other numbers."""
-    return np.less(a, b) | (np.isnan(b) & ~np.isnan(a)) if is_float else np.less(a, b)
-
-
-def _equal(is_float: bool, a: Any, b: Any) -> Any:
-    return np.equal(a, b) | (np.isnan(a) & np.isnan(b)) if is_float else np.equal(a, b)
-
-
-_COMPARED: dict[Op, Callable[[bool, Any, Any], Any]] = {
-    Op.EQ: _equal,
-    Op.NE: lambda is_float, a, b: ~_equal(is_float, a, b),
-    Op.LT: _less,
-    Op.LE: lambda is_float, a, b: ~_less(is_float, b, a),
-    Op.GT: lambda is_float, a, b: _less(is_float, b, a),
-    Op.GE: lambda is_float, a, b: ~_less(is_float, a, b),
-}
-
-_Function = Callable[..., Values]
-
-_LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
-
-
-def _of_one(function: Callable[[bool, Any], Any]) -> tuple[_Function, int]:
-    return lambda is_float, a: Values(function(is_float, a.data), a.nulls), 1
-
-
-def _of_two(function: Callable[[bool, Any, Any], Any]) -> tuple[_Function, int]:
-    def values(is_float: bool, a: Values, b: Values) -> Values:
-        data = function(is_float, *map(_numbers, (a.data, b.data)))
-        return Values(data, np.logical_or(a.nulls, b.nulls))
-
-    return values, 2
 
 
 def _numbers(data: Any) -> Any:
     """Return a constant in 64 bits, in which integers wrap around."""
     if isinstance(data, int) and not isinstance(data, bool):
         return np.int64(data)
-    return data
+    return np.float64(data) if isinstance(data, float) else data
 
 
-def _divided(function: Callable[[Any, Any], Any]) -> tuple[_Function, int]:
-    """Return a division, NULL by zero."""
+def _array_form(op: Op) -> Callable[[Any, Any], Any]:
+    """Return a comparison of arrays of floats."""
+    text = floats_compared(op, "a", "b")
+    for word, sign in ((" or ", " | "), (" and ", " & "), ("not ", "~")):
+        text = text.replace(word, sign)
+    function: Callable[[Any, Any], Any] = eval(f"lambda a, b: {text}")
+    return function
 
-    def values(_is_float: bool, a: Values, b: Values) -> Values:
-        zero = np.equal(b.data, 0)
-        nulls = np.logical_or(np.logical_or(a.nulls, b.nulls), zero)
-        return Values(function(a.data, np.where(zero, 1, b.data)), nulls)
 
-    return values, 2
+def _comparison(op: Op, function: Callable[[Any, Any], Any]) -> _Function:
+    of_floats = _array_form(op)
+    return lambda is_float, a, b: of_floats(a, b) if is_float else function(a, b)
+
+
+_Function = Callable[..., Any]
+
+_COMPARED: dict[Op, _Function] = {
+    op: _comparison(op, function)
+    for op, function in (
+        (Op.EQ, np.equal), (Op.NE, np.not_equal), (Op.LT, np.less), (Op.LE, np.less_equal),
+        (Op.GT, np.greater), (Op.GE, np.greater_equal),
+    )
+}  # fmt: skip
 
 
 def _rounded(a: Values, digits: int) -> Values:
@@ -192,16 +244,20 @@ def _prefix_ends(a: Values, ends: Array) -> Values:
     return Values(np.take(ends, a.data), a.nulls) if len(ends) else a
 
 
-def _whole(function: Callable[[Any], Any]) -> tuple[_Function, int]:
+def _fitting(a: Values, fits: Array) -> Values:
+    return Values(np.take(fits, a.data), a.nulls) if len(fits) else a
+
+
+def _whole(function: Callable[[Any], Any]) -> _Function:
     """Return a function to whole numbers, which stop at the ends of the range."""
 
     def integers(_is_float: bool, data: Any) -> Any:
         found = function(data)
         inside = np.abs(found) < 2.0**63
-        ends = np.where(np.isnan(found), 0, np.where(found > 0, _MOST, _LEAST))
+        ends = np.where(np.isnan(found), 0, np.where(found > 0, MOST, LEAST))
         return np.where(inside, np.where(inside, found, 0).astype(np.int64), ends)
 
-    return _of_one(integers)
+    return integers
 
 
 def _power(_is_float: bool, a: Any, b: Any) -> Any:
@@ -210,48 +266,47 @@ def _power(_is_float: bool, a: Any, b: Any) -> Any:
     return np.where(undefined, np.nan, np.power(a, b))
 
 
-def _pmod(a: Any, b: Any) -> Any:
+def _int_div(_is_float: bool, a: Any, b: Any) -> Any:
+    return np.where(b == -1, np.negative(a), _toward_zero(a, np.where(b == -1, 1, b)))
+
+
+def _toward_zero(a: Any, b: Any) -> Any:
+    quotient = np.floor_divide(a, b)
+    return quotient + ((quotient < 0) & (quotient * b != a))
+
+
+def _pmod(_is_float: bool, a: Any, b: Any) -> Any:
     remainder = np.fmod(a, b)
     return np.where(remainder < 0, np.fmod(remainder + b, b), remainder)
 
 
-def _is_null(_is_float: bool, a: Values) -> Values:
-    return Values(np.asarray(a.nulls))
+def _extreme(op: Op) -> _Function:
+    """Return the second value if it is less, or greater, else the first."""
+    better = _COMPARED[Op.LT if op is Op.LEAST else Op.GT]
+    return lambda is_float, a, b: np.where(better(is_float, b, a), b, a)
 
 
-def _joined(decides: bool) -> tuple[_Function, int]:
-    """Return AND or OR, with SQL's rules for NULL."""
-
-    def values(_is_float: bool, a: Values, b: Values) -> Values:
-        truths = [np.asarray(part.data, bool) == decides for part in (a, b)]
-        known = [np.logical_not(part.nulls) for part in (a, b)]
-        decided = (truths[0] & known[0]) | (truths[1] & known[1])
-        nulls = np.logical_or(a.nulls, b.nulls) & ~decided
-        return Values(decided if decides else np.logical_not(decided), nulls)
-
-    return values, 2
-
-
-_SKIPPED = (Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE)
-
-OPERATIONS: dict[Op, tuple[_Function, int]] = {
-    Op.INT_TO_FLOAT: _of_one(lambda _, a: np.asarray(a, np.float64)),
-    Op.ABS: _of_one(lambda _, a: np.abs(_numbers(a))),
-    Op.NEG: _of_one(lambda _, a: np.negative(_numbers(a))),
-    Op.ADD: _of_two(lambda _, a, b: np.add(a, b)),
-    Op.SUB: _of_two(lambda _, a, b: np.subtract(a, b)),
-    Op.MUL: _of_two(lambda _, a, b: np.multiply(a, b)),
-    Op.DIV: _divided(np.true_divide),
-    Op.MOD: _divided(np.fmod),
-    Op.PMOD: _divided(_pmod),
+OPERATIONS: dict[Op, _Function] = {
+    Op.INT_TO_FLOAT: lambda _, a: np.asarray(a, np.float64),
+    Op.TRUTH_TO_INT: lambda _, a: np.asarray(a, np.int64),
+    Op.NEG: lambda _, a: np.negative(a),
+    Op.ABS: lambda _, a: np.abs(a),
+    Op.ADD: lambda _, a, b: np.add(a, b),
+    Op.SUB: lambda _, a, b: np.subtract(a, b),
+    Op.MUL: lambda _, a, b: np.multiply(a, b),
+    Op.DIV: lambda _, a, b: np.true_divide(a, b),
+    Op.INT_DIV: _int_div,
+    Op.MOD: lambda _, a, b: np.fmod(a, b),
+    Op.PMOD: _pmod,
     Op.FLOOR: _whole(np.floor),
     Op.CEIL: _whole(np.ceil),
-    Op.SQRT: _of_one(lambda _, a: np.sqrt(a)),
-    Op.POWER: _of_two(_power),
-    **{op: _of_two(function) for op, function in _COMPARED.items()},
-    Op.NOT: _of_one(lambda _, a: np.logical_not(a)),
-    Op.AND: _joined(False),
-    Op.OR: _joined(True),
-    Op.IS_NULL: (_is_null, 1),
+    Op.SQRT: lambda _, a: np.sqrt(a),
+    Op.POWER: _power,
+    **_COMPARED,
+    Op.EQ_NULLSAFE: _COMPARED[Op.EQ],
+    Op.LEAST: _extreme(Op.LEAST),
+    Op.GREATEST: _extreme(Op.GREATEST),
+    Op.OR_ELSE: lambda _, a, _b: a,
+    Op.NOT: lambda _, a: np.logical_not(a),
 }
-"""The operations that can be computed for many rows at once, and how many values they take."""
+"""The operations on values that are not NULL; of others the result is arbitrary."""

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from pyflinkcep.expressions.arithmetic import COMPARISONS, LEAST, MOST, compared, computed, helpers
+from pyflinkcep.expressions.arithmetic import compared, computed, helpers
 from pyflinkcep.expressions.literals import like_regex
 from pyflinkcep.expressions.program import ALL, Code, CompiledExpressions, Function, Op, Slot, Type
+from pyflinkcep.expressions.rules import LEAST, MOST, RULES, Nulls
 from pyflinkcep.expressions.tree import WHOLE
 
 __all__ = ["MatchFunctions", "generated"]
@@ -194,12 +195,8 @@ def _condition(expressions: CompiledExpressions, code: Code) -> Any:
 
 _UNARY = {
     Op.INT_TO_FLOAT: "float({})", Op.NEG: "-{}", Op.ABS: "abs({})", Op.NOT: "not {}",
-    Op.IS_NULL: "", Op.LIKE: "", Op.ROUND: "", Op.FLOOR: "floor({})", Op.CEIL: "ceil({})",
-    Op.SQRT: "root({})",
+    Op.FLOOR: "floor({})", Op.CEIL: "ceil({})", Op.SQRT: "root({})",
 }  # fmt: skip
-
-
-_BY_ZERO = (Op.DIV, Op.INT_DIV, Op.MOD, Op.PMOD)
 
 
 class _Program:
@@ -242,62 +239,56 @@ class _Program:
         if op is Op.NULL:
             return _Value(new("None"), True)
         b = self._stack.pop()
-        if op in _UNARY:
+        if RULES[op].operands == 1:
             return self._unary(op, b, operand)
         return self._binary(op, self._stack.pop(), b, operand)
 
     def _unary(self, op: Op, a: _Value, operand: Any) -> _Value:
-        if op is Op.IS_NULL:
+        if RULES[op].nulls is Nulls.ASKED:
             return _Value(self._source.new(f"{a.name} is None"), False, True)
-        form = _UNARY[op]
+        form = _UNARY.get(op, "")
         if op is Op.LIKE:
             form = f"{self._source.constant(like_regex(operand).fullmatch)}({{}}) is not None"
         if op is Op.ROUND:
             form = f"rounded({{}}, {int(operand)})"
         guard = f"None if {a.name} is None else " if a.nullable else ""
         name = self._source.new(guard + form.format(a.name))
-        if op in (Op.NEG, Op.ABS) and operand == Type.INT:
+        if RULES[op].has_range and operand == Type.INT:
             self._source.in_range(name, a.nullable)
-        return _Value(name, a.nullable, op in (Op.NOT, Op.LIKE))
+        return _Value(name, a.nullable, RULES[op].is_truth)
 
     def _binary(self, op: Op, left: _Value, right: _Value, type_: Any) -> _Value:
+        rule = RULES[op]
+        if rule.nulls is Nulls.DECIDES:
+            return self._decided(op, left, right)
         new, a, b = self._source.new, left.name, right.name
+        value = computed(op, a, b, type_)
         nullable = left.nullable or right.nullable
+        if rule.nulls is Nulls.YIELDS:
+            value = f"{a} if {b} is None else {value}" if right.nullable else value
+            value = f"{b} if {a} is None else ({value})" if left.nullable else value
+            nullable = left.nullable and right.nullable
+        elif nullable:
+            null = " or ".join(f"{v.name} is None" for v in (left, right) if v.nullable)
+            if rule.nulls is Nulls.EQUALS:
+                value, nullable = f"{a} is None and {b} is None if {null} else {value}", False
+            else:
+                value = f"None if {null} else {value}"
+        name = new(value)
+        if rule.has_range and type_ == Type.INT:
+            self._source.in_range(name, nullable or rule.divides)
+        return _Value(name, nullable or rule.divides, rule.is_truth)
+
+    def _decided(self, op: Op, left: _Value, right: _Value) -> _Value:
+        """Write AND or OR."""
+        a, b = left.name, right.name
         if op is Op.AND:
             unknown = f"False if {a} is not None or ({b} is not None and not {b}) else None"
-            return _Value(new(f"{right.truth} if {a} else ({unknown})"), nullable, True)
-        if op is Op.OR:
+            value = f"{right.truth} if {a} else ({unknown})"
+        else:
             unknown = f"{right.truth} if {a} is not None else (True if {b} else None)"
-            return _Value(new(f"True if {a} else ({unknown})"), nullable, True)
-        if op in (Op.ADD_PASSING, Op.LEAST, Op.GREATEST):
-            return self._passing(op, left, right, type_)
-        null = " or ".join(f"{v.name} is None" for v in (left, right) if v.nullable)
-        if op is Op.EQ_NULLSAFE:
-            equal = compared(Op.EQ, a, b, type_)
-            both = f"{a} is None and {b} is None"
-            return _Value(new(f"{both} if {null} else {equal}" if null else equal), False, True)
-        compares = op in (*COMPARISONS, Op.STARTS_WITH)
-        value = (compared if op in COMPARISONS else computed)(op, a, b, type_)
-        name = new(f"None if {null} else {value}" if null else value)
-        if type_ == Type.INT and not compares and op not in (Op.MOD, Op.PMOD):
-            self._source.in_range(name, nullable or op is Op.INT_DIV)
-        return _Value(name, nullable or op in _BY_ZERO, compares)
-
-    def _passing(self, op: Op, left: _Value, right: _Value, type_: Any) -> _Value:
-        """Write an operator that returns the other value if one is NULL."""
-        a, b = left.name, right.name
-        value = f"{a} + {b}"
-        if op is not Op.ADD_PASSING:
-            better = compared(Op.LT if op is Op.LEAST else Op.GT, b, a, type_)
-            value = f"{b} if {better} else {a}"
-        if right.nullable:
-            value = f"{a} if {b} is None else ({value})"
-        if left.nullable:
-            value = f"{b} if {a} is None else ({value})"
-        name, nullable = self._source.new(value), left.nullable and right.nullable
-        if op is Op.ADD_PASSING and type_ == Type.INT:
-            self._source.in_range(name, nullable)
-        return _Value(name, nullable)
+            value = f"True if {a} else ({unknown})"
+        return _Value(self._source.new(value), left.nullable or right.nullable, True)
 
     # --- jumps
 

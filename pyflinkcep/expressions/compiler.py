@@ -13,6 +13,7 @@ from pyflinkcep.expressions.layout import Layout
 from pyflinkcep.expressions.leaf_fields import Leaves
 from pyflinkcep.expressions.literals import UNITS_US
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Instruction, Kind, Op, Type
+from pyflinkcep.expressions.rules import OPERATORS
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
     Aggregate,
@@ -37,25 +38,13 @@ from pyflinkcep.expressions.typed import (
 
 __all__ = ["compiled", "condition_code", "value_code"]
 
-_COMPARISONS = {
-    "=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE,
-    "<=>": Op.EQ_NULLSAFE,
-}  # fmt: skip
-_ARITHMETIC = {
-    "+": Op.ADD,
-    "-": Op.SUB,
-    "*": Op.MUL,
-    "/": Op.DIV,
-    "%": Op.MOD,
-    "div": Op.INT_DIV,
-    "pmod": Op.PMOD,
-}
-_JUMPS = {"and": (Op.JUMP_IF_FALSE, Op.AND), "or": (Op.JUMP_IF_TRUE, Op.OR)}
+_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
+_JUMPS = {"and": Op.JUMP_IF_FALSE, "or": Op.JUMP_IF_TRUE}
 _NULL_TESTS: dict[str, list[Instruction]] = {
     "is null": [(Op.IS_NULL, None)],
     "is not null": [(Op.IS_NULL, None), (Op.NOT, None)],
 }
-_PASSING = {"least": Op.LEAST, "greatest": Op.GREATEST}
+_PASSING = ("least", "greatest")
 _TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE)
 _DAY_US = UNITS_US["DAY"]
 _MOST_BRANCHES = 50
@@ -166,7 +155,7 @@ class _Compiler:
             return self._logic(part, list(map(self.part, operands)))
         if operator in _COMPARISONS:
             (left, right), kind = self._alike(part, operands)
-            code = [*left.code, *right.code, (_COMPARISONS[operator], kind.type)]
+            code = [*left.code, *right.code, (OPERATORS[operator], kind.type)]
             return Typed(code, Kind.BOOLEAN)
         if operator == "in":
             return self.part(_any_equal(part.text, operands[0], operands[1:]))
@@ -188,7 +177,7 @@ class _Compiler:
         return self._arithmetic(part, values[0], values[1])
 
     def _logic(self, part: Operation, operands: list[Typed]) -> Typed:
-        jump, combine = _JUMPS[part.operator]
+        jump, combine = _JUMPS[part.operator], OPERATORS[part.operator]
         for operand in operands:
             self.check(operand, (Kind.BOOLEAN,), part)
         code = operands[0].code
@@ -203,7 +192,7 @@ class _Compiler:
             self.check(value, (Kind.BOOLEAN,), part)
             return Typed([*value.code, (Op.NOT, None)], Kind.BOOLEAN)
         self.check(value, (*NUMBERS, *DECIMALS, Kind.INTERVAL), part)
-        op = Op.NEG if part.operator == "neg" else Op.ABS
+        op = OPERATORS[part.operator]
         return Typed([*value.code, (op, value.type)], value.kind, value.scale)
 
     def _text(self, part: Operation, values: list[Typed]) -> Typed:
@@ -223,7 +212,7 @@ class _Compiler:
             return self._time_arithmetic(part, left, right)
         for value in (left, right):
             self.check(value, (*NUMBERS, *DECIMALS), part)
-        op, operator = _ARITHMETIC[part.operator], part.operator
+        op, operator = OPERATORS[part.operator], part.operator
         if operator == "div":
             self.check(left, (Kind.BIGINT,), part)
             self.check(right, (Kind.BIGINT,), part)
@@ -244,7 +233,7 @@ class _Compiler:
     def _time_arithmetic(self, part: Operation, left: Typed, right: Typed) -> Typed:
         """Compile differences of times, and operations on intervals."""
         operator, both = part.operator, (left.kind, right.kind)
-        code: list[Instruction] = [*left.code, *right.code, (_ARITHMETIC[operator], Type.INT)]
+        code: list[Instruction] = [*left.code, *right.code, (OPERATORS[operator], Type.INT)]
         if operator == "-" and left.kind in _TIMES and right.kind in _TIMES:
             return self._between(part.operands[0], part.operands[1])
         if operator in ("+", "-") and both == (Kind.INTERVAL, Kind.INTERVAL):
@@ -324,7 +313,7 @@ class _Compiler:
         values, kind = self._alike(part, part.operands)
         code = values[0].code
         for value in values[1:]:
-            code = [*code, *value.code, (_PASSING[part.operator], kind.type)]
+            code = [*code, *value.code, (OPERATORS[part.operator], kind.type)]
         return Typed(code, kind.kind, kind.scale)
 
     # --- kinds

@@ -7,9 +7,21 @@ import math
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 
-__all__ = ["Moments", "float_pmod", "int_pmod", "power", "root", "rounded", "whole"]
+from pyflinkcep.expressions.rules import LEAST, MOST, wrapped
 
-_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
+__all__ = [
+    "Moments",
+    "float_mod",
+    "float_pmod",
+    "int_div",
+    "int_mod",
+    "int_pmod",
+    "power",
+    "root",
+    "rounded",
+    "whole",
+]
+
 _DIGITS = 800
 """More than any double has, before and after the point."""
 
@@ -28,7 +40,7 @@ def whole(number: float) -> int | None:
     """Return a number without a fraction as an integer, 0 for NaN; None if it is out of range."""
     if math.isnan(number):
         return 0
-    return min(int(number), _MOST) if _LEAST <= number <= 1 << 63 else None
+    return min(int(number), MOST) if LEAST <= number <= 1 << 63 else None
 
 
 def power(base: float, exponent: float) -> float:
@@ -52,15 +64,27 @@ def root(number: float) -> float:
 
 def int_pmod(a: int, b: int) -> int:
     """Return the remainder that is not negative for a positive divisor."""
-    remainder = _remainder(a, b)
+    remainder = int_mod(a, b)
     if remainder >= 0:
         return remainder
-    total = (remainder + b - _LEAST) % (1 << 64) + _LEAST
-    return _remainder(total, b)
+    return int_mod(wrapped(remainder + b), b)
 
 
-def _remainder(a: int, b: int) -> int:
-    return abs(a) % abs(b) * (-1 if a < 0 else 1)
+def int_mod(a: int, b: int) -> int:
+    """Return the remainder with the sign of `a`."""
+    remainder = abs(a) % abs(b)
+    return -remainder if a < 0 else remainder
+
+
+def int_div(a: int, b: int) -> int:
+    """Return a quotient without its fraction."""
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def float_mod(a: float, b: float) -> float:
+    """Return the remainder with the sign of `a`."""
+    return math.nan if math.isinf(a) else math.fmod(a, b)
 
 
 def float_pmod(a: float, b: float) -> float:

@@ -80,7 +80,12 @@ LIKE s                      pop a TEXT, push INT 1 or 0: whether it is like `s`,
                             backslash for itself; NULL stays NULL
 STARTS_WITH                 pop b, pop a, push INT 1 or 0: whether the TEXT a begins with b
 PREFIX_END                  pop a TEXT, push the least text after all that begin with it; only where
-                            texts are numbers (:func:`pyflinkcep.expressions.arrays.ranked`)
+                            texts are numbers (:func:`pyflinkcep.expressions.arrays.columnar`)
+OR_ELSE                     pop b, pop a, push a; if a is NULL push b
+CHOOSE                      pop b, pop a, pop c, push a if c is true, else b
+TRUTH_TO_INT                pop a truth value, push INT 1 or 0; NULL stays NULL. These three are
+                            only for many rows at once, which cannot jump
+                            (:mod:`pyflinkcep.expressions.unbranched`)
 JUMP_IF_FALSE n             skip the next `n` instructions if the top is 0; it stays
 JUMP_IF_TRUE n              skip the next `n` if the top is neither 0 nor NULL; it stays
 JUMP_IF_NOT_NULL n          skip the next `n` if the top is not NULL, and leave it; else pop it
@@ -104,8 +109,9 @@ sum is NULL then. ``stddev(x)`` is the SQRT of MOMENT DIV (COUNT - 1), or NULL u
 Decimal literals are INTs that stand for tenths, hundredths and so on: ``0.25 * n`` is *n*, INT 25,
 MUL.
 
-This module is the specification. :mod:`pyflinkcep.expressions.codegen` runs programs in Python,
-``kernel/src/machine.c`` and ``values.c`` in C; they must be changed together.
+This module is the specification; :mod:`pyflinkcep.expressions.rules` has its rules for NULL, NaN
+and zero as a table. :mod:`pyflinkcep.expressions.codegen` runs programs in Python,
+``kernel/src/base/machine.c`` and ``values.c`` in C; they must be changed together.
 """
 
 from __future__ import annotations
@@ -185,6 +191,7 @@ class Op(IntEnum):
     TEXT = 4
     NULL = 5
     INT_TO_FLOAT = 6
+    TRUTH_TO_INT = 7
     NEG = 10
     ADD = 11
     SUB = 12
@@ -213,6 +220,8 @@ class Op(IntEnum):
     JUMP_IF_NOT_NULL = 42
     JUMP_UNLESS = 43
     JUMP = 44
+    OR_ELSE = 45
+    CHOOSE = 46
     CONCAT = 50
     LIKE = 51
     STARTS_WITH = 52

@@ -39,7 +39,6 @@ __all__ = [
     "FUNCTIONS",
     "cast_value",
     "coalesced",
-    "extreme",
     "is_castable",
     "joined",
     "moved_by",
@@ -50,15 +49,6 @@ __all__ = [
 def coalesced(values: Iterable[Any]) -> Any:
     """Return the first value that is not NULL."""
     return next((value for value in values if value is not None), None)
-
-
-def extreme(values: tuple[Any, ...], sign: int) -> Any:
-    """Return the greatest value (`sign` 1) or the least (-1), ignoring NULL."""
-    best = None
-    for value in values:
-        if value is not None and (best is None or compared(value, best) * sign > 0):
-            best = value
-    return best
 
 
 def joined(separator: Any, values: tuple[Any, ...]) -> Any:

@@ -3,13 +3,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal, localcontext
 from typing import Any
 
 from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.number_functions import float_mod, int_div, int_mod
+from pyflinkcep.expressions.program import Op
+from pyflinkcep.expressions.rules import (
+    BY_ZERO,
+    LEAST,
+    MOST,
+    OPERATORS,
+    OVERFLOW,
+    RULES,
+    floats_compared,
+)
 
 __all__ = [
     "arithmetic",
@@ -47,9 +57,9 @@ def _mismatch(what: str, a: Any, b: Any) -> InputError:
 
 def in_bigint(number: int) -> int:
     """Return a number; raise ArithmeticError if it does not fit bigint."""
-    if -(1 << 63) <= number < 1 << 63:
+    if LEAST <= number <= MOST:
         return number
-    raise ArithmeticError("overflow: the result does not fit bigint")
+    raise ArithmeticError(OVERFLOW)
 
 
 def truth(value: Any) -> bool | None:
@@ -96,9 +106,13 @@ def compared(a: Any, b: Any) -> int:
 def _compared_numbers(a: Any, b: Any) -> int:
     if isinstance(a, float) or isinstance(b, float):
         a, b = float(a), float(b)
-        if math.isnan(a) or math.isnan(b):  # equal to itself, greater than all others
-            return int(math.isnan(a)) - int(math.isnan(b))
+        return int(_float_less(b, a)) - int(_float_less(a, b))
     return int(a > b) - int(a < b)
+
+
+_float_less: Callable[[float, float], bool] = eval(
+    f"lambda a, b: {floats_compared(Op.LT, 'a', 'b')}"
+)
 
 
 def _as_times(a: Any, b: Any) -> tuple[Any, Any]:
@@ -153,18 +167,18 @@ def arithmetic(operator: str, a: Any, b: Any) -> Any:
         raise _mismatch("joined with", a, b)
     if not (_is_number(a) and _is_number(b)):
         return _with_times(operator, a, b)
-    if operator in ("/", "%", "div") and b == 0:
-        raise ArithmeticError("division by zero")
+    if RULES[OPERATORS[operator]].divides and b == 0:
+        raise ArithmeticError(BY_ZERO)
     if isinstance(a, float) or isinstance(b, float):
         return _with_floats(operator, float(a), float(b))
     if isinstance(a, Decimal) or isinstance(b, Decimal):
         return _with_decimals(operator, Decimal(a), Decimal(b))
     if operator == "/":
-        return a / b
+        return float(a) / float(b)
     if operator == "%":
-        return abs(a) % abs(b) * (-1 if a < 0 else 1)
+        return int_mod(a, b)
     if operator == "div":
-        return in_bigint(abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1))
+        return in_bigint(int_div(a, b))
     return in_bigint(_FORMULAS[operator](a, b))
 
 
@@ -190,7 +204,7 @@ def _with_floats(operator: str, a: float, b: float) -> Any:
     if operator == "/":
         return a / b
     if operator == "%":
-        return math.nan if math.isinf(a) else math.fmod(a, b)
+        return float_mod(a, b)
     if operator == "div":
         raise InputError("expected whole numbers around DIV, got double", "write /")
     return _FORMULAS[operator](a, b)

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 from pyflinkcep.errors import NotSupportedError, counted
 from pyflinkcep.expressions.event_columns import element, member
 from pyflinkcep.expressions.literals import UNITS_US, like_regex
 from pyflinkcep.expressions.number_functions import Moments
+from pyflinkcep.expressions.program import Op
+from pyflinkcep.expressions.rules import LEAST_VALUES, OPERATORS, RULES, Nulls
 from pyflinkcep.expressions.sql_functions import (
     FUNCTIONS,
     cast_value,
     coalesced,
-    extreme,
     is_castable,
     joined,
     moved_by,
@@ -50,11 +51,11 @@ _COMPARISONS: dict[str, Callable[[int], bool]] = {
     "<=": lambda order: order <= 0,
     ">": lambda order: order > 0,
     ">=": lambda order: order >= 0,
+    "<=>": lambda order: order == 0,
 }
 """What an order says, negative if the left value comes first."""
 
 _ARITHMETIC = ("+", "-", "*", "/", "%", "div", "||")
-_DIVISIONS = ("/", "%", "div", "pmod")
 
 
 def function_of(
@@ -137,19 +138,25 @@ class _Maker:
 
     def _operation(self, tree: Operation, functions: tuple[Function, ...]) -> Function:
         operator = tree.operator
-        if operator in _WITH_NULL:
-            return _WITH_NULL[operator](functions)
+        if operator in _BRANCHES:
+            return _BRANCHES[operator](functions)
         if operator == "like":
             pattern = tree.operands[1]
             assert isinstance(pattern, Literal)
             fits = like_regex(str(pattern.value)).fullmatch
-            return _of_one(functions[0], lambda text: fits(text) is not None)
-        if operator.startswith("timestampdiff"):
-            unit = operator.split()[1]
-            return _of_all(functions, lambda start, end: time_between(unit, start, end))
-        if len(functions) == 2 and operator in _DIVISIONS and self._zero_is_null:
-            return _of_all(functions, self._divided(operator))
-        return _of_all(functions, self._operator(operator))
+            return _spread(functions[:1], lambda text: fits(text) is not None)
+        if operator not in OPERATORS:
+            return _spread(functions, _of_times(operator))
+        op = OPERATORS[operator]
+        rule = RULES[op]
+        if rule.nulls is Nulls.DECIDES:
+            return _decided(functions, op is Op.OR)
+        if rule.nulls is Nulls.ASKED:
+            return lambda events: functions[0](events) is None
+        compute = self._operator(operator)
+        if rule.divides and self._zero_is_null:
+            compute = _or_null(compute)
+        return _NULLS[rule.nulls](functions, compute)
 
     def _operator(self, operator: str) -> Callable[..., Any]:
         """Return the function of an operator on values that are not NULL."""
@@ -161,10 +168,6 @@ class _Maker:
             return lambda a, b: compute(operator, a, b)
         return _STRICT.get(operator) or FUNCTIONS[operator][2]
 
-    def _divided(self, operator: str) -> Callable[[Any, Any], Any]:
-        divide = self._operator(operator)
-        return lambda a, b: None if b == 0 else divide(a, b)
-
     # --- functions of one event
 
     def _call(self, tree: Call, functions: tuple[Function, ...]) -> Function:
@@ -174,9 +177,9 @@ class _Maker:
         if name == "cast":
             return self._cast(tree, functions[0])
         if name == ".":
-            return _of_one(functions[0], lambda struct: member(struct, detail))
+            return _spread(functions, lambda struct: member(struct, detail))
         if detail in UNITS_US and count == 2:
-            return _of_all(functions, lambda number, time: moved_by(detail, number, time))
+            return _spread(functions, lambda number, time: moved_by(detail, number, time))
         if (name, count) in _CALLS:
             return _CALLS[name, count](functions)
         if name in _CALLS_OF_ANY and count >= _CALLS_OF_ANY[name][0]:
@@ -186,7 +189,7 @@ class _Maker:
             raise self._only_spark(tree, f"the function {name}()")
         if not least <= count <= most:
             raise self._only_spark(tree, f"{name}() with {counted(count, 'argument')}")
-        return _of_all(functions, function)
+        return _spread(functions, function)
 
     def _cast(self, tree: Call, of: Function) -> Function:
         refused = self._only_spark(tree, f"a cast to {tree.detail}")
@@ -199,110 +202,110 @@ class _Maker:
             except NotImplementedError as cause:
                 raise refused from cause
 
-        return _of_one(of, cast)
+        return _spread((of,), cast)
 
 
 def _python_value(value: Any) -> Any:
     return timedelta(microseconds=value.microseconds) if isinstance(value, Interval) else value
 
 
-# --- what NULL does
+def _or_null(divide: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a division that is NULL by zero."""
+    return lambda a, b: None if b == 0 else divide(a, b)
 
 
-def _of_one(of: Function, function: Callable[[Any], Any]) -> Function:
-    def value(events: Any) -> Any:
-        a = of(events)
-        return None if a is None else function(a)
+def _of_times(operator: str) -> Callable[..., Any]:
+    """Return the function of an operator that is about times."""
+    if operator == "datediff":
+        return FUNCTIONS[operator][2]
+    unit = operator.split()[1]
+    return lambda start, end: time_between(unit, start, end)
 
-    return value
+
+# --- what NULL does; one function for each of Nulls
 
 
-def _of_all(functions: tuple[Function, ...], function: Callable[..., Any]) -> Function:
+def _spread(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
     """Return a function that is NULL if one of its operands is."""
-    if len(functions) == 1:
-        return _of_one(functions[0], function)
-    if len(functions) != 2:
-        return _of_many(functions, function)
-    first, second = functions
+    if len(functions) == 2:
+        return _spread_of_two(*functions, compute)
 
-    def value(events: Any) -> Any:
-        a, b = first(events), second(events)
-        return None if a is None or b is None else function(a, b)
-
-    return value
-
-
-def _of_many(functions: tuple[Function, ...], function: Callable[..., Any]) -> Function:
     def value(events: Any) -> Any:
         values = [of(events) for of in functions]
-        return None if any(v is None for v in values) else function(*values)
+        return None if any(v is None for v in values) else compute(*values)
 
     return value
 
 
-def _null_safe_equal(a: Any, b: Any) -> bool:
-    return a is b if a is None or b is None else compared(a, b) == 0
+def _spread_of_two(first: Function, second: Function, compute: Callable[..., Any]) -> Function:
+    def value(events: Any) -> Any:
+        a, b = first(events), second(events)
+        return None if a is None or b is None else compute(a, b)
+
+    return value
 
 
-def _is_null(functions: tuple[Function, ...]) -> Function:
-    (of,) = functions
-    return lambda e: of(e) is None
+def _yielding(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
+    """Return a function of the operands that are not NULL, two at a time."""
+
+    def value(events: Any) -> Any:
+        known = [v for v in (of(events) for of in functions) if v is not None]
+        return reduce(compute, known) if known else None
+
+    return value
 
 
-def _is_not_null(functions: tuple[Function, ...]) -> Function:
-    (of,) = functions
-    return lambda e: of(e) is not None
-
-
-def _equal_or_null(functions: tuple[Function, ...]) -> Function:
+def _equal(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
     first, second = functions
-    return lambda e: _null_safe_equal(first(e), second(e))
+
+    def value(events: Any) -> bool:
+        a, b = first(events), second(events)
+        return a is b if a is None or b is None else bool(compute(a, b))
+
+    return value
+
+
+_NULLS: dict[Nulls, Callable[[tuple[Function, ...], Callable[..., Any]], Function]] = {
+    Nulls.SPREADS: _spread,
+    Nulls.YIELDS: _yielding,
+    Nulls.EQUALS: _equal,
+}
+
+
+def _decided(functions: tuple[Function, ...], decisive: bool) -> Function:
+    """Return AND or OR; what is after an operand that decides is not computed."""
+    first, *others = functions
+
+    def value(events: Any) -> bool | None:
+        found = truth(first(events))
+        for other in others:
+            found = truth_and(found, partial(_truth_of, other, events), decisive)
+        return found
+
+    return value
 
 
 def _truth_of(function: Function, events: Any) -> bool | None:
     return truth(function(events))
 
 
-def _joined(decisive: bool) -> Callable[[tuple[Function, ...]], Function]:
-    """Return AND or OR."""
-
-    def made(functions: tuple[Function, ...]) -> Function:
-        first, *others = functions
-
-        def value(events: Any) -> bool | None:
-            found = truth(first(events))
-            for other in others:
-                found = truth_and(found, partial(_truth_of, other, events), decisive)
-            return found
-
-        return value
-
-    return made
+# --- branches
 
 
 def _coalesced(functions: tuple[Function, ...]) -> Function:
-    return lambda e: coalesced(of(e) for of in functions)
-
-
-def _extreme(sign: int) -> Callable[[tuple[Function, ...]], Function]:
-    return lambda functions: lambda e: extreme(tuple(of(e) for of in functions), sign)
+    return lambda events: coalesced(of(events) for of in functions)
 
 
 def _among(functions: tuple[Function, ...]) -> Function:
+    """Return IN: equal to one of the others, which an OR of equations would say."""
     value, *items = functions
+    if not items:
+        return _spread((value,), lambda _: False)
+    return _decided(tuple(_spread((value, item), _is_equal) for item in items), True)
 
-    def is_in(events: Any) -> bool | None:
-        wanted = value(events)
-        found: bool | None = None if wanted is None else False
-        for item in items if wanted is not None else ():
-            other = item(events)
-            if other is None:
-                found = None
-            elif compared(wanted, other) == 0:
-                return True
-        return found
 
-    return is_in
+def _is_equal(a: Any, b: Any) -> bool:
+    return compared(a, b) == 0
 
 
 def _chosen(functions: tuple[Function, ...]) -> Function:
@@ -319,14 +322,25 @@ def _chosen(functions: tuple[Function, ...]) -> Function:
     return value
 
 
-_WITH_NULL: dict[str, Callable[[tuple[Function, ...]], Function]] = {
-    "and": _joined(False), "or": _joined(True), "is null": _is_null, "is not null": _is_not_null,
-    "<=>": _equal_or_null, "coalesce": _coalesced, "greatest": _extreme(1), "least": _extreme(-1),
-    "in": _among, "case": _chosen,
-}  # fmt: skip
-"""The operators that are not simply NULL if one operand is."""
+def _is_not_null(functions: tuple[Function, ...]) -> Function:
+    (of,) = functions
+    return lambda events: of(events) is not None
 
-_STRICT: dict[str, Callable[..., Any]] = {"not": lambda a: not truth(a), "neg": negated}
+
+_BRANCHES: dict[str, Callable[[tuple[Function, ...]], Function]] = {
+    "coalesce": _coalesced, "in": _among, "case": _chosen, "is not null": _is_not_null,
+}  # fmt: skip
+"""The operators that are jumps, or several operations, in a program."""
+
+_STRICT: dict[str, Callable[..., Any]] = {
+    "not": lambda a: not truth(a),
+    "neg": negated,
+    "greatest": lambda a, b: b if compared(b, a) > 0 else a,
+    "least": lambda a, b: b if compared(b, a) < 0 else a,
+}
+
+
+# --- functions of one event
 
 
 def _of_array(functions: tuple[Function, ...]) -> Function:
@@ -345,25 +359,25 @@ _CALLS_OF_ANY: dict[str, tuple[int, Callable[[tuple[Function, ...]], Function]]]
 """Functions of any number of arguments that NULL does not make NULL, and the least number."""
 
 _CALLS: dict[tuple[str, int], Callable[[tuple[Function, ...]], Function]] = {
-    ("[]", 2): lambda functions: _of_all(functions, element),
+    ("[]", 2): lambda functions: _spread(functions, element),
     ("nvl2", 3): lambda functions: lambda e: functions[2 if functions[0](e) is None else 1](e),
 }
 """Functions by name and number of arguments."""
 
 
 def aggregated(function: str, values: Sequence[Any]) -> Any:
-    """Return an aggregate of the values of events; all but count are NULL without any."""
+    """Return an aggregate of the values of events; NULL of too few."""
     if function in ("first", "last"):
         return values[0 if function == "first" else -1] if values else None
     known = [value for value in values if value is not None]
+    if len(known) < LEAST_VALUES[function]:
+        return None
     if function == "count":
         return len(known)
     if function == "stddev":
         return Moments([float(value) for value in known]).deviation()
-    if not known:
-        return None
     if function in ("min", "max"):
-        return extreme(tuple(known), 1 if function == "max" else -1)
+        return reduce(_STRICT["greatest" if function == "max" else "least"], known)
     total = known[0]
     for value in known[1:]:
         total = arithmetic("+", total, value)

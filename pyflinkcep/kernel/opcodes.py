@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The numbers that programs and slots have in C, from those of ``expressions/program.py``.
+The numbers that programs and slots have in C, and the rules of operations, from Python's.
 
-``python -m pyflinkcep.kernel.opcodes`` writes ``src/base/opcodes.h``; ``make kernel`` does so.
+``python -m pyflinkcep.kernel.opcodes`` writes ``src/base/opcodes.h`` from
+``expressions/program.py`` and ``src/base/rules.h`` from ``expressions/rules.py``; ``make kernel``
+does so.
 """
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ from enum import IntEnum
 from pathlib import Path
 
 from pyflinkcep.expressions.program import Function, Op, Type
+from pyflinkcep.expressions.rules import RULES, Nulls, floats_compared
 
-__all__ = ["HEADER", "fingerprint", "header"]
+__all__ = ["HEADERS", "fingerprint", "header", "rules_header"]
 
-HEADER = Path(__file__).parent / "src" / "base" / "opcodes.h"
-"""The file that C includes; an installed package lacks it."""
+_BASE = Path(__file__).parent / "src" / "base"
 
 
 def header() -> str:
@@ -33,9 +35,54 @@ def header() -> str:
     )
 
 
+def rules_header() -> str:
+    """Return the text of the header with the rules of operations."""
+    return (
+        "/* SPDX-License-Identifier: Apache-2.0 */\n"
+        "/* Made by kernel/opcodes.py from expressions/rules.py, which says what they mean. */\n"
+        "#ifndef PYFLINKCEP_RULES_H\n"
+        "#define PYFLINKCEP_RULES_H\n\n"
+        '#include "base/opcodes.h"\n\n'
+        "#include <stdbool.h>\n"
+        "#include <stdint.h>\n\n"
+        f"{_rules()}\n\n"
+        "#endif\n"
+    )
+
+
+def _rules() -> str:
+    nulls = "".join(
+        f"    [OP_{op.name}] = NULLS_{rule.nulls.name},\n" for op, rule in RULES.items()
+    )
+    divides = "".join(f"    [OP_{op.name}] = true,\n" for op, rule in RULES.items() if rule.divides)
+    return "\n\n".join(
+        (
+            f"enum {{ OPCODES = OP_{max(Op).name} + 1 }};",
+            _enum(Nulls, "NULLS", "What NULL does to the result of an operation."),
+            f"static const uint8_t NULLS_OF[OPCODES] = {{\n{nulls}}};",
+            f"/* A second operand of zero is an error or NULL. */\n"
+            f"static const bool DIVIDES[OPCODES] = {{\n{divides}}};",
+            "/* NaN equals itself and is greater than all other numbers. */\n"
+            f"{_comparison('float_less', Op.LT)}\n\n{_comparison('float_equal', Op.EQ)}",
+        )
+    )
+
+
+def _comparison(name: str, op: Op) -> str:
+    """Return a comparison of floats in C, without branches."""
+    text = floats_compared(op, "a", "b")
+    for word, sign in ((" or ", " | "), (" and ", " & ")):
+        text = text.replace(word, sign)
+    return f"static inline bool {name}(double a, double b) {{ return {text}; }}"
+
+
+HEADERS = {_BASE / "opcodes.h": header, _BASE / "rules.h": rules_header}
+"""The files that C includes, which an installed package lacks, and their texts."""
+
+
 def fingerprint() -> int:
-    """Return a number that changes with the numbers of operations, types and slots."""
-    return zlib.crc32(_enums().encode()) & 0x7FFFFFFF
+    """Return a number that changes with operations, types, slots and rules."""
+    return zlib.crc32((_enums() + _rules()).encode()) & 0x7FFFFFFF
 
 
 def _enums() -> str:
@@ -55,4 +102,5 @@ def _enum(numbers: type[IntEnum], prefix: str, comment: str) -> str:
 
 
 if __name__ == "__main__":
-    HEADER.write_text(header(), encoding="utf-8")
+    for path, text in HEADERS.items():
+        path.write_text(text(), encoding="utf-8")

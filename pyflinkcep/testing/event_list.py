@@ -13,9 +13,9 @@ import attrs
 from pyflinkcep.engines.compressed.matches import Measured, check_measure
 from pyflinkcep.engines.table import EventTable, added_attributes, queried_attributes
 from pyflinkcep.errors import InputError, did_you_mean
-from pyflinkcep.expressions.arithmetic import LEAST, MOST
 from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.rules import LEAST, MOST
 from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import check_types, output_attributes

@@ -20,7 +20,7 @@ from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.engines.flink.sharedbuffer import EventId, NodeId
 from pyflinkcep.engines.flink.sharedbuffer.buffer import lost_path
 from pyflinkcep.errors import CepError, MissingConditionError, OutOfMemoryError
-from pyflinkcep.expressions.arithmetic import BY_ZERO, OVERFLOW
+from pyflinkcep.expressions.rules import BY_ZERO, OVERFLOW
 
 __all__ = ["KernelHelper"]
 

@@ -16,7 +16,7 @@ from pyflinkcep.engines.lists.frame import Frame
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.lists.ranges import Ints, Stretches
 from pyflinkcep.engines.lists.type_codes import Split
-from pyflinkcep.expressions.arrays import Values, computed, ranked
+from pyflinkcep.expressions.arrays import Values, columnar, computed
 from pyflinkcep.expressions.compiler import condition_code, value_code
 from pyflinkcep.expressions.leaf_fields import LeafFields
 from pyflinkcep.expressions.program import Code, Op
@@ -36,6 +36,9 @@ _MOST_ROWS = 1 << 14
 _MOST, _LEAST = (1 << 63) - 1, -(1 << 63)
 _NO_WINDOW = -1
 _JOINING = "event lists are joined"
+_TAKEN_APART = tuple(operator for operator in CONDITIONS if operator != "like")
+_PLAIN = (Op.LIKE, Op.PREFIX_END)
+"""The operations of several elements that only the plain path has."""
 
 
 def joined_frames(lists: EventLists) -> Iterable[Frame] | None:
@@ -50,7 +53,13 @@ def joined_frames(lists: EventLists) -> Iterable[Frame] | None:
     module = compiled_module()
     if module is None or not lists.conditions.columns.is_native:
         return None
-    return _Plan(lists, module).frames()
+    plan = _Plan(lists, module)
+    programs = _Programs(lists)
+    with naming_memory_errors(_JOINING):
+        steps = tuple(plan.steps(programs))
+    if any(op in _PLAIN for *_, codes in steps for code in codes for op, _ in code):
+        return None
+    return plan.frames(programs, steps)
 
 
 def kernel_split() -> Split | None:
@@ -94,7 +103,7 @@ class _Programs:
         code = condition_code(
             self._by_element(by_ranks(tree)), fields, f"the condition {shown(tree)!r}"
         )
-        return ranked(code, self._arrays.ranks)
+        return columnar(code, self._arrays.ranks, is_condition=True)
 
     @property
     def _arrays(self) -> Columns:
@@ -105,7 +114,7 @@ class _Programs:
         if not isinstance(tree, Operation | Leaf):
             return tree
         names = named(tree)
-        if isinstance(tree, Operation) and (tree.operator in CONDITIONS or len(names) != 1):
+        if isinstance(tree, Operation) and (tree.operator in _TAKEN_APART or len(names) != 1):
             return attrs.evolve(tree, operands=tuple(map(self._by_element, tree.operands)))
         if tree not in self.columns:
             self.columns[tree] = Column(str(len(self.columns)), names[0])
@@ -117,7 +126,7 @@ class _Programs:
         fields, ranks = self._arrays.fields(), self._arrays.ranks
         value = value_code(tree, fields, f"the value {shown(tree)!r}")
         leaves = [self._attribute(name, str(leaf.over.attribute)) for leaf in fields.leaves]
-        return value, computed(ranked(tuple(value.code), ranks), leaves.__getitem__, ranks)
+        return value, computed(columnar(tuple(value.code), ranks), leaves.__getitem__, ranks)
 
     def _attribute(self, name: str, attribute: str) -> Values:
         """Return an attribute of an element's events; read once, because memory is slow."""
@@ -153,11 +162,11 @@ class _Plan:
     lists: EventLists
     module: CompiledModule
 
-    def frames(self) -> Iterator[Frame]:
+    def frames(self, programs: _Programs, steps: tuple[Any, ...]) -> Iterator[Frame]:
         """Yield the rows of the join."""
         names = self.lists.order
         with naming_memory_errors(_JOINING):
-            join = self._join()
+            join = self._join(programs, steps)
         while True:
             rows = np.empty((_MOST_ROWS, len(names)), np.int64)
             size = join.rows(rows)
@@ -165,9 +174,8 @@ class _Plan:
                 return
             yield Frame(size, {name: rows[:size, n] for n, name in enumerate(names)})
 
-    def _join(self) -> _kernel.Join:
-        lists, programs = self.lists, _Programs(self.lists)
-        steps = tuple(self._steps(programs))
+    def _join(self, programs: _Programs, steps: tuple[Any, ...]) -> _kernel.Join:
+        lists = self.lists
         return self.module.Join(
             tuple(self._list(lists.lists[name]) for name in lists.order),
             self._by_time,
@@ -194,7 +202,8 @@ class _Plan:
                 valid = np.array(np.broadcast_to(np.logical_not(values.nulls), size))
             yield self.lists.order.index(name), np.ascontiguousarray(data, dtype), valid
 
-    def _steps(self, programs: _Programs) -> Iterator[tuple[Any, ...]]:
+    def steps(self, programs: _Programs) -> Iterator[tuple[Any, ...]]:
+        """Yield the steps of the join, with the programs of their conditions."""
         order = self.lists.order
         places = {part.variable: n for n, part in enumerate(self.lists.query.positive)}
         waiting = [t for t in self.lists.clauses.associations if set(named(t)) <= set(order)]

@@ -20,7 +20,7 @@ from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom, atom_of
 from pyflinkcep.engines.lists.frame import Flags
 from pyflinkcep.engines.lists.refusals import refused
-from pyflinkcep.engines.lists.stage_values import StageValues, is_true
+from pyflinkcep.engines.lists.stage_values import StageValues
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.expressions.tree import Column, Literal, MatchExpression, Operation, Tree
@@ -156,7 +156,7 @@ class _Reading:
             raise self._refused(condition, "NULL under it counts as true")
         atom = atom_of(self.nfa.atoms, condition)
         if atom.bit:
-            return is_true(Column(answer_name(atom), self.stage))
+            return Column(answer_name(atom), self.stage)
         if not isinstance(atom.condition, MatchExpression) or self.values is None:
             raise self._refused(condition, "it is a function of the event and the partial match")
         return self.values.condition(atom.condition.tree, partial(self._refused, condition))

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.table import EventTable
-from pyflinkcep.expressions.arrays import Array, TextRanks, Values, ranked
+from pyflinkcep.expressions.arrays import Array, TextRanks, Values, columnar
 from pyflinkcep.expressions.compiler import condition_code
 from pyflinkcep.expressions.leaf_fields import LeafFields
 from pyflinkcep.expressions.local_match import machine_value
@@ -110,7 +110,7 @@ class Columns:
             code = condition_code(
                 by_ranks(condition), fields, f"the condition {shown(condition)!r}"
             )
-            self._programs[condition] = Program(ranked(code, self.ranks), tuple(fields.leaves))
+            self._programs[condition] = Program(columnar(code, self.ranks), tuple(fields.leaves))
         return self._programs[condition]
 
 

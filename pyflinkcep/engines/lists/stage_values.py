@@ -9,23 +9,21 @@ from itertools import pairwise
 import attrs
 
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.expressions.arrays import OPERATIONS
 from pyflinkcep.expressions.compiler import condition_code
 from pyflinkcep.expressions.leaf_fields import LeafFields
 from pyflinkcep.expressions.program import Code, Kind, Op, Type
-from pyflinkcep.expressions.tree import Column, Leaf, Literal, Operation, Tree, rewritten
+from pyflinkcep.expressions.rules import RULES
+from pyflinkcep.expressions.tree import Column, Leaf, Tree, rewritten
 
-__all__ = ["StageValues", "is_true"]
+__all__ = ["StageValues"]
 
 _OF_ONE = ("first", "last", "min", "max", "sum")
 """The aggregates that are the value itself if there is one event."""
 
-_ARITHMETIC = (Op.ADD, Op.SUB, Op.MUL, Op.MOD, Op.PMOD, Op.NEG, Op.FLOOR, Op.CEIL)
+_WHOLE = (Op.FLOOR, Op.CEIL)
 _CONSTANTS = (Op.INT, Op.FLOAT)
-_COMPUTED = (
-    Op.FIELD, Op.TEXT, Op.NULL, Op.ROUND, Op.STARTS_WITH, Op.JUMP_IF_FALSE,
-    Op.JUMP_IF_TRUE, *_CONSTANTS, *OPERATIONS,
-)  # fmt: skip
+_NOT_COMPUTED = (Op.SLOT, Op.ADD_PASSING, Op.CONCAT)
+"""What stands for several events of a stage, and texts that no event has."""
 
 
 @attrs.frozen
@@ -78,34 +76,22 @@ class StageValues:
                 )
             return Column(part.argument, part.stage)
 
-        found = self._with_truths(rewritten(tree, leaf))
+        found = rewritten(tree, leaf)
         problem = self._problem(condition_code(found, LeafFields(self.kinds), self.stage))
         if problem is not None:
             raise refused(problem)
         return found
 
-    def _with_truths(self, tree: Tree) -> Tree:
-        """Return a condition with tests of booleans, which are stored as numbers."""
-        if isinstance(tree, Column):
-            return is_true(tree)
-        if isinstance(tree, Operation) and tree.operator in ("and", "or", "not"):
-            operands = tuple(map(self._with_truths, tree.operands))
-            return attrs.evolve(tree, operands=operands)
-        return tree
-
     def _problem(self, code: Code) -> str | None:
         """Return why lists cannot run a program; None if they can."""
         for (before, value), (op, operand) in pairwise(((Op.NULL, None), *code)):
-            if op not in _COMPUTED:
+            if op in _NOT_COMPUTED:
                 return f"{op.name} is computed for partial matches only"
-            if self.ansi and op in _ARITHMETIC and operand != Type.FLOAT:
+            rule = RULES.get(op)
+            if not self.ansi or rule is None:
+                continue
+            if op in _WHOLE or (rule.has_range and operand != Type.FLOAT):
                 return "whole numbers may overflow, which is an error: cast one to double"
-            divides = op in (Op.DIV, Op.MOD, Op.PMOD)
-            if self.ansi and divides and not (before in _CONSTANTS and value):
+            if rule.divides and not (before in _CONSTANTS and value):
                 return "it may divide by zero, which is an error"
         return None
-
-
-def is_true(column: Column) -> Operation:
-    """Return the condition that a boolean of an event is true."""
-    return Operation("<>", (column, Literal(False, "false")))

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pyflinkcep.expressions.arithmetic import BY_ZERO, OVERFLOW
 from pyflinkcep.expressions.program import Code
+from pyflinkcep.expressions.rules import BY_ZERO, OVERFLOW
 from pyflinkcep.kernel.module import compiled_module
 from pyflinkcep.kernel.programs import instruction
 

@@ -12,15 +12,14 @@ import attrs
 from pyflinkcep.engines.rows.columns import RowColumns
 from pyflinkcep.engines.rows.folding import field_name, fold_function
 from pyflinkcep.errors import ConditionError
-from pyflinkcep.expressions.arithmetic import OVERFLOW
 from pyflinkcep.expressions.program import Code
+from pyflinkcep.expressions.rules import LEAST, MOST, OVERFLOW, wrapped
 from pyflinkcep.expressions.sql_values import arithmetic, compared
 from pyflinkcep.match_recognize.leaves import LABEL, NUMBER, Leaf, labelled
 
 __all__ = ["UNKNOWN", "Condition", "Known", "RowConditions", "at_hand"]
 
 Known = tuple[Any, ...]
-_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 UNKNOWN = 2
 """Stands for an answer: the condition was not evaluated."""
@@ -313,10 +312,8 @@ class RowConditions:
 
     def _in_range(self, a: Any, b: Any) -> Any:
         total = a + b
-        if isinstance(total, int) and not _LEAST <= total <= _MOST:
-            if self._ansi:
-                return _OVERFLOWED
-            return (total - _LEAST) % (1 << 64) + _LEAST
+        if isinstance(total, int) and not LEAST <= total <= MOST:
+            return _OVERFLOWED if self._ansi else wrapped(total)
         return total
 
 
@@ -338,14 +335,6 @@ def _add_floats(a: Any, b: Any) -> float:
     return float(a) + float(b)
 
 
-def _least(a: Any, b: Any) -> Any:
-    return a if a < b or b != b else b
-
-
-def _greatest(a: Any, b: Any) -> Any:
-    return b if a < b or b != b else a
-
-
 def _exact_sum(a: Any, b: Any) -> Any:
     try:
         return arithmetic("+", a, b)
@@ -354,9 +343,9 @@ def _exact_sum(a: Any, b: Any) -> Any:
 
 
 _INITIAL: dict[str, Any] = {"count": 0, "first": (), "last": ()}
-_COMBINE: dict[str, Callable[[Any, Any], Any]] = {"sum": _add, "min": _least, "max": _greatest}
-_COMBINE_RAW: dict[str, Callable[[Any, Any], Any]] = {
-    "sum": _exact_sum,
+_EXTREMES: dict[str, Callable[[Any, Any], Any]] = {
     "min": lambda a, b: a if compared(a, b) < 0 else b,
     "max": lambda a, b: b if compared(a, b) < 0 else a,
 }
+_COMBINE = {"sum": _add, **_EXTREMES}
+_COMBINE_RAW = {"sum": _exact_sum, **_EXTREMES}

@@ -7,13 +7,14 @@ import pytest
 
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.kernel import module
-from pyflinkcep.kernel.opcodes import HEADER, header
+from pyflinkcep.kernel.opcodes import HEADERS
 from tests.kernel_harness import needs_kernel
 
 
-def test_the_header_is_made_from_python() -> None:
-    """The header that C includes is what the enums in Python give; ``make kernel`` writes it."""
-    assert HEADER.read_text(encoding="utf-8") == header()
+def test_the_headers_are_made_from_python() -> None:
+    """The headers that C includes are what Python's tables give; ``make kernel`` writes them."""
+    for path, text in HEADERS.items():
+        assert path.read_text(encoding="utf-8") == text()
 
 
 @needs_kernel

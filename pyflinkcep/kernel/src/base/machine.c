@@ -4,6 +4,7 @@
  * the conditions in expressions/codegen.py.
  */
 #include "base/functions.h"
+#include "base/rules.h"
 #include "base/values.h"
 
 #include <math.h>
@@ -41,7 +42,6 @@ static Value int_arithmetic(Machine *machine, int32_t opcode, int64_t a, int64_t
     case OP_SUB: over = subtract_overflows(a, b, &result); break;
     case OP_MUL: over = multiply_overflows(a, b, &result); break;
     default:
-        if (b == 0) return by_zero(machine);
         if (opcode == OP_PMOD)
             result = int_pmod(a, b);
         else if (b != -1)
@@ -52,22 +52,25 @@ static Value int_arithmetic(Machine *machine, int32_t opcode, int64_t a, int64_t
     return over && machine->values->ansi ? fail(machine, PROGRAM_OVERFLOW) : value_int(result);
 }
 
-static Value float_arithmetic(Machine *machine, int32_t opcode, double a, double b) {
+static Value float_arithmetic(int32_t opcode, double a, double b) {
     switch (opcode) {
     case OP_ADD:
     case OP_ADD_PASSING: return value_float(a + b);
     case OP_SUB: return value_float(a - b);
     case OP_MUL: return value_float(a * b);
-    default:
-        if (b == 0) return by_zero(machine);
-        if (opcode == OP_PMOD) return value_float(float_pmod(a, b));
-        return value_float(opcode == OP_MOD ? fmod(a, b) : a / b);
+    case OP_PMOD: return value_float(float_pmod(a, b));
+    default: return value_float(opcode == OP_MOD ? fmod(a, b) : a / b);
     }
 }
 
+static bool is_zero(Value value) {
+    return value.kind == VALUE_INT ? value.as.i == 0 : value.as.f == 0;
+}
+
 static Value arithmetic(Machine *machine, int32_t opcode, Value a, Value b) {
+    if (DIVIDES[opcode] && is_zero(b)) return by_zero(machine);
     if (a.kind == VALUE_INT) return int_arithmetic(machine, opcode, a.as.i, b.as.i);
-    return float_arithmetic(machine, opcode, a.as.f, b.as.f);
+    return float_arithmetic(opcode, a.as.f, b.as.f);
 }
 
 static Value comparison(int32_t opcode, Value a, Value b) {
@@ -98,29 +101,34 @@ static Value begins(Machine *machine, Value a, Value b) {
     return found < 0 ? fail(machine, PROGRAM_RAISED) : value_int(found);
 }
 
-/* Return the result of an operator on two values, with a reference of its own. */
+static Value extreme(int32_t opcode, Value a, Value b) {
+    int order = value_compare(b, a);
+    return value_keep((opcode == OP_LEAST ? order < 0 : order > 0) ? b : a);
+}
+
+/* Return the result of an operator on two values that are not NULL, with a reference of its own. */
+static Value of_known(Machine *machine, int32_t opcode, Value a, Value b) {
+    switch (opcode) {
+    case OP_LEAST:
+    case OP_GREATEST: return extreme(opcode, a, b);
+    case OP_CONCAT: return joined(machine, a, b);
+    case OP_STARTS_WITH: return begins(machine, a, b);
+    case OP_POWER: return value_float(number_power(a.as.f, b.as.f));
+    default:
+        return opcode >= OP_LT && opcode <= OP_EQ_NULLSAFE ? comparison(opcode, a, b)
+                                                           : arithmetic(machine, opcode, a, b);
+    }
+}
+
+/* Return the same of any two values. */
 static Value binary(Machine *machine, int32_t opcode, Value a, Value b) {
     bool a_null = a.kind == VALUE_NULL, b_null = b.kind == VALUE_NULL;
-    switch (opcode) {
-    case OP_AND: return logic(false, a, b);
-    case OP_OR: return logic(true, a, b);
-    case OP_EQ_NULLSAFE:
-        return a_null || b_null ? value_int(a_null == b_null) : comparison(OP_EQ, a, b);
-    case OP_ADD_PASSING:
-        if (a_null || b_null) return a_null ? b : a;
-        return arithmetic(machine, opcode, a, b);
-    case OP_LEAST:
-    case OP_GREATEST: {
-        if (a_null || b_null) return value_keep(a_null ? b : a);
-        int order = value_compare(b, a);
-        return value_keep((opcode == OP_LEAST ? order < 0 : order > 0) ? b : a);
-    }
-    default:
-        if (a_null || b_null) return value_null();
-        if (opcode == OP_CONCAT) return joined(machine, a, b);
-        if (opcode == OP_STARTS_WITH) return begins(machine, a, b);
-        if (opcode == OP_POWER) return value_float(number_power(a.as.f, b.as.f));
-        return opcode >= OP_LT ? comparison(opcode, a, b) : arithmetic(machine, opcode, a, b);
+    if (NULLS_OF[opcode] == NULLS_DECIDES) return logic(opcode == OP_OR, a, b);
+    if (!a_null && !b_null) return of_known(machine, opcode, a, b);
+    switch (NULLS_OF[opcode]) {
+    case NULLS_EQUALS: return value_int(a_null == b_null);
+    case NULLS_YIELDS: return value_keep(a_null ? b : a);
+    default: return value_null();
     }
 }
 

@@ -4,7 +4,7 @@
 #define PYFLINKCEP_OPCODES_H
 
 /* The compiled module tells it, so that one of other numbers is refused. */
-#define OPERATIONS 1985907204
+#define OPERATIONS 1803878276
 
 /* The opcodes of programs. */
 enum {
@@ -15,6 +15,7 @@ enum {
     OP_TEXT = 4,
     OP_NULL = 5,
     OP_INT_TO_FLOAT = 6,
+    OP_TRUTH_TO_INT = 7,
     OP_NEG = 10,
     OP_ADD = 11,
     OP_SUB = 12,
@@ -43,6 +44,8 @@ enum {
     OP_JUMP_IF_NOT_NULL = 42,
     OP_JUMP_UNLESS = 43,
     OP_JUMP = 44,
+    OP_OR_ELSE = 45,
+    OP_CHOOSE = 46,
     OP_CONCAT = 50,
     OP_LIKE = 51,
     OP_STARTS_WITH = 52,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs as passed from Python. No mirror in Python. */
+#include "base/rules.h"
 #include "base/values.h"
 
 static int read_operand(Value *value, PyObject *operand) {
@@ -16,6 +17,11 @@ static int read_operand(Value *value, PyObject *operand) {
     return 0;
 }
 
+static int wrong_program(const char *what) {
+    PyErr_Format(PyExc_ValueError, "expected %s in a program", what);
+    return -1;
+}
+
 int program_read(Program *program, PyObject *code) {
     Py_ssize_t size = PyTuple_Size(code);
     program->code = allocate_zeros(size, sizeof(Instruction));
@@ -28,13 +34,10 @@ int program_read(Program *program, PyObject *code) {
         if (!PyArg_ParseTuple(PyTuple_GetItem(code, i), "iO", &instruction->opcode, &operand) ||
             read_operand(&instruction->operand, operand) < 0)
             return -1;
+        if (instruction->opcode < 0 || instruction->opcode >= OPCODES)
+            return wrong_program("operations");
     }
     return 0;
-}
-
-static int wrong_program(const char *what) {
-    PyErr_Format(PyExc_ValueError, "expected %s in a program", what);
-    return -1;
 }
 
 /* Refuse a program that reads slots that are not there, or leads out of itself. */

@@ -5,16 +5,15 @@
  */
 #include "base/values.h"
 
-#include <math.h>
+#include "base/rules.h"
+
 #include <string.h>
 
-/* Order two values of one type: texts by code point, NaN after everything and equal to itself. */
+/* Order two values of one type: texts by code point. */
 int value_compare(Value a, Value b) {
     if (a.kind == VALUE_INT) return (a.as.i > b.as.i) - (a.as.i < b.as.i);
     if (a.kind == VALUE_TEXT) return PyUnicode_Compare(a.as.text, b.as.text);
-    bool a_nan = isnan(a.as.f), b_nan = isnan(b.as.f);
-    if (a_nan || b_nan) return a_nan - b_nan;
-    return (a.as.f > b.as.f) - (a.as.f < b.as.f);
+    return float_less(b.as.f, a.as.f) - float_less(a.as.f, b.as.f);
 }
 
 static Value text_of(PyObject *texts, int64_t row) {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The machine for conditions, on as many events at once as a word has bits. The opcodes are
- * described in expressions/program.py; texts are numbers here, which compare as the texts do. Both
- * sides of AND and OR are computed, so jumps do nothing: without ANSI no computation fails. Mirror:
- * expressions/arrays.py.
+ * described in expressions/program.py; texts are numbers here, which compare as the texts do. All
+ * branches are computed, for programs have no jumps (expressions/unbranched.py): without ANSI no
+ * computation fails. Mirror: expressions/arrays.py.
  */
 #include "lists/batch.h"
 
 #include "base/functions.h"
+#include "base/rules.h"
 
 #include <math.h>
 
@@ -43,11 +44,6 @@ static void constant(Operand *to, Value value) {
 }
 
 /* --- comparisons */
-
-/* NaN is greater than all other numbers. */
-static inline bool float_less(double a, double b) { return (a < b) | ((b != b) & (a == a)); }
-
-static inline bool float_equal(double a, double b) { return (a == b) | ((a != a) & (b != b)); }
 
 #define EACH(count, expression)                                                                    \
     for (int i = 0; i < (count); i++) truth |= (uint64_t)(expression) << i
@@ -86,7 +82,37 @@ static void compare(Operand *a, const Operand *b, const Instruction *now, int co
                               : ints_compared(now->opcode, a, b, count);
     bool opposite = now->opcode == OP_LE || now->opcode == OP_GE || now->opcode == OP_NE;
     a->truth = opposite ? ~truth : truth;
-    a->known &= b->known;
+}
+
+/* --- choices */
+
+/* Set a value to one of two for each event, `first` where a bit is set. */
+static void choose(
+    Operand *to, const Operand *first, const Operand *second, uint64_t chosen, int count) {
+    Number one = first->items[0]; /* which may be overwritten */
+    Py_ssize_t dx = first->stride, dy = second->stride;
+    const Number *x = dx ? first->items : &one, *y = second->items;
+    for (int i = 0; i < count; i++) to->own[i] = (chosen >> i & 1) ? x[i * dx] : y[i * dy];
+    to->known = (chosen & first->known) | (~chosen & second->known);
+    to->items = to->own;
+    to->stride = 1;
+}
+
+/* Compute what yields to the other value where one is null. */
+static void yield(Operand *a, const Operand *b, const Instruction *now, int count) {
+    uint64_t keeps = ~(uint64_t)0;
+    bool is_float = now->operand.as.i == TYPE_FLOAT;
+    int32_t order = now->opcode == OP_LEAST ? OP_GT : OP_LT;
+    if (now->opcode != OP_OR_ELSE)
+        keeps =
+            is_float ? ~floats_compared(order, a, b, count) : ~ints_compared(order, a, b, count);
+    choose(a, a, b, a->known & (keeps | ~b->known), count);
+}
+
+static void number_of_truth(Operand *a, int count) {
+    for (int i = 0; i < count; i++) a->own[i].i = (int64_t)(a->truth >> i & 1);
+    a->items = a->own;
+    a->stride = 1;
 }
 
 /* --- arithmetic */
@@ -98,7 +124,9 @@ static int64_t int_result(int32_t opcode, int64_t a, int64_t b) {
     case OP_SUB: subtract_overflows(a, b, &result); return result;
     case OP_MUL: multiply_overflows(a, b, &result); return result;
     default:
-        if (b == 0 || b == -1) return 0;
+        if (b == 0) return 0;
+        if (opcode == OP_INT_DIV) return b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+        if (b == -1) return 0;
         return opcode == OP_PMOD ? int_pmod(a, b) : a % b;
     }
 }
@@ -129,9 +157,7 @@ static void compute(Operand *a, const Operand *b, const Instruction *now, int co
     bool is_float = now->operand.as.i == TYPE_FLOAT || now->opcode == OP_POWER;
     Py_ssize_t dx = a->stride, dy = b->stride;
     int results = dx || dy ? count : 1;
-    a->known &= b->known;
-    if (now->opcode == OP_DIV || now->opcode == OP_MOD || now->opcode == OP_PMOD)
-        a->known &= without_zeros(b, is_float, count);
+    if (DIVIDES[now->opcode]) a->known &= without_zeros(b, is_float, count);
     Number one = a->items[0]; /* which the first result may overwrite */
     const Number *x = dx ? a->items : &one, *y = b->items;
     if (is_float)
@@ -144,18 +170,17 @@ static void compute(Operand *a, const Operand *b, const Instruction *now, int co
     a->stride = dx | dy;
 }
 
-/* Return the opposite, or the magnitude, of each number. */
+/* Compute -a, or the magnitude of a. */
 static void negate(Operand *a, const Instruction *now, int count) {
     int results = a->stride ? count : 1;
-    bool is_abs = now->opcode == OP_ABS;
+    bool always = now->opcode == OP_NEG;
     for (int i = 0; i < results; i++) {
         Number value = a->items[i * a->stride];
         if (now->operand.as.i == TYPE_FLOAT)
-            a->own[i].f = is_abs ? fabs(value.f) : -value.f;
-        else if (is_abs && value.i >= 0)
-            a->own[i].i = value.i;
-        else
-            subtract_overflows(0, value.i, &a->own[i].i);
+            value.f = always ? -value.f : fabs(value.f);
+        else if (always || value.i < 0)
+            subtract_overflows(0, value.i, &value.i);
+        a->own[i] = value;
     }
     a->items = a->own;
 }
@@ -198,36 +223,67 @@ static void either(Operand *a, const Operand *b) {
 
 /* --- programs */
 
+/* Compute an operation on two values into the first, as the rule for NULL says. */
+static void combine(Operand *a, const Operand *b, const Instruction *now, int count) {
+    uint64_t nulls = ~a->known & ~b->known, known = a->known & b->known;
+    switch (NULLS_OF[now->opcode]) {
+    case NULLS_DECIDES:
+        if (now->opcode == OP_OR)
+            either(a, b);
+        else
+            both(a, b);
+        return;
+    case NULLS_YIELDS: yield(a, b, now, count); return;
+    case NULLS_EQUALS:
+        compare(a, b, now, count);
+        a->truth = (a->truth & known) | nulls;
+        a->known = ~(uint64_t)0;
+        return;
+    default: a->known = known;
+    }
+    if (now->opcode >= OP_LT && now->opcode <= OP_NE)
+        compare(a, b, now, count);
+    else
+        compute(a, b, now, count);
+}
+
+/* Compute an operation on one value. */
+static void change(Operand *a, const Instruction *now, int count) {
+    switch (now->opcode) {
+    case OP_INT_TO_FLOAT: to_floats(a, count); break;
+    case OP_TRUTH_TO_INT: number_of_truth(a, count); break;
+    case OP_NEG:
+    case OP_ABS: negate(a, now, count); break;
+    case OP_NOT: a->truth = ~a->truth; break;
+    case OP_IS_NULL:
+        a->truth = ~a->known;
+        a->known = ~(uint64_t)0;
+        break;
+    default: apply(a, now, count);
+    }
+}
+
 static Operand *step(Operand *top, const Batch *batch, const Instruction *now) {
     switch (now->opcode) {
     case OP_FIELD: load(++top, batch, &batch->columns[now->operand.as.i]); break;
     case OP_INT:
     case OP_FLOAT:
     case OP_NULL: constant(++top, now->operand); break;
-    case OP_JUMP_IF_FALSE:
-    case OP_JUMP_IF_TRUE: break;
-    case OP_INT_TO_FLOAT: to_floats(top, batch->count); break;
+    case OP_CHOOSE:
+        top -= 2;
+        choose(top, top + 1, top + 2, top->truth & top->known, batch->count);
+        break;
+    case OP_INT_TO_FLOAT:
+    case OP_TRUTH_TO_INT:
+    case OP_NEG:
     case OP_ABS:
-    case OP_NEG: negate(top, now, batch->count); break;
+    case OP_NOT:
+    case OP_IS_NULL:
     case OP_FLOOR:
     case OP_CEIL:
     case OP_ROUND:
-    case OP_SQRT: apply(top, now, batch->count); break;
-    case OP_IS_NULL:
-        top->truth = ~top->known;
-        top->known = ~(uint64_t)0;
-        break;
-    case OP_NOT: top->truth = ~top->truth; break;
-    case OP_AND: top--, both(top, top + 1); break;
-    case OP_OR: top--, either(top, top + 1); break;
-    case OP_ADD:
-    case OP_SUB:
-    case OP_MUL:
-    case OP_DIV:
-    case OP_POWER:
-    case OP_PMOD:
-    case OP_MOD: top--, compute(top, top + 1, now, batch->count); break;
-    default: top--, compare(top, top + 1, now, batch->count);
+    case OP_SQRT: change(top, now, batch->count); break;
+    default: top--, combine(top, top + 1, now, batch->count);
     }
     return top;
 }
@@ -295,6 +351,20 @@ uint64_t bound_holds(const Bound *bound, const Py_ssize_t *places, Py_ssize_t ba
     uint64_t truth = count <= FEW && bound->size - base >= FEW ? compared(bound, own, limit, FEW)
                                                                : compared(bound, own, limit, count);
     return bound->is_opposite ? ~truth : truth;
+}
+
+/* Whether programs for many events at once have an operation. */
+bool batch_knows(int32_t opcode) {
+    switch (opcode) {
+    case OP_SLOT:
+    case OP_TEXT:
+    case OP_ADD_PASSING:
+    case OP_CONCAT:
+    case OP_LIKE:
+    case OP_STARTS_WITH:
+    case OP_PREFIX_END: return false;
+    default: return opcode < OP_JUMP_IF_FALSE || opcode > OP_JUMP;
+    }
 }
 
 /* Return for which of the events a condition is true, the first in the lowest bit. */

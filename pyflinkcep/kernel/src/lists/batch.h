@@ -48,6 +48,7 @@ typedef struct {
 bool bound_of(
     const Program *program, const Column *columns, int32_t newest, Py_ssize_t size, Bound *bound);
 uint64_t bound_holds(const Bound *bound, const Py_ssize_t *places, Py_ssize_t base, int count);
+bool batch_knows(int32_t opcode);
 uint64_t batch_holds(const Program *program, const Batch *batch, Operand *stack);
 
 /* Return the index of the lowest set bit of a nonzero word. */

@@ -102,6 +102,16 @@ static int read_columns(Join *join, PyObject *columns) {
     return 0;
 }
 
+/* Refuse a program with an operation that many events at once do not have. */
+static int check_operations(const Program *program) {
+    for (Py_ssize_t i = 0; i < program->size; i++)
+        if (!batch_knows(program->code[i].opcode)) {
+            PyErr_SetString(PyExc_ValueError, "expected operations on columns in a program");
+            return -1;
+        }
+    return 0;
+}
+
 static int read_clauses(Join *join, Step *step, PyObject *clauses, Py_ssize_t *most) {
     Py_ssize_t count = PyTuple_Size(clauses);
     step->clauses = allocate_zeros(count, sizeof(Program));
@@ -111,7 +121,7 @@ static int read_clauses(Join *join, Step *step, PyObject *clauses, Py_ssize_t *m
         Program *program = &step->clauses[step->clause_count++];
         Values read = {0};
         if (program_read(program, PyTuple_GetItem(clauses, i)) < 0 ||
-            program_check(program, &read) < 0)
+            program_check(program, &read) < 0 || check_operations(program) < 0)
             return -1;
         if (read.fields_read > join->column_count) {
             PyErr_SetString(PyExc_IndexError, "expected a column");

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The rules for NULL, NaN, division by zero, the range of whole numbers and empty aggregates.
+
+One table for every target: generated Python (:mod:`~pyflinkcep.expressions.codegen`), arrays
+(:mod:`~pyflinkcep.expressions.arrays`), values without a schema
+(:mod:`~pyflinkcep.expressions.values`), and C, for which ``kernel/opcodes.py`` writes it as
+``kernel/src/base/rules.h``. A target implements each kind of :class:`Nulls` once.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import attrs
+
+from pyflinkcep.expressions.program import Op
+
+__all__ = [
+    "BY_ZERO",
+    "FLOATS",
+    "LEAST",
+    "LEAST_VALUES",
+    "MOST",
+    "OPERATORS",
+    "OVERFLOW",
+    "RULES",
+    "TRUTHS",
+    "Nulls",
+    "Rule",
+    "floats_compared",
+    "wrapped",
+]
+
+OVERFLOW = "overflow: the result does not fit bigint"
+BY_ZERO = "division by zero"
+
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+"""The range of whole numbers."""
+
+
+def wrapped(number: int) -> int:
+    """Return a whole number as 64 bits have it."""
+    return (number - LEAST) % (1 << 64) + LEAST
+
+
+class Nulls(IntEnum):
+    """What NULL does to the result of an operation."""
+
+    SPREADS = 0
+    """The result is NULL if an operand is."""
+    YIELDS = 1
+    """The result is the other operand."""
+    EQUALS = 2
+    """NULL is equal to NULL and to nothing else; the result is never NULL."""
+    DECIDES = 3
+    """AND and OR: NULL, unless the other operand decides."""
+    ASKED = 4
+    """The result says whether the operand is NULL."""
+
+
+@attrs.frozen
+class Rule:
+    """
+    The rules of an operation.
+
+    Attributes
+    ----------
+    operands : int
+        The number of its operands.
+    nulls : Nulls
+        What NULL does.
+    divides : bool
+        Whether a second operand of zero is an error with ANSI, otherwise NULL.
+    is_truth : bool
+        Whether the result is a truth value.
+    has_range : bool
+        Whether a whole result may be out of range: an error with ANSI, otherwise it wraps around.
+    """
+
+    operands: int
+    nulls: Nulls = Nulls.SPREADS
+    divides: bool = False
+    is_truth: bool = False
+    has_range: bool = False
+
+
+_COMPARISON = Rule(2, is_truth=True)
+_NUMBER = Rule(2, has_range=True)
+_EXTREME = Rule(2, Nulls.YIELDS)
+_DECISION = Rule(2, Nulls.DECIDES, is_truth=True)
+
+RULES: dict[Op, Rule] = {
+    Op.INT_TO_FLOAT: Rule(1),
+    Op.TRUTH_TO_INT: Rule(1),
+    Op.NEG: Rule(1, has_range=True),
+    Op.ABS: Rule(1, has_range=True),
+    Op.ADD: _NUMBER,
+    Op.SUB: _NUMBER,
+    Op.MUL: _NUMBER,
+    Op.ADD_PASSING: Rule(2, Nulls.YIELDS, has_range=True),
+    Op.DIV: Rule(2, divides=True),
+    Op.INT_DIV: Rule(2, divides=True, has_range=True),
+    Op.MOD: Rule(2, divides=True),
+    Op.PMOD: Rule(2, divides=True),
+    Op.FLOOR: Rule(1),
+    Op.CEIL: Rule(1),
+    Op.ROUND: Rule(1),
+    Op.SQRT: Rule(1),
+    Op.POWER: Rule(2),
+    Op.LT: _COMPARISON,
+    Op.LE: _COMPARISON,
+    Op.GT: _COMPARISON,
+    Op.GE: _COMPARISON,
+    Op.EQ: _COMPARISON,
+    Op.NE: _COMPARISON,
+    Op.EQ_NULLSAFE: Rule(2, Nulls.EQUALS, is_truth=True),
+    Op.LEAST: _EXTREME,
+    Op.GREATEST: _EXTREME,
+    Op.OR_ELSE: _EXTREME,
+    Op.NOT: Rule(1, is_truth=True),
+    Op.AND: _DECISION,
+    Op.OR: _DECISION,
+    Op.IS_NULL: Rule(1, Nulls.ASKED, is_truth=True),
+    Op.CONCAT: Rule(2),
+    Op.LIKE: Rule(1, is_truth=True),
+    Op.STARTS_WITH: Rule(2, is_truth=True),
+    Op.PREFIX_END: Rule(1),
+}
+"""The rules of every operation that computes a value from values."""
+
+OPERATORS: dict[str, Op] = {
+    "=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE,
+    "<=>": Op.EQ_NULLSAFE, "+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV, "%": Op.MOD,
+    "div": Op.INT_DIV, "pmod": Op.PMOD, "power": Op.POWER, "neg": Op.NEG, "abs": Op.ABS,
+    "floor": Op.FLOOR, "ceil": Op.CEIL, "round": Op.ROUND, "sqrt": Op.SQRT, "not": Op.NOT,
+    "and": Op.AND, "or": Op.OR, "is null": Op.IS_NULL, "least": Op.LEAST,
+    "greatest": Op.GREATEST, "||": Op.CONCAT, "like": Op.LIKE, "startswith": Op.STARTS_WITH,
+}  # fmt: skip
+"""The operations of SQL's operators and functions that have one."""
+
+TRUTHS = frozenset(op for op, rule in RULES.items() if rule.is_truth)
+"""The operations whose results are truth values."""
+
+# --- the order of floats: NaN equals itself and is greater than all other numbers
+
+FLOATS = {
+    Op.LT: "(({a} < {b}) or (({b} != {b}) and ({a} == {a})))",
+    Op.LE: "(({a} <= {b}) or ({b} != {b}))",
+    Op.EQ: "(({a} == {b}) or (({a} != {a}) and ({b} != {b})))",
+}
+"""Comparisons of ``{a}`` and ``{b}``, in Python; the others are made of these."""
+
+_SWAPPED = {Op.GT: Op.LT, Op.GE: Op.LE}
+
+
+def floats_compared(op: Op, a: str, b: str) -> str:
+    """
+    Return a comparison of two floats, in Python.
+
+    Examples
+    --------
+    >>> floats_compared(Op.GE, "x", "y")
+    '((y <= x) or (x != x))'
+    """
+    if op is Op.NE:
+        return f"(not {floats_compared(Op.EQ, a, b)})"
+    if op in _SWAPPED:
+        return FLOATS[_SWAPPED[op]].format(a=b, b=a)
+    return FLOATS[op].format(a=a, b=b)
+
+
+# --- aggregates
+
+LEAST_VALUES = {
+    "count": 0, "first": 1, "last": 1, "sum": 1, "min": 1, "max": 1, "avg": 1, "stddev": 2,
+}  # fmt: skip
+"""The least number of values that are not NULL; an aggregate of fewer is NULL."""

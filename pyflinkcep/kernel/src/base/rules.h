@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Made by kernel/opcodes.py from expressions/rules.py, which says what they mean. */
+#ifndef PYFLINKCEP_RULES_H
+#define PYFLINKCEP_RULES_H
+
+#include "base/opcodes.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { OPCODES = OP_POWER + 1 };
+
+/* What NULL does to the result of an operation. */
+enum {
+    NULLS_SPREADS = 0,
+    NULLS_YIELDS = 1,
+    NULLS_EQUALS = 2,
+    NULLS_DECIDES = 3,
+    NULLS_ASKED = 4,
+};
+
+static const uint8_t NULLS_OF[OPCODES] = {
+    [OP_INT_TO_FLOAT] = NULLS_SPREADS,
+    [OP_TRUTH_TO_INT] = NULLS_SPREADS,
+    [OP_NEG] = NULLS_SPREADS,
+    [OP_ABS] = NULLS_SPREADS,
+    [OP_ADD] = NULLS_SPREADS,
+    [OP_SUB] = NULLS_SPREADS,
+    [OP_MUL] = NULLS_SPREADS,
+    [OP_ADD_PASSING] = NULLS_YIELDS,
+    [OP_DIV] = NULLS_SPREADS,
+    [OP_INT_DIV] = NULLS_SPREADS,
+    [OP_MOD] = NULLS_SPREADS,
+    [OP_PMOD] = NULLS_SPREADS,
+    [OP_FLOOR] = NULLS_SPREADS,
+    [OP_CEIL] = NULLS_SPREADS,
+    [OP_ROUND] = NULLS_SPREADS,
+    [OP_SQRT] = NULLS_SPREADS,
+    [OP_POWER] = NULLS_SPREADS,
+    [OP_LT] = NULLS_SPREADS,
+    [OP_LE] = NULLS_SPREADS,
+    [OP_GT] = NULLS_SPREADS,
+    [OP_GE] = NULLS_SPREADS,
+    [OP_EQ] = NULLS_SPREADS,
+    [OP_NE] = NULLS_SPREADS,
+    [OP_EQ_NULLSAFE] = NULLS_EQUALS,
+    [OP_LEAST] = NULLS_YIELDS,
+    [OP_GREATEST] = NULLS_YIELDS,
+    [OP_OR_ELSE] = NULLS_YIELDS,
+    [OP_NOT] = NULLS_SPREADS,
+    [OP_AND] = NULLS_DECIDES,
+    [OP_OR] = NULLS_DECIDES,
+    [OP_IS_NULL] = NULLS_ASKED,
+    [OP_CONCAT] = NULLS_SPREADS,
+    [OP_LIKE] = NULLS_SPREADS,
+    [OP_STARTS_WITH] = NULLS_SPREADS,
+    [OP_PREFIX_END] = NULLS_SPREADS,
+};
+
+/* A second operand of zero is an error or NULL. */
+static const bool DIVIDES[OPCODES] = {
+    [OP_DIV] = true,
+    [OP_INT_DIV] = true,
+    [OP_MOD] = true,
+    [OP_PMOD] = true,
+};
+
+/* NaN equals itself and is greater than all other numbers. */
+static inline bool float_less(double a, double b) { return ((a < b) | ((b != b) & (a == a))); }
+
+static inline bool float_equal(double a, double b) { return ((a == b) | ((a != a) & (b != b))); }
+
+#endif
