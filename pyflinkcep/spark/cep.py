@@ -37,8 +37,8 @@ from pyflinkcep.spark.plan.arguments import (
     check_session,
 )
 from pyflinkcep.spark.plan.order import order_columns
+from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.source import KeyedDataFrame
-from pyflinkcep.spark.plan.stream import StreamSettings
 from pyflinkcep.spark.query_stream import QueryStream
 from pyflinkcep.spark.statements import SqlOptions, run_statement
 

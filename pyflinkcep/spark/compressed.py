@@ -25,13 +25,13 @@ from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedErro
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
 from pyflinkcep.spark.matching.ending_rows import COUNT_TEXT, EndingRows, PackedRows, TotalRows
-from pyflinkcep.spark.plan.compressed_pattern import CompressedPattern
 from pyflinkcep.spark.plan.kinds import common_kind
 from pyflinkcep.spark.plan.outputs import MATCH_TIME, match_schema
+from pyflinkcep.spark.plan.patterns.compressed import CompressedPattern
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
-from pyflinkcep.spark.stream_result import stream_result
+from pyflinkcep.spark.results import stream_result
 from pyflinkcep.spark.worker.consumers import MAIN
 
 __all__ = ["CompressedStream"]

@@ -9,7 +9,6 @@ import attrs
 from pyspark.sql import Column, DataFrame
 
 from pyflinkcep.adapters import (
-    FunctionAdapter,
     as_process_function,
     flat_select_adapter,
     select_adapter,
@@ -20,12 +19,10 @@ from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result
+from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
-from pyflinkcep.spark.explain import explanation
 from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.plan.arguments import check_bounded
-from pyflinkcep.spark.plan.batch import run_batch, run_lists
 from pyflinkcep.spark.plan.calls import (
     FlatSelect,
     FlatTimeout,
@@ -36,23 +33,21 @@ from pyflinkcep.spark.plan.calls import (
     Timeout,
     with_signature,
 )
-from pyflinkcep.spark.plan.compressed_pattern import CompressedPattern
-from pyflinkcep.spark.plan.evaluation import PatternEvaluation
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import (
     match_rows,
     output_schemas,
-    tagged_events,
     taking_stages,
 )
-from pyflinkcep.spark.plan.prefilter import why_unfiltered
+from pyflinkcep.spark.plan.patterns.compressed import CompressedPattern
+from pyflinkcep.spark.plan.patterns.evaluation import PatternEvaluation
+from pyflinkcep.spark.plan.patterns.explanation import explanation
+from pyflinkcep.spark.plan.patterns.job import PatternJob
+from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.source import EventSource, time_name
-from pyflinkcep.spark.plan.unbounded import pattern_stream_job
 from pyflinkcep.spark.shown import shown, shown_in_notebook, stream_facts
 from pyflinkcep.spark.side_outputs import PatternSideOutputs
-from pyflinkcep.spark.stream_result import stream_result
-from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, FunctionConsumer
-from pyflinkcep.spark.worker.unpack import NULLS
+from pyflinkcep.spark.worker.consumers import FunctionConsumer
 
 __all__ = ["PatternStream"]
 
@@ -314,7 +309,7 @@ class PatternStream(PatternSideOutputs):
         job = self._job(timeout_handling=timeoutTag is not None)
         stages = taking_stages(self._pattern, job.nfa)
         consumer = match_rows(job.source, stages, timeoutTag, job.nfa, of_query=self._of_query)
-        return self._run(job, consumer)
+        return self._result(job, consumer)
 
     def __repr__(self) -> str:
         return shown("PatternStream", self._facts())
@@ -345,9 +340,7 @@ class PatternStream(PatternSideOutputs):
                 'compressed matches with evaluation="eventLists", which lists them',
                 'leave evaluation out, or use "nfa"',
             )
-        return CompressedStream(
-            CompressedPattern.of(self._job(timeout_handling=False), self._settings)
-        )
+        return CompressedStream(CompressedPattern.of(self._job(timeout_handling=False)))
 
     # --- helpers
 
@@ -359,10 +352,9 @@ class PatternStream(PatternSideOutputs):
         job = self._job(timeout_handling=isinstance(function, TimedOutPartialMatchHandler))
         schemas = output_schemas(function, schema)
         keys = {key.name: key.column for key in job.source.keys}
-        sees_order = not isinstance(function, FunctionAdapter)
-        return self._run(job, FunctionConsumer(function, schemas, keys), sees_order)
+        return self._result(job, FunctionConsumer(function, schemas, keys))
 
-    def _job(self, *, timeout_handling: bool) -> Job:
+    def _job(self, *, timeout_handling: bool) -> PatternJob:
         """Compile the pattern and check it against the events."""
         nfa = NFACompiler.compile(self._pattern, timeout_handling)
         if not self._dataframe.isStreaming:
@@ -374,24 +366,14 @@ class PatternStream(PatternSideOutputs):
             nfa.description,
             processing_time=self._processing_time,
         )
-        source = self._settings.about(source)
-        return Job.analyse(self._pattern, nfa, source, self._comparator, self._limit)
-
-    def _run(self, job: Job, consumer: Consumer, sees_order: bool = False) -> CepDataFrame:
-        sides = self._add_sides(consumer.schemas, self._dataframe.schema)
-        how = self._evaluation_of().chosen(
-            job.nfa, job.expressions, consumer.wants_timeouts, sees_order
+        return PatternJob.analyse(
+            Job.of(source, self._settings),
+            self._pattern,
+            nfa,
+            self._comparator,
+            self._limit,
+            self._evaluation,
         )
-        if not self._dataframe.isStreaming:
-            result = (run_lists if how.name == EVENT_LISTS else run_batch)(job, consumer)
-            if NULLS in sides:
-                nulls = self._dataframe.where(job.source.is_null())
-                result = result.unionAll(tagged_events(nulls, sides[NULLS], result.schema))
-            return CepDataFrame(
-                Result(tagged=result, schemas=consumer.schemas, description=job.name)
-            )
-        stream = pattern_stream_job(job, consumer, self._settings, sides)
-        return stream_result(stream, consumer.schemas, isinstance(consumer, ColumnConsumer))
 
     def _evaluation_of(self) -> PatternEvaluation:
         return PatternEvaluation(

@@ -21,21 +21,20 @@ from pyflinkcep.functions import PatternProcessFunction, TimedOutPartialMatchHan
 from pyflinkcep.sase.analysed import AnalysedQuery
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import one_line
-from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
+from pyflinkcep.spark.cep_dataframe import CepDataFrame, changed
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.calls import FlatSelect, Process, Schema, Select
 from pyflinkcep.spark.plan.outputs import match_rows, output_schemas
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.queries.explanation import query_explanation
-from pyflinkcep.spark.plan.queries.job import QueryJob, attribute_kinds, query_keys
+from pyflinkcep.spark.plan.queries.job import QueryJob, query_keys
+from pyflinkcep.spark.plan.queries.kinds import attribute_kinds
 from pyflinkcep.spark.plan.queries.returns import returned
-from pyflinkcep.spark.plan.queries.stream import query_stream_job
 from pyflinkcep.spark.plan.source import time_name
 from pyflinkcep.spark.shown import shown, shown_in_notebook, stream_facts
 from pyflinkcep.spark.side_outputs import SideOutputs
-from pyflinkcep.spark.stream_result import stream_result
-from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer, FunctionConsumer
+from pyflinkcep.spark.worker.consumers import FunctionConsumer
 
 __all__ = ["QueryStream"]
 
@@ -99,8 +98,7 @@ class QueryStream(SideOutputs):
           after f: the time of its first event
         """
         how = self._how()
-        pattern = self._as_pattern(how)
-        print(query_explanation(self._job(how), how, pattern is not None))
+        print(query_explanation(self._job(how), how, self._runs_as_pattern(how)))
 
     def toDF(self) -> CepDataFrame:
         """
@@ -134,7 +132,7 @@ class QueryStream(SideOutputs):
         if pattern is not None:
             return self._returned(pattern.toDF())
         job = self._job(how)
-        result = self._run(job, match_rows(job.source, self._query.variables))
+        result = self._result(job, match_rows(job.source, self._query.variables))
         return self._returned(result)
 
     def select(self, function: Select, schema: Schema) -> CepDataFrame:
@@ -220,7 +218,7 @@ class QueryStream(SideOutputs):
         job = self._job(how)
         keys = {key.name: key.column for key in job.source.keys}
         schemas = output_schemas(function, schema)
-        return self._run(job, FunctionConsumer(function, schemas, keys))
+        return self._result(job, FunctionConsumer(function, schemas, keys))
 
     def compressed(self) -> CompressedStream:
         """
@@ -249,7 +247,7 @@ class QueryStream(SideOutputs):
                 "leave it out: equal partial matches are merged",
             )
         job = self._job(chosen_for_compressed(self._query, self._evaluation))
-        return CompressedStream(CompressedQuery(job, self._settings))
+        return CompressedStream(CompressedQuery(job))
 
     def __repr__(self) -> str:
         return shown("QueryStream", self._facts())
@@ -284,33 +282,28 @@ class QueryStream(SideOutputs):
         return chosen(self._query, self._evaluation, self._output, self._limit is not None)
 
     def _job(self, how: Evaluation) -> QueryJob:
-        job = QueryJob.analyse(
+        return QueryJob.analyse(
             self._analysed,
             self._dataframe,
             self._keys,
             self._time_column,
+            self._settings,
             how.name,
             self._output,
             None if self._limit is None else RunLimit(self._limit.most),
         )
-        return attrs.evolve(job, source=self._settings.about(job.source))
 
-    def _run(self, job: QueryJob, consumer: Consumer) -> CepDataFrame:
-        sides = self._add_sides(consumer.schemas, self._dataframe.schema)
-        if not self._dataframe.isStreaming:
-            rows, name = job.run(consumer), job.source.job_name
-            return CepDataFrame(Result(tagged=rows, schemas=consumer.schemas, description=name))
-        stream = query_stream_job(job, consumer, self._settings, sides)
-        return stream_result(stream, consumer.schemas, isinstance(consumer, ColumnConsumer))
-
-    def _as_pattern(self, how: Evaluation) -> PatternStream | None:
-        """Return the job of the pattern with the same matches, if that is to run."""
-        analysed = self._analysed
+    def _runs_as_pattern(self, how: Evaluation) -> bool:
         is_chosen = self._evaluation == AUTOMATON or (
             self._evaluation == "auto" and (self._dataframe.isStreaming or how.name != EVENT_LISTS)
         )
-        if not is_chosen or self._output != "all" or analysed.why_no_pattern is not None:
+        return is_chosen and self._output == "all" and self._analysed.why_no_pattern is None
+
+    def _as_pattern(self, how: Evaluation) -> PatternStream | None:
+        """Return the job of the pattern with the same matches, if that is to run."""
+        if not self._runs_as_pattern(how):
             return None
+        analysed = self._analysed
         attribute_kinds(self._query, self._dataframe, analysed.type_column)
         return PatternStream(
             dataframe=self._dataframe,

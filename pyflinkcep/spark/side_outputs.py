@@ -10,8 +10,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from pyflinkcep.functions import OutputTag
+from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.plan.outputs import add_output, check_tag
-from pyflinkcep.spark.plan.stream import StreamSettings
+from pyflinkcep.spark.plan.settings import StreamSettings
+from pyflinkcep.spark.results import AnalysedJob, result_of
+from pyflinkcep.spark.worker.consumers import Consumer
 from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS
 
 __all__ = ["PatternSideOutputs", "SideOutputs"]
@@ -81,6 +84,11 @@ class SideOutputs:
         for output in sides.values():
             add_output(schemas, output, events)
         return sides
+
+    def _result(self, analysed: AnalysedJob, consumer: Consumer) -> CepDataFrame:
+        """Plan a job whose matches become rows as a consumer says."""
+        events = analysed.job.given.schema
+        return result_of(analysed, consumer, self._add_sides(consumer.schemas, events))
 
     def _wants_all(self, events: DataFrame) -> str:
         """Return the method that asks for events in full, if any does."""

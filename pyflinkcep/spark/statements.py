@@ -7,6 +7,7 @@ import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import attrs
@@ -26,18 +27,15 @@ from pyflinkcep.match_recognize.with_queries import without_unused
 from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.arrow.marks import is_of_matches
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result
-from pyflinkcep.spark.explain import explanation
 from pyflinkcep.spark.handed_on import HandedOn
 from pyflinkcep.spark.plan.analysis import first_line, has_quoted_names, is_case_sensitive
 from pyflinkcep.spark.plan.arguments import check_session, check_text
-from pyflinkcep.spark.plan.clauses.flink import flink_clause
+from pyflinkcep.spark.plan.clauses.flink_job import FlinkJob
 from pyflinkcep.spark.plan.clauses.matched import Matched
 from pyflinkcep.spark.plan.clauses.run_sql import check_kind, hint_for, run_sql
-from pyflinkcep.spark.plan.clauses.standard import standard_clause
-from pyflinkcep.spark.plan.explained import in_sections, watermark_line
+from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
 from pyflinkcep.spark.plan.pipelines import check_analysable, check_not_in_query_function
-from pyflinkcep.spark.plan.prefilter import why_unfiltered
-from pyflinkcep.spark.plan.stream import StreamSettings
+from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count
 
 __all__ = ["SqlOptions", "matchRecognize", "run_clause", "run_statement"]
@@ -183,23 +181,17 @@ def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDat
             0, len(text),
         )  # fmt: skip
     main = _queried(spark, statement.text, statement, frames)
+    end = levels[-1]
     if not main.isStreaming:
-        return _result(main, levels[-1].matched, None, text, options)
+        return _result(main, end.matched, text)
     last = without_unused(statement.text)
     main = _queried(spark, last, statement, frames)
     _check_streams(main, levels, last, statement.source)
 
-    def flush(checkpoint: str, operator: int) -> DataFrame:
-        end = levels[-1]
-        assert end.matched.flush is not None
-        return _queried(spark, last, statement, {end.view: end.matched.flush(checkpoint, operator)})
+    def over(output: DataFrame) -> DataFrame:
+        return _queried(spark, last, statement, {end.view: output})
 
-    def behind(milliseconds: int) -> DataFrame:
-        end = levels[-1]
-        assert end.matched.behind is not None
-        return _queried(spark, last, statement, {end.view: end.matched.behind(milliseconds)})
-
-    return _result(main, levels[-1].matched, flush, text, options, behind)
+    return _result(main, end.matched, text, over)
 
 
 @attrs.frozen(eq=False)
@@ -261,8 +253,7 @@ def run_clause(dataframe: DataFrame, text: str, options: SqlOptions) -> CepDataF
     source = Source(with_names(text) if has_quoted_names(dataframe.sparkSession) else text)
     clause = parse_clause(tokenize(source), source, len(text))
     matched = _matched(dataframe, clause, source, None, options)
-
-    return _result(matched.frame, matched, matched.flush, text, options, matched.behind)
+    return _result(matched.frame, matched, text)
 
 
 def _matched(
@@ -281,8 +272,8 @@ def _matched(
     names = Names.of(clause, source, frame.columns, alias, standard, sensitive, queries)
     check_clause(clause, names, sensitive)
     if standard:
-        return standard_clause(frame, clause, names, options.settings)
-    return flink_clause(frame, clause, names, options.settings, options.limit)
+        return Matched.of(StandardJob.analyse(frame, clause, names, options.settings))
+    return Matched.of(FlinkJob.analyse(frame, clause, names, options.limit, options.settings))
 
 
 def _check_columns(frame: DataFrame, clause: Clause, source: Source, sensitive: bool) -> None:
@@ -301,42 +292,42 @@ def _check_columns(frame: DataFrame, clause: Clause, source: Source, sensitive: 
 def _result(
     main: DataFrame,
     matched: Matched,
-    rest: Callable[[str, int], DataFrame] | None,
     text: str,
-    options: SqlOptions,
-    behind: Callable[[int], DataFrame] | None = None,
+    over: Callable[[DataFrame], DataFrame] = lambda output: output,
 ) -> CepDataFrame:
-    flush = handed_on = None
+    """
+    Return the result of a statement.
 
-    def explained() -> str:
-        if matched.pattern is None or matched.events is None:
-            lines = ["matched by the standard's rules"]
-            lines += [] if matched.watermark is None else [watermark_line(matched.watermark)]
-            return f"{in_sections({matched.description: lines})}\n{text}"
-        keys, time = matched.keys, matched.time
-        unfiltered = why_unfiltered(processing_time=False, limited=options.limit is not None)
-        return explanation(matched.pattern, matched.events, keys, time, unfiltered)
+    Parameters
+    ----------
+    main : DataFrame
+        Its rows.
+    matched : Matched
+        The last clause in it.
+    text : str
+        The statement.
+    over : callable
+        Returns its rows for another output of the clause.
+    """
+    job, stream = matched.clause.job, matched.stream
+    explained = partial(matched.clause.explained, text)
+    whole = attrs.evolve(Result.of(main, job.name), explanation=explained)
+    if stream is None or not main.isStreaming:
+        return CepDataFrame(whole)
 
-    if rest is not None:
+    def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
+        rows = over(matched.flush(checkpoint, operator_id))
+        return CepDataFrame(Result.of(rows, job.name))
 
-        def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
-            frame = rest(checkpoint, operator_id)
-            return CepDataFrame(Result.of(frame, matched.description))
-
-    if behind is not None:
-        rowtimes = [field.name for field in main.schema.fields if is_of_matches(field)]
-        lags = dict.fromkeys(rowtimes, 0)
-        handed_on = HandedOn(
-            behind,
-            matched.delay_ms,
-            matched.held_ms,
-            lags,
-            is_guarded=options.settings.max_ahead is not None,
-        )
-    whole = Result.of(main, matched.description)
-    return CepDataFrame(
-        attrs.evolve(whole, flush=flush, handed_on=handed_on, explanation=explained)
+    rowtimes = [field.name for field in main.schema.fields if is_of_matches(field)]
+    handed_on = HandedOn(
+        lambda milliseconds: over(matched.behind(milliseconds)),
+        stream.delay_ms,
+        stream.output.held_back.events_ms,
+        dict.fromkeys(rowtimes, 0),
+        is_guarded=job.source.is_guarded,
     )
+    return CepDataFrame(attrs.evolve(whole, flush=flush, handed_on=handed_on))
 
 
 def _queried(

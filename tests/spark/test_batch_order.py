@@ -86,7 +86,7 @@ def test_partitions_that_are_sorted_on_disk(
     schema = "a bigint, b bigint, files int"
     in_memory = stream.select(ids_and_files, schema).collect()
     small = partial(BatchTask, sort_bytes=10_000)
-    monkeypatch.setattr("pyflinkcep.spark.plan.batch.BatchTask", small)
+    monkeypatch.setattr("pyflinkcep.spark.plan.patterns.job.BatchTask", small)
     with configured(spark, {"spark.sql.execution.arrow.maxRecordsPerBatch": "100"}):
         on_disk = stream.select(ids_and_files, schema).collect()
 

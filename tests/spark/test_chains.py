@@ -130,7 +130,7 @@ def test_chunks(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = CEP.pattern(keyBy(events, "user"), PATTERN, evaluation="eventLists").inEventTime("ts")
     tasks: list[Any] = []
     monkeypatch.setattr(
-        "pyflinkcep.spark.plan.batch.map_in_arrow",
+        "pyflinkcep.spark.plan.job.map_in_arrow",
         lambda shuffled, run, *_: tasks.append((shuffled, run.__self__)) or shuffled,
     )
     stream.toDF()

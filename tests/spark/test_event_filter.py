@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.engines.flink.nfa.droppable import Relevance
-from pyflinkcep.spark.plan import prefilter
+from pyflinkcep.spark.plan.patterns import prefilter
 from tests.shorthand import ms
 from tests.spark.support import events, failure, on
 

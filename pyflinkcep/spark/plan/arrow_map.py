@@ -15,7 +15,7 @@ from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.plan.time_unit import time_range
 from pyflinkcep.spark.worker.runtime import prepare_worker
 
-__all__ = ["map_in_arrow"]
+__all__ = ["ArrowFunction", "map_in_arrow"]
 
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 

@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pattern on a DataFrame, analysed once for bounded and unbounded jobs."""
+"""What the jobs of patterns, queries and clauses have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import attrs
 from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import StructType
 
-from pyflinkcep.engines.flink.nfa import NFA
-from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.matching.order import TieOrder
-from pyflinkcep.spark.plan.conditions import bit_columns, check_conditions
+from pyflinkcep.spark.plan.arrow_map import ArrowFunction, map_in_arrow
 from pyflinkcep.spark.plan.engine import check_engine
-from pyflinkcep.spark.plan.expressions import compiled_expressions, field_columns
+from pyflinkcep.spark.plan.settings import StreamSettings
+from pyflinkcep.spark.plan.shuffle import shuffled
 from pyflinkcep.spark.plan.source import EventSource
 
 __all__ = ["Job", "Prepared"]
@@ -42,79 +40,112 @@ class Prepared:
 @attrs.frozen(eq=False)
 class Job:
     """
-    A pattern on a DataFrame, analysed.
+    A job on a DataFrame, whatever it matches: events, their key and time, settings and name.
 
-    Every job takes the same path: it is analysed here, :meth:`prepare` adds what Spark computes
-    from each event, then :mod:`~pyflinkcep.spark.plan.batch` or
-    :mod:`~pyflinkcep.spark.plan.stream` shuffles the events and hands them to a task.
+    Every job takes the same path. A pattern, a query or a clause is analysed on its events: the
+    classes ``PatternJob``, ``QueryJob``, ``FlinkJob`` and ``StandardJob`` have one of these. Their
+    method ``run`` adds what Spark computes from each event (:meth:`prepared`), and hands the events
+    of each key to a task (:meth:`run`); ``stream`` does the same for unbounded events and puts a
+    :class:`~pyflinkcep.spark.plan.stream.StreamJob` together.
 
     Attributes
     ----------
-    pattern : Pattern
-        The pattern; it is compiled again on the workers.
-    nfa : NFA
-        The compiled pattern.
     source : EventSource
-        The events.
-    expressions : CompiledExpressions or None
-        The fields of the events that match expressions use.
-    comparator : callable, OrderColumns or None
-        Orders events of equal time, which otherwise keep their order in the source.
-    limit : PartialMatchLimit or None
-        How many partial matches a key may have.
+        The events, without those that the settings drop.
+    settings : StreamSettings
+        The user's settings.
+    given : DataFrame
+        The events as the user gave them.
     """
 
-    pattern: Pattern
-    nfa: NFA
     source: EventSource
-    expressions: CompiledExpressions | None
-    comparator: TieOrder | None
-    limit: PartialMatchLimit | None
+    settings: StreamSettings
+    given: DataFrame
 
     @classmethod
-    def analyse(
-        cls,
-        pattern: Pattern,
-        nfa: NFA,
-        source: EventSource,
-        comparator: TieOrder | None,
-        limit: PartialMatchLimit | None,
-    ) -> Job:
+    def of(cls, source: EventSource, settings: StreamSettings) -> Job:
         """
-        Check a pattern's conditions against its events.
+        Return the job on some events.
 
         Raises
         ------
         InputError
-            If a condition names an unknown column or is of a wrong type, or the workers cannot
-            import this package.
+            If the workers cannot import this package.
+        NotSupportedError
+            If the session's engine is unfit.
         """
         check_engine(source.dataframe)
-        expressions = compiled_expressions(nfa, source.dataframe)
-        check_conditions(nfa, source.dataframe)
-        return cls(pattern, nfa, source, expressions, comparator, limit)
+        return cls(settings.about(source), settings, source.dataframe)
 
     @property
     def name(self) -> str:
-        """The job's name in Spark's UI and progress."""
+        """Its name in Spark's UI and progress."""
         return self.source.job_name
 
-    def prepare(
-        self, source: EventSource, more: Mapping[str, Column], always_hash: bool = False
+    @property
+    def is_stream(self) -> bool:
+        """Whether its events are unbounded."""
+        return bool(self.source.dataframe.isStreaming)
+
+    def where(self, condition: Column | str) -> Job:
+        """Return the job on the events that satisfy a condition."""
+        events = self.source.dataframe.where(condition)
+        return attrs.evolve(self, source=attrs.evolve(self.source, dataframe=events))
+
+    def prepared(
+        self,
+        added: Mapping[str, Column],
+        payload: Sequence[str] = (),
+        bits: Sequence[str] = (),
+        expressions: CompiledExpressions | None = None,
+        always_hash: bool | None = None,
     ) -> Prepared:
         """
-        Add what Spark computes from each event: conditions, fields, and the key's hash.
+        Add what Spark computes from each event.
 
         Parameters
         ----------
-        source : EventSource
-            The job's source, possibly filtered.
-        more : mapping of str to Column
-            Further columns.
-        always_hash : bool
-            Whether the key's hash is needed even if the key is a whole number itself.
+        added : mapping of str to Column
+            The columns to add; the key's hash is added too.
+        payload : sequence of str
+            Those of them that are kept with an event.
+        bits : sequence of str
+            Those of them with the answers to conditions.
+        expressions : CompiledExpressions, optional
+            The match expressions; the columns of their fields are kept with an event.
+        always_hash : bool, optional
+            Whether the key's hash is needed even if the key is a whole number itself; by default on
+            a stream.
         """
-        bits = bit_columns(self.nfa)
-        layout = source.layout(tuple(bits), always_hash, self.expressions)
-        added = {**source.key_hash(always_hash), **field_columns(self.expressions), **more, **bits}
-        return Prepared(source.prepare(added), layout)
+        always_hash = self.is_stream if always_hash is None else always_hash
+        layout = self.source.layout(bits, always_hash, expressions)
+        if payload:
+            layout = attrs.evolve(layout, payload=(*layout.payload, *payload))
+        events = self.source.prepare({**self.source.key_hash(always_hash), **added})
+        return Prepared(events, layout)
+
+    def run(
+        self,
+        prepared: Prepared,
+        task: ArrowFunction,
+        schema: StructType,
+        order: Sequence[Column] = (),
+    ) -> DataFrame:
+        """
+        Hand the events of each key to a task; for bounded events.
+
+        Parameters
+        ----------
+        prepared : Prepared
+            The events.
+        task : callable
+            From the Arrow batches of a partition to batches of `schema`.
+        schema : StructType
+            The schema of the result.
+        order : sequence of Column
+            The order of a partition's events; by default the task sorts them.
+        """
+        events = shuffled(prepared.events, prepared.layout)
+        if order:
+            events = events.sortWithinPartitions(*order)
+        return map_in_arrow(events, task, schema, self.name, prepared.layout)

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+import attrs
+from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampNTZType
 
 from pyflinkcep.spark.arrow.columns import OWN, SLICE, quoted
+from pyflinkcep.spark.plan.job import Prepared
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 
@@ -23,14 +25,14 @@ def slice_length(window: int) -> int:
 
 
 def sliced(
-    events: DataFrame, source: EventSource, length: int, before: int, after: int
-) -> DataFrame:
+    prepared: Prepared, source: EventSource, length: int, before: int, after: int
+) -> Prepared:
     """
     Assign each event to the slices in which a match may use it.
 
     Parameters
     ----------
-    events : DataFrame
+    prepared : Prepared
         The events.
     source : EventSource
         Where their time is.
@@ -41,16 +43,18 @@ def sliced(
 
     Returns
     -------
-    DataFrame
-        The events with :data:`SLICE` and :data:`OWN`.
+    Prepared
+        The events with :data:`SLICE`, which is their key, and :data:`OWN`.
     """
+    events = prepared.events
     time = _milliseconds(source)
     first = F.when(time >= F.lit(MIN_WATERMARK + after), time - after).otherwise(time)
     last = F.when(time <= F.lit(MAX_WATERMARK - before), time + before).otherwise(time)
     slices = F.sequence(_floor(first, length), _floor(last, length))
     everything = [F.col(quoted(name)) for name in events.columns]
     cut = events.select(*everything, F.explode_outer(slices).alias(SLICE))
-    return cut.withColumn(OWN, F.col(SLICE) == _floor(time, length))
+    owned = cut.withColumn(OWN, F.col(SLICE) == _floor(time, length))
+    return Prepared(owned, attrs.evolve(prepared.layout, key_signature=(SLICE,)))
 
 
 def _floor(milliseconds: Column, length: int) -> Column:

@@ -20,10 +20,9 @@ from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.counters import check_counters_name, counters_name
 from pyflinkcep.spark.plan.flush import by_bucket, stored_state
 from pyflinkcep.spark.plan.held_back import HeldBack
-from pyflinkcep.spark.plan.job import Prepared
+from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.partitions import hint_at_partitions
 from pyflinkcep.spark.plan.rest import remember, rest_of_events
-from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.state_store import choose_state_store
 from pyflinkcep.spark.plan.watermark import (
@@ -40,7 +39,7 @@ from pyflinkcep.spark.worker.pack import BUCKET, PACKED, PackTask
 from pyflinkcep.spark.worker.processor import CepProcessor
 from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS, RowsTask, UnpackTask
 
-__all__ = ["StreamJob", "StreamOutput", "StreamSettings", "watermark_of"]
+__all__ = ["StreamJob", "StreamOutput", "watermark_of"]
 
 
 @attrs.frozen(eq=False)
@@ -122,8 +121,7 @@ class StreamJob:
     @classmethod
     def of(
         cls,
-        source: EventSource,
-        settings: StreamSettings,
+        job: Job,
         prepared: Prepared,
         matching: Matching,
         fingerprint: dict[str, str],
@@ -135,10 +133,8 @@ class StreamJob:
 
         Parameters
         ----------
-        source : EventSource
-            The events.
-        settings : StreamSettings
-            The user's settings.
+        job : Job
+            The events and the user's settings.
         prepared : Prepared
             The events with what the operator needs.
         matching : Matching
@@ -155,6 +151,7 @@ class StreamJob:
         CepError
             If the stream has no watermark that the job could follow.
         """
+        source, settings = job.source, job.settings
         watermark = watermark_of(source)
         plan = BucketPlan(
             matching=matching,
@@ -172,7 +169,7 @@ class StreamJob:
             max_ahead_ms=settings.max_ahead_ms,
             drops_nulls=settings.drops_nulls,
         )
-        name = f"{source.job_name} ({output.what})" if output.what else source.job_name
+        name = f"{job.name} ({output.what})" if output.what else job.name
         is_named, delay_ms = source.name is not None, source.watermark_delay_ms
         return cls(name, output, prepared.events, plan, delay_ms, is_named)
 

@@ -40,8 +40,12 @@ from pyflinkcep.spark.plan.clauses.measures import (
 )
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import match_times
+from pyflinkcep.spark.plan.patterns.explanation import explanation
+from pyflinkcep.spark.plan.patterns.job import PatternJob
+from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
+from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.plan.stream import StreamSettings
+from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.worker.measures import LeafColumn, ValueConsumer
 
 __all__ = ["FlinkJob"]
@@ -56,7 +60,7 @@ class FlinkJob:
     ----------
     read : FlinkClause
         The clause.
-    job : Job
+    matched : PatternJob
         Its pattern on the events.
     keys : tuple of str
         The partition columns.
@@ -69,7 +73,7 @@ class FlinkJob:
     """
 
     read: FlinkClause
-    job: Job
+    matched: PatternJob
     keys: tuple[str, ...]
     time: str
     arguments: Arguments
@@ -86,7 +90,20 @@ class FlinkJob:
         settings: StreamSettings,
     ) -> FlinkJob:
         """
-        Check a clause against its input; see :func:`~.flink.flink_clause`.
+        Check a clause against its input.
+
+        Parameters
+        ----------
+        dataframe : DataFrame
+            The input, bounded or not.
+        clause : Clause
+            The clause.
+        names : Names
+            Its names.
+        limit : PartialMatchLimit or None
+            How many partial matches a key may have.
+        settings : StreamSettings
+            The user's settings.
 
         Raises
         ------
@@ -113,25 +130,42 @@ class FlinkJob:
         by = partition_keys(dataframe, keys, is_stream=dataframe.isStreaming)
         nfa = NFACompiler.compile(read.pattern)
         source = EventSource.of(events, by, time, nfa.description)
-        source = settings.about(attrs.evolve(source, kept=tuple(kept)))
+        job = Job.of(attrs.evolve(source, kept=tuple(kept)), settings)
         try:
-            job = Job.analyse(read.pattern, nfa, source, order, limit)
+            matched = PatternJob.analyse(job, read.pattern, nfa, order, limit)
         except CepError as refused:
             raise _placed(refused, read) from refused
-        return cls(read, job, keys, time, arguments, values, leaves)
+        return cls(read, matched, keys, time, arguments, values, leaves)
 
     @property
-    def events(self) -> DataFrame:
-        """The input of the pattern."""
+    def job(self) -> Job:
+        """The rows and the user's settings."""
+        return self.matched.job
+
+    def run(self) -> DataFrame:
+        """Return what workers take from the matches of bounded rows."""
+        return self.matched.run(self._consumer())
+
+    def stream(self) -> StreamJob:
+        """Return the job on unbounded rows."""
+        return self.matched.stream(self._consumer(), {}, self.arguments.sql)
+
+    def explained(self, _statement: str) -> str:
+        """Return how the pattern of the clause will run."""
+        unfiltered = why_unfiltered(processing_time=False, limited=self.matched.limit is not None)
+        return explanation(self.read.pattern, self._events, self.keys, self.time, unfiltered)
+
+    @property
+    def _events(self) -> DataFrame:
         return self.job.source.dataframe
 
-    def consumer(self) -> ValueConsumer:
+    def _consumer(self) -> ValueConsumer:
         """Return the consumer that takes the key and the values from matches."""
-        fields = [StructField(key, self.events.schema[key].dataType) for key in self.keys]
+        fields = [StructField(key, self._events.schema[key].dataType) for key in self.keys]
         fields += [StructField(name, type_) for name, type_ in self._columns.values()]
         leaves = [*(LeafColumn("first", None, key) for key in self.keys), *self._leaves]
-        times = match_times(self.job.source, self.job.nfa)
-        return ValueConsumer(StructType(fields), [], leaves, times, is_ansi(self.events))
+        times = match_times(self.job.source, self.matched.nfa)
+        return ValueConsumer(StructType(fields), [], leaves, times, is_ansi(self._events))
 
     @property
     def _columns(self) -> dict[Leaf, tuple[str, DataType]]:
@@ -148,9 +182,9 @@ class FlinkJob:
     def _finish(self, name: str, expression: Expression, column: Column) -> Column:
         """Let MATCH_ROWTIME() carry the stream's watermark."""
         leaf = expression.lone_leaf
-        if not self.events.isStreaming or leaf is None or leaf.function != "rowtime":
+        if not self._events.isStreaming or leaf is None or leaf.function != "rowtime":
             return column
-        source, type_ = self.job.source, self.events.schema[self.time].dataType
+        source, type_ = self.job.source, self._events.schema[self.time].dataType
         handed_on = {} if source.is_guarded else marks(type_, source.watermark_delay_ms)
         return column.alias(name, metadata=handed_on)
 

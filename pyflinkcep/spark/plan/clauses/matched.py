@@ -1,17 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output of a clause on Spark, and its plan."""
+"""The output of a clause, in either dialect."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
 import attrs
 from pyspark.sql import DataFrame
 
-from pyflinkcep.pattern import Pattern
-from pyflinkcep.spark.plan.watermark import StreamWatermark
+from pyflinkcep.spark.plan.job import Job
+from pyflinkcep.spark.plan.stream import StreamJob
 
-__all__ = ["Matched"]
+__all__ = ["ClauseJob", "Matched"]
+
+
+class ClauseJob(Protocol):
+    """A clause on its rows, analysed."""
+
+    @property
+    def job(self) -> Job:
+        """The rows and the user's settings."""
+
+    def run(self) -> DataFrame:
+        """Return what workers take from the matches of bounded rows."""
+
+    def stream(self) -> StreamJob:
+        """Return the job on unbounded rows."""
+
+    def output(self, result: DataFrame) -> DataFrame:
+        """Return the clause's output from that of the workers."""
+
+    def explained(self, statement: str, /) -> str:
+        """Return how the clause of a statement will run."""
 
 
 @attrs.frozen(eq=False)
@@ -23,38 +43,37 @@ class Matched:
     ----------
     frame : DataFrame
         The output.
-    description : str
-        The name of its jobs in Spark's UI.
-    pattern : Pattern or None
-        The pattern that the clause became, None for the standard's meaning.
-    events : DataFrame or None
-        The input of the pattern.
-    keys : tuple of str
-        Its partition columns.
-    time : str or None
-        Its time column.
-    flush : callable or None
-        For streams: returns the output of a final watermark, given the checkpoint and the operator
-        id.
-    behind : callable or None
-        For streams: returns the output for a watermark that is some milliseconds further behind.
-    held_ms : int or None, milliseconds
-        For streams: how far behind the watermark the rows of a match can be; None if there is no
-        bound.
-    delay_ms : int, milliseconds
-        For streams: the delay of the watermark.
-    watermark : StreamWatermark or None
-        For streams with the standard's meaning: which watermark is followed.
+    clause : ClauseJob
+        The clause.
+    stream : StreamJob or None
+        Its job, for streams.
     """
 
     frame: DataFrame
-    description: str
-    pattern: Pattern | None = None
-    events: DataFrame | None = None
-    keys: tuple[str, ...] = ()
-    time: str | None = None
-    flush: Callable[[str, int], DataFrame] | None = None
-    behind: Callable[[int], DataFrame] | None = None
-    held_ms: int | None = None
-    delay_ms: int = 0
-    watermark: StreamWatermark | None = None
+    clause: ClauseJob
+    stream: StreamJob | None
+
+    @classmethod
+    def of(cls, clause: ClauseJob) -> Matched:
+        """
+        Run a clause.
+
+        Raises
+        ------
+        CepError
+            If Spark cannot compute something in it.
+        """
+        if not clause.job.is_stream:
+            return cls(clause.output(clause.run()), clause, None)
+        stream = clause.stream()
+        return cls(clause.output(stream.run()), clause, stream)
+
+    def flush(self, checkpoint: str, operator: int) -> DataFrame:
+        """Return the output of a final watermark, for a stream."""
+        assert self.stream is not None
+        return self.clause.output(self.stream.flush(checkpoint, operator))
+
+    def behind(self, milliseconds: int) -> DataFrame:
+        """Return the output for a watermark that is further behind, for a stream."""
+        assert self.stream is not None
+        return self.clause.output(self.stream.behind(milliseconds).run())

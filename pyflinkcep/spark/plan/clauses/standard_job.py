@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
+
 import attrs
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
@@ -25,10 +28,13 @@ from pyflinkcep.match_recognize.interval import standard_window_ms
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause, OrderColumn, Rows
-from pyflinkcep.spark.arrow.columns import POSITION, VALUE, quoted
+from pyflinkcep.spark.arrow.columns import POSITION, RANK, VALUE, quoted
+from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.analysis import is_ansi
+from pyflinkcep.spark.plan.clauses.decidable import check_decidable, stream_time
 from pyflinkcep.spark.plan.clauses.defines import Defines
-from pyflinkcep.spark.plan.clauses.input import own_name
+from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name
 from pyflinkcep.spark.plan.clauses.measures import (
     ROW_COUNT,
     Arguments,
@@ -36,12 +42,22 @@ from pyflinkcep.spark.plan.clauses.measures import (
     measured,
     values_of,
 )
-from pyflinkcep.spark.plan.engine import check_engine
+from pyflinkcep.spark.plan.engine import engine_of
+from pyflinkcep.spark.plan.explained import in_sections, watermark_line
 from pyflinkcep.spark.plan.expressions import machine_column
-from pyflinkcep.spark.worker.runtime import job_name
-from pyflinkcep.spark.worker.standard import StandardRows
+from pyflinkcep.spark.plan.held_back import HeldBack
+from pyflinkcep.spark.plan.job import Job
+from pyflinkcep.spark.plan.keys import one_zero, resolve_keys
+from pyflinkcep.spark.plan.micro_batch import check_micro_batch
+from pyflinkcep.spark.plan.settings import StreamSettings
+from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput, watermark_of
+from pyflinkcep.spark.state.fingerprint import layout_facts
+from pyflinkcep.spark.worker.standard import StandardRows, StandardTask
+from pyflinkcep.spark.worker.standard_stream import ClauseMatching
+from pyflinkcep.spark.worker.unpack import RowsTask
 
-__all__ = ["LANGUAGE", "StandardJob"]
+__all__ = ["StandardJob"]
 
 LANGUAGE = "MATCH_RECOGNIZE"
 """What jobs without a name are named by."""
@@ -56,8 +72,8 @@ class StandardJob:
 
     Attributes
     ----------
-    dataframe : DataFrame
-        The input.
+    job : Job
+        The rows and the user's settings.
     read : StandardClause
         The clause.
     plan : StandardPlan
@@ -72,13 +88,11 @@ class StandardJob:
         How a key's rows become output.
     values : dict of Leaf to (str, DataType)
         The columns of what workers take from matches.
-    uses_window : bool
-        Whether conditions read columns that Spark computes by its window functions.
-    given_name : str or None
-        The name that the user gave the job.
+    order : OrderColumns or None
+        On a stream, the order of rows of equal time.
     """
 
-    dataframe: DataFrame
+    job: Job
     read: StandardClause
     plan: StandardPlan
     arguments: Arguments
@@ -87,20 +101,21 @@ class StandardJob:
     rest: list[str]
     rows: StandardRows
     values: dict[Leaf, tuple[str, DataType]]
-    uses_window: bool = False
-    given_name: str | None = None
+    order: OrderColumns | None
 
     @classmethod
-    def analyse(cls, dataframe: DataFrame, clause: Clause, names: Names) -> StandardJob:
+    def analyse(
+        cls, dataframe: DataFrame, clause: Clause, names: Names, settings: StreamSettings
+    ) -> StandardJob:
         """
         Check a clause against its input.
 
         Raises
         ------
         CepError
-            If the clause is meaningless, or Spark cannot compute something.
+            If the clause is meaningless, Spark cannot compute something, or a stream cannot decide
+            it in time.
         """
-        check_engine(dataframe)
         read = read_clause(clause, names)
         within = standard_window_ms(clause, names.source)
         time, unit = _time(dataframe, clause, names) if within else (None, 1)
@@ -120,17 +135,73 @@ class StandardJob:
         conditions = {sql: f"{VALUE}{number}" for number, sql in enumerate(kinds)}
         schema, columns = _schema(dataframe, clause, [*shown, *rest], plan, values)
         rows = StandardRows(plan, schema, [*shown, *rest], conditions, measures, time, unit)
-        return cls(
-            dataframe, read, plan, arguments, kinds, shown, rest, rows, columns,
-            defines.uses_window,
-        )  # fmt: skip
+        order = order_after_time(dataframe, clause) if dataframe.isStreaming else None
+        if dataframe.isStreaming:
+            check_decidable(read)
+            source = _stream_source(dataframe, read, arguments, order, rows)
+            settings = attrs.evolve(settings, allows_null_keys=True)
+        else:
+            source = _bounded_source(dataframe, clause, defines.uses_window)
+        job = Job.of(source, settings)
+        return cls(job, read, plan, arguments, kinds, shown, rest, rows, columns, order)
 
-    @property
-    def name(self) -> str:
-        """The job's name in Spark's UI."""
-        return job_name(str(self.read.clause.pattern), self.given_name, LANGUAGE)
+    def run(self) -> DataFrame:
+        """Return what workers take from the matches of bounded rows."""
+        added = {**self.arguments.computed, **self._condition_columns()}
+        source = self.job.source
+        if POSITION not in source.event_columns:
+            added[POSITION] = F.monotonically_increasing_id()
+        prepared = self.job.prepared(added, always_hash=bool(source.keys))
+        layout, clause = prepared.layout, self.read.clause
+        key = [F.col(quoted(name)) for name in layout.key_signature]
+        if engine_of(source.dataframe.sparkSession).keeps_order:
+            task = StandardTask(self.rows, layout)
+            order = [*key, *_order(clause)]
+        else:
+            task = StandardTask(self.rows, layout, attrs.evolve(layout, time_column=RANK))
+            order, ranked = [], _ranked(prepared.events, clause, key)
+            prepared = attrs.evolve(prepared, events=ranked)
+        return self.job.run(prepared, task.run, self.rows.schema, order)
 
-    def condition_columns(self) -> dict[str, Column]:
+    def stream(self) -> StreamJob:
+        """Return the job on unbounded rows."""
+        conditions = self._condition_columns()
+        prepared = self.job.prepared(conditions, tuple(conditions))
+        bound = None if self.plan.looks_back else self.plan.within or None
+        return StreamJob.of(
+            self.job,
+            prepared,
+            ClauseMatching(rows=self.rows, order=self.order),
+            self._fingerprint(prepared.layout),
+            StreamOutput(RowsTask(), self.rows.schema, HeldBack(bound, None)),
+        )
+
+    def explained(self, statement: str) -> str:
+        """Return how the clause of a statement will run, and the statement, which says the rest."""
+        lines = ["matched by the standard's rules"]
+        if self.job.is_stream:
+            lines.append(watermark_line(watermark_of(self.job.source)))
+        return f"{in_sections({self.job.name: lines})}\n{statement}"
+
+    def _fingerprint(self, layout: Layout) -> dict[str, str]:
+        """Return what must stay the same for stored state to be reused."""
+        plan = self.plan
+        defined = {name: expression.text for name, expression in plan.conditions.items()}
+        return {
+            "pattern": str(self.read.clause.pattern),
+            "after match": f"{plan.skip.to.name} {plan.skip.variable or ''}".strip(),
+            "window": f"{plan.within} ms",
+            "rows per match": plan.rows.name,
+            "subsets": json.dumps(plan.subsets),
+            **{f"DEFINE {name}": text for name, text in defined.items()},
+            "rows looked back": str(plan.looks_back),
+            "counts rows": str(plan.counts_rows),
+            "order": "" if self.order is None else str(self.order),
+            **layout_facts(layout, self.job.settings.groups),
+            "computed columns": json.dumps([self.arguments.sql, list(self.kinds)]),
+        }
+
+    def _condition_columns(self) -> dict[str, Column]:
         """Return the columns to add to the input for conditions."""
         return {
             self.rows.conditions[sql]: machine_column(sql, kind) for sql, kind in self.kinds.items()
@@ -176,6 +247,57 @@ def _schema(
 
 
 # --- the input
+
+
+def _stream_source(
+    dataframe: DataFrame,
+    read: StandardClause,
+    arguments: Arguments,
+    order: OrderColumns | None,
+    rows: StandardRows,
+) -> EventSource:
+    """Return the rows of a stream."""
+    clause, time = read.clause, stream_time(dataframe, read)
+    keys = [own_name(dataframe, key.text) for key in clause.partition]
+    source = EventSource.of(arguments.added_to(dataframe), keys, time, str(clause.pattern))
+    kept = [*keys, time, *([] if order is None else order.names), *rows.shown]
+    kept += rows.measures.values()
+    return attrs.evolve(source, kept=tuple(dict.fromkeys(kept)), language=LANGUAGE)
+
+
+def _bounded_source(dataframe: DataFrame, clause: Clause, uses_window: bool) -> EventSource:
+    """Return bounded rows, which need no time; with positions if conditions read these."""
+    pattern = str(clause.pattern)
+    check_micro_batch(dataframe, pattern)
+    names = [own_name(dataframe, key.text) for key in clause.partition]
+    keys, expressions = resolve_keys(dataframe, names, LANGUAGE)
+    if uses_window:
+        dataframe = dataframe.withColumn(POSITION, F.monotonically_increasing_id())
+    return EventSource(dataframe, pattern, keys, None, None, expressions, language=LANGUAGE)
+
+
+def _ranked(rows: DataFrame, clause: Clause, key: Sequence[Column]) -> DataFrame:
+    """Add the place of each row in its key, for an engine that does not keep the order of rows."""
+    names = {column.name.text: own_name(rows, column.name.text) for column in clause.order}
+    types = {field.name: field.dataType for field in rows.schema.fields}
+    same = {text: one_zero(F.col(quoted(own)), types[own]) for text, own in names.items()}
+    window = Window.partitionBy(*(key or [F.lit(0)])).orderBy(*_order(clause, same))
+    return rows.select("*", F.row_number().over(window).cast("bigint").alias(RANK))
+
+
+def _order(clause: Clause, values: Mapping[str, Column] | None = None) -> list[Column]:
+    """Return the order of the rows of a key, by columns or given values of them."""
+    names = (column.name.text for column in clause.order)
+    by = [(values or {}).get(name, F.col(quoted(name))) for name in names]
+    order = [_ordered(value, column) for value, column in zip(by, clause.order, strict=True)]
+    return [*order, F.col(POSITION)]
+
+
+def _ordered(name: Column, column: OrderColumn) -> Column:
+    first = not column.descending if column.nulls_first is None else column.nulls_first
+    if column.descending:
+        return name.desc_nulls_first() if first else name.desc_nulls_last()
+    return name.asc_nulls_first() if first else name.asc_nulls_last()
 
 
 def _windowed(dataframe: DataFrame, clause: Clause) -> tuple[DataFrame, str | None]:

@@ -9,12 +9,10 @@ import attrs
 from pyspark.sql import DataFrame
 
 from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.queries.job import QueryJob
-from pyflinkcep.spark.plan.queries.stream import query_endings_job, query_stream_job
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
+from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.worker.compressed_query import EndingsTask
 
 __all__ = ["CompressedQuery"]
@@ -29,12 +27,9 @@ class CompressedQuery:
     ----------
     job : QueryJob
         The query on its events.
-    settings : StreamSettings
-        For streams: the number of key groups, and the policy for another query's checkpoint.
     """
 
     job: QueryJob
-    settings: StreamSettings
 
     @property
     def source(self) -> EventSource:
@@ -48,9 +43,9 @@ class CompressedQuery:
 
     def endings(self, rows: EndingRows) -> DataFrame:
         """Return a row for each event that completes matches; for bounded events."""
-        events, layout = self.job.prepared(by_end=True)
-        task = EndingsTask(self.job.query, self.job.columns(layout), rows)
-        return map_in_arrow(events, task.run, rows.schema, self.source.job_name, layout)
+        prepared = self.job.prepared(by_end=True)
+        task = EndingsTask(self.job.query, self.job.columns(prepared.layout), rows)
+        return self.job.job.run(prepared, task.run, rows.schema)
 
     def matches(self, limit: int | None) -> DataFrame:
         """Return the matches as rows, at most `limit` from each task; for bounded events."""
@@ -58,10 +53,8 @@ class CompressedQuery:
 
     def stream_of_endings(self, rows: EndingRows) -> StreamJob:
         """Return the job that makes a row for each event that completes matches."""
-        return query_endings_job(self.job, rows, self.settings)
+        return self.job.stream_of_endings(rows)
 
     def stream_of_matches(self) -> StreamJob:
         """Return the job that makes a row from each match."""
-        return query_stream_job(
-            self.job, match_rows(self.source, self.variables), self.settings, {}
-        )
+        return self.job.stream(match_rows(self.source, self.variables), {})

@@ -1,54 +1,53 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A query on a DataFrame, analysed: what is shuffled, and how unkeyed input is sliced."""
+"""A query on a DataFrame, analysed once for bounded and unbounded jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    DataType,
-    StringType,
-)
 
 from pyflinkcep.engines.sequences.limit import RunLimit
-from pyflinkcep.engines.table import queried_attributes
-from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.analysed import AnalysedQuery
-from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Form, Query, Strategy
 from pyflinkcep.sase.sql import all_of
-from pyflinkcep.sase.types import check_types, one_line, output_attributes
-from pyflinkcep.spark.arrow.columns import POSITION, SLICE, VALUE, quoted
+from pyflinkcep.sase.text import stored_text
+from pyflinkcep.sase.types import one_line
+from pyflinkcep.spark.arrow.columns import BITS, POSITION, VALUE, quoted
 from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.matching.query_table import QueryColumns
-from pyflinkcep.spark.plan.analysis import first_line, types_of
-from pyflinkcep.spark.plan.arrow_map import map_in_arrow
-from pyflinkcep.spark.plan.engine import check_engine
-from pyflinkcep.spark.plan.kinds import common_kind
-from pyflinkcep.spark.plan.shuffle import shuffled
+from pyflinkcep.spark.plan.held_back import HeldBack
+from pyflinkcep.spark.plan.job import Job, Prepared
+from pyflinkcep.spark.plan.queries.kinds import attribute_kinds
+from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.slices import slice_length, sliced
 from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
+from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
+from pyflinkcep.spark.worker.query_stream import QUERY, UNUSABLE, USABLE, QueryMatching
 from pyflinkcep.spark.worker.query_task import QueryTask
+from pyflinkcep.spark.worker.unpack import NULLS, RowsTask
 
-__all__ = ["QueryJob", "attribute_kinds", "query_keys"]
+__all__ = ["QueryJob", "query_keys"]
 
 
 @attrs.frozen(eq=False)
 class QueryJob:
     """
-    A query on a DataFrame, analysed; :meth:`run` is for bounded ones.
+    A query on a DataFrame, analysed.
 
     Attributes
     ----------
+    job : Job
+        The events, also keyed by the attributes of ``[attr]`` unless a strategy is strict, and the
+        user's settings.
     analysed : AnalysedQuery
         The query, and the column that holds an event's type.
-    source : EventSource
-        The events, also keyed by the attributes of ``[attr]`` unless a strategy is strict.
     evaluation : str
         How matches are found.
     output : str
@@ -61,8 +60,8 @@ class QueryJob:
         A bound on the runs of a key.
     """
 
+    job: Job
     analysed: AnalysedQuery
-    source: EventSource
     evaluation: str
     output: str
     kinds: dict[str, Kind]
@@ -76,6 +75,7 @@ class QueryJob:
         dataframe: DataFrame,
         keys: Sequence[str | Column],
         time_column: str | None,
+        settings: StreamSettings,
         evaluation: str,
         output: str,
         runs: RunLimit | None = None,
@@ -88,19 +88,23 @@ class QueryJob:
         InputError
             If a column is missing or of an unsupported type.
         """
-        check_engine(dataframe)
         query = analysed.query
         kinds = attribute_kinds(query, dataframe, analysed.type_column)
-        keyed_by = query_keys(query, keys)
-        source = EventSource.of(dataframe, keyed_by, time_column, one_line(query))
+        source = EventSource.of(dataframe, query_keys(query, keys), time_column, one_line(query))
+        job = Job.of(source, attrs.evolve(settings, allows_null_keys=True))
         slices = None
         if (
-            not (source.keys or dataframe.isStreaming)
+            not (source.keys or job.is_stream)
             and query.window is not None
             and output != "nonOverlapping"
         ):
             slices = slice_length(query.window)
-        return cls(analysed, source, evaluation, output, kinds, slices, runs)
+        return cls(job, analysed, evaluation, output, kinds, slices, runs)
+
+    @property
+    def source(self) -> EventSource:
+        """The events."""
+        return self.job.source
 
     @property
     def query(self) -> Query:
@@ -113,63 +117,64 @@ class QueryJob:
         return self.analysed.type_column
 
     def run(self, consumer: Consumer, limit: int | None = None) -> DataFrame:
-        """Plan the job; a task emits at most `limit` matches."""
-        events, layout = self.prepared()
+        """Run the job on bounded events; a task emits at most `limit` matches."""
+        prepared = self.prepared()
         task = QueryTask(
             self.query,
-            self.columns(layout),
+            self.columns(prepared.layout),
             self.evaluation,
             self.output,
             consumer,
             limit,
             self.runs,
         )
-        return map_in_arrow(events, task.run, output_schema(consumer), self.source.job_name, layout)
+        return self.job.run(prepared, task.run, output_schema(consumer))
+
+    def stream(self, consumer: Consumer, sides: Mapping[str, str]) -> StreamJob:
+        """
+        Return the job on unbounded events.
+
+        Parameters
+        ----------
+        consumer : Consumer
+            Turns matches into rows.
+        sides : mapping of str to str
+            The outputs for events left out; see :class:`StreamOutput`.
+        """
+        prepared, is_filtered = self._prepared_stream(sides)
+        held_back = HeldBack.by_query(self.query, self.output)
+        layout, variables = prepared.layout, self.query.variables
+        output = StreamOutput.of_matches(layout, variables, consumer, held_back, sides)
+        return self._stream(prepared, is_filtered, output, self._fingerprint(layout))
+
+    def stream_of_endings(self, rows: EndingRows) -> StreamJob:
+        """Return the job on unbounded events with a row for each that completes matches."""
+        prepared, is_filtered = self._prepared_stream({})
+        held_back = HeldBack.by_query(self.query, self.output, compressed=True)
+        output = StreamOutput(RowsTask(), rows.schema, held_back, what=rows.what)
+        facts = {**self._fingerprint(prepared.layout), "output": "all matches of an event"}
+        return self._stream(prepared, is_filtered, output, facts, rows)
 
     def columns(self, layout: Layout) -> QueryColumns:
         """Return what the query reads from events, whose columns are in `layout`."""
         return QueryColumns(layout, self.type_column, self.kinds, self._names)
 
-    @property
-    def _names(self) -> dict[str, str]:
-        """The columns that Spark computes."""
-        return {sql: f"{VALUE}{n}" for n, sql in enumerate(self.analysed.computed)}
-
-    def computed(self) -> dict[str, Column]:
-        """Return what Spark computes from events, each value only for the types that need it."""
-        types = F.col(quoted(self.type_column))
-        wanted = self.analysed.computed
-        return {
-            name: F.when(types.isin(sorted(set(wanted[sql]))), F.expr(sql))
-            for sql, name in self._names.items()
-        }
-
-    def layout(self, source: EventSource, always_hash: bool = False) -> Layout:
-        """Return the layout of events with what :meth:`computed` adds."""
-        layout = source.layout((), always_hash)
-        return attrs.evolve(layout, payload=(*layout.payload, *self._names.values()))
-
-    def prepared(self, by_end: bool = False) -> tuple[DataFrame, Layout]:
+    def prepared(self, by_end: bool = False) -> Prepared:
         """
-        Return the shuffled events and their layout.
+        Return the bounded events with what Spark computes from each.
 
         Parameters
         ----------
         by_end : bool
             Whether a match belongs to the slice of its last event rather than its first.
         """
-        source = self.source
-        dropped = self.needed()
-        if dropped is not None:
-            source = attrs.evolve(source, dataframe=source.dataframe.where(dropped))
-        layout = self.layout(source)
-        added = {**source.key_hash(), **self.computed(), POSITION: F.monotonically_increasing_id()}
+        needed = self.needed()
+        job = self.job if needed is None else self.job.where(needed)
+        added = {**self._computed(), POSITION: F.monotonically_increasing_id()}
+        prepared = job.prepared(added, tuple(self._names.values()))
         if self.slice_ms is None:
-            events = source.prepare(added)
-        else:
-            events = sliced(source.prepare(added), source, self.slice_ms, *self._reach(by_end))
-            layout = attrs.evolve(layout, key_signature=(SLICE,))
-        return shuffled(events, layout), layout
+            return prepared
+        return sliced(prepared, self.source, self.slice_ms, *self._reach(by_end))
 
     def needed(self) -> str | None:
         """Return SQL for the events that the query can use; None if every event may matter."""
@@ -183,7 +188,21 @@ class QueryJob:
             tests += [f"{quoted(name)} IS NOT NULL" for name in query.equal]
         return all_of(f"({test})" if len(tests) > 1 else test for test in tests) or None
 
-    # --- slices
+    # --- helpers
+
+    @property
+    def _names(self) -> dict[str, str]:
+        """The columns that Spark computes."""
+        return {sql: f"{VALUE}{n}" for n, sql in enumerate(self.analysed.computed)}
+
+    def _computed(self) -> dict[str, Column]:
+        """Return what Spark computes from events, each value only for the types that need it."""
+        types = F.col(quoted(self.type_column))
+        wanted = self.analysed.computed
+        return {
+            name: F.when(types.isin(sorted(set(wanted[sql]))), F.expr(sql))
+            for sql, name in self._names.items()
+        }
 
     def _reach(self, by_end: bool) -> tuple[int, int]:
         """Return how far before and after a slice its matches need events."""
@@ -192,40 +211,46 @@ class QueryJob:
             return window, window if self.query.looks_ahead else 0
         return window if self.query.looks_back else 0, window
 
+    def _prepared_stream(self, sides: Mapping[str, str]) -> tuple[Prepared, bool]:
+        """Return the unbounded events, and whether they tell which of them matches need."""
+        added, needed = self._computed(), self.needed()
+        is_filtered = needed is not None and not set(sides) - {NULLS}
+        if is_filtered:
+            added[BITS] = F.when(F.expr(str(needed)), 1).otherwise(0).cast("bigint")
+        return self.job.prepared(added, tuple(self._names.values())), is_filtered
 
-def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dict[str, Kind]:
-    """
-    Return the types of the attributes that a query's conditions read.
+    def _stream(
+        self,
+        prepared: Prepared,
+        is_filtered: bool,
+        output: StreamOutput,
+        facts: dict[str, str],
+        rows: EndingRows | None = None,
+    ) -> StreamJob:
+        matching = QueryMatching(
+            query=self.query,
+            columns=self.columns(prepared.layout),
+            evaluation=self.evaluation,
+            output=self.output,
+            runs=self.runs,
+            rows=rows,
+        )
+        unneeded = UNUSABLE if is_filtered else frozenset[int]()
+        return StreamJob.of(self.job, prepared, matching, facts, output, unneeded)
 
-    Raises
-    ------
-    InputError
-        If an attribute or the type is not a column, or is of an unsupported type, or values of
-        different types are compared or combined.
-    """
-    name = one_line(query)
-    _check_type_column(dataframe, type_column, name)
-    asked = queried_attributes(query)
-    computed = [attribute for attribute in asked if is_computed(attribute)]
-    given_out = [attribute for attribute in output_attributes(query) if is_computed(attribute)]
-    computed = list(dict.fromkeys([*computed, *given_out]))
-    types = _computed_types(dataframe, computed, name)
-    outputs = {**_output_kinds(query, dataframe), **_known(types, given_out)}
-    types |= {a: _column_type(dataframe, a, name) for a in asked if a not in types}
-    kinds = {a: _kind_of(types[a], a, name) for a in asked}
-    check_types(query, {**outputs, **kinds})
-    return kinds
+    def _fingerprint(self, layout: Layout) -> dict[str, str]:
+        """
+        Return what must stay the same for stored state to be reused.
 
-
-def _output_kinds(query: Query, dataframe: DataFrame) -> dict[str, Kind]:
-    """Return the types of the columns with which HAVING and RETURN compute, if they have one."""
-    columns = {field.name: field.dataType for field in dataframe.schema}
-    return _known(columns, [name for name in output_attributes(query) if name in columns])
-
-
-def _known(types: Mapping[str, DataType], names: Iterable[str]) -> dict[str, Kind]:
-    found = {name: common_kind(types[name]) for name in names}
-    return {name: kind for name, kind in found.items() if kind is not None}
+        State is events, so it fits every evaluation and every output.
+        """
+        return {
+            QUERY: stored_text(self.query),
+            USABLE: self.needed() or "all",
+            "output": self.output,
+            "type column": self.type_column,
+            **layout_facts(layout, self.job.settings.groups),
+        }
 
 
 def query_keys(query: Query, keys: Sequence[str | Column]) -> tuple[str | Column, ...]:
@@ -234,51 +259,3 @@ def query_keys(query: Query, keys: Sequence[str | Column]) -> tuple[str | Column
         return tuple(keys)
     named = {key for key in keys if isinstance(key, str)}
     return (*keys, *(name for name in query.equal if name not in named))
-
-
-def _check_type_column(dataframe: DataFrame, name: str, query: str) -> None:
-    if name not in dataframe.columns:
-        raise InputError(
-            f"query {query}: no type column {name!r}",
-            "name the column that holds an event's type: CEP.pattern(..., type='kind')",
-        )
-    found = dataframe.schema[name].dataType
-    if not isinstance(found, StringType):
-        raise InputError(
-            f"query {query}: expected the type column {name!r} to be string, "
-            f"got {found.simpleString()}",
-            "cast it, or name another one",
-        )
-
-
-def _column_type(dataframe: DataFrame, attribute: str, query: str) -> DataType:
-    if attribute in dataframe.columns:
-        return dataframe.schema[attribute].dataType
-    raise InputError(
-        f"query {query}: the attribute {attribute!r} is not a column",
-        did_you_mean(attribute, dataframe.columns, f"the columns are {dataframe.columns}"),
-    )
-
-
-def _computed_types(
-    dataframe: DataFrame, attributes: Sequence[str], query: str
-) -> dict[str, DataType]:
-    """Return the types of expressions; refuse what Spark cannot compute, and aggregates."""
-
-    def refusal(number: int, cause: Exception) -> InputError:
-        return InputError(
-            f"query {query}: {attributes[number]} cannot be evaluated: {first_line(cause)}",
-            f"the columns are {dataframe.columns}",
-        )
-
-    return dict(zip(attributes, types_of(attributes, dataframe, refusal), strict=True))
-
-
-def _kind_of(found: DataType, attribute: str, query: str) -> Kind:
-    kind = common_kind(found)
-    if kind is not None:
-        return kind
-    raise InputError(
-        f"query {query}: the attribute {attribute!r} is {found.simpleString()}",
-        "use a number, string, boolean, date or timestamp",
-    )

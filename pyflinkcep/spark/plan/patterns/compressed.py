@@ -12,15 +12,12 @@ from pyspark.sql import functions as F
 from pyflinkcep.engines.compressed.pattern_runs import refuse_incompressible
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.spark.arrow.columns import POSITION
-from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.plan.arrow_map import map_in_arrow
-from pyflinkcep.spark.plan.job import Job
+from pyflinkcep.spark.plan.job import Prepared
 from pyflinkcep.spark.plan.outputs import match_rows, taking_stages
-from pyflinkcep.spark.plan.shuffle import shuffled
+from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.plan.stream import StreamJob, StreamSettings
-from pyflinkcep.spark.plan.unbounded import pattern_endings_job, pattern_stream_job
+from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.worker.compressed_pattern import PatternEndingsTask, PatternListTask
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, output_schema
 
@@ -34,17 +31,14 @@ class CompressedPattern:
 
     Attributes
     ----------
-    job : Job
+    job : PatternJob
         The pattern on its events.
-    settings : StreamSettings
-        For streams: the number of key groups, and the policy for another pattern's checkpoint.
     """
 
-    job: Job
-    settings: StreamSettings
+    job: PatternJob
 
     @classmethod
-    def of(cls, job: Job, settings: StreamSettings) -> CompressedPattern:
+    def of(cls, job: PatternJob) -> CompressedPattern:
         """
         Return the compressed matches of a job.
 
@@ -60,7 +54,7 @@ class CompressedPattern:
                 "compressed matches in processing time, or with a comparator",
                 "write inEventTime('column'): events of equal time keep their order",
             )
-        return cls(job, settings)
+        return cls(job)
 
     @property
     def source(self) -> EventSource:
@@ -74,28 +68,27 @@ class CompressedPattern:
 
     def endings(self, rows: EndingRows) -> DataFrame:
         """Return a row for each event that completes matches."""
-        events, layout = self._prepared()
-        task = PatternEndingsTask(self.job.pattern, layout, rows, tuple(self.variables))
-        return map_in_arrow(events, task.run, rows.schema, self.job.name, layout)
+        prepared = self._prepared()
+        variables = tuple(self.variables)
+        task = PatternEndingsTask(self.job.pattern, prepared.layout, rows, variables)
+        return self.job.job.run(prepared, task.run, rows.schema)
 
     def matches(self, limit: int | None) -> DataFrame:
         """Return the matches as rows, at most `limit` for each key."""
-        events, layout = self._prepared()
-        consumer = self._consumer()
-        task = PatternListTask(self.job.pattern, layout, consumer, limit)
-        return map_in_arrow(events, task.run, output_schema(consumer), self.job.name, layout)
+        prepared, consumer = self._prepared(), self._consumer()
+        task = PatternListTask(self.job.pattern, prepared.layout, consumer, limit)
+        return self.job.job.run(prepared, task.run, output_schema(consumer))
 
-    def _prepared(self) -> tuple[DataFrame, Layout]:
-        prepared = self.job.prepare(self.source, {POSITION: F.monotonically_increasing_id()})
-        return shuffled(prepared.events, prepared.layout), prepared.layout
+    def _prepared(self) -> Prepared:
+        return self.job.prepared(self.job.job, {POSITION: F.monotonically_increasing_id()})
 
     def _consumer(self) -> ColumnConsumer:
         return match_rows(self.source, self.variables)
 
     def stream_of_endings(self, rows: EndingRows) -> StreamJob:
         """Return the job that makes a row for each event that completes matches."""
-        return pattern_endings_job(self.job, rows, self.variables, self.settings)
+        return self.job.stream_of_endings(rows, self.variables)
 
     def stream_of_matches(self) -> StreamJob:
         """Return the job that makes a row from each match."""
-        return pattern_stream_job(self.job, self._consumer(), self.settings, {})
+        return self.job.stream(self._consumer(), {})

@@ -18,7 +18,7 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.columns import spark_atoms
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 from pyflinkcep.spark.plan.explained import in_sections, watermark_line
-from pyflinkcep.spark.plan.prefilter import relevance_of
+from pyflinkcep.spark.plan.patterns.prefilter import relevance_of
 from pyflinkcep.spark.plan.watermark import StreamWatermark
 from pyflinkcep.spark.worker.runtime import job_name
 from pyflinkcep.time import duration_text

@@ -1,18 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a job on a stream, while it runs and once it has stopped."""
+"""The results of jobs: of a bounded one, and of a stream while it runs and once it has stopped."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
+from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result
 from pyflinkcep.spark.handed_on import HandedOn
-from pyflinkcep.spark.plan.outputs import MATCH_TIME
+from pyflinkcep.spark.plan.job import Job
+from pyflinkcep.spark.plan.outputs import MATCH_TIME, tagged_events
 from pyflinkcep.spark.plan.stream import StreamJob
+from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer
+from pyflinkcep.spark.worker.unpack import NULLS
 
-__all__ = ["stream_result"]
+__all__ = ["AnalysedJob", "result_of", "stream_result"]
+
+
+class AnalysedJob(Protocol):
+    """A pattern or a query on its events."""
+
+    @property
+    def job(self) -> Job:
+        """The events and the user's settings."""
+
+    def run(self, consumer: Consumer) -> DataFrame:
+        """Run the job on bounded events."""
+
+    def stream(self, consumer: Consumer, sides: Mapping[str, str]) -> StreamJob:
+        """Return the job on unbounded events."""
+
+
+def result_of(analysed: AnalysedJob, consumer: Consumer, sides: Mapping[str, str]) -> CepDataFrame:
+    """
+    Plan a job.
+
+    Parameters
+    ----------
+    analysed : AnalysedJob
+        The job.
+    consumer : Consumer
+        Turns matches into rows.
+    sides : mapping of str to str
+        The outputs for events left out, by their columns in a stream's job.
+    """
+    job, schemas = analysed.job, consumer.schemas
+    if job.is_stream:
+        stream = analysed.stream(consumer, sides)
+        return stream_result(stream, schemas, isinstance(consumer, ColumnConsumer))
+    rows = analysed.run(consumer)
+    if NULLS in sides:
+        nulls = job.given.where(job.source.is_null())
+        rows = rows.unionAll(tagged_events(nulls, sides[NULLS], rows.schema))
+    return CepDataFrame(Result(tagged=rows, schemas=schemas, description=job.name))
 
 
 def stream_result(

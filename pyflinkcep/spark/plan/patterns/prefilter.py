@@ -19,7 +19,6 @@ from pyflinkcep.spark.arrow.internals import all_repeatable
 from pyflinkcep.spark.plan.conditions import condition_column
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.worker.consumers import Consumer
 
 __all__ = ["EventFilter", "droppable_events", "relevance_of", "why_unfiltered"]
 
@@ -31,8 +30,8 @@ class EventFilter:
 
     Attributes
     ----------
-    source : EventSource
-        The events.
+    job : Job
+        The job.
     atoms : list of Atom
         The conditions that Spark evaluates.
     droppable : frozenset of int
@@ -42,52 +41,54 @@ class EventFilter:
         they are filtered by their computed answers.
     """
 
-    source: EventSource
+    job: Job
     atoms: list[Atom]
     droppable: frozenset[int]
     early: bool
 
     @classmethod
-    def of(cls, job: Job, consumer: Consumer) -> EventFilter:
-        """Decide for a job and its consumer of matches."""
-        source, atoms = job.source, spark_atoms(job.nfa)
-        droppable = droppable_events(job, consumer.shows_time)
+    def of(cls, job: Job, nfa: NFA, droppable: frozenset[int]) -> EventFilter:
+        """Decide for a job, given the events that its pattern does not need."""
+        atoms = spark_atoms(nfa)
         conditions = [condition_column(atom) for atom in atoms]
-        early = bool(droppable) and _can_be_asked_twice(source.dataframe, conditions)
-        return cls(source, atoms, droppable, early)
+        early = bool(droppable) and _can_be_asked_twice(job.source.dataframe, conditions)
+        return cls(job, atoms, droppable, early)
 
-    def before(self) -> EventSource:
-        """Return the source, filtered if `early`."""
-        source = self.source
+    def before(self) -> Job:
+        """Return the job, its source filtered if `early`."""
         if not self.early:
-            return source
+            return self.job
         wanted = _formula(self.atoms, self.droppable)
         column = F.lit(wanted) if isinstance(wanted, bool) else wanted
-        return attrs.evolve(source, dataframe=source.dataframe.where(column | _no_time(source)))
+        return self.job.where(column | _no_time(self.job.source))
 
-    def after(self, prepared: Prepared) -> DataFrame:
+    def after(self, prepared: Prepared) -> Prepared:
         """Return the prepared events, filtered by their answers unless `early`."""
         if self.early or not self.droppable:
-            return prepared.events
-        unwanted = _is_among(prepared.layout.bit_columns, self.droppable)
-        return prepared.events.where(~unwanted | _no_time(self.source))
+            return prepared
+        wanted = ~_is_among(prepared.layout.bit_columns, self.droppable)
+        events = prepared.events.where(wanted | _no_time(self.job.source))
+        return attrs.evolve(prepared, events=events)
 
 
-def droppable_events(job: Job, shows_time: bool) -> frozenset[int]:
+def droppable_events(
+    nfa: NFA, processing_time: bool, limited: bool, shows_time: bool
+) -> frozenset[int]:
     """
     Return the events that matching does not need, as bits of Spark's conditions.
 
     Parameters
     ----------
-    job : Job
-        The job.
+    nfa : NFA
+        The compiled pattern.
+    processing_time, limited : bool
+        See :func:`why_unfiltered`.
     shows_time : bool
         Whether users can see the time at which a match is emitted.
     """
-    processing_time, limited = job.source.time_column is None, job.limit is not None
     if why_unfiltered(processing_time, limited):
         return frozenset()
-    return relevance_of(job.nfa, shows_time).droppable
+    return relevance_of(nfa, shows_time).droppable
 
 
 def relevance_of(nfa: NFA, shows_time: bool) -> Relevance:

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pattern on a DataFrame, analysed once for bounded and unbounded jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pyflinkcep.engines.choice import AUTOMATON, EVENT_LISTS
+from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
+from pyflinkcep.expressions.program import CompiledExpressions
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.spark.arrow.columns import POSITION
+from pyflinkcep.spark.matching.ending_rows import EndingRows
+from pyflinkcep.spark.matching.order import OrderColumns, TieOrder
+from pyflinkcep.spark.plan.conditions import bit_columns, check_conditions
+from pyflinkcep.spark.plan.expressions import compiled_expressions, field_columns
+from pyflinkcep.spark.plan.held_back import HeldBack
+from pyflinkcep.spark.plan.job import Job, Prepared
+from pyflinkcep.spark.plan.patterns.evaluation import PatternEvaluation
+from pyflinkcep.spark.plan.patterns.prefilter import EventFilter, droppable_events
+from pyflinkcep.spark.plan.slices import slice_length, sliced
+from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
+from pyflinkcep.spark.state.fingerprint import fingerprint
+from pyflinkcep.spark.worker.batch import BatchTask
+from pyflinkcep.spark.worker.chain_task import ChainTask
+from pyflinkcep.spark.worker.consumers import (
+    ColumnConsumer,
+    Consumer,
+    FunctionConsumer,
+    output_schema,
+)
+from pyflinkcep.spark.worker.pattern_stream import Endings, PatternMatching
+from pyflinkcep.spark.worker.unpack import RowsTask
+
+__all__ = ["PatternJob"]
+
+
+@attrs.frozen(eq=False)
+class PatternJob:
+    """
+    A pattern on a DataFrame, analysed.
+
+    Attributes
+    ----------
+    job : Job
+        The events and the user's settings.
+    pattern : Pattern
+        The pattern; it is compiled again on the workers.
+    nfa : NFA
+        The compiled pattern.
+    expressions : CompiledExpressions or None
+        The fields of the events that match expressions use.
+    comparator : callable, OrderColumns or None
+        Orders events of equal time, which otherwise keep their order in the source.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
+    evaluation : {"auto", "nfa", "eventLists"}
+        How matches are to be found.
+    """
+
+    job: Job
+    pattern: Pattern
+    nfa: NFA
+    expressions: CompiledExpressions | None
+    comparator: TieOrder | None
+    limit: PartialMatchLimit | None
+    evaluation: str
+
+    @classmethod
+    def analyse(
+        cls,
+        job: Job,
+        pattern: Pattern,
+        nfa: NFA,
+        comparator: TieOrder | None,
+        limit: PartialMatchLimit | None,
+        evaluation: str = AUTOMATON,
+    ) -> PatternJob:
+        """
+        Check a pattern's conditions against its events.
+
+        Raises
+        ------
+        InputError
+            If a condition names an unknown column or is of a wrong type.
+        """
+        expressions = compiled_expressions(nfa, job.source.dataframe)
+        check_conditions(nfa, job.source.dataframe)
+        return cls(job, pattern, nfa, expressions, comparator, limit, evaluation)
+
+    @property
+    def source(self) -> EventSource:
+        """The events."""
+        return self.job.source
+
+    def run(self, consumer: Consumer) -> DataFrame:
+        """
+        Run the job on bounded events.
+
+        Parameters
+        ----------
+        consumer : Consumer
+            Turns matches into rows.
+
+        Returns
+        -------
+        DataFrame
+            The main output alone, or all outputs tagged; see :func:`output_schema`.
+
+        Raises
+        ------
+        NotSupportedError
+            If lists were requested and could differ from the automaton.
+        """
+        uses_lists = self._evaluated_by(consumer) == EVENT_LISTS
+        wanted = EventFilter.of(self.job, self.nfa, self._droppable(consumer.shows_time))
+        position = {POSITION: F.monotonically_increasing_id()}
+        prepared = wanted.after(self.prepared(wanted.before(), position))
+        if uses_lists and self._slice_ms is not None:
+            prepared = sliced(prepared, self.source, self._slice_ms, 0, self.nfa.window_time - 1)
+        layout = prepared.layout
+        task: ChainTask | BatchTask = (
+            ChainTask(self.pattern, layout, consumer)
+            if uses_lists
+            else BatchTask(self.pattern, layout, self.comparator, consumer, self.limit)
+        )
+        return self.job.run(prepared, task.run, output_schema(consumer))
+
+    def stream(
+        self,
+        consumer: Consumer,
+        sides: Mapping[str, str],
+        computed: Mapping[str, str] | None = None,
+    ) -> StreamJob:
+        """
+        Return the job on unbounded events.
+
+        Parameters
+        ----------
+        consumer : Consumer
+            Turns matches into rows.
+        sides : mapping of str to str
+            The outputs for events left out; see :class:`StreamOutput`.
+        computed : mapping of str to str, optional
+            The SQL of columns added to the user's, which stored events include.
+
+        Raises
+        ------
+        NotSupportedError
+            If lists were requested.
+        """
+        self._evaluated_by(consumer)
+        prepared = self.prepared(self.job)
+        of_query = isinstance(consumer, ColumnConsumer) and consumer.times.is_last
+        held_back = HeldBack.by_pattern(self.nfa, of_query=of_query)
+        layout = prepared.layout
+        output = StreamOutput.of_matches(layout, self.nfa.stages, consumer, held_back, sides)
+        order = str(self.comparator) if isinstance(self.comparator, OrderColumns) else ""
+        facts = fingerprint(self.nfa, layout, self.job.settings.groups, order, computed)
+        droppable = self._droppable(consumer.shows_time)
+        matching = self._matching(droppable, wants_timeouts=consumer.wants_timeouts)
+        return StreamJob.of(self.job, prepared, matching, facts, output, droppable)
+
+    def stream_of_endings(self, rows: EndingRows, variables: Sequence[str]) -> StreamJob:
+        """
+        Return the job on unbounded events with a row for each event that completes matches.
+
+        Parameters
+        ----------
+        rows : EndingRows
+            Summarizes the matches that an event completes.
+        variables : sequence of str
+            The stages that take events.
+        """
+        prepared = self.prepared(self.job)
+        layout = prepared.layout
+        facts = fingerprint(self.nfa, layout, self.job.settings.groups)
+        # Stored events keep their answers, since they are processed again.
+        layout = attrs.evolve(layout, payload=(*layout.payload, *layout.bit_columns))
+        droppable = self._droppable(shows_time=True)
+        return StreamJob.of(
+            self.job,
+            attrs.evolve(prepared, layout=layout),
+            self._matching(droppable, Endings(rows, tuple(variables))),
+            {**facts, "output": "all matches of an event"},
+            StreamOutput(RowsTask(), rows.schema, HeldBack.by_pattern(self.nfa), what=rows.what),
+            droppable,
+        )
+
+    def prepared(self, job: Job, more: Mapping[str, Column] | None = None) -> Prepared:
+        """
+        Add what Spark computes from each event: conditions and fields.
+
+        Parameters
+        ----------
+        job : Job
+            The job, possibly on fewer events.
+        more : mapping of str to Column, optional
+            Further columns.
+        """
+        bits = bit_columns(self.nfa)
+        added = {**field_columns(self.expressions), **(more or {}), **bits}
+        return job.prepared(added, bits=tuple(bits), expressions=self.expressions)
+
+    # --- helpers
+
+    @property
+    def _slice_ms(self) -> int | None:
+        """The length of the time slices for lists, so that all cores work; None without slices."""
+        window = self.nfa.window_time
+        return None if self.source.keys or window <= 0 else slice_length(window)
+
+    def _evaluated_by(self, consumer: Consumer) -> str:
+        """Return how matches are found."""
+        how = PatternEvaluation(
+            self.pattern, self.source.dataframe, self.comparator, self.limit, self.evaluation
+        )
+        sees_order = isinstance(consumer, FunctionConsumer) and consumer.shows_time
+        found = how.chosen(self.nfa, self.expressions, consumer.wants_timeouts, sees_order)
+        return found.name
+
+    def _droppable(self, shows_time: bool) -> frozenset[int]:
+        """Return the events that no match needs, as bits of the conditions Spark evaluates."""
+        in_processing_time = self.source.time_column is None
+        return droppable_events(self.nfa, in_processing_time, self.limit is not None, shows_time)
+
+    def _matching(
+        self,
+        droppable: frozenset[int],
+        endings: Endings | None = None,
+        *,
+        wants_timeouts: bool = False,
+    ) -> PatternMatching:
+        return PatternMatching(
+            pattern=self.pattern,
+            comparator=self.comparator,
+            wants_timeouts=wants_timeouts,
+            limit=self.limit,
+            droppable=droppable,
+            endings=endings,
+        )

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The types of the columns that a query reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import DataType, StringType
+
+from pyflinkcep.engines.table import queried_attributes
+from pyflinkcep.errors import InputError, did_you_mean
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.sase.computed import is_computed
+from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.types import check_types, one_line, output_attributes
+from pyflinkcep.spark.plan.analysis import first_line, types_of
+from pyflinkcep.spark.plan.kinds import common_kind
+
+__all__ = ["attribute_kinds"]
+
+
+def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dict[str, Kind]:
+    """
+    Return the types of the attributes that a query's conditions read.
+
+    Raises
+    ------
+    InputError
+        If an attribute or the type is not a column, or is of an unsupported type, or values of
+        different types are compared or combined.
+    """
+    name = one_line(query)
+    _check_type_column(dataframe, type_column, name)
+    asked = queried_attributes(query)
+    computed = [attribute for attribute in asked if is_computed(attribute)]
+    given_out = [attribute for attribute in output_attributes(query) if is_computed(attribute)]
+    computed = list(dict.fromkeys([*computed, *given_out]))
+    types = _computed_types(dataframe, computed, name)
+    outputs = {**_output_kinds(query, dataframe), **_known(types, given_out)}
+    types |= {a: _column_type(dataframe, a, name) for a in asked if a not in types}
+    kinds = {a: _kind_of(types[a], a, name) for a in asked}
+    check_types(query, {**outputs, **kinds})
+    return kinds
+
+
+def _output_kinds(query: Query, dataframe: DataFrame) -> dict[str, Kind]:
+    """Return the types of the columns with which HAVING and RETURN compute, if they have one."""
+    columns = {field.name: field.dataType for field in dataframe.schema}
+    return _known(columns, [name for name in output_attributes(query) if name in columns])
+
+
+def _known(types: Mapping[str, DataType], names: Iterable[str]) -> dict[str, Kind]:
+    found = {name: common_kind(types[name]) for name in names}
+    return {name: kind for name, kind in found.items() if kind is not None}
+
+
+def _check_type_column(dataframe: DataFrame, name: str, query: str) -> None:
+    if name not in dataframe.columns:
+        raise InputError(
+            f"query {query}: no type column {name!r}",
+            "name the column that holds an event's type: CEP.pattern(..., type='kind')",
+        )
+    found = dataframe.schema[name].dataType
+    if not isinstance(found, StringType):
+        raise InputError(
+            f"query {query}: expected the type column {name!r} to be string, "
+            f"got {found.simpleString()}",
+            "cast it, or name another one",
+        )
+
+
+def _column_type(dataframe: DataFrame, attribute: str, query: str) -> DataType:
+    if attribute in dataframe.columns:
+        return dataframe.schema[attribute].dataType
+    raise InputError(
+        f"query {query}: the attribute {attribute!r} is not a column",
+        did_you_mean(attribute, dataframe.columns, f"the columns are {dataframe.columns}"),
+    )
+
+
+def _computed_types(
+    dataframe: DataFrame, attributes: Sequence[str], query: str
+) -> dict[str, DataType]:
+    """Return the types of expressions; refuse what Spark cannot compute, and aggregates."""
+
+    def refusal(number: int, cause: Exception) -> InputError:
+        return InputError(
+            f"query {query}: {attributes[number]} cannot be evaluated: {first_line(cause)}",
+            f"the columns are {dataframe.columns}",
+        )
+
+    return dict(zip(attributes, types_of(attributes, dataframe, refusal), strict=True))
+
+
+def _kind_of(found: DataType, attribute: str, query: str) -> Kind:
+    kind = common_kind(found)
+    if kind is not None:
+        return kind
+    raise InputError(
+        f"query {query}: the attribute {attribute!r} is {found.simpleString()}",
+        "use a number, string, boolean, date or timestamp",
+    )
