@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Test patterns without Spark: :func:`match` for events in memory, :func:`trace` to see what became of
-them, and harnesses to feed by hand.
+them, :func:`whyNot` to see why they do not match, and harnesses to feed by hand.
 
 The pytest fixtures are in :mod:`pyflinkcep.testing.pytest_plugin`.
 """
@@ -11,7 +11,7 @@ from pyflinkcep.testing.events import Record
 from pyflinkcep.testing.harness import NFATestHarness, OperatorTestHarness
 from pyflinkcep.testing.match import Matches, Timeout, match
 from pyflinkcep.testing.sase import matchSase
-from pyflinkcep.testing.trace import trace
+from pyflinkcep.testing.trace import trace, whyNot
 
 __all__ = [
     "Matches",
@@ -23,4 +23,5 @@ __all__ = [
     "match",
     "matchSase",
     "trace",
+    "whyNot",
 ]

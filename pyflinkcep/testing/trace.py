@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
+
+import attrs
 
 from pyflinkcep.choices import OnTooManyPartialMatches
 from pyflinkcep.conditions import IterativeCondition
-from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.flink.nfa import NFA, Expressions, NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern import Pattern
@@ -20,13 +22,16 @@ from pyflinkcep.testing.values import (
     delay_ms,
     epoch_milliseconds,
     grouping_key,
+    has_time,
     key_getter,
     times_of,
 )
+from pyflinkcep.trace.explained import explained
 from pyflinkcep.trace.result import Trace
 from pyflinkcep.trace.run import Input, traced
+from pyflinkcep.trace.why import WhyNot
 
-__all__ = ["trace"]
+__all__ = ["sql_of", "trace", "whyNot"]
 
 
 def trace(
@@ -84,25 +89,132 @@ def trace(
     2 events could not begin a match
       low: n < 3 was false 2 times, last for event 3: n = 9
     """
+    given = list(events_of(_checked("trace", pattern, events)))
+    run = _Run.of(pattern, given, timestamp, key, delayThreshold)
+    limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
+    return traced(run.pattern, run.nfa, run.given, run.expressions, limit, sql_of)
+
+
+def whyNot(
+    pattern: Pattern,
+    events: Table | Iterable[Any],
+    timestamp: str | Callable[[Any], Any] | None = None,
+    key: str | Sequence[str] | Callable[[Any], Any] | None = None,
+    delayThreshold: timedelta | None = None,
+) -> WhyNot:
+    """
+    Return why a pattern matches what it matches in events in memory, and not more.
+
+    Parameters
+    ----------
+    pattern, events, timestamp, key, delayThreshold
+        As for :func:`match`; events without a time are counted and left out.
+
+    Returns
+    -------
+    WhyNot
+        How many of the events that could begin a match reached each stage, and how the others
+        ended, by reason with an example each; the closest; how often each condition holds; and
+        advice. As text, as a picture (``diagram()``), and as rows (``rows``, ``toPandas()``).
+
+    Raises
+    ------
+    CepError
+        As :func:`match`.
+
+    Examples
+    --------
+    >>> pattern = Pattern.begin("low").where("n < 3").next("high").where("n > 70")
+    >>> why = whyNot(pattern, [{"n": 1}, {"n": 5}, {"n": 2}, {"n": 9}])
+    >>> print(why.advice[0])  # doctest: +ELLIPSIS
+    No event satisfies 'n > 70' of 'high'. The most frequent values of n: 1 (1), ...
+    >>> why  # doctest: +ELLIPSIS
+    low ⇒ high: 0 matches, 4 events
+    <BLANKLINE>
+    Beginnings that reached
+      low   2 of 2
+      high  0 of 2
+    <BLANKLINE>
+    How the others ended
+      after 'low', an event came that did not fit and may not be skipped: 2
+        ended by event 1: 'high' had to follow directly
+        high: n > 70 was false for event 1: n = 5
+    <BLANKLINE>
+    The closest
+      event 0 at 0: n=1, 1 event taken
+        ended by event 1: 'high' had to follow directly
+        high: n > 70 was false for event 1: n = 5
+      event 2 at 2: n=2, 1 event taken
+        ended by event 3: 'high' had to follow directly
+        high: n > 70 was false for event 3: n = 9
+    <BLANKLINE>
+    Conditions
+      low: n < 3: true for 2 of 4 events
+      high: n > 70: true for 0 of 4 events  (never)
+    ...
+    """
+    given = list(events_of(_checked("whyNot", pattern, events)))
+    timed = given if timestamp is None else [e for e in given if has_time(e, timestamp)]
+    run = _Run.of(pattern, timed, timestamp, key, delayThreshold)
+    more = {
+        "without a time": len(given) - len(timed),
+        "without a key": sum(one is None for one in run.given.keys) if key is not None else 0,
+    }
+    return explained(
+        run.pattern,
+        run.nfa,
+        run.given,
+        run.expressions,
+        None,
+        sql_of,
+        more,
+        has_key=key is not None,
+    )
+
+
+def sql_of(condition: IterativeCondition) -> str | None:
+    """Return the SQL of a condition about one event; None if it is a function."""
+    return condition.text if isinstance(condition, Evaluated) else None
+
+
+_T = TypeVar("_T")
+
+
+def _checked(name: str, pattern: Pattern, events: _T) -> _T:
     if not isinstance(pattern, Pattern):
         raise InvalidArgumentError(
-            f"trace: expected a Pattern, got {pattern!r}", "write trace(pattern, events, ...)"
+            f"{name}: expected a Pattern, got {pattern!r}", f"write {name}(pattern, events, ...)"
         )
-    given = list(events_of(events))
-    here = evaluated_here(pattern, given)
-    nfa = NFACompiler.compile(here, timeoutHandling=True)
-    nfa.open(RuntimeContext())
-    times = range(len(given)) if timestamp is None else times_of(given, timestamp)
-    key_of = None if key is None else key_getter(key)
-    arrived = Input(
-        given,
-        [epoch_milliseconds(time, event) for time, event in zip(times, given, strict=True)],
-        [None if key_of is None else grouping_key(key_of(event)) for event in given],
-        None if delayThreshold is None else delay_ms(delayThreshold),
-    )
-    limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
-    return traced(here, nfa, arrived, expressions_over_stages(nfa, given), limit, _sql_of)
+    return events
 
 
-def _sql_of(condition: IterativeCondition) -> str | None:
-    return condition.text if isinstance(condition, Evaluated) else None
+@attrs.frozen(eq=False)
+class _Run:
+    """A pattern and events, ready to be watched."""
+
+    pattern: Pattern
+    nfa: NFA
+    given: Input
+    expressions: Expressions | None
+
+    @classmethod
+    def of(
+        cls,
+        pattern: Pattern,
+        given: list[Any],
+        timestamp: str | Callable[[Any], Any] | None,
+        key: str | Sequence[str] | Callable[[Any], Any] | None,
+        delay: timedelta | None,
+    ) -> _Run:
+        here = evaluated_here(pattern, given)
+        nfa = NFACompiler.compile(here, timeoutHandling=True)
+        nfa.open(RuntimeContext())
+        times = range(len(given)) if timestamp is None else times_of(given, timestamp)
+        key_of = None if key is None else key_getter(key)
+        arrived = Input(
+            given,
+            [epoch_milliseconds(time, event) for time, event in zip(times, given, strict=True)],
+            [None if key_of is None else grouping_key(key_of(event)) for event in given],
+            None if delay is None else delay_ms(delay),
+        )
+        return cls(here, nfa, arrived, expressions_over_stages(nfa, given) if given else None)

@@ -19,6 +19,7 @@ __all__ = [
     "epoch_milliseconds",
     "field_getter",
     "grouping_key",
+    "has_time",
     "key_getter",
     "plain",
     "times_of",
@@ -75,6 +76,11 @@ def times_of(events: Sequence[Any], field: Field) -> list[int]:
         if warning is not None:
             Place.here().warn(warning, TimeUnitWarning)
     return times
+
+
+def has_time(event: Any, field: Field) -> bool:
+    """Whether an event has a time at all."""
+    return plain(field_getter(field, "timestamp")(event)) is not None
 
 
 def watermark(time: Any) -> int:

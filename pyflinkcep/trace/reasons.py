@@ -18,7 +18,7 @@ from pyflinkcep.engines.flink.nfa.atoms import Atom, Atoms
 from pyflinkcep.engines.flink.nfa.state import State, StateTransitionAction, StateType
 from pyflinkcep.engines.flink.nfa.steps import StateTable
 
-__all__ = ["Refusal", "refusals", "stopped_by", "wanted"]
+__all__ = ["Refusal", "refusals", "stopped_by", "valued", "wanted"]
 
 Answers = Mapping[Atom, bool]
 
@@ -86,14 +86,14 @@ def decisive(
     condition: IterativeCondition | None, atoms: Atoms, answers: Answers
 ) -> tuple[tuple[Atom, bool], ...]:
     """Return the answers for which a condition does not hold; none if it holds or is unknown."""
-    value, why = _valued(condition, atoms, answers)
+    value, why = valued(condition, atoms, answers)
     return why if value is False else ()
 
 
 _Why = tuple[tuple[Atom, bool], ...]
 
 
-def _valued(
+def valued(
     condition: IterativeCondition | None, atoms: Atoms, answers: Answers
 ) -> tuple[bool | None, _Why]:
     """Return a condition's value as far as known, and the answers that decide it."""
@@ -102,7 +102,7 @@ def _valued(
     if isinstance(condition, BooleanConditions):
         return condition.value, ()
     if isinstance(condition, RichNotCondition):
-        value, why = _valued(condition.nestedConditions[0], atoms, answers)
+        value, why = valued(condition.nestedConditions[0], atoms, answers)
         return (None if value is None else not value), why
     if isinstance(condition, RichAndCondition | RichOrCondition):
         return _joined(condition, atoms, answers)
@@ -119,7 +119,7 @@ def _joined(
     all_reasons: _Why = ()
     known = True
     for part in condition.nestedConditions:
-        value, why = _valued(part, atoms, answers)
+        value, why = valued(part, atoms, answers)
         if value is decisive_value:
             return value, why
         known = known and value is not None

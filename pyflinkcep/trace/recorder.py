@@ -48,6 +48,8 @@ class Recorder:
         Why an event began nothing.
     asked : dict of int to dict of Atom to bool
         The answers about each event alone.
+    answers : dict of Atom to list of int
+        How often a condition over a partial match was evaluated, and held.
     """
 
     answerer: Answerer
@@ -59,6 +61,7 @@ class Recorder:
     effects: dict[int, list[Effect]] = attrs.field(factory=dict)
     begins: dict[int, tuple[Miss, ...]] = attrs.field(factory=dict)
     asked: dict[int, dict[Atom, bool]] = attrs.field(factory=dict)
+    answers: dict[Atom, list[int]] = attrs.field(factory=dict)
     _now: int | None = None
     _time: int = 0
     _own: dict[tuple[int, int], dict[Atom, bool]] = attrs.field(factory=dict)
@@ -83,6 +86,9 @@ class Recorder:
             self.asked[self._event][atom] = holds
         else:
             self._own.setdefault((id(node), id(version)), {})[atom] = holds
+            counts = self.answers.setdefault(atom, [0, 0])
+            counts[0] += 1
+            counts[1] += holds
 
     def began(self, partials: Sequence[Continuation]) -> None:
         """Note the partial matches that the event begins."""

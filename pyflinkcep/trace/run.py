@@ -22,7 +22,7 @@ from pyflinkcep.trace.model import End, Ending, PartialMatch, TracedEvent, Trace
 from pyflinkcep.trace.recorder import Recorder
 from pyflinkcep.trace.result import Trace
 
-__all__ = ["Input", "traced"]
+__all__ = ["Input", "single_stages", "traced", "watched"]
 
 
 @attrs.frozen(eq=False)
@@ -56,8 +56,20 @@ def traced(
     limit: PartialMatchLimit | None,
     sql_of: Callable[[IterativeCondition], str | None],
 ) -> Trace:
+    """Return the trace of a pattern; see :func:`watched` for the parameters."""
+    return watched(pattern, nfa, given, expressions, limit, sql_of)[0]
+
+
+def watched(
+    pattern: Pattern,
+    nfa: NFA,
+    given: Input,
+    expressions: Expressions | None,
+    limit: PartialMatchLimit | None,
+    sql_of: Callable[[IterativeCondition], str | None],
+) -> tuple[Trace, Recorder]:
     """
-    Return the trace of a pattern.
+    Return the trace of a pattern, and what was recorded for it.
 
     Parameters
     ----------
@@ -74,7 +86,7 @@ def traced(
     sql_of : callable
         Returns the SQL of a condition about one event; None if it is a function.
     """
-    stages = list(_stages(pattern))
+    stages = list(single_stages(pattern))
     untils = [stage.until for stage in stages if stage.until is not None]
     answerer = Answerer(given.events, sql_of, frozenset(_atoms(nfa, untils)))
     recorder = Recorder(answerer, nfa.windows, nfa.skip_strategy)
@@ -98,10 +110,10 @@ def traced(
             keyed.advance_watermark(latest - given.delay - 1)  # as in match()
     keyed.advance_watermark(MAX_WATERMARK)
     fewest = {stage.name: _fewest(stage) for stage in stages if not stage.is_absent}
-    return _Maker(nfa.description, given, recorder, fewest).trace(output)
+    return _Maker(nfa.description, given, recorder, fewest).trace(output), recorder
 
 
-def _stages(pattern: Pattern) -> Iterator[Stage]:
+def single_stages(pattern: Pattern) -> Iterator[Stage]:
     """Yield the single stages of a pattern, in order."""
     work = list(pattern._chain())
     while work:

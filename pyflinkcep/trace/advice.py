@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to look at first when a pattern does not match, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from pyflinkcep.errors import counted
+from pyflinkcep.time import duration_text
+from pyflinkcep.trace.model import End
+from pyflinkcep.trace.why_facts import Beginning, ConditionCount, Facts
+from pyflinkcep.trace.words import quoted
+
+__all__ = ["advised"]
+
+
+def advised(facts: Facts, longer_ms: Mapping[str, int]) -> Iterator[str]:
+    """
+    Yield advice, what matters most first.
+
+    Parameters
+    ----------
+    facts : Facts
+        What was counted.
+    longer_ms : mapping of str to int, milliseconds
+        For a stage that windows kept from being reached, the shortest window that reaches it.
+    """
+    if not facts.input["events"]:
+        yield "There are no events: look at what was read, and at filters before the pattern."
+        return
+    for condition in facts.conditions:
+        if condition.per_event and not condition.holds and condition.of:
+            yield _never(condition)
+    if not facts.beginnings and all(one.holds for one in facts.conditions):
+        first = next(iter(facts.stages))
+        yield f"No event satisfies all conditions of {first!r}, with which a match could begin."
+    for (stage, kind), ended in facts.ended.items():
+        yield from _about(facts, stage, kind, ended, longer_ms)
+    for condition in facts.conditions:
+        if condition.per_event and condition.verdict == "always":
+            yield (
+                f"{condition.text!r} of {condition.stage!r} holds for all "
+                f"{counted(condition.of, 'event')}: it decides nothing here."
+            )
+    yield from _about_input(facts)
+
+
+def _never(condition: ConditionCount) -> str:
+    text = f"No event satisfies {condition.text!r} of {condition.stage!r}."
+    for name, values in condition.values:
+        found = ", ".join(f"{value} ({count})" for value, count in values)
+        text += f" The most frequent values of {name}: {found}."
+    return text
+
+
+def _about(
+    facts: Facts, stage: str, kind: End, ended: list[Beginning], longer_ms: Mapping[str, int]
+) -> Iterator[str]:
+    """Yield what to do about beginnings that ended at a stage for a reason."""
+    count, wanted = counted(len(ended), "beginning"), quoted(ended[0].partial.ending.stages)
+    few = _too_few(facts, stage, ended)
+    if kind is End.CONTIGUITY:
+        text = f"{count} ended after {stage!r} because the very next event had to be {wanted}"
+        key = "of the same key" if facts.has_key else "of all (there is no key)"
+        yield f"{text}: next() and consecutive() let no event in between, {key}. {few}" + (
+            "followedBy() skips events that do not fit."
+        )
+    elif kind in (End.WINDOW, End.GAP):
+        text = f"{count} ended after {stage!r} because the window was over. {few}"
+        reached = [longer_ms[name] for name in ended[0].partial.ending.stages if name in longer_ms]
+        if reached:
+            length = duration_text(min(reached))
+            yield f"{text}An event that may fit came {length} after the first, outside the window."
+        else:
+            yield f"{text}No event that fits {wanted} came later, so a longer window does not help."
+    elif kind is End.NOT:
+        yield f"{count} ended after {stage!r} because {wanted} came, which must not."
+    elif kind is End.UNTIL:
+        yield f"{count} ended after {stage!r} because the condition of until() held."
+    elif kind is End.INPUT:
+        yield f"{count} still wait for {wanted}: no event that fits came. {few}".rstrip()
+    elif kind is End.SKIP:
+        yield f"{count} were dropped by the skip strategy, after a match: noSkip() keeps them."
+    elif kind is End.LIMIT:
+        yield f"{count} were dropped because there were too many: see maxPartialMatches."
+
+
+def _too_few(facts: Facts, stage: str, ended: list[Beginning]) -> str:
+    needs = facts.stages[stage]
+    most = max(len(one.partial.events[stage]) for one in ended)
+    return f"{stage!r} needs {needs} events, the closest had {most}. " if most < needs else ""
+
+
+def _about_input(facts: Facts) -> Iterator[str]:
+    late, nulls = facts.input.get("late", 0), facts.input.get("without a time", 0)
+    if late:
+        yield f"{counted(late, 'event')} came too late, behind the watermark, and took no part."
+    if nulls:
+        yield f"{counted(nulls, 'event')} have no time and take no part."
+    keyless = facts.input.get("without a key", 0)
+    if keyless:
+        yield f"{counted(keyless, 'event')} have a null key: they are one key together."
+    if not facts.has_key and facts.ended:
+        yield "There is no key, so all events are one sequence: is one per user or device meant?"

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts conditions over all events, and windows that would have been long enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from pyflinkcep.conditions import IterativeCondition
+from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.nfa.atoms import Atom
+from pyflinkcep.expressions.compared import compared_in_sql
+from pyflinkcep.pattern.stage import Stage
+from pyflinkcep.trace.model import End
+from pyflinkcep.trace.reasons import valued
+from pyflinkcep.trace.record import Record
+from pyflinkcep.trace.recorder import Recorder
+from pyflinkcep.trace.why_facts import Beginning, ConditionCount, most_frequent
+
+__all__ = ["Answered"]
+
+_LOOKED_AT = 1000
+
+
+@attrs.define(eq=False)
+class Answered:
+    """
+    The conditions about one event, answered for every event, asked for or not.
+
+    Attributes
+    ----------
+    nfa : NFA
+        The compiled pattern.
+    events : sequence
+        The events.
+    sql_of : callable
+        Returns the SQL of a condition about one event; None if it is a function.
+    answers : mapping of Atom to list of bool or None
+        The answers, in the order of the events; None where the condition failed.
+    """
+
+    nfa: NFA
+    events: Sequence[Any]
+    sql_of: Callable[[IterativeCondition], str | None]
+    answers: Mapping[Atom, list[bool | None]] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        atoms = [atom for atom in self.nfa.atoms if atom.bit]
+        self.answers = {atom: [_holds(atom, event) for event in self.events] for atom in atoms}
+
+    def counts(self, recorder: Recorder) -> list[ConditionCount]:
+        """Return how often each condition holds, those over partial matches as asked."""
+        found = []
+        for atom in self.nfa.atoms:
+            text = repr(atom.condition)
+            if atom.bit:
+                answers = [answer for answer in self.answers[atom] if answer is not None]
+                holds = sum(answers)
+                values = () if holds else self._values(atom)
+                one = ConditionCount(atom.stage, text, holds, len(answers), True, values)
+            else:
+                asked, holds = recorder.answers.get(atom, (0, 0))
+                one = ConditionCount(atom.stage, text, holds, asked, False)
+            found.append(one)
+        return found
+
+    def _values(self, atom: Atom) -> tuple[tuple[str, tuple[tuple[Any, int], ...]], ...]:
+        text = self.sql_of(atom.condition)
+        if text is None:
+            return ()
+        seen: dict[str, list[Any]] = {}
+        for event in self.events[:_LOOKED_AT]:
+            for part in compared_in_sql(text, event):
+                for name, value in part.values:
+                    seen.setdefault(name, []).append(value)
+        return tuple((name, most_frequent(values)) for name, values in seen.items())
+
+    def longer_windows(
+        self, trace: Record, beginnings: Sequence[Beginning], stages: Sequence[Stage]
+    ) -> dict[str, int]:
+        """Return for stages that a window kept from being reached how much later an event fits."""
+        conditions = {stage.name: stage.condition for stage in stages}
+        found: dict[str, int] = {}
+        for one in beginnings:
+            partial = one.partial
+            if one.matched or partial.ending.kind is not End.WINDOW:
+                continue
+            for event in trace.events:
+                if event.key != partial.key or event.time < (partial.ending.time or 0):
+                    continue
+                for name in partial.ending.stages:
+                    if name in conditions and self._may_fit(conditions[name], event.number):
+                        length = event.time - partial.began
+                        found[name] = min(found.get(name, length), length)
+        return found
+
+    def _may_fit(self, condition: IterativeCondition | None, number: int) -> bool:
+        """Whether an event may satisfy a condition, as far as it is about that event."""
+        known = {atom: answers[number] for atom, answers in self.answers.items()}
+        answers = {atom: holds for atom, holds in known.items() if holds is not None}
+        return valued(condition, self.nfa.start.atoms, answers)[0] is not False
+
+
+def _holds(atom: Atom, event: Any) -> bool | None:
+    """Return a condition's answer; None if it fails for an event that it was not meant for."""
+    try:
+        return bool(atom.function(event))
+    except Exception:
+        return None

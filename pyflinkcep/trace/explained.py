@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a pattern and events to an answer why it matches what it matches."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+
+from pyflinkcep.conditions import IterativeCondition
+from pyflinkcep.engines.flink.nfa import NFA, Expressions
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.trace.advice import advised
+from pyflinkcep.trace.counting import Answered
+from pyflinkcep.trace.run import Input, single_stages, watched
+from pyflinkcep.trace.why import WhyNot
+from pyflinkcep.trace.why_facts import ConditionCount, counted_facts
+
+__all__ = ["explained"]
+
+_LOOKED_AT = 50
+
+
+def explained(
+    pattern: Pattern,
+    nfa: NFA,
+    given: Input,
+    expressions: Expressions | None,
+    limit: PartialMatchLimit | None,
+    sql_of: Callable[[IterativeCondition], str | None],
+    more: Mapping[str, int],
+    *,
+    has_key: bool,
+    sample: str = "",
+    counts: Callable[[list[ConditionCount]], Sequence[ConditionCount]] = list,
+) -> WhyNot:
+    """
+    Return why a pattern has the matches it has.
+
+    Parameters
+    ----------
+    pattern, nfa, given, expressions, limit, sql_of
+        See :func:`pyflinkcep.trace.run.watched`.
+    more : mapping of str to int
+        Further numbers about the input, by what they count.
+    has_key : bool
+        Whether events have keys.
+    sample : str
+        What is looked at, if not all.
+    counts : callable
+        Replaces the counts of conditions by those over all events, if these are a sample.
+    """
+    trace, recorder = watched(pattern, nfa, given, expressions, limit, sql_of)
+    answered = Answered(nfa, given.events, sql_of)
+    pairs = itertools.pairwise(given.times)
+    numbers = {**more, "out of order": sum(later < time for time, later in pairs)}
+    stages = list(single_stages(pattern))
+    order = [stage.name for stage in stages]
+    conditions = sorted(
+        counts(answered.counts(recorder)), key=lambda count: order.index(count.stage)
+    )
+    facts = counted_facts(trace, conditions, numbers, has_key=has_key, sample=sample)
+    longer = answered.longer_windows(trace, facts.closest[:_LOOKED_AT], stages)
+    return WhyNot(facts, tuple(advised(facts, longer)))

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a pattern does not match: counts that add up, examples, and advice."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pyflinkcep import AfterMatchSkipStrategy, InvalidArgumentError, Pattern
+from pyflinkcep.testing import match, whyNot
+from pyflinkcep.trace.model import End
+from pyflinkcep.trace.why import WhyNot
+from tests.shorthand import parse as pattern_of
+from tests.unit.show.support import points, size, texts
+
+RISE = (
+    Pattern.begin("low")
+    .where("n < 3")
+    .followedBy("high")
+    .where("n > 3 * last(low.n)")
+    .within(timedelta(milliseconds=10))
+)
+
+
+def rows(*events: tuple[str, int | None, int]) -> list[dict[str, Any]]:
+    """Return events of (key, time, n)."""
+    return [{"k": key, "t": time, "n": n} for key, time, n in events]
+
+
+def ended(why: WhyNot) -> dict[tuple[str, End], int]:
+    """Return how many beginnings ended after a stage for a reason."""
+    return {at: len(ones) for at, ones in why.facts.ended.items()}
+
+
+SEEN = rows(
+    ("a", 1, 1), ("a", 2, 2), ("a", 3, 9), ("b", 4, 1), ("b", 5, 3), ("b", 30, 9), ("c", 31, 5)
+)
+
+
+def test_every_beginning_is_counted_once() -> None:
+    """Those that matched and those that ended, by stage and reason, are all that began."""
+    why = whyNot(RISE, SEEN, timestamp="t", key="k")
+
+    matches = match(RISE, SEEN, timestamp="t", key="k")
+    assert why.facts.matches == len(matches)
+    assert why.facts.reached == {"low": 3, "high": 2}
+    assert ended(why) == {("low", End.WINDOW): 1}
+    matched = sum(one.matched for one in why.facts.beginnings)
+    assert matched + sum(ended(why).values()) == len(why.facts.beginnings)
+
+
+def test_conditions_are_counted_over_all_events() -> None:
+    """A condition about one event is counted whether matching asked for it or not."""
+    pattern = Pattern.begin("a").where("n = 77").next("b").where("n > 1").where("t > 0")
+    why = whyNot(pattern, SEEN, timestamp="t")
+
+    counts = {one.text: (one.holds, one.of, one.verdict) for one in why.facts.conditions}
+    assert counts == {"n = 77": (0, 7, "never"), "n > 1": (5, 7, ""), "t > 0": (7, 7, "always")}
+    assert [one.stage for one in why.facts.conditions] == ["a", "b", "b"]
+
+
+def test_conditions_over_partial_matches_are_counted_as_asked() -> None:
+    """SQL over stages is evaluated for partial matches, not for events."""
+    why = whyNot(RISE, SEEN, timestamp="t", key="k")
+    (over,) = [one for one in why.facts.conditions if not one.per_event]
+
+    assert (over.text, over.holds, over.of) == ("n > 3 * last(low.n)", 2, 4)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "events", "words"),
+    [
+        ("a >> b", "a1 c1 a2 c2", "followedBy() skips events that do not fit"),
+        ("a{3} -> b", "a1 a2 b1", "'a' needs 3 events, the closest had 2"),
+        ("a -> b within[2]", "a1 c1 c2 b1", "An event that may fit came 3 ms after the first"),
+        ("a -> b within[2]", "a1 c1 c2 c3", "so a longer window does not help"),
+        ("a !-> n -> b", "a1 n1 b1", "because 'n' came, which must not"),
+        ("a >> b+:cons until[u] >> c", "a1 b1 u1", "the condition of until() held"),
+        ("a -> b", "a1 c1", "1 beginning still wait for 'b'"),
+        ("a -> b", "b1 c1", "No event satisfies 'a' of 'a'"),
+    ],
+)
+def test_advice_says_what_to_change(pattern: str, events: str, words: str) -> None:
+    """Each reason has advice in plain words."""
+    advice = " ".join(whyNot(pattern_of(pattern), events.split()).advice)
+
+    assert words in advice
+
+
+def test_advice_names_the_values_there_are() -> None:
+    """For SQL that never holds it says what the column holds instead."""
+    pattern = Pattern.begin("a").where("kind = 'Fail' AND n > 0")
+    events = [{"kind": "fail", "n": 1}, {"kind": "fail", "n": 2}, {"kind": "ok", "n": 3}]
+
+    assert whyNot(pattern, events).advice[0] == (
+        "No event satisfies \"kind = 'Fail' AND n > 0\" of 'a'. The most frequent values of kind: "
+        "'fail' (2), 'ok' (1). The most frequent values of n: 1 (1), 2 (1), 3 (1)."
+    )
+
+
+def test_the_input_is_looked_at_too() -> None:
+    """Events without time or key, late ones and those out of order are counted, and told."""
+    events = [*SEEN, {"k": None, "t": 2, "n": 1}, {"k": "a", "t": None, "n": 1}]
+    why = whyNot(RISE, events, timestamp="t", key="k", delayThreshold=timedelta(milliseconds=5))
+
+    numbers = {name: count for name, count in why.facts.input.items() if count}
+    assert numbers == {
+        "events": 8, "keys": 4, "late": 1, "without a time": 1, "without a key": 1, "out of order": 1
+    }  # fmt: skip
+    assert "1 event came too late" in " ".join(why.advice)
+
+
+def test_matches_dropped_or_waiting_are_told() -> None:
+    """What the skip strategy drops or holds back is no match yet, and has its reason."""
+    skip = AfterMatchSkipStrategy.skipPastLastEvent()
+    why = whyNot(pattern_of("a+ -> b", skip), ["a1", "a2", "b1"])
+
+    assert why.facts.matches == 1
+    assert sum(one.matched for one in why.facts.beginnings) == 1
+
+
+def test_the_closest_are_those_that_got_furthest() -> None:
+    """Examples and the closest misses are those with most events."""
+    why = whyNot(pattern_of("a{3} >> b"), ["a1", "x1", "a2", "a3", "x2", "a4"])
+
+    assert [len(one.partial.steps) for one in why.facts.closest] == [3, 3, 2, 1]
+    assert "3 events taken" in why.text().split("The closest")[1].split("\n")[1]
+
+
+def test_rows_fit_their_schema() -> None:
+    """Each row has the columns of the schema, in its order."""
+    why = whyNot(RISE, SEEN, timestamp="t", key="k")
+    names = [column.split()[0] for column in why.schema.split(", ")]
+
+    assert {tuple(row) for row in why.rows} == {tuple(names)}
+    assert {row["what"] for row in why.rows} == {"input", "stage", "ended", "condition"}
+    (row,) = [row for row in why.rows if row["what"] == "ended"]
+    assert (row["key"], row["count"], row["total"], row["compared"]) == (
+        "'b'", 1, 3, "n = 3, 3 * last(low.n) = 3"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("events", [[], SEEN])
+def test_the_picture(events: list[Any]) -> None:
+    """Bars lie inside the picture; names stay text."""
+    script = "<script>alert(1)</script>"
+    why = whyNot(Pattern.begin(script).where("n < 3").next("b").where("n > 3"), events)
+    svg = why.diagram().svg
+    width, height = size(svg)
+
+    assert "<script" not in why._repr_html_()
+    assert "b" in texts(svg)
+    assert [p for p in points(svg) if not (0 <= p[0] <= width and 0 <= p[1] <= height)] == []
+
+
+def test_without_events_it_says_so() -> None:
+    """No events are the first thing to look at."""
+    assert whyNot(RISE, []).advice == (
+        "There are no events: look at what was read, and at filters before the pattern.",
+    )
+
+
+def test_conditions_that_fail_are_not_counted() -> None:
+    """A function that fails for events that it was not meant for does not stop the answer."""
+    pattern = Pattern.begin("a").where(lambda e: e == 1).next("b").where(lambda e: e["x"] == 1)
+
+    why = whyNot(pattern, [2, 3])
+    assert [(one.holds, one.of) for one in why.facts.conditions] == [(0, 2), (0, 0)]
+
+
+def test_other_things_are_refused() -> None:
+    """The first argument is a pattern."""
+    with pytest.raises(InvalidArgumentError, match="whyNot: expected a Pattern"):
+        whyNot("a", [])  # type: ignore[arg-type]
