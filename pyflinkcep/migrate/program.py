@@ -170,11 +170,11 @@ def _site(link: Link, source: Source) -> Site | None:
 
 
 def _count(written: Written, translation: Translation) -> None:
-    conditions = {(id(c.source), c.node.start_byte): made for c, made in translation.conditions}
+    conditions = [made for _, made in translation.conditions]
     functions = {(id(c.source), c.node.start_byte): made for c, made in translation.functions}
     written.conditions, written.functions = len(conditions), len(functions)
-    written.sql = sum(made.sql is not None for made in conditions.values())
-    written.stubs = sum(m.stub for m in [*conditions.values(), *functions.values()])
+    written.sql = sum(made.sql is not None for made in conditions)
+    written.stubs = sum(m.stub for m in [*conditions, *functions.values()])
 
 
 def _entries(project: Project, source: Source) -> list[tuple[JavaClass, Method | None]]:

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import attrs
 
-from pyflinkcep.migrate.chains.lookup import simple_name, snake, type_arguments
+from pyflinkcep.migrate.chains.lookup import simple_name, type_arguments
 from pyflinkcep.migrate.chains.values import Code, Link, Made, Unknown, Value
 from pyflinkcep.migrate.conditions import translate_condition, translate_value
+from pyflinkcep.migrate.functions import translate_comparator, translate_function
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import line_of, text_of
+from pyflinkcep.migrate.java.source import line_of
 from pyflinkcep.migrate.java.types import discriminator, schema_of, spark_type
-from pyflinkcep.migrate.translated import Note, Translated, TranslatedFunction
+from pyflinkcep.migrate.translated import Translated, TranslatedFunction
 
 __all__ = ["Translation", "code_of", "place"]
 
@@ -65,21 +66,16 @@ class Translation:
         self.columns.setdefault(kind, {}).update(made.columns)
         return made
 
-    def function(self, code: Code, kind: str, event_type: str | None) -> TranslatedFunction:
+    def function(
+        self, code: Code, kind: str, event_type: str | None, name: str | None = None
+    ) -> TranslatedFunction:
         """Translate a function of matches."""
-        parameters = {
-            "select": "match: dict[str, list[Any]]",
-            "flatSelect": "match: dict[str, list[Any]], out: Any",
-            "timeout": "match: dict[str, list[Any]], timestamp: int",
-            "flatTimeout": "match: dict[str, list[Any]], timestamp: int, out: Any",
-            "process": "match: dict[str, list[Any]], ctx: Any, out: Any",
-        }[kind]
-        made = stub(code, parameters, "Any", kind)
-        made_function = TranslatedFunction(
-            name=made.name, python=made.python, imports=made.imports, notes=made.notes, stub=True
+        event = event_type and simple_name(event_type)
+        made = translate_function(
+            code.node, code.source, self.project, kind, event, code.scope.known(), name
         )
-        self.functions.append((code, made_function))
-        return made_function
+        self.functions.append((code, made))
+        return made
 
     def value(self, code: Code, event_type: str | None) -> Translated:
         """Translate a selector of an event."""
@@ -92,7 +88,8 @@ class Translation:
 
     def comparator(self, code: Code, event_type: str | None) -> Translated:
         """Translate a comparator of events."""
-        return stub(code, "first: Any, second: Any", "int", "comparator")
+        event = event_type and simple_name(event_type)
+        return translate_comparator(code.node, code.source, self.project, event, code.scope.known())
 
     def subclasses(self, name: str, code: Code) -> list[str]:
         """Return the classes that extend a class."""
@@ -149,24 +146,3 @@ def columns_of(ddl: str) -> list[str]:
             found.append(ddl[start:at].strip())
             start = at + 1
     return [*found, ddl[start:].strip()] if ddl else found
-
-
-def stub(code: Code, parameters: str, returns: str, kind: str, why: str = "") -> Translated:
-    """Return a function that raises, with the Java text."""
-    where = place(code)
-    name = snake(f"{kind}_{where.split(':')[0].removesuffix('.java')}_{line_of(code.node)}")
-    java = "\n".join(f"    # {line}".rstrip() for line in text_of(code.node).splitlines())
-    python = (
-        f"def {name}({parameters}) -> {returns}:\n"
-        f'    """TODO: write what {where} does."""\n'
-        f"{java}\n"
-        f'    raise NotImplementedError("{where} is not translated")'
-    )
-    note = Note(code.source.file, line_of(code.node), why or f"a {kind} that is not translated")
-    return Translated(
-        name=name,
-        python=python,
-        imports=frozenset(["from typing import Any"]),
-        notes=(note,),
-        stub=True,
-    )

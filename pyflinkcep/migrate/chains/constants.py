@@ -10,6 +10,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+from pyflinkcep.migrate.chains.lookup import quoted
 from pyflinkcep.migrate.chains.values import Constant, Symbol, Value
 from pyflinkcep.migrate.java.literals import literal_of
 from pyflinkcep.migrate.java.source import Node
@@ -90,7 +91,9 @@ def _names(value: Value) -> dict[str, str]:
 def _operand(value: Value) -> str | None:
     if isinstance(value, Symbol):
         return value.python
-    return repr(value.value) if isinstance(value, Constant) else None
+    if isinstance(value, Constant):
+        return quoted(value.value) if isinstance(value.value, str) else repr(value.value)
+    return None
 
 
 def _joined(left: Value, right: Value) -> str:

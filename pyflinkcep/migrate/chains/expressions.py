@@ -179,7 +179,12 @@ class Expressions:
         left = self.evaluate(node.child_by_field_name("left"), scope)
         if isinstance(left, Constant) and (sign, bool(left.value)) in (("&&", False), ("||", True)):
             return left
-        return binary(sign, left, self.evaluate(node.child_by_field_name("right"), scope))
+        right = self.evaluate(node.child_by_field_name("right"), scope)
+        if sign in ("==", "!=") and Constant(None) in (left, right):
+            other = right if left == Constant(None) else left
+            if not isinstance(other, Constant | Symbol | Unknown):
+                return Constant(sign == "!=")
+        return binary(sign, left, right)
 
     def _unary_expression(self, node: Node, scope: Scope) -> Value | None:
         sign = text_of(node.child_by_field_name("operator"))
@@ -278,7 +283,7 @@ class Expressions:
         return repr(value.value) if isinstance(value, Constant) else None
 
     def repeated(
-        self, node: Node, scope: Scope, header: str | None, follow: Callable[[], object]
+        self, node: Node, scope: Scope, header: Symbol | None, follow: Callable[[], object]
     ) -> None:
         """Follow the body of a loop once, and let patterns go through it at run time."""
         watch = Watch(scope)
@@ -287,7 +292,7 @@ class Expressions:
         touches = [v for v in changed.values() if isinstance(v, Link)] or added
         if header is None and touches:
             self.doubt(node, scope, "a loop of which the source does not say how often it runs")
-        header = header or "for _ in range(0):"
+        header = header or Symbol("for _ in range(0):  # TODO: how often", "loop")
         for key, items in added.items():
             watch.link(key).items.append(Loop(header, tuple(items)))
         for place, value in changed.items():

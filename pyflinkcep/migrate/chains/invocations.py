@@ -85,6 +85,8 @@ class Invocations(Expressions):
             return self._made(value, call, node, scope)
         if isinstance(value, Constant):
             return self._of_constant(value, call, owner, scope)
+        if isinstance(value, Symbol) and name == "equals" and arguments:
+            return binary("==", value, arguments[0])
         return flow.consumed(self, value, call)
 
     def _static(self, node: Node, kind: str, name: str, scope: Scope, code: Code) -> Value | None:
@@ -176,6 +178,9 @@ class Invocations(Expressions):
             if call.method == "size":
                 return Constant(len(held))
             return Constant(held) if call.method in ("stream", "toList", "iterator") else None
+        first = arguments[0] if arguments else None
+        if isinstance(held, str) and call.method == "equals" and isinstance(first, Symbol):
+            return binary("==", first, value)
         if isinstance(held, str):
             return _of_text(held, call.method, arguments)
         if isinstance(held, timedelta) and call.method in ("toMilliseconds", "toMillis"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pyflinkcep.migrate.java.source import Node, text_of
 
-__all__ = ["enclosing", "inside", "javadoc", "simple_name", "snake", "type_arguments"]
+__all__ = ["enclosing", "inside", "javadoc", "quoted", "simple_name", "snake", "type_arguments"]
 
 
 def inside(node: Node, *types: str) -> Iterator[Node]:
@@ -140,6 +140,21 @@ _TAKEN = frozenset(
         "object",
     ]
 )
+
+
+def quoted(value: str) -> str:
+    r"""
+    Return a string literal with double quotes, if that needs no more escapes.
+
+    Examples
+    --------
+    >>> quoted("it's"), quoted('say "no"')
+    ('"it\'s"', '\'say "no"\'')
+    """
+    single = repr(value)
+    if single.startswith('"') or '"' in value:
+        return single
+    return '"' + single[1:-1].replace("\\'", "'") + '"'
 
 
 def javadoc(node: Node) -> str:

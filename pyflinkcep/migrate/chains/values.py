@@ -119,7 +119,7 @@ class Branch:
 class Loop:
     """Calls that are repeated for each of a number of values."""
 
-    header: str
+    header: Symbol
     body: tuple[Item, ...]
 
 

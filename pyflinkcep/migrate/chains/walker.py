@@ -35,6 +35,9 @@ class _Returned:
     value: Value | None
 
 
+_VAGUE = frozenset(["pattern", "p", "result", "res", "ceppattern", "pat"])
+"""Names of variables that say less than that of their method."""
+
 _PRIMITIVES = frozenset(
     [
         "int",
@@ -86,9 +89,9 @@ class Walker(Invocations):
         finally:
             self.depth -= 1
         value = returned.value if isinstance(returned, _Returned) else None
-        if isinstance(value, Link) and value.name is None:
+        if isinstance(value, Link) and (value.name is None or value.name.lower() in _VAGUE):
             value.name = method.name
-            value.documented = javadoc(method.node)
+            value.documented = javadoc(method.node) or value.documented
         if isinstance(value, Link) and value.event_type is None and method.type.args:
             value.event_type = method.type.args[0].name
         if isinstance(value, Stream) and value.event_type is None and method.type.args:
@@ -213,7 +216,7 @@ class Walker(Invocations):
     def _break_statement(self, node: Node, scope: Scope) -> _Returned:
         return _DONE
 
-    def _counted(self, node: Node, scope: Scope) -> str | None:
+    def _counted(self, node: Node, scope: Scope) -> Symbol | None:
         """Return the header of a loop that counts from a number up to another one."""
         inits = node.children_by_field_name("init")
         condition = node.child_by_field_name("condition")
@@ -227,14 +230,18 @@ class Walker(Invocations):
         left = text_of(condition.child_by_field_name("left"))
         if names != [left] or sign not in ("<", "<=") or "++" not in update:
             return None
-        start = self.python_of(scope.find(left))
-        end = self.python_of(self.evaluate(condition.child_by_field_name("right"), scope))
+        first = scope.find(left)
+        last = self.evaluate(condition.child_by_field_name("right"), scope)
+        start, end = self.python_of(first), self.python_of(last)
         if start is None or end is None:
             return None
         python = snake(left)
         scope.set(left, Symbol(python, "int"), "int")
         most = f"{end} + 1" if sign == "<=" else end
-        return f"for {python} in range({'' if start == '0' else start + ', '}{most}):"
+        used = [value.names for value in (first, last) if isinstance(value, Symbol)]
+        needed = tuple(name for some in used for name in some)
+        header = f"for {python} in range({'' if start == '0' else start + ', '}{most}):"
+        return Symbol(header, "loop", needed)
 
     def _enhanced_for_statement(self, node: Node, scope: Scope) -> _Returned | None:
         values = self.evaluate(node.child_by_field_name("value"), scope)
@@ -249,11 +256,13 @@ class Walker(Invocations):
                     return None if returned is _DONE else returned
             return None
         inner = Scope(scope.source, scope.owner, scope)
-        header, python = None, snake(name)
+        header: Symbol | None = None
+        python = snake(name)
         over = self.python_of(values)
         if over is not None:
             inner.set(name, Symbol(python, kind), kind)
-            header = f"for {python} in {over}:"
+            names = values.names if isinstance(values, Symbol) else ()
+            header = Symbol(f"for {python} in {over}:", "loop", names)
         else:
             inner.set(name, Unknown(Code(node, scope.source, scope)), kind)
         self.repeated(node, inner, header, lambda: self._round(node, inner))

@@ -17,9 +17,10 @@ from pyflinkcep.migrate.writing.elements import rows_of
 from pyflinkcep.migrate.writing.module import Module
 from pyflinkcep.migrate.writing.text import WIDTH, chain, docstring, indented, quoted, split_text
 
-__all__ = ["EVENT_TIME", "Input", "InputWriter"]
+__all__ = ["EVENT_TIME", "POSITION", "Input", "InputWriter"]
 
 EVENT_TIME = "event_time"
+POSITION = "position"
 _PASSED = SAME_EVENTS - {"filter", "union", "assignTimestamps", "assignTimestampsAndWatermarks"}
 _JSON = ("readValue", "fromJson", "parseObject", "ObjectMapper", "JSONObject", "Gson", "Json")
 
@@ -64,6 +65,10 @@ class InputWriter:
         function = self.module.name(snake(f"read_{snake(wanted)}"))
         lines: list[str] = []
         bounded = self._steps(stream, lines)
+        if bounded and self.times.get(id(stream)) is None:
+            self.module.use("from pyspark.sql import functions as F")
+            position = [quoted(POSITION), "F.monotonically_increasing_id()"]
+            lines.append(chain("events", [("withColumn", position)], "events = ", 4))
         where = place(stream.call.code)
         body = "\n".join([docstring(f"Read {wanted} ({where})"), *lines, "return events"])
         if lines and lines[-1].startswith("events = ") and "\nevents = " not in lines[-1]:

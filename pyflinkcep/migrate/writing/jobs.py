@@ -132,7 +132,7 @@ class JobWriter:
         made = self._results.write(stream)
         before = self._variable(made.events)
         self._bounded[id(stream)] = self._bounded.get(id(made.events), False)
-        name = self._local(stream.name or made.function, "found")
+        name = self._local(stream.name or "found", "found")
         self._parameters.update(made.parameters)
         arguments = ", ".join([before, *(name for name, _ in made.parameters)])
         self._assign(name, f"{made.function}({arguments})")

@@ -10,9 +10,13 @@ from collections.abc import Iterable
 import attrs
 
 from pyflinkcep.migrate.translated import Translated
-from pyflinkcep.migrate.writing.text import WIDTH
 
 __all__ = ["Module"]
+
+
+NARROW = 88
+_NOQA = re.compile(r"[ ]*# noqa: N\d+")
+_UNNEEDED = re.compile(r'(?<=""")\n\s+pass$', re.MULTILINE)
 
 
 @attrs.define(eq=False)
@@ -80,7 +84,7 @@ class Module:
         assert made.python is not None
         name = self.name(made.name, made.python)
         self.use(*made.imports)
-        text = made.python
+        text = _UNNEEDED.sub("", _NOQA.sub("", made.python))
         if name != made.name:
             text = re.sub(rf"\b{re.escape(made.name)}\b", name, text)
         if text.strip("\n") not in self._functions:
@@ -131,7 +135,7 @@ def _from(module: str, names: set[str]) -> str:
     lines = []
     if ordered:
         line = f"from {module} import {', '.join(ordered)}"
-        if len(line) > WIDTH:
+        if len(line) > NARROW:  # the same for linters of either width
             body = "".join(f"    {name},\n" for name in ordered)
             line = f"from {module} import (\n{body})"
         lines.append(line)

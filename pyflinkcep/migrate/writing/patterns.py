@@ -115,7 +115,11 @@ class PatternWriter:
             self._straight(items, event_type, "return ", "Pattern", 4)
             return
         self._statements(items, event_type, 4, begun=False)
-        self._lines.append("return pattern")
+        last = self._lines[-1]
+        if last.startswith("pattern = "):
+            self._lines[-1] = f"return {last.removeprefix('pattern = ')}"
+        else:
+            self._lines.append("return pattern")
 
     def _statements(
         self, items: Sequence[Item], event_type: str | None, indent: int, *, begun: bool
@@ -132,7 +136,9 @@ class PatternWriter:
             if isinstance(item, Branch):
                 begun = self._branch(item, event_type, indent, begun=begun)
             elif isinstance(item, Loop):
-                self._nested(item.header, item.body, event_type, indent, begun=begun)
+                self._need(item.header)
+                header = item.header.python
+                self._nested(header, item.body, event_type, indent, begun=begun)
         return begun
 
     def _branch(self, item: Branch, event_type: str | None, indent: int, *, begun: bool) -> bool:

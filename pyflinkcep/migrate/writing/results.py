@@ -12,10 +12,10 @@ from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.source import children, line_of, text_of
 from pyflinkcep.migrate.translated import Note, TranslatedFunction
 from pyflinkcep.migrate.translation import Translation, code_of, place
-from pyflinkcep.migrate.writing.inputs import EVENT_TIME, InputWriter, literal
+from pyflinkcep.migrate.writing.inputs import EVENT_TIME, POSITION, InputWriter, literal
 from pyflinkcep.migrate.writing.module import Module
 from pyflinkcep.migrate.writing.patterns import PatternWriter, python_type
-from pyflinkcep.migrate.writing.text import chain, docstring, indented, quoted
+from pyflinkcep.migrate.writing.text import WIDTH, call, chain, docstring, indented, quoted
 
 __all__ = ["RESULTS", "Result", "ResultWriter"]
 
@@ -43,6 +43,7 @@ class ResultWriter:
     inputs: InputWriter
     checked: list[Checked] = attrs.field(factory=list)
     _written: dict[int, Result] = attrs.field(factory=dict)
+    _row_name: str = "match"
 
     def write(self, stream: Stream) -> Result:
         """Write the function of the rows of matches, once."""
@@ -180,13 +181,13 @@ class ResultWriter:
         processing = processing or any("ProcessingTime" in s for s in settings)
         if timed:
             calls.append(("inEventTime", [quoted(EVENT_TIME)]))
-        elif processing or not bounded:
+        elif not bounded:
             calls.append(("inProcessingTime", []))
             if not processing:
                 self._note(applied.call.code, _NO_TIME)
         else:
-            calls.append(("inEventTime", ['"TODO"']))
-            self._note(applied.call.code, "a bounded job needs a column with the time of events")
+            calls.append(("inEventTime", [quoted(POSITION)]))
+            self._note(applied.call.code, _IN_ORDER)
         return [*calls, *self._late(changes)]
 
     def _late(self, changes: list[Call]) -> list[tuple[str, list[str]]]:
@@ -206,6 +207,7 @@ class ResultWriter:
 
     def _rows(self, stream: Stream) -> str:
         call = stream.call
+        self._row_name = snake(stream.name or "match").strip("_")
         events = stream.inputs[0].event_type
         tags = [a for a in call.arguments if isinstance(a, Tag)]
         functions = [code for a in call.arguments if (code := _function(a)) is not None]
@@ -220,8 +222,11 @@ class ResultWriter:
         return self._call(kind, [tag, self._defined(timeout)], made, stream)
 
     def _function(self, code: Code, kind: str, events: str | None) -> TranslatedFunction:
-        made = self.translation.function(code, kind, events)
+        name = None if kind == "process" else f"{snake(kind)}_{self._row_name}"
+        made = self.translation.function(code, kind, events, name)
         self.notes.extend(made.notes)
+        for tag, ddl in made.output_tags:
+            self._make_tag(tag, ddl)
         return made
 
     def _defined(self, made: TranslatedFunction) -> str:
@@ -262,14 +267,18 @@ class ResultWriter:
             code = code_of(value)
             label = text_of(code.node) if code is not None else "side"
             return self.module.constant(snake(label).upper(), f"OutputTag({quoted(label)})")
-        name = snake(value.name).upper().strip("_")
-        known = [key for key in self._tags if key == value.name]
-        if known:
-            return self._tags[value.name]
-        schema = ddl or self.translation.schema(value.type, value.code)
-        arguments = quoted(value.name) + (f", {quoted(schema)}" if schema else "")
-        self._tags[value.name] = self.module.constant(name, f"OutputTag({arguments})")
-        return self._tags[value.name]
+        return self._make_tag(value.name, ddl or self.translation.schema(value.type, value.code))
+
+    def _make_tag(self, tag: str, ddl: str | None) -> str:
+        self.module.use("from pyflinkcep import OutputTag")
+        if tag not in self._tags:
+            name = snake(tag).upper().strip("_")
+            start = f"OutputTag({quoted(tag)}"
+            value = f"{start}, {quoted(ddl)})" if ddl else f"{start})"
+            if len(name) + len(value) + 3 > WIDTH and ddl:
+                value = call("OutputTag", [quoted(tag), literal(ddl, 4)], 0)
+            self._tags[tag] = self.module.constant(name, value)
+        return self._tags[tag]
 
     _tags: dict[str, str] = attrs.field(factory=dict)
 
@@ -278,6 +287,10 @@ class ResultWriter:
 
 
 _PASSED = frozenset(["name", "uid", "setParallelism", "rebalance", "returns", "shuffle", "forward"])
+_IN_ORDER = (
+    "bounded events without a time are matched in their order: windows, which Flink measures by "
+    "the clock, count their positions here"
+)
 _NO_TIME = (
     "no timestamps are assigned: Flink before 1.12 matches in processing time, as is written here; "
     "later versions wait for watermarks"

@@ -8,24 +8,11 @@ import textwrap
 from collections.abc import Sequence
 from datetime import timedelta
 
+from pyflinkcep.migrate.chains.lookup import quoted
+
 __all__ = ["WIDTH", "call", "chain", "docstring", "indented", "quoted", "timed"]
 
 WIDTH = 100
-
-
-def quoted(value: str) -> str:
-    r"""
-    Return a string literal with double quotes, if that needs no more escapes.
-
-    Examples
-    --------
-    >>> quoted("it's"), quoted('say "no"')
-    ('"it\'s"', '\'say "no"\'')
-    """
-    single = repr(value)
-    if single.startswith('"') or '"' in value:
-        return single
-    return '"' + single[1:-1].replace("\\'", "'") + '"'
 
 
 def timed(duration: timedelta) -> str:
@@ -141,10 +128,13 @@ def chain(start: str, calls: Sequence[tuple[str, Sequence[str]]], prefix: str, i
     if len(calls) < 2:
         name, arguments = calls[0] if calls else ("", ())
         return prefix + call(f"{start}.{name}", arguments, indent + len(prefix)) if calls else line
+    if len(calls) == 2 and start.isidentifier():
+        (first, given), (second, others) = calls
+        owner = f"{start}.{first}({', '.join(given)}).{second}"
+        if "\n" not in owner and len(prefix) + len(owner) + indent < WIDTH:
+            return prefix + call(owner, others, indent)
     rows = []
     for at, (name, arguments) in enumerate(calls):
-        owner = f"{start}.{name}" if at == 0 and start[:1].isupper() else f".{name}"
-        if at == 0 and not start[:1].isupper():
-            owner = f"{start}.{name}"
+        owner = f"{start}.{name}" if at == 0 else f".{name}"
         rows.append(call(owner, arguments, indent + 4))
     return f"{prefix}(\n" + indented("\n".join(rows)) + "\n)"
