@@ -39,6 +39,8 @@ class Written:
         The module.
     patterns : list of str
         The functions of its patterns.
+    statements : int
+        How many statements with MATCH_RECOGNIZE there are.
     conditions, functions : int
         How many conditions, and functions of matches, there are.
     sql : int
@@ -57,6 +59,7 @@ class Written:
     module: str | None = None
     text: str = ""
     patterns: list[str] = attrs.field(factory=list)
+    statements: int = 0
     conditions: int = 0
     functions: int = 0
     sql: int = 0
@@ -132,6 +135,7 @@ def translate_file(source: Source, project: Project, module_name: str) -> Writte
             app = _app(method, owner)
             writer = JobWriter(module, translation, patterns, walker.streams, walker.settings, app)
             jobs += writer.write()
+            written.statements += writer.statements
             written.notes += writer.notes
             written.checked += writer.checked
         for link in _loose(walker, [s.pattern for s in applied if s.pattern is not None]):

@@ -51,7 +51,7 @@ def translate_python(file: str, data: bytes, module_name: str) -> Written:
         session = "SparkSession.builder.getOrCreate()"
         module.main(f'if __name__ == "__main__":\n    main({session})')
         written.module, written.text = module_name, module.text()
-        written.patterns = [f"statement_{n + 1}" for n in range(number)]
+        written.statements = number
     return written
 
 

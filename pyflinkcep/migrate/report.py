@@ -81,7 +81,7 @@ class Report:
         if self.files:
             rows = [
                 f"| {file.file} | {file.module + '.py' if file.module else '-'} "
-                f"| {len(file.patterns)} | {file.sql} of {file.conditions} | {_remaining(file)} |"
+                f"| {len(file.patterns) + file.statements} | {file.sql} of {file.conditions} | {_remaining(file)} |"
                 for file in self.files
             ]
             head = (
@@ -110,6 +110,7 @@ class Report:
                 "file": file.file,
                 "module": file.module,
                 "patterns": file.patterns,
+                "statements": file.statements,
                 "conditions": file.conditions,
                 "conditionsInSql": file.sql,
                 "functions": file.functions,
@@ -126,7 +127,7 @@ class Report:
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
     def _summary(self) -> str:
-        patterns = sum(len(file.patterns) for file in self.files)
+        patterns = sum(len(file.patterns) + file.statements for file in self.files)
         conditions = sum(file.conditions for file in self.files)
         sql = sum(file.sql for file in self.files)
         remaining = sum(_remaining(file) for file in self.files)
@@ -159,8 +160,10 @@ def _headline(file: Written) -> str:
     if file.module is None:
         return f"{file.file}: not translated"
     remaining = _remaining(file)
-    return (
-        f"{file.file} → {file.module}.py: {counted(len(file.patterns), 'pattern')}, "
-        f"{file.sql} of {counted(file.conditions, 'condition')} in SQL"
-        + (f", {counted(remaining, 'place')} to write" if remaining else "")
+    parts = [counted(len(file.patterns), "pattern")] if file.patterns else []
+    parts += [f"{counted(file.statements, 'statement')} of SQL"] if file.statements else []
+    if file.conditions:
+        parts.append(f"{file.sql} of {counted(file.conditions, 'condition')} in SQL")
+    return f"{file.file} → {file.module}.py: {', '.join(parts)}" + (
+        f", {counted(remaining, 'place')} to write" if remaining else ""
     )

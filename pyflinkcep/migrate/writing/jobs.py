@@ -34,6 +34,8 @@ class JobWriter:
         What the method does with streams, in order.
     notes : list of Note
         What to look at.
+    statements : int
+        How many statements with MATCH_RECOGNIZE were written.
     checked : list of Checked
         What is needed to compare its patterns with the originals.
     """
@@ -52,6 +54,7 @@ class JobWriter:
     _parameters: dict[str, str] = attrs.field(factory=dict)
     _inputs: InputWriter = attrs.field(init=False)
     _results: ResultWriter = attrs.field(init=False)
+    statements: int = 0
     _queries: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -66,6 +69,7 @@ class JobWriter:
         loose = [s for s in self.streams if self._is_result(s) and id(s) not in used]
         statements = [s for s in self.streams if s.call.method in STATEMENTS]
         written = StatementWriter(self.module, self.notes).write(statements, self._lines)
+        self.statements = written
         given = [s for s in self.streams if self._is_result(s) and self._is_given(s)]
         for stream in given:
             self._results.write(stream)

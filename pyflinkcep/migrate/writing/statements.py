@@ -7,7 +7,7 @@ import re
 
 import attrs
 
-from pyflinkcep.migrate.chains.lookup import inside
+from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.chains.values import Constant, Stream
 from pyflinkcep.migrate.java.source import line_of
 from pyflinkcep.migrate.translated import Note
@@ -44,26 +44,26 @@ class StatementWriter:
     module: Module
     notes: list[Note]
 
-    def write(self, statements: list[Stream], lines: list[str]) -> bool:
-        """Add what runs the statements to ``main``; return whether one has a clause."""
+    def write(self, statements: list[Stream], lines: list[str]) -> int:
+        """Add what runs the statements to ``main``; return how many have a clause."""
         texts = [(stream, self._sql(stream)) for stream in statements]
         if not any(sql is not None and is_match(sql) for _, sql in texts):
-            return False
+            return 0
+        found = 0
         for number, (stream, sql) in enumerate(texts, 1):
             if sql is None:
                 self._note(stream, "the text of a statement is not known before the program runs")
             elif is_match(sql):
+                found += 1
                 self.statement(
                     sql, stream.name or f"statement_{number}", place(stream.call.code), lines
                 )
             elif _CREATE.match(sql):
                 self._table(stream, sql, lines)
-        return True
+        return found
 
     def statement(self, sql: str, name: str, where: str, lines: list[str]) -> None:
         """Add a statement with a clause."""
-        from pyflinkcep.migrate.chains.lookup import snake
-
         self.module.use("from pyflinkcep import CEP")
         constant = self.module.constant(
             f"{snake(name).upper()}_SQL", sql_literal(sql), f"From {where}."
@@ -90,6 +90,3 @@ class StatementWriter:
     def _note(self, stream: Stream, what: str) -> None:
         code = stream.call.code
         self.notes.append(Note(code.source.file, line_of(code.node), what))
-
-
-_ = inside

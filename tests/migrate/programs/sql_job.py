@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
 TABLE = "ticks"
