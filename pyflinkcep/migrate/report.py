@@ -79,11 +79,7 @@ class Report:
         """Return the report as a page."""
         parts = ["# From Java to Python", self._summary()]
         if self.files:
-            rows = [
-                f"| {file.file} | {file.module + '.py' if file.module else '-'} "
-                f"| {len(file.patterns) + file.statements} | {file.sql} of {file.conditions} | {_remaining(file)} |"
-                for file in self.files
-            ]
+            rows = [_row(file) for file in self.files]
             head = (
                 "| Java | Python | patterns | conditions in SQL | to write |\n|---|---|---|---|---|"
             )
@@ -145,6 +141,14 @@ class Report:
 def differences_of(text: str) -> list[str]:
     """Return what may differ in meaning from the job in Flink."""
     return [what for form, what in _DIFFERENCES if re.search(form, text)]
+
+
+def _row(file: Written) -> str:
+    """Return a file's row of the table."""
+    found = len(file.patterns) + file.statements
+    module = f"{file.module}.py" if file.module else "-"
+    sql = f"{file.sql} of {file.conditions}"
+    return f"| {file.file} | {module} | {found} | {sql} | {_remaining(file)} |"
 
 
 def _remaining(file: Written) -> int:
