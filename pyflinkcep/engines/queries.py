@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Protocol
 
 from pyflinkcep.engines.choice import BACKTRACKING, EVENT_LISTS
+from pyflinkcep.engines.composed import ComposedSequences, PlainQueries, whole_matches
 from pyflinkcep.engines.compressed.arrays import MatchArrays
 from pyflinkcep.engines.compressed.counting import Total, added
 from pyflinkcep.engines.compressed.nodes import Node
@@ -29,6 +30,7 @@ __all__ = [
     "MatchPositions",
     "chain_frames",
     "compressed_matches",
+    "last_event",
     "list_frames",
     "match_arrays",
     "query_matches",
@@ -80,9 +82,11 @@ def query_matches(
     limit : RunLimit, optional
         A bound on the runs of ``nfa``.
     """
+    if evaluation == EVENT_LISTS and query.is_composed:
+        return whole_matches(query, lambda plain: _list_matches(plain, table, output))
     if evaluation == EVENT_LISTS:
         return _list_matches(query, table, output)
-    sequences = Sequences(query, table, limit=limit)
+    sequences = _sequences(query, table, limit)
     if evaluation == BACKTRACKING or output != "all":
         return sequences.searched(output)
     return sequences.run()
@@ -102,10 +106,19 @@ def match_arrays(
     """
     if evaluation == EVENT_LISTS:
         return None
-    sequences = Sequences(query, table, limit=limit)
+    sequences = _sequences(query, table, limit)
     if evaluation == BACKTRACKING or output != "all":
         return sequences.searched_arrays(output)
     return sequences.arrays()
+
+
+def _sequences(
+    query: Query, table: EventTable, limit: RunLimit | None = None
+) -> Sequences | ComposedSequences:
+    """Return a SEQ query on a table, by automata."""
+    if query.is_composed:
+        return ComposedSequences(PlainQueries(query), table, limit)
+    return Sequences(query, table, limit=limit)
 
 
 def list_frames(query: Query, table: EventTable, output: str = "all") -> Iterator[Frame]:
@@ -131,7 +144,12 @@ def _list_matches(query: Query, table: EventTable, output: str) -> Iterator[Matc
 
 def compressed_matches(query: Query, table: EventTable) -> Compressed:
     """Return all matches of a query on a table, not listed."""
-    return Sequences(query, table) if query.form is Form.SEQ else _Elements(query, table)
+    return _sequences(query, table) if query.form is Form.SEQ else _Elements(query, table)
+
+
+def last_event(match: MatchPositions) -> int:
+    """Return the position of the last event of a match."""
+    return max(own[-1] for own in match.values() if own)
 
 
 _MANY = 1 << 22

@@ -10,10 +10,12 @@ from typing import Any
 import attrs
 
 from pyflinkcep.engines.choice import BACKTRACKING, EVENT_LISTS
+from pyflinkcep.engines.composed import ComposedSequences, PlainQueries
 from pyflinkcep.engines.queries import (
     Compressed,
     MatchPositions,
     compressed_matches,
+    last_event,
     query_matches,
 )
 from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
@@ -127,6 +129,7 @@ class StreamedQuery:
         self._limit = limit
         self._looks_back, self._looks_ahead = query.looks_back, query.looks_ahead
         self._automaton: SaseAutomaton | None = None
+        self._plain = PlainQueries(query) if query.is_composed else None
 
     def matches(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
         """Return the matches that a portion adds, and what to keep."""
@@ -209,7 +212,7 @@ class StreamedQuery:
         if self._output == "nonOverlapping":
             for match in found:
                 key = portion.key_of(_first_event(match))
-                free[key] = max(free[key], _last_event(match) + 1)
+                free[key] = max(free[key], last_event(match) + 1)
         kept = self._kept(portion, self._context(portion, free))
         kept.free = free
         self._wait(portion, kept, free)
@@ -278,7 +281,9 @@ class StreamedQuery:
         assert self.query.window is not None
         return self.query.window
 
-    def _sequences(self, table: EventTable) -> Sequences:
+    def _sequences(self, table: EventTable) -> Sequences | ComposedSequences:
+        if self._plain is not None:
+            return ComposedSequences(self._plain, table, self._limit)
         if self._automaton is None:
             self._automaton = compile_query(self.query, table.kinds)
         return Sequences(self.query, table, self._automaton, limit=self._limit)
@@ -311,11 +316,7 @@ def _end(portion: Portion, at: int, milliseconds: int) -> int:
 
 
 def _first_event(match: MatchPositions) -> int:
-    return next(iter(match.values()))[0]
-
-
-def _last_event(match: MatchPositions) -> int:
-    return next(reversed(match.values()))[-1]
+    return min(own[0] for own in match.values() if own)
 
 
 def _earliest(portion: Portion, positions: Sequence[int]) -> list[int]:

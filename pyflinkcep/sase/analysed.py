@@ -53,7 +53,8 @@ class AnalysedQuery:
     @cached_property
     def slots(self) -> Mapping[str, tuple[str, ...]]:
         """What distinguishes runs, by the variable of their last event; empty for a ``;`` query."""
-        return slots_by_variable(self.query, self.edges) if self.edges else {}
+        is_plain = self.edges and not self.query.is_composed
+        return slots_by_variable(self.query, self.edges) if is_plain else {}
 
     @cached_property
     def computed(self) -> Mapping[str, tuple[str, ...]]:

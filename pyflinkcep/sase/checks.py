@@ -25,7 +25,7 @@ from pyflinkcep.sase.tree import (
     references,
 )
 
-__all__ = ["check"]
+__all__ = ["Failure", "check", "check_end"]
 
 Failure = Callable[[int, str, str], InvalidArgumentError]
 """Makes the error for a problem at an offset: (offset, what, hint)."""
@@ -45,6 +45,16 @@ def check(query: Query, failure: Failure) -> None:
     _Checks(query, failure).run()
 
 
+def check_end(part: Component, query: Query, failure: Failure) -> None:
+    """Refuse a negated component at an end of a pattern without a window."""
+    if part.negated and query.window is None:
+        raise failure(
+            part.at,
+            f"{part.variable!r} is negated at an end of the pattern without WITHIN",
+            "add WITHIN: how long no such event may occur",
+        )
+
+
 @attrs.frozen
 class _Checks:
     query: Query
@@ -56,7 +66,7 @@ class _Checks:
             self._list()
         self._strategies()
         self._where()
-        for condition in self.query.conditions:
+        for condition in self.query.conditions if not self.query.is_composed else ():
             self._condition(condition)
         for column in self.query.columns or ():
             self._given_out(column.value, is_column=True)
@@ -72,13 +82,8 @@ class _Checks:
             raise self.failure(
                 first.at, "every component is negated", "a match needs at least one event"
             )
-        for part in (first, last):
-            if part.negated and self.query.window is None:
-                raise self.failure(
-                    part.at,
-                    f"{part.variable!r} is negated at an end of the pattern without WITHIN",
-                    "add WITHIN: how long no such event may occur",
-                )
+        for part in (first, last) if not self.query.is_composed else ():
+            check_end(part, self.query, self.failure)
 
     def _list(self) -> None:
         positive = self.query.positive
@@ -238,7 +243,7 @@ class _Checks:
     # --- HAVING and RETURN
 
     def _given_out(self, value: Tree, is_column: bool) -> None:
-        for function in functions(value):
+        for function in functions(value) if self.query.shape is None else ():
             self._aggregate(function.over)
         for reference in references(value):
             if self._part(reference).negated:

@@ -53,7 +53,8 @@ def _variables(condition: Tree) -> set[str]:
 
 
 def _box(part: Component, conditions: Iterable[str]) -> Box:
-    repeats = f"{part.least} or more" if part.repeats else ""
+    most = "or more" if part.most is None else f"to {part.most}"
+    repeats = f"{part.least} {most}" if part.repeats else ""
     return Box(part.variable, (f"type {part.type}", *conditions), repeats, "", part.negated)
 
 

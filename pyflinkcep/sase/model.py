@@ -9,8 +9,13 @@ from enum import Enum
 import attrs
 
 from pyflinkcep.expressions.tree import Literal, Tree
+from pyflinkcep.sase.shapes import Shape, Word, words
 
-__all__ = ["Column", "Component", "Form", "Query", "Strategy", "default_variable"]
+__all__ = ["MOST_WORDS", "Column", "Component", "Form", "Query", "Strategy", "default_variable"]
+
+
+MOST_WORDS = 128
+"""The most sequences of components that a pattern may stand for."""
 
 
 class Form(Enum):
@@ -45,7 +50,9 @@ class Component:
     negated : bool
         Whether such an event forbids a match.
     least : int, at least 1
-        The least number of events of a closure.
+        The least number of events of a component that repeats.
+    most : int or None
+        The greatest number of them, in SEQ.
     at : int
         Its place in the text.
     """
@@ -55,6 +62,7 @@ class Component:
     repeats: bool = False
     negated: bool = False
     least: int = 1
+    most: int | None = None
     at: int = attrs.field(default=0, eq=False)
 
 
@@ -100,6 +108,9 @@ class Query:
         RETURN.
     source : str or None
         The name after FROM.
+    shape : Shape or None
+        How the components of a composed pattern may follow one another; None for one after
+        another.
     """
 
     form: Form
@@ -112,6 +123,7 @@ class Query:
     having: Tree | None = None
     columns: tuple[Column, ...] | None = None
     source: str | None = None
+    shape: Shape | None = None
 
     @property
     def positive(self) -> tuple[Component, ...]:
@@ -124,16 +136,43 @@ class Query:
         return [part.variable for part in self.positive]
 
     @property
+    def is_composed(self) -> bool:
+        """Whether it stands for other queries, see :mod:`pyflinkcep.sase.alternatives`."""
+        counted = (part.least > 1 or part.most is not None for part in self.components)
+        return self.form is Form.SEQ and (self.shape is not None or any(counted))
+
+    def words(self) -> list[Word]:
+        """
+        Return the sequences of components that the pattern stands for; see ``shapes.py``.
+
+        Raises
+        ------
+        TooManyWordsError
+            If there are more than :data:`MOST_WORDS`.
+        """
+        if self.shape is None:
+            return [tuple(part.variable for part in self.components)]
+        return words(self.shape, MOST_WORDS)
+
+    @property
     def looks_back(self) -> bool:
         """Whether earlier events decide too: a negated component or a closure comes first."""
-        first = self.components[0]
-        return first.negated or (self.form is Form.LIST and first.repeats)
+        return any(self._decides_at_an_end(word[0]) for word in self.words())
 
     @property
     def looks_ahead(self) -> bool:
         """Whether later events decide too: a negated component or a closure comes last."""
-        last = self.components[-1]
-        return last.negated or (self.form is Form.LIST and last.repeats)
+        return any(self._decides_at_an_end(word[-1]) for word in self.words())
+
+    def _decides_at_an_end(self, variable: str) -> bool:
+        part = self.component(variable)
+        return part.negated or (self.form is Form.LIST and part.repeats)
+
+    @property
+    def takes_several(self) -> bool:
+        """Whether every match has components of several events."""
+        negated = {part.variable for part in self.components if part.negated}
+        return all(sum(name not in negated for name in word) > 1 for word in self.words())
 
     @property
     def is_global(self) -> bool:

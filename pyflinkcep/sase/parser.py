@@ -9,11 +9,12 @@ from collections.abc import Iterator
 import attrs
 
 from pyflinkcep.expressions import tree
-from pyflinkcep.sase.checks import check
+from pyflinkcep.sase.composed_checks import check_query
 from pyflinkcep.sase.computed import is_computed, is_path
 from pyflinkcep.sase.conditions import ConditionReader
 from pyflinkcep.sase.cursor import Cursor
-from pyflinkcep.sase.model import Column, Component, Form, Query, default_variable
+from pyflinkcep.sase.model import Column, Query
+from pyflinkcep.sase.pattern_reader import SHAPE, PatternReader
 from pyflinkcep.sase.tokens import END, KEYWORDS, NAME, NUMBER
 from pyflinkcep.sase.where import WhereReader
 
@@ -23,7 +24,6 @@ _UNITS = {
     "millisecond": 1, "ms": 1, "second": 1000, "sec": 1000, "minute": 60_000, "min": 60_000,
     "hour": 3_600_000, "day": 86_400_000, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000,
 }  # fmt: skip
-_SHAPE = "write PATTERN SEQ(A a, B+ b[]) or PATTERN A;B^2;C, then WHERE, WITHIN, HAVING, RETURN"
 
 
 def parsed(text: str) -> Query:
@@ -45,7 +45,7 @@ def parsed_condition(text: str, query: Query) -> Query:
     if cursor.here.kind != END:
         raise cursor.unexpected("the end", "write one condition; join several with AND or OR")
     query = attrs.evolve(query, conditions=(*query.conditions, condition))
-    check(query, cursor.failure)
+    check_query(query, cursor.failure)
     return query
 
 
@@ -56,7 +56,7 @@ def parsed_columns(text: str, query: Query) -> Query:
     if cursor.here.kind != END:
         raise cursor.unexpected("the end", "write a value, or value AS name")
     query = attrs.evolve(query, columns=columns)
-    check(query, cursor.failure)
+    check_query(query, cursor.failure)
     return query
 
 
@@ -69,9 +69,10 @@ class _QueryReader:
     def query(self) -> Query:
         cursor = self._cursor
         source = cursor.name("a table", "write FROM table").name if cursor.take("from") else None
-        cursor.need("pattern", _SHAPE)
-        form, components = self._pattern()
-        self._refuse_same_names(components)
+        cursor.need("pattern", SHAPE)
+        pattern = PatternReader(cursor)
+        form, shape = pattern.read()
+        components = tuple(pattern.components)
         values = ConditionReader(cursor, components)
         where = WhereReader(cursor, values, components)
         if cursor.take("where"):
@@ -87,99 +88,12 @@ class _QueryReader:
             _having(values) if cursor.take("having") else None,
             tuple(_columns(cursor, values)) if cursor.take("return") else None,
             source,
+            shape,
         )
         if cursor.here.kind != END:
-            raise cursor.unexpected("the end", _SHAPE)
-        check(query, cursor.failure)
+            raise cursor.unexpected("the end", SHAPE)
+        check_query(query, cursor.failure)
         return query
-
-    # --- PATTERN
-
-    def _pattern(self) -> tuple[Form, tuple[Component, ...]]:
-        cursor = self._cursor
-        if cursor.take("("):  # as the OptiSeq paper writes it: PATTERN(A;B)
-            found = self._pattern()
-            cursor.need(")", "close the parenthesis of PATTERN(")
-            return found
-        if cursor.here.word == "seq" and cursor.ahead().text == "(":
-            return Form.SEQ, tuple(self._sequence())
-        return Form.LIST, tuple(self._elements())
-
-    def _sequence(self) -> Iterator[Component]:
-        cursor = self._cursor
-        cursor.next()
-        cursor.next()
-        yield self._component()
-        while cursor.take(","):
-            yield self._component()
-        cursor.need(")", "separate components by commas: SEQ(A a, B+ b[])")
-
-    def _component(self) -> Component:
-        cursor = self._cursor
-        at = cursor.here.at
-        negated = cursor.take("~", "!") is not None
-        in_brackets = cursor.take("(") is not None
-        type_ = cursor.type("a component is a type and a variable: Stock a")
-        repeats = cursor.take("+") is not None
-        variable = cursor.name("a variable", f"name the events: {type_} a")
-        if cursor.take("["):
-            cursor.need("]", f"write {type_}+ {variable.text}[]")
-            if not repeats:
-                raise cursor.failure(
-                    variable.at,
-                    f"{variable.text}[] without + after its type",
-                    f"write {type_}+ {variable.text}[]",
-                )
-        if in_brackets:
-            cursor.need(")", "close the parenthesis")
-        self._refuse_negated_loop(negated and repeats, variable.name, at)
-        return Component(type_, variable.name, repeats, negated, 1, at)
-
-    def _elements(self) -> Iterator[Component]:
-        yield self._element()
-        while self._cursor.take(";"):
-            yield self._element()
-
-    def _element(self) -> Component:
-        cursor = self._cursor
-        at = cursor.here.at
-        negated = cursor.take("!", "~") is not None
-        type_ = cursor.type(_SHAPE)
-        repeats, least = False, 1
-        if cursor.take("^"):
-            number = cursor.here
-            if not (number.text.isdigit() and len(number.text) < 10 and int(number.text) > 0):
-                raise cursor.unexpected(
-                    f"a number from 1 to 999999999 after {type_}^",
-                    f"write {type_}^2 for two events or more",
-                )
-            repeats, least = True, int(cursor.next().text)
-        elif cursor.take("+"):
-            repeats = True
-        variable = default_variable(type_)
-        if cursor.here.kind == NAME and cursor.here.word not in KEYWORDS:
-            variable = cursor.next().name
-        self._refuse_negated_loop(negated and repeats, variable, at)
-        return Component(type_, variable, repeats, negated, least, at)
-
-    def _refuse_negated_loop(self, is_one: bool, variable: str, at: int) -> None:
-        if is_one:
-            raise self._cursor.failure(
-                at,
-                f"{variable!r} is negated and repeats",
-                "one event is enough to forbid a match: leave out the repetition",
-            )
-
-    def _refuse_same_names(self, components: tuple[Component, ...]) -> None:
-        seen = set()
-        for part in components:
-            if part.variable in seen:
-                raise self._cursor.failure(
-                    part.at,
-                    f"two components are named {part.variable!r}",
-                    f"give each its own name, as in {part.type} {part.variable}2",
-                )
-            seen.add(part.variable)
 
     # --- WITHIN
 

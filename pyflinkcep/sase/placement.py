@@ -24,7 +24,7 @@ from pyflinkcep.sase.tree import (
     references,
 )
 
-__all__ = ["Clause", "Edges", "Placement", "placed"]
+__all__ = ["Clause", "Edges", "Placement", "clause_edges", "placed"]
 
 
 @attrs.frozen
@@ -86,7 +86,7 @@ def placed(query: Query) -> Placement:
     }
     for condition in query.conditions:
         for clause in clauses(condition):
-            owner, edges = _edges(clause, query)
+            owner, edges = clause_edges(clause, query)
             for edge in edges:
                 found[owner][edge].append(_clause(clause, owner, edge))
     return {
@@ -95,7 +95,7 @@ def placed(query: Query) -> Placement:
     }
 
 
-def _edges(clause: Tree, query: Query) -> tuple[str, tuple[str, ...]]:
+def clause_edges(clause: Tree, query: Query) -> tuple[str, tuple[str, ...]]:
     """Return the variable that a clause belongs to, and its edges."""
     if is_constant(clause):
         return query.positive[0].variable, ("begin",)

@@ -84,24 +84,25 @@ class _Events:
     each: Mapping[str, Any]
 
     def all(self, over: Column) -> list[Any]:
-        return [self._value(event, over) for event in self.match[over.variable]]
+        return [self._value(event, over) for event in self.match.get(over.variable, ())]
 
     def one(self, column: Column) -> Any:
         return self._value(self._event(column), column)
 
     def aggregate(self, part: Aggregate) -> Any:
         if part.argument is None:
-            return len(self.match[part.stage])
+            return len(self.match.get(part.stage, ()))
         return aggregated(part.function, self.all(part.over))
 
     def _value(self, event: Any, column: Column) -> Any:
         name = column.attribute
-        return event if name is None else self.attribute_of(event, name)
+        return event if name is None or event is None else self.attribute_of(event, name)
 
     def _event(self, reference: Column) -> Any:
         if reference.index in (None, ALL) and reference.variable in self.each:
             return self.each[reference.variable]
-        return self.match[reference.variable][-1 if reference.index == LAST else 0]
+        events = self.match.get(reference.variable)  # None if it is absent from the match
+        return events[-1 if reference.index == LAST else 0] if events else None
 
 
 def _leaf(leaf: Leaf) -> Function:

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
 from pyflinkcep.expressions.text import quoted_name, shown, written_name
 from pyflinkcep.expressions.tree import Operation, Tree
 from pyflinkcep.sase.model import Column, Component, Form, Query, Strategy, default_variable
+from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Sequence, Shape
 from pyflinkcep.sase.tokens import KEYWORDS, text_literal
 
 __all__ = ["query_text", "stored_text"]
@@ -47,13 +50,44 @@ def stored_text(query: Query) -> str:
 
 def _pattern(query: Query) -> str:
     if query.form is Form.SEQ:
-        return f"SEQ({', '.join(map(_component, query.components))})"
+        if query.shape is None:
+            return f"SEQ({', '.join(map(_component, query.components))})"
+        parts = {part.variable: part for part in query.components}
+        return _shape(query.shape, parts, is_whole=True)
     return "; ".join(map(_element, query.components))
 
 
-def _component(part: Component) -> str:
-    unit = f"{_type(part.type)}{'+' if part.repeats else ''} {_name(part)}"
+def _shape(shape: Shape, parts: Mapping[str, Component], *, is_whole: bool = False) -> str:
+    """Return the text of a shape; that of a whole pattern begins with SEQ or AND."""
+    if isinstance(shape, Choice):
+        joined = " | ".join(_shape(part, parts, is_whole=is_whole) for part in shape.parts)
+        return joined if is_whole else f"({joined})"
+    if isinstance(shape, Sequence | AnyOrder):
+        name = "SEQ" if isinstance(shape, Sequence) else "AND"
+        return f"{name}({', '.join(_shape(part, parts) for part in shape.parts)})"
+    if isinstance(shape, One):
+        text = _component(parts[shape.variable])
+    elif isinstance(shape.part, One) and parts[shape.part.variable].least == 1:
+        text = _component(parts[shape.part.variable], is_optional=True)
+    elif isinstance(shape.part, One | Optional):
+        text = f"({_shape(shape.part, parts)})?"
+    else:
+        text = f"{_shape(shape.part, parts)}?"
+    return f"SEQ({text})" if is_whole else text
+
+
+def _component(part: Component, *, is_optional: bool = False) -> str:
+    unit = f"{_type(part.type)}{_count(part, is_optional)} {_name(part)}"
     return f"~({unit})" if part.negated else unit
+
+
+def _count(part: Component, is_optional: bool) -> str:
+    if not part.repeats:
+        return "?" if is_optional else ""
+    least = 0 if is_optional else part.least
+    if part.most is None:
+        return {0: "*", 1: "+"}.get(least, f"{{{least},}}")
+    return f"{{{least}}}" if least == part.most else f"{{{least},{part.most}}}"
 
 
 def _name(part: Component) -> str:

@@ -69,4 +69,5 @@ def output_attributes(query: Query) -> list[str]:
 
 def one_line(query: Query) -> str:
     """Return a query's pattern on one line, as its name."""
-    return query_text(Query(query.form, query.components)).removeprefix("PATTERN ")
+    pattern = Query(query.form, query.components, shape=query.shape)
+    return query_text(pattern).removeprefix("PATTERN ")

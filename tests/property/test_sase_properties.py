@@ -29,7 +29,7 @@ from tests.property.optiseq_verify import start_cep
 
 MUTATED = 1500
 PIECES = ["SEQ(", ")", "~", "+", "[]", "[i]", "[i-1]", "avg(", "..", "WITHIN", "WHERE", "and", "or",
-          "not", "(", "{", "}", ";", "^", "'", "%", "1", "a", ".", ",", "null", "\n", "é", "$"]  # fmt: skip
+          "not", "(", "{", "}", ";", "^", "|", "?", "{2,3}", "AND(", "`", "case", "'", "%", "1", "a", ".", ",", "null", "\n", "é", "$"]  # fmt: skip
 
 
 @cache

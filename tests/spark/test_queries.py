@@ -344,34 +344,3 @@ def test_a_table_of_the_session(spark: SparkSession) -> None:
     rows = CEP.sase(spark, f"FROM trades {QUERY_3}", type="kind").inEventTime("ts").toDF()
     assert rows.count() == 3
     assert len(matchSase(QUERY_3, [r.asDict() for r in trades(spark).collect()], "ts", "kind")) == 3
-
-
-@pytest.mark.spark
-def test_names_and_values_as_data_has_them(spark: SparkSession) -> None:
-    """Quoted names, booleans, fields of structs and maps, CASE and functions: as on lists."""
-    rows = [
-        ("login-failed", True, 3, "p", {"id": 1}, {"k k": 1}),
-        ("login-failed", None, 9, "q", {"id": 1}, {"k k": 1}),
-        ("com.foo.Bar", False, 2, "pq", {"id": 1}, {"k k": 2}),
-        ("com.foo.Bar", True, 4, None, {"id": 1}, {"k k": 0}),
-        ("com.foo.Bar", True, 5, "r", {"id": 2}, None),
-    ]
-    names = ["type", "flag", "größe", "x y", "user", "props"]
-    events = [{"ts": n, **dict(zip(names, row, strict=True))} for n, row in enumerate(rows)]
-    schema = "ts bigint, type string, flag boolean, `größe` bigint, `x y` string, user struct<id: bigint>, props map<string, bigint>"
-    frame = spark.createDataFrame([tuple(event.values()) for event in events], schema)
-    text = (
-        "PATTERN SEQ('login-failed' a, com.foo.Bar `b b`) WHERE skip_till_any_match AND (a.flag OR "
-        "a.größe > 8) AND a.user.id = `b b`.user.id AND NOT (`b b`.props['k k'] < a.props['k k']) "
-        "AND abs(a.größe - `b b`.größe) < 9 AND upper(a.`x y`) <> upper(`b b`.`x y`) "
-        "{} WITHIN 1 s HAVING upper(`b b`.`x y`) = 'PQ' RETURN a.größe AS `out put`, `b b`.user.id, "
-        "upper(a.`x y`) || `b b`.`x y` AS j, CASE WHEN a.flag THEN 1 ELSE `b b`.größe END AS c"
-    )
-    choice = "AND coalesce(a.flag, `b b`.flag, TRUE) IS NOT NULL"
-    expected = {(3, 1, "Ppq", 1), (9, 1, "Qpq", 2)}
-    for added, evaluation in ((choice, "nfa"), (choice, "backtracking"), ("", "eventLists")):
-        query = parse(text.format(added))
-        found = matchSase(query, events, "ts", evaluation=evaluation)
-        assert {tuple(row.values()) for row in found} == expected
-        stream = CEP.pattern(frame, query, evaluation=evaluation).inEventTime("ts")
-        assert {tuple(row) for row in stream.toDF().collect()} == expected

@@ -40,16 +40,17 @@ class _Partition:
 
 
 class _NodesOf(NodePayloads):
-    """Nodes with positions in the table instead of in the partition."""
+    """Nodes with positions in the table instead of in the partition, and other numbers."""
 
-    def __init__(self, positions: Sequence[int]) -> None:
+    def __init__(self, positions: Sequence[int], numbers: Sequence[int]) -> None:
         self._positions = positions
+        self._numbers = numbers
 
     def begun(self, component: int, at: int) -> Node:
-        return component, self._positions[at], None
+        return self._numbers[component], self._positions[at], None
 
     def taken(self, payload: Node, component: int, at: int) -> Node:
-        return component, self._positions[at], payload
+        return self._numbers[component], self._positions[at], payload
 
 
 class Sequences:
@@ -245,10 +246,20 @@ class Sequences:
                 counted = ((at, *payload) for _, payload in ended)
                 yield part.positions[at], *added(counted, len(measures))
 
-    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
-        """Yield the position of each event that completes matches, and the nodes of these."""
+    def roots_by_event(
+        self, numbers: Sequence[int] | None = None
+    ) -> Iterator[tuple[int, list[Node]]]:
+        """
+        Yield the position of each event that completes matches, and the nodes of these.
+
+        Parameters
+        ----------
+        numbers : sequence of int, optional
+            The number of each component in the nodes.
+        """
+        own = numbers or range(self._automaton.size)
         for part in self._partitions():
-            found = MergedRuns(part.track, _NodesOf(part.positions)).matches()
+            found = MergedRuns(part.track, _NodesOf(part.positions, own)).matches()
             for at, ended in groupby(found, itemgetter(0)):
                 if self._may_end(part.positions[at]):
                     yield part.positions[at], [node for _, node in ended]

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
+from pyflinkcep.engines.queries import last_event
 from pyflinkcep.engines.streamed import Kept, Portion, StreamedQuery
 from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.matching.ending_rows import EndingRows
@@ -96,8 +97,7 @@ class QueryMatcher(QueryPages):
         taken = handles.tolist()
         for match in matches:
             events = {name: [taken[at] for at in own] for name, own in match.items()}
-            last = next(reversed(match.values()))[-1]
-            self._results.match(None, portion.table.times[last], events)
+            self._results.match(None, portion.table.times[last_event(match)], events)
         return kept
 
     def take(self) -> Found:

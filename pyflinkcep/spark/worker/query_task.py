@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pyflinkcep.engines.choice import EVENT_LISTS
 from pyflinkcep.engines.compressed.arrays import MatchArrays
-from pyflinkcep.engines.queries import list_frames, match_arrays, query_matches
+from pyflinkcep.engines.queries import last_event, list_frames, match_arrays, query_matches
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.runtime import opened
@@ -104,6 +104,7 @@ class QueryTask:
             return
         variables = self.query.variables
         is_plain = self.evaluation == EVENT_LISTS and self.limit is None
+        is_plain = is_plain and not self.query.is_composed
         if is_plain and not any(part.repeats for part in self.query.positive):
             for frame in list_frames(self.query, table, self.output):
                 columns = [frame.singles[name] for name in variables]
@@ -112,8 +113,7 @@ class QueryTask:
         results = Results(variables, wants_timeouts=False)
         matches = query_matches(self.query, table, self.evaluation, self.output, self.runs)
         for match in islice(matches, self.limit):
-            last = match[variables[-1]][-1]
-            results.match(None, table.times[last], match)
+            results.match(None, table.times[last_event(match)], match)
             if len(results) >= MOST_RESULTS:
                 yield results.take()
         if len(results):

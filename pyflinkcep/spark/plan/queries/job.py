@@ -183,7 +183,7 @@ class QueryJob:
         tests = []
         if not strategies & {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY}:
             tests.append(self.analysed.usable_sql)
-        if not query.is_global and (query.form is Form.LIST or len(query.positive) > 1):
+        if not query.is_global and (query.form is Form.LIST or query.takes_several):
             # Nothing equals NULL, so such an event can only be a match of one event.
             tests += [f"{quoted(name)} IS NOT NULL" for name in query.equal]
         return all_of(f"({test})" if len(tests) > 1 else test for test in tests) or None

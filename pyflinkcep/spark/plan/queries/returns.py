@@ -46,7 +46,7 @@ def _sql(tree: Tree) -> str:
 def _leaf(leaf: Leaf) -> str:
     if isinstance(leaf, Aggregate):
         return _aggregate(leaf)
-    event = f"element_at({quoted(leaf.variable)}, {-1 if leaf.index == LAST else 1})"
+    event = f"try_element_at({quoted(leaf.variable)}, {-1 if leaf.index == LAST else 1})"
     return event if leaf.sql is None else qualified(leaf.sql, event)
 
 
@@ -55,7 +55,7 @@ def _aggregate(tree: Aggregate) -> str:
     if tree.argument is None:
         return f"size({events})"
     if function in ("first", "last"):
-        return f"element_at({events}, {1 if function == 'first' else -1})"
+        return f"try_element_at({events}, {1 if function == 'first' else -1})"
     known = f"filter({events}, v -> v IS NOT NULL)"
     if function == "count":
         return f"size({known})"
@@ -64,7 +64,10 @@ def _aggregate(tree: Aggregate) -> str:
     if function in ("min", "max"):
         return f"array_{function}({events})"
     # Whole numbers have whole sums; every other number is summed as double.
-    first, rest = f"element_at({known}, 1)", f"slice({known}, 2, greatest(size({known}) - 1, 0))"
+    first, rest = (
+        f"element_at({known}, 1)",
+        f"slice({known}, 2, greatest(size({known}) - 1, 0))",
+    )
     total = f"aggregate({rest}, {first} + 0L, (s, v) -> s + v)"
     total = f"IF(size({known}) = 0, NULL, {total})"
     return total if function == "sum" else f"try_divide({total}, size({known}))"

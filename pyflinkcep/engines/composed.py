@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Composed queries on a table of events, by the plain queries that they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import attrs
+import numpy as np
+
+from pyflinkcep.engines.compressed.arrays import MatchArrays
+from pyflinkcep.engines.compressed.counting import NOTHING, Total, combined
+from pyflinkcep.engines.compressed.nodes import Node
+from pyflinkcep.engines.compressed.payloads import MeasuredValues
+from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
+from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
+from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.table import EventTable
+from pyflinkcep.sase.alternatives import alternatives
+from pyflinkcep.sase.model import Query
+
+__all__ = ["ComposedSequences", "PlainQueries", "whole_matches"]
+
+
+class PlainQueries:
+    """
+    The plain queries that a composed one stands for, each compiled once.
+
+    Parameters
+    ----------
+    query : Query
+        The composed query.
+
+    Attributes
+    ----------
+    variables : list of str
+        The variables of its matches.
+    every : tuple of Query
+        The plain queries.
+    """
+
+    def __init__(self, query: Query) -> None:
+        self.variables = query.variables
+        self.every = alternatives(query)
+        self._automata: dict[int, SaseAutomaton] = {}
+
+    def sequences(self, number: int, table: EventTable, limit: RunLimit | None) -> Sequences:
+        """Return a plain query on a table; all tables have the same kinds."""
+        plain = self.every[number]
+        if number not in self._automata:
+            self._automata[number] = compile_query(plain, table.kinds)
+        return Sequences(plain, table, self._automata[number], limit=limit)
+
+
+def whole_matches(
+    query: Query, matches_of: Callable[[Query], Iterator[MatchPositions]]
+) -> Iterator[MatchPositions]:
+    """
+    Yield the matches of a composed query; they lack the components that are absent.
+
+    Parameters
+    ----------
+    query : Query
+        The composed query.
+    matches_of : callable
+        Returns the matches of a plain query.
+    """
+    variables = query.variables
+    for plain in alternatives(query):
+        for match in matches_of(plain):
+            yield _in_order(match, variables)
+
+
+@attrs.frozen(eq=False)
+class _Part:
+    """One of the plain queries; `numbers` are those of its components in the composed one."""
+
+    sequences: Sequences
+    numbers: list[int]
+
+
+class ComposedSequences:
+    """
+    A composed query on a table of events; see :class:`Sequences`, which has the same methods.
+
+    Parameters
+    ----------
+    queries : PlainQueries
+        What the query stands for.
+    table : EventTable
+        The events.
+    limit : RunLimit, optional
+        A bound on the runs of a partition, for each of the plain queries.
+    """
+
+    def __init__(
+        self, queries: PlainQueries, table: EventTable, limit: RunLimit | None = None
+    ) -> None:
+        self.variables = queries.variables
+        self._parts: list[_Part] = []
+        for number, plain in enumerate(queries.every):
+            numbers = [self.variables.index(name) for name in plain.variables]
+            self._parts.append(_Part(queries.sequences(number, table, limit), numbers))
+
+    def run(self, begun: list[int] | None = None) -> Iterator[MatchPositions]:
+        """Yield all matches, found by automata; see :meth:`Sequences.run`."""
+        return self._whole(lambda sequences: sequences.run(begun=begun))
+
+    def searched(
+        self, output: str, watermark: int | None = None, undecided: list[int] | None = None
+    ) -> Iterator[MatchPositions]:
+        """Yield matches found by depth-first search; see :meth:`Sequences.searched`."""
+        return self._whole(lambda sequences: sequences.searched(output, watermark, undecided))
+
+    def matches(self) -> Iterator[MatchPositions]:
+        """Yield all matches, found lazily."""
+        return self._whole(Sequences.matches)
+
+    def _whole(
+        self, find: Callable[[Sequences], Iterator[MatchPositions]]
+    ) -> Iterator[MatchPositions]:
+        for part in self._parts:
+            for match in find(part.sequences):
+                yield _in_order(match, self.variables)
+
+    def arrays(self) -> Iterator[MatchArrays] | None:
+        """Return all matches from the kernel; None if it cannot find them."""
+        return self._arrays([part.sequences.arrays() for part in self._parts])
+
+    def searched_arrays(self, output: str) -> Iterator[MatchArrays] | None:
+        """Return those of :meth:`searched` from the kernel; None if it cannot find them."""
+        return self._arrays([part.sequences.searched_arrays(output) for part in self._parts])
+
+    def _arrays(self, found: list[Iterator[MatchArrays] | None]) -> Iterator[MatchArrays] | None:
+        known = [arrays for arrays in found if arrays is not None]
+        return self._renumbered(known) if len(known) == len(found) else None
+
+    def _renumbered(self, found: list[Iterator[MatchArrays]]) -> Iterator[MatchArrays]:
+        for part, arrays in zip(self._parts, found, strict=True):
+            numbers = np.array(part.numbers, np.int32)
+            for matches in arrays:
+                yield attrs.evolve(matches, components=numbers[matches.components])
+
+    # --- compressed
+
+    def totals(self, measures: Sequence[MeasuredValues]) -> tuple[int, tuple[Total, ...]]:
+        """Return the number of matches, and the requested totals of the measures."""
+        count, totals = 0, (NOTHING,) * len(measures)
+        for part in self._parts:
+            own, places = _own(measures, part.sequences.variables)
+            number, found = part.sequences.totals(own)
+            count += number
+            totals = _with(totals, found, places)
+        return count, totals
+
+    def totals_by_event(
+        self, measures: Sequence[MeasuredValues]
+    ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
+        """Yield the same for each event that completes matches, its position first."""
+        ended: dict[int, tuple[int, tuple[Total, ...]]] = {}
+        nothing = 0, (NOTHING,) * len(measures)
+        for part in self._parts:
+            own, places = _own(measures, part.sequences.variables)
+            for at, number, found in part.sequences.totals_by_event(own):
+                count, totals = ended.get(at, nothing)
+                ended[at] = count + number, _with(totals, found, places)
+        yield from ((at, *ended[at]) for at in sorted(ended))
+
+    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
+        """Yield the position of each event that completes matches, and the nodes of these."""
+        ended: dict[int, list[Node]] = {}
+        for part in self._parts:
+            for at, roots in part.sequences.roots_by_event(part.numbers):
+                ended.setdefault(at, []).extend(roots)
+        yield from ((at, ended[at]) for at in sorted(ended))
+
+
+def _in_order(match: MatchPositions, variables: Sequence[str]) -> MatchPositions:
+    return {variable: match[variable] for variable in variables if variable in match}
+
+
+def _own(
+    measures: Sequence[MeasuredValues], variables: Sequence[str]
+) -> tuple[list[MeasuredValues], Mapping[int, int]]:
+    """Return the measures of some variables, and by place among all the place among these."""
+    own = [place for place, measure in enumerate(measures) if measure[0] in variables]
+    return [measures[place] for place in own], {place: n for n, place in enumerate(own)}
+
+
+def _with(
+    totals: tuple[Total, ...], found: Sequence[Total], places: Mapping[int, int]
+) -> tuple[Total, ...]:
+    """Return totals with those that a plain query adds."""
+    return tuple(
+        combined(total, found[places[place]]) if place in places else total
+        for place, total in enumerate(totals)
+    )

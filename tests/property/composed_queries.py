@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Random composed queries, held to :mod:`tests.property.composed_reference` in every evaluation.
+
+``python -m tests.property.composed_queries SEED COUNT`` checks COUNT of them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from pyflinkcep import CepError
+from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.sase import SaseQuery, parse
+from pyflinkcep.testing import matchSase
+from tests.property.composed_reference import Taken, matches
+
+STRATEGIES = (
+    "strict_contiguity",
+    "partition_contiguity",
+    "skip_till_next_match",
+    "skip_till_any_match",
+)
+FEW_WORDS = 12
+EVALUATIONS = ("nfa", "backtracking", "eventLists")
+
+
+class Writer:
+    """Writes the text of a random query."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.loops: list[str] = []
+        self.singles: list[str] = []
+        self.negated: list[str] = []
+
+    def query(self) -> str:
+        """Return the text of a query, which may be refused."""
+        chance = self.chance
+        pattern = self.group("SEQ", 2) if chance.random() < 0.85 else self.group("AND", 2)
+        strategy = chance.choice(STRATEGIES)
+        items = ["[k]"] if strategy == "partition_contiguity" or chance.random() < 0.3 else []
+        items += [self.condition() for _ in range(chance.randrange(4))]
+        if chance.random() < 0.1:
+            items.append("[m = 1]")
+        joined = "".join(f" AND {item}" for item in items)
+        within = f" WITHIN {chance.randrange(2, 12)}" if chance.random() < 0.8 else ""
+        return f"PATTERN {pattern} WHERE {strategy}{joined}{within}"
+
+    def group(self, word: str, depth: int) -> str:
+        """Return a sequence, or parts in any order."""
+        most = 4 if word == "SEQ" else 2 if depth < 2 else 3
+        parts = [self.part(depth) for _ in range(self.chance.randrange(2, most + 1))]
+        return f"{word}({', '.join(parts)})"
+
+    def part(self, depth: int) -> str:
+        """Return a part of a sequence."""
+        kind = self.chance.random()
+        if kind < 0.55 or not depth:
+            return self.component()
+        if kind < 0.62:
+            variable = self.name(self.negated)
+            return f"~({self.type()} {variable})"
+        if kind < 0.8:
+            inner = " | ".join(self.part(depth - 1) for _ in range(self.chance.randrange(2, 4)))
+            return f"({inner}){self.chance.choice(['', '?'])}"
+        word = self.chance.choice(["SEQ", "AND"])
+        return f"{self.group(word, depth - 1)}{self.chance.choice(['', '?'])}"
+
+    def component(self) -> str:
+        """Return a component, which may be optional or a loop."""
+        mark = self.chance.choice(["", "", "", "?", "?", "+", "*", "{2}", "{1,2}", "{0,2}", "{2,}"])
+        if mark in ("", "?"):
+            return f"{self.type()}{mark} {self.name(self.singles)}"
+        return f"{self.type()}{mark} {self.name(self.loops)}[]"
+
+    def type(self) -> str:
+        """Return a type of event."""
+        return self.chance.choice("ABC")
+
+    def name(self, kind: list[str]) -> str:
+        """Return a new variable."""
+        name = f"v{len(self.loops) + len(self.singles) + len(self.negated)}"
+        kind.append(name)
+        return name
+
+    def condition(self) -> str:
+        """Return a condition."""
+        chance = self.chance
+        operator = chance.choice(["<", "<=", ">", "=", "<>"])
+        left, right = self.value(), chance.choice([self.value(), str(chance.randrange(4))])
+        if chance.random() < 0.2:
+            return f"({left} {operator} {right} OR {self.value()} > {chance.randrange(3)})"
+        return f"{left} {operator} {right}"
+
+    def value(self) -> str:
+        """Return a value of an event."""
+        chance = self.chance
+        kinds = [k for k in (self.singles, self.singles, self.loops, self.negated) if k]
+        kind = chance.choice(kinds)
+        variable = chance.choice(kind)
+        if kind is not self.loops:
+            return f"{variable}.x"
+        return chance.choice(
+            [f"{variable}[1].x", f"{variable}[i].x", f"{variable}[i-1].x", f"{variable}[LEN].x",
+             f"{variable}[].x", f"max({variable}[].x)", f"count({variable}[])",
+             f"sum({variable}[..i-1].x)"]
+        )  # fmt: skip
+
+
+def events(chance: random.Random, size: int) -> list[dict[str, Any]]:
+    """Return random events in order of time."""
+    time, rows = 0, []
+    for number in range(size):
+        time += chance.choice([0, 1, 1, 2])
+        rows.append(
+            {
+                "id": number, "ts": time, "type": chance.choice("AABBCCD"),
+                "k": chance.choice([0, 0, 1, None]), "x": chance.choice([None, 0, 1, 2, 3]),
+                "m": chance.choice([1, 1, 1, 0]),
+            }
+        )  # fmt: skip
+    return rows
+
+
+def queries(chance: random.Random) -> Iterator[SaseQuery]:
+    """Yield random queries that are not refused."""
+    while True:
+        text = Writer(chance).query()
+        try:
+            query = parse(text)
+        except CepError:
+            continue
+        assert parse(repr(query)) == query, text
+        if len(query.words()) > FEW_WORDS and chance.random() < 0.9:
+            continue  # the cost of a query is that of all its words
+        yield query
+
+
+def taken(found: list[dict[str, Any]]) -> Counter[Taken]:
+    """Return matches as the reference has them."""
+    return Counter(_taken(match) for match in found)
+
+
+def _taken(match: dict[str, Any]) -> Taken:
+    own = [(name, tuple(e["id"] for e in part)) for name, part in match.items() if part]
+    return tuple(sorted(own, key=lambda part: part[1]))
+
+
+def check(query: SaseQuery, rows: list[dict[str, Any]]) -> int:
+    """Hold a query to the reference in every evaluation; return how many matches it has."""
+    expected = Counter(matches(query, rows))
+    for evaluation in EVALUATIONS:
+        try:
+            found = matchSase(query, rows, "ts", evaluation=evaluation)
+        except NotSupportedError:
+            assert evaluation == "eventLists"
+            continue
+        assert taken(found) == expected, (evaluation, query, rows, taken(found), expected)
+    compressed = matchSase(query, rows, "ts", compressed=True)
+    assert compressed.count() == sum(expected.values()), (query, rows)
+    assert taken(compressed.unpack()) == expected, (query, rows)
+    name = query.variables[0]
+    total = sum(
+        rows[at]["x"] or 0 for match in expected for v, own in match if v == name for at in own
+    )
+    assert (compressed.aggregate(f"sum({name}.x) AS s")["s"] or 0) == total, (query, rows)
+    return sum(expected.values())
+
+
+def main(seed: int, count: int) -> None:
+    """Check many queries, in the kernel and without it by turns."""
+    chance = random.Random(seed)
+    every = queries(chance)
+    answered = composed = 0
+    for number in range(count):
+        os.environ["PYFLINKCEP_KERNEL"] = str(number % 2)
+        query = next(every)
+        composed += query.is_composed
+        answered += check(query, events(chance, chance.randrange(4, 10))) > 0
+    print(f"{count} queries agree, {composed} of them composed, {answered} with matches")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

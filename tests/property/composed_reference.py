@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+The meaning of composed SEQ patterns, by brute force: slow and obvious.
+
+A run has taken events for a prefix of some word of the pattern. What may come next is read off the
+pattern, not off a list of words: :func:`following` is the derivative of a regular expression. The
+edges are those of docs/sase.md: begin, take, leave and ignore.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from pyflinkcep.expressions.tree import Aggregate, Column, Literal, Operation, Tree, leaves
+from pyflinkcep.sase.model import Component, Query, Strategy
+from pyflinkcep.sase.normal_form import clauses
+from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Sequence, Shape
+
+Event = dict[str, Any]
+Taken = tuple[tuple[str, tuple[int, ...]], ...]
+"""The variables of a run, in the order of their events, and the positions of these."""
+
+NOTHING: Shape = Sequence(())
+
+
+def matches(query: Query, events: list[Event]) -> set[Taken]:
+    """Return all matches of a SEQ query on events with ``type`` and ``ts``, in order of time."""
+    shape = query.shape or Sequence(tuple(One(part.variable) for part in query.components))
+    whole = [list(range(len(events)))]
+    if query.equal and not query.is_global:
+        groups: dict[Any, list[int]] = {}
+        for at, event in enumerate(events):
+            key = tuple(event[name] for name in query.equal)
+            groups.setdefault(at if None in key else key, []).append(at)
+        whole = list(groups.values())
+    return {match for own in whole for match in _Machine(query, events, own).matches(shape)}
+
+
+@attrs.frozen
+class _Machine:
+    """A query on the events of a partition."""
+
+    query: Query
+    events: list[Event]
+    own: list[int]
+
+    # --- the pattern
+
+    def following(self, shape: Shape) -> Iterator[tuple[str, tuple[str, ...], Shape]]:
+        """Yield what may come next: a variable, the negated ones before it, and what is left."""
+        if isinstance(shape, One):
+            if not self.part(shape.variable).negated:
+                yield shape.variable, (), NOTHING
+        elif isinstance(shape, Optional):
+            yield from self.following(shape.part)
+        elif isinstance(shape, Choice):
+            for part in shape.parts:
+                yield from self.following(part)
+        elif isinstance(shape, AnyOrder):
+            for number, part in enumerate(shape.parts):
+                others = shape.parts[:number] + shape.parts[number + 1 :]
+                for variable, absent, rest in self.following(part):
+                    yield variable, absent, AnyOrder((rest, *others))
+        elif shape.parts:
+            first, rest = shape.parts[0], Sequence(shape.parts[1:])
+            for variable, absent, left in self.following(first):
+                yield variable, absent, Sequence((left, *rest.parts))
+            if self.may_end(first):
+                passed = self.absent_in(first)
+                for variable, absent, left in self.following(rest):
+                    yield variable, passed + absent, left
+
+    def may_end(self, shape: Shape) -> bool:
+        """Whether nothing more is needed."""
+        if isinstance(shape, One):
+            return self.part(shape.variable).negated
+        if isinstance(shape, Optional):
+            return True
+        every = any if isinstance(shape, Choice) else all
+        return every(map(self.may_end, shape.parts))
+
+    def absent_in(self, shape: Shape) -> tuple[str, ...]:
+        """Return the negated components of what is passed without an event."""
+        if isinstance(shape, One):
+            return (shape.variable,) if self.part(shape.variable).negated else ()
+        if isinstance(shape, Sequence):
+            return tuple(name for part in shape.parts for name in self.absent_in(part))
+        return ()
+
+    def part(self, variable: str) -> Component:
+        return self.query.component(variable)
+
+    # --- runs
+
+    def matches(self, shape: Shape) -> Iterator[Taken]:
+        for place, at in enumerate(self.own):
+            for variable, absent, rest in self.following(shape):
+                if self.begins((), variable, at):
+                    gaps = {0: absent}
+                    yield from self.entered(((variable, (at,)),), gaps, rest, place)
+
+    def entered(
+        self, taken: Taken, gaps: dict[int, tuple[str, ...]], rest: Shape, place: int
+    ) -> Iterator[Taken]:
+        """Continue a run that has just taken an event."""
+        last = taken[-1][0]
+        if self.may_end(rest) and self.leaves(taken):
+            whole = {**gaps, len(taken): self.absent_in(rest)}
+            if not any(self.forbidden(taken, n, name) for n in whole for name in whole[n]):
+                yield taken
+        yield from self.walk(taken, gaps, rest, place + 1, looping=self.part(last).repeats)
+
+    def walk(
+        self, taken: Taken, gaps: dict[int, tuple[str, ...]], rest: Shape, place: int, looping: bool
+    ) -> Iterator[Taken]:
+        if place == len(self.own):
+            return
+        at = self.own[place]
+        if not self.in_window(taken[0][1][0], at):
+            return
+        last = taken[-1][0]
+        begun = [
+            (variable, absent, left)
+            for variable, absent, left in self.following(rest)
+            if self.begins(taken, variable, at)
+        ]
+        takes = stays = waits = False
+        if looping:
+            takes = self.takes(taken, last, at)
+            stays = self.ignores(taken, at, takes)
+            if not self.leaves(taken):
+                begun = []
+            elif begun or not (takes or stays):
+                waits = self.ignores(taken, at, bool(begun))
+        else:
+            waits = self.ignores(taken, at, bool(begun))
+        for variable, absent, left in begun:
+            more = (*taken, (variable, (at,)))
+            yield from self.entered(more, {**gaps, len(taken): absent}, left, place)
+        if takes:
+            more = (*taken[:-1], (last, (*taken[-1][1], at)))
+            yield from self.entered(more, gaps, rest, place)
+        if stays:
+            yield from self.walk(taken, gaps, rest, place + 1, looping=True)
+        if waits:
+            yield from self.walk(taken, gaps, rest, place + 1, looping=False)
+
+    # --- edges
+
+    def in_window(self, first: int, at: int) -> bool:
+        window = self.query.window
+        return window is None or self.events[at]["ts"] - self.events[first]["ts"] <= window
+
+    def ignores(self, taken: Taken, at: int, consumed: bool) -> bool:
+        strategy = self.query.strategy_of(taken[0][0])  # the same for all
+        if strategy is Strategy.STRICT_CONTIGUITY:
+            return False
+        if strategy is Strategy.PARTITION_CONTIGUITY:
+            return not self.passes_tests(taken, at)
+        return strategy is Strategy.SKIP_TILL_ANY_MATCH or not consumed
+
+    def passes_tests(self, taken: Taken, at: int) -> bool:
+        event = self.events[at]
+        if any(event[name] != literal.value for name, literal in self.query.constants):
+            return False
+        first = self.events[taken[0][1][0]] if taken else None
+        return first is None or all(
+            event[name] is not None and event[name] == first[name] for name in self.query.equal
+        )
+
+    def fits(self, taken: Taken, variable: str, at: int) -> bool:
+        is_type = self.events[at]["type"] == self.part(variable).type
+        return is_type and self.passes_tests(taken, at)
+
+    def begins(self, taken: Taken, variable: str, at: int) -> bool:
+        return self.fits(taken, variable, at) and self.hold("begin", taken, variable, at)
+
+    def takes(self, taken: Taken, variable: str, at: int) -> bool:
+        most = self.part(variable).most
+        has_room = most is None or len(taken[-1][1]) < most
+        return (
+            has_room and self.fits(taken, variable, at) and self.hold("take", taken, variable, at)
+        )
+
+    def leaves(self, taken: Taken) -> bool:
+        variable, positions = taken[-1]
+        enough = len(positions) >= self.part(variable).least
+        return enough and self.hold("leave", taken, variable, positions[-1])
+
+    def forbidden(self, taken: Taken, gap: int, variable: str) -> bool:
+        """Whether an event of a negated component stands in the gap before a part of a match."""
+        first, last = taken[0][1][0], taken[-1][1][-1]
+        low = taken[gap - 1][1][-1] if gap else -1
+        high = taken[gap][1][0] if gap < len(taken) else len(self.events)
+        for at in self.own:
+            near = self.in_window(at, last) if not gap else self.in_window(first, at)
+            if low < at < high and near and self.fits(taken, variable, at):
+                found = self.hold("absent", taken, variable, at)
+                if found:
+                    return True
+        return False
+
+    # --- conditions
+
+    def hold(self, edge: str, taken: Taken, variable: str, at: int) -> bool:
+        """Whether the clauses of an edge hold; those that name an absent component are void."""
+        present = {name for name, _ in taken} | {variable}
+        for condition in self.query.conditions:
+            for clause in clauses(condition):
+                found = list(leaves(clause))
+                names = {leaf.over.variable for leaf in found}
+                mine = [leaf for leaf in found if leaf.over.variable == variable]
+                negated = any(self.part(name).negated for name in names - {variable})
+                if not mine or not names <= present or negated:
+                    continue
+                if edge in self.edges(variable, mine) and not self.value(
+                    clause, taken, variable, at, edge
+                ):
+                    return False
+        return True
+
+    def edges(self, variable: str, mine: list[Any]) -> tuple[str, ...]:
+        part = self.part(variable)
+        if part.negated:
+            return ("absent",)
+        indexes = {
+            "over " + leaf.index if isinstance(leaf, Aggregate) else leaf.index for leaf in mine
+        }
+        if not part.repeats or indexes == {"1"}:
+            return ("begin",)
+        if indexes == {""}:
+            return ("begin", "take")
+        return ("take",) if indexes & {"i", "i-1", "over ..i-1"} else ("leave",)
+
+    def value(self, tree: Tree, taken: Taken, variable: str, at: int, edge: str) -> Any:
+        if isinstance(tree, Literal):
+            return tree.value
+        if isinstance(tree, Column | Aggregate):
+            return self.leaf(tree, dict(taken), variable, at, edge)
+        assert isinstance(tree, Operation)
+        a, *others = (self.value(part, taken, variable, at, edge) for part in tree.operands)
+        if tree.operator == "or":
+            return any(value is True for value in (a, *others))
+        (b,) = others
+        if a is None or b is None:
+            return None
+        return {
+            "=": lambda: a == b, "<>": lambda: a != b, "<": lambda: a < b, "<=": lambda: a <= b,
+            ">": lambda: a > b, ">=": lambda: a >= b, "+": lambda: a + b, "-": lambda: a - b,
+        }[tree.operator]()  # fmt: skip
+
+    def leaf(
+        self,
+        leaf: Column | Aggregate,
+        taken: dict[str, tuple[int, ...]],
+        variable: str,
+        at: int,
+        edge: str,
+    ) -> Any:
+        over = leaf.over
+        positions = taken.get(over.variable, ())
+        if isinstance(leaf, Aggregate):
+            values = [self.events[p][over.attribute] for p in positions] if over.attribute else []
+            known = [value for value in values if value is not None]
+            if leaf.function == "count":
+                return len(known) if over.attribute else len(positions)
+            if not known:
+                return None
+            return {"sum": sum, "min": min, "max": max, "avg": lambda v: sum(v) / len(v)}[
+                leaf.function
+            ](known)
+        is_at_hand = over.variable == variable and edge != "leave"
+        if is_at_hand and (leaf.index in (None, "i", "") or not positions):
+            return self.events[at][str(leaf.attribute)]
+        which = positions[-1] if leaf.index in ("i-1", "LEN") else positions[0]
+        return self.events[which][str(leaf.attribute)]

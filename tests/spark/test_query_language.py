@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names, values and composed patterns of queries on bounded DataFrames, as on lists."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pyflinkcep import CEP
+from pyflinkcep.sase import parse
+from pyflinkcep.testing import matchSase
+from tests.spark.test_queries import found
+
+
+@pytest.mark.spark
+def test_names_and_values_as_data_has_them(spark: SparkSession) -> None:
+    """Quoted names, booleans, fields of structs and maps, CASE and functions: as on lists."""
+    rows = [
+        ("login-failed", True, 3, "p", {"id": 1}, {"k k": 1}),
+        ("login-failed", None, 9, "q", {"id": 1}, {"k k": 1}),
+        ("com.foo.Bar", False, 2, "pq", {"id": 1}, {"k k": 2}),
+        ("com.foo.Bar", True, 4, None, {"id": 1}, {"k k": 0}),
+        ("com.foo.Bar", True, 5, "r", {"id": 2}, None),
+    ]
+    names = ["type", "flag", "größe", "x y", "user", "props"]
+    events = [{"ts": n, **dict(zip(names, row, strict=True))} for n, row in enumerate(rows)]
+    schema = "ts bigint, type string, flag boolean, `größe` bigint, `x y` string, user struct<id: bigint>, props map<string, bigint>"
+    frame = spark.createDataFrame([tuple(event.values()) for event in events], schema)
+    text = (
+        "PATTERN SEQ('login-failed' a, com.foo.Bar `b b`) WHERE skip_till_any_match AND (a.flag OR "
+        "a.größe > 8) AND a.user.id = `b b`.user.id AND NOT (`b b`.props['k k'] < a.props['k k']) "
+        "AND abs(a.größe - `b b`.größe) < 9 AND upper(a.`x y`) <> upper(`b b`.`x y`) "
+        "{} WITHIN 1 s HAVING upper(`b b`.`x y`) = 'PQ' RETURN a.größe AS `out put`, `b b`.user.id, "
+        "upper(a.`x y`) || `b b`.`x y` AS j, CASE WHEN a.flag THEN 1 ELSE `b b`.größe END AS c"
+    )
+    choice = "AND coalesce(a.flag, `b b`.flag, TRUE) IS NOT NULL"
+    expected = {(3, 1, "Ppq", 1), (9, 1, "Qpq", 2)}
+    for added, evaluation in ((choice, "nfa"), (choice, "backtracking"), ("", "eventLists")):
+        query = parse(text.format(added))
+        found = matchSase(query, events, "ts", evaluation=evaluation)
+        assert {tuple(row.values()) for row in found} == expected
+        stream = CEP.pattern(frame, query, evaluation=evaluation).inEventTime("ts")
+        assert {tuple(row) for row in stream.toDF().collect()} == expected
+
+
+@pytest.mark.spark
+def test_composed_patterns(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    """Alternatives, any order, optional and counted components: keyed and in slices, as on lists."""
+    chance = random.Random(3)
+    schema = "id bigint, ts bigint, kind string, k bigint, x bigint"
+    events = [
+        {"id": n, "ts": 3 * n, "kind": chance.choice("ABBCD"), "k": n % 2, "x": chance.randrange(9)}
+        for n in range(160)
+    ]
+    frame = spark.createDataFrame([tuple(event.values()) for event in events], schema)
+    text = (
+        "PATTERN SEQ(A a, (B b | SEQ(C{{1,2}} c[], ~(A n)))?, AND(D d, B e)) WHERE {} AND e.x > a.x "
+        "AND b.x > 4 WITHIN 40"
+    )
+    for where in ("skip_till_next_match AND [k]", "skip_till_any_match"):
+        query = parse(text.format(where))
+        stream = CEP.pattern(frame, query, type="kind").inEventTime("ts")
+        matches = matchSase(query, events, "ts", "kind")
+        expected = Counter(
+            json.dumps({v: [e["id"] for e in m.get(v, ())] for v in query.variables})
+            for m in matches
+        )
+        assert found(stream.toDF().collect(), query.variables) == expected
+        assert len({tuple(match) for match in matches}) == 3
+        assert stream.compressed().count() == len(matches)
+    totalled = stream.compressed().aggregate("sum(c.x) AS c", "count(b) AS b")
+    row = totalled.selectExpr("sum(c)", "sum(b)")
+    totals = [sum(e["x"] for m in matches for e in m.get("c", ())), sum("b" in m for m in matches)]
+    assert [int(value) for value in row.collect()[0]] == totals
+    packed = stream.compressed().toDF().selectExpr("explode(nodes.stage) AS stage").distinct()
+    assert {row.stage for row in packed.collect()} >= {0, 1, 2, 3, 4}
+    returning = parse(
+        f"{query} HAVING count(c[]) <> 1 RETURN b.x, c[LEN].x AS c, count(b) AS n, e.x AS e"
+    )
+    rows = CEP.pattern(frame, returning, type="kind").inEventTime("ts").toDF().collect()
+    own = matchSase(returning, events, "ts", "kind")
+    assert Counter(map(tuple, rows)) == Counter(tuple(row.values()) for row in own)
+    stream.explain()
+    text = capsys.readouterr().out
+    assert "evaluation: nfa" in text
+    assert "not a pattern: it is composed of |, AND, ?, * or {n,m}" in text

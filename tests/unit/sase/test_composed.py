@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Composed patterns: alternatives, any order, optional and counted components."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.sase import SaseQuery, parse, seq
+from pyflinkcep.sase.alternatives import alternatives
+from pyflinkcep.sase.analysed import AnalysedQuery
+from pyflinkcep.testing import matchSase
+from tests.property.composed_queries import taken
+from tests.property.composed_reference import matches
+
+
+def events(letters: str) -> list[dict[str, Any]]:
+    """``a1 b2`` are an A with x = 1 and a B with x = 2."""
+    return [
+        {"type": name[0].upper(), "x": int(name[1:]), "name": name, "id": at, "ts": at}
+        for at, name in enumerate(letters.split())
+    ]
+
+
+def found(text: str, letters: str, evaluation: str = "auto") -> list[str]:
+    rows = matchSase(text, events(letters), evaluation=evaluation)
+    ways = [sorted((e for own in m.values() for e in own), key=lambda e: e["id"]) for m in rows]
+    return sorted(" ".join(e["name"] for e in way) for way in ways)
+
+
+NEXT, ANY, STRICT = "skip_till_next_match", "skip_till_any_match", "strict_contiguity"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "strategy", "letters", "expected"),
+    [
+        ("SEQ(A a, B? b, C c)", NEXT, "a1 b1 c1", ["a1 b1 c1"]),
+        ("SEQ(A a, B? b, C c)", ANY, "a1 b1 c1", ["a1 b1 c1", "a1 c1"]),
+        ("SEQ(A a, B? b, C c)", NEXT, "a1 c1 b1 c2", ["a1 c1"]),
+        ("SEQ(A a, B? b, C c)", STRICT, "a1 c1 a2 b2 c2 a3 b3 b4 c4", ["a1 c1", "a2 b2 c2"]),
+        ("SEQ(A a, B? b)", NEXT, "a1 b1", ["a1", "a1 b1"]),
+        ("SEQ(A? a, B b)", NEXT, "a1 b1", ["a1 b1", "b1"]),
+        ("SEQ(A+ a[], B? b, C c)", NEXT, "a1 b1 c1", ["a1 b1 c1", "a1 c1"]),
+        ("SEQ(A a, (B b | C c), D d)", NEXT, "a1 c1 b1 d1", ["a1 c1 d1"]),
+        ("SEQ(A a, (B b | C c), D d)", ANY, "a1 c1 b1 d1", ["a1 b1 d1", "a1 c1 d1"]),
+        ("SEQ(A a) | SEQ(B b, C c)", NEXT, "a1 b1 c1", ["a1", "b1 c1"]),
+        ("AND(A a, B b)", NEXT, "b1 a1 b2", ["a1 b2", "b1 a1"]),
+        ("AND(A a, SEQ(B b, C c))", ANY, "b1 a1 c1 a2", ["b1 a1 c1", "b1 c1 a2"]),
+        ("SEQ(A a, B* b[], C c)", NEXT, "a1 b1 b2 c1", ["a1 b1 b2 c1"]),
+        ("SEQ(A{2} a[])", ANY, "a1 a2 a3", ["a1 a2", "a1 a3", "a2 a3"]),
+        ("SEQ(A{1,2} a[], B b)", NEXT, "a1 a2 a3 b1", ["a1 a2 b1", "a2 a3 b1", "a3 b1"]),
+        ("SEQ(A{2,} a[], B b)", NEXT, "a1 a2 a3 b1", ["a1 a2 a3 b1", "a2 a3 b1"]),
+        ("SEQ(A a, (SEQ(B b, ~(D d), C c))?, E e)", ANY, "a1 b1 d1 c1 e1", ["a1 e1"]),
+    ],
+)
+def test_what_composed_patterns_mean(
+    pattern: str, strategy: str, letters: str, expected: list[str]
+) -> None:
+    """The examples of the documentation, in every evaluation and by the reference."""
+    text = f"PATTERN {pattern} WHERE {strategy}"
+    for evaluation in ("nfa", "backtracking", "eventLists"):
+        if evaluation != "eventLists" or (strategy == ANY and "+" not in text and "[]" not in text):
+            assert found(text, letters, evaluation) == expected
+    rows = events(letters)
+    assert taken(matchSase(text, rows)) == taken(matchSase(text, rows, compressed=True).unpack())
+    assert set(taken(matchSase(text, rows))) == matches(parse(text), rows)
+
+
+def test_a_condition_is_about_present_components() -> None:
+    """A clause that names an absent component is not evaluated."""
+    text = (
+        f"PATTERN SEQ(A a, (B b | C c)?, D d) WHERE {ANY} AND d.x > b.x AND d.x > c.x AND b.x > 1 "
+        "HAVING count(b) = 0 OR b.x < 9 RETURN a.x AS a, b.x AS b, c.x AS c, d.x AS d, count(c) AS n"
+    )
+    rows = matchSase(text, events("a1 b1 b3 c3 d3 d4"))
+    assert sorted(map(tuple, (row.values() for row in rows)), key=str) == sorted(
+        [(1, None, None, 3, 0), (1, None, None, 4, 0), (1, 3, None, 4, 0), (1, None, 3, 4, 1)],
+        key=str,
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("SEQ(A a, (B b | C c)?, D d)", ["a b d", "a c d", "a d"]),
+        ("SEQ(A a, SEQ(B b, C? c))", ["a b c", "a b"]),
+        ("AND(A a, B b, C c)", ["a b c", "a c b", "c a b", "b a c", "b c a", "c b a"]),
+        ("AND(SEQ(A a, B b), C* c[])", ["a b c", "a c b", "c a b", "a b"]),
+        ("SEQ(A a, ~(N n), B? b, C c)", ["a n b c", "a n c"]),
+    ],
+)
+def test_the_words_of_a_pattern(pattern: str, words: list[str]) -> None:
+    """A pattern stands for sequences of its components, and its text for itself."""
+    query = parse(f"PATTERN {pattern}")
+    assert sorted(" ".join(word) for word in query.words()) == sorted(words)
+    assert parse(repr(query)) == query
+    assert seq("A a", "B? b", "(C c | D{2,3} d[])?").words()[0] == ("a", "b", "c")
+    assert len(alternatives(query)) == len(words)
+
+
+def test_other_components_end_a_waiting_run() -> None:
+    """Under skip_till_next_match an event is consumed by whatever it begins, conditions included."""
+    text = f"PATTERN SEQ(A a, B? b, C c) WHERE {NEXT} AND b.x > a.x"
+    assert found(text, "a1 b1 c1") == ["a1 c1"]
+    assert found(text, "a1 b2 c1") == ["a1 b2 c1"]
+    assert [len(query.components) for query in alternatives(parse(text))] == [4, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SEQ(A? a)", "column 13: the pattern may have no event"),
+        ("SEQ(A a, AND(B b, C c, D d, E e, F f, G g))", "more than 128 sequences"),
+        ("SEQ(A a, (B b | C c), D d) WHERE b.x < c.x", "column 42: no match has all of 'b', 'c'"),
+        ("SEQ(A a, (B b | ~(N n)), D d)", "'n' is negated alone in an alternative"),
+        ("AND(A a, SEQ(B b, ~(N n), C c))", "'n' is negated in AND"),
+        ("SEQ(A a, ~(SEQ(B b, C c)), D d)", "expected one component after ~, got 'SEQ'"),
+        ("SEQ(A? a, ~(N n), B b)", "'n' is negated at an end of the pattern without WITHIN"),
+        ("SEQ(A a, (SEQ(~(N n), B? b) | C? c), D d)", "two alternatives are both a, d"),
+        ("SEQ(A a, SEQ(B b, C c)+, D d)", "column 31: expected the end of a group, got '+'"),
+        ("SEQ(A a, B{3,2} b[])", "{3,2} has no number of events"),
+        ("SEQ(A a, B{0} b[])", "{0,0} has no number of events"),
+        ("SEQ(A a, B{x} b[])", "expected a number of events, got 'x'"),
+        ("SEQ(A a, ~(B? b), C c)", "'b' is negated and repeats"),
+        ("SEQ(A a, B? a)", "two components are named 'a'"),
+        (
+            "SEQ(A a, B? b) WHERE skip_till_next_match(a) { } AND skip_till_any_match(b) { }",
+            "has several strategies",
+        ),
+        ("SEQ(" + "(" * 60 + "A a" + ")" * 60 + ")", "at most 50 nested groups"),
+    ],
+)
+def test_patterns_without_a_meaning(text: str, message: str) -> None:
+    """Each is refused, with its place and a hint."""
+    with pytest.raises(InvalidArgumentError) as error:
+        parse(f"PATTERN {text}")
+    assert message in str(error.value)
+    assert error.value.hint
+
+
+def test_what_composed_patterns_do_not_have() -> None:
+    """Refused by name: an order of matches, a bound on runs, an equal pattern, lists of loops."""
+    query = parse("PATTERN SEQ(A a, B* b[], C c)")
+    with pytest.raises(NotSupportedError, match="onePerStart"):
+        matchSase(query, [], output="onePerStart")
+    with pytest.raises(NotSupportedError, match="eventLists"):
+        matchSase(query, [], evaluation="eventLists")
+    with pytest.raises(NotSupportedError, match="composed of"):
+        query.asPattern()
+    with pytest.raises(NotSupportedError, match="picture"):
+        query.diagram()
+    assert "SEQ(A a, B* b[], C c)" in query._repr_html_()
+    assert AnalysedQuery(query).slots == {}
+
+
+def test_a_counted_loop_alone_has_every_output() -> None:
+    """It is one sequence of components, whose first match of a start is searched for as ever."""
+    query: SaseQuery = parse(f"PATTERN SEQ(A{{2,3}} a[], B b) WHERE {NEXT}")
+    rows = events("a1 a2 a3 a4 b1 a5 a6 b2")
+    assert len(matchSase(query, rows)) == len(matches(query, rows)) == 8
+    assert len(matchSase(query, rows, output="onePerStart")) == 5
+    assert len(matchSase(query, rows, output="nonOverlapping")) == 2
+    query.diagram()
