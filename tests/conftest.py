@@ -88,7 +88,8 @@ def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
         return
     from pyflinkcep import local
 
-    session = local.session("sail", settings={"spark.sql.session.timeZone": "UTC"})
+    settings = {"spark.sql.session.timeZone": "UTC"}
+    session = local.session("sail", cores=2, settings=settings)
     yield session
     session.stop()
 

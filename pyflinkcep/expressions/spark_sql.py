@@ -19,7 +19,7 @@ _SIGNS = (
 )  # fmt: skip
 _AFTER = ("is null", "is not null")
 _BEFORE = {"not": "NOT", "neg": "-"}
-_OR_NULL = {"/": "try_divide", "%": "try_mod"}
+_DIVISIONS = ("/", "%")
 
 
 def spark_sql(tree: Tree, leaf: Callable[[Leaf], str], *, zero_is_null: bool = False) -> str:
@@ -47,8 +47,8 @@ def spark_sql(tree: Tree, leaf: Callable[[Leaf], str], *, zero_is_null: bool = F
         return f"({operands[0]} {operator.upper()})"
     if operator in _BEFORE:
         return f"({_BEFORE[operator]} {operands[0]})"
-    if zero_is_null and operator in _OR_NULL:
-        return f"{_OR_NULL[operator]}({', '.join(operands)})"
+    if zero_is_null and operator in _DIVISIONS:
+        return f"({operands[0]} {operator} nullif({operands[1]}, 0))"
     if operator in _SIGNS:
         return f"({f' {operator.upper()} '.join(operands)})"
     if operator == "in":

@@ -121,6 +121,6 @@ def parts_of(leaf: Leaf) -> tuple[Leaf, ...]:
         return attrs.evolve(leaf, function="sum"), attrs.evolve(leaf, function="count")
     if leaf.function != "fold":
         return (leaf,)
-    named = ", ".join(f"'{item(at)}', {field}" for at, field in enumerate(leaf.fields))
+    named = ", ".join(f"'{item(at)}', {field}" for at, field in enumerate(leaf.fields or ("0",)))
     rows = Leaf("array_agg", leaf.variable, f"named_struct({named})", final=leaf.final)
     return (rows, Leaf("match_number", None)) if leaf.has_number else (rows,)

@@ -38,7 +38,7 @@ def frame(spark: SparkSession) -> DataFrame:
     """Events of four users, some of them at one time, with NULLs."""
     choose = random.Random(4)
     columns = (
-        f"{number} id, {'NULL' if user == 'u0' else repr(user)} user, "
+        f"{number} id, {'NULL' if user == 'u0' else repr(user)} AS user, "
         f"timestamp_millis({1000 + number // 3}) ts, '{choose.choice('abcx')}' name, "
         f"CAST({choose.choice(['NULL', '1', '2', '3'])} AS double) price, "
         f"DATE '2024-01-0{choose.randint(1, 4)}' day"

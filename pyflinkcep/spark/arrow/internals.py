@@ -32,6 +32,7 @@ __all__ = [
     "local_server_python",
     "local_table",
     "set_worker_python",
+    "shown_plan",
     "spark_context",
     "watch_contexts",
     "worker_python",
@@ -72,6 +73,11 @@ def analysed_plan(dataframe: Any) -> Any:
     """Return Spark's analysed plan of a DataFrame; None over Spark Connect."""
     plan = getattr(dataframe, "_jdf", None)
     return None if plan is None else plan.queryExecution().analyzed()
+
+
+def shown_plan(dataframe: Any) -> str:
+    """Return the physical plan of a DataFrame as text."""
+    return str(dataframe._explain_string())
 
 
 def all_repeatable(dataframe: Any, columns: Sequence[Any]) -> bool:

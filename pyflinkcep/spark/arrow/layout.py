@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.spark.arrow.answers import read_bits
-from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.spark.arrow.columns import RANK, Ints
 from pyflinkcep.spark.arrow.keys import changes
 
 __all__ = ["KeyText", "Layout", "key_values"]
@@ -43,6 +43,8 @@ class Layout:
         The answers of the conditions that Spark evaluated; empty without such conditions.
     expressions : CompiledExpressions or None
         The match expressions; the columns of their fields are part of the payload.
+    has_order : bool
+        Whether events of one key and time have an order: that of their source, or the user's.
     """
 
     pattern: str
@@ -55,6 +57,7 @@ class Layout:
     time_unit: int | None
     bit_columns: tuple[str, ...]
     expressions: CompiledExpressions | None = None
+    has_order: bool = True
 
     def times_ms(self, table: pa.Table) -> Ints:
         """Return the events' times in epoch milliseconds; see :meth:`times`."""
@@ -82,6 +85,31 @@ class Layout:
             )
         times: Ints = column.cast(pa.int64()).to_numpy()
         return times
+
+    def check_order(self, table: pa.Table) -> None:
+        """
+        Refuse events of one key and time, in a sorted table, if they have no order.
+
+        Raises
+        ------
+        InputError
+            The message names the key and the time.
+        """
+        if self.has_order or table.num_rows < 2:
+            return
+        times = self.times(table)
+        alike = times[1:] == times[:-1]
+        if self.key_signature:
+            alike &= ~changes([table.column(name) for name in self.key_signature])
+        if alike.any():
+            row = int(np.flatnonzero(alike)[0])
+            time = "" if self.time_column == RANK else self.time_text(table, row)
+            raise InputError(
+                f"pattern {self.pattern}: two events at one time, and this engine reads the pieces "
+                f"of a file in any order, at key {self.key_text(table, row)}{time}",
+                "name columns that order such events, with orderBy= in CEP.pattern or more columns "
+                "in ORDER BY; or read with one core: pyflinkcep.local.session('sail', cores=1)",
+            )
 
     def bits(self, table: pa.Table) -> Ints | None:
         """Return the bits of the conditions that Spark evaluated; see :func:`read_bits`."""

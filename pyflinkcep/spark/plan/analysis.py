@@ -20,6 +20,7 @@ __all__ = [
     "has_quoted_names",
     "is_ansi",
     "is_case_sensitive",
+    "joined",
     "types_of",
     "where",
 ]
@@ -115,6 +116,18 @@ def _types(expressions: Sequence[str | Column], dataframe: DataFrame) -> list[Da
         for field in fields
         if isinstance(field.dataType, StructType)
     ]
+
+
+def joined(operation: Callable[[Column, Column], Column], columns: Sequence[Column]) -> Column:
+    """
+    Return the sum, or whatever an associative operation makes, of at least one Column.
+
+    It is as flat as can be: Spark Connect refuses deep expressions, and one of 50 is too deep.
+    """
+    if len(columns) == 1:
+        return columns[0]
+    half = len(columns) // 2
+    return operation(joined(operation, columns[:half]), joined(operation, columns[half:]))
 
 
 def is_ansi(dataframe: DataFrame) -> bool:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import operator
 from typing import Any
 
@@ -17,7 +16,7 @@ from pyflinkcep.engines.flink.nfa.atoms import Atom, words
 from pyflinkcep.errors import InputError
 from pyflinkcep.spark.arrow.answers import bit_names
 from pyflinkcep.spark.arrow.columns import spark_atoms
-from pyflinkcep.spark.plan.analysis import analysed, where
+from pyflinkcep.spark.plan.analysis import analysed, joined, where
 
 __all__ = ["bit_columns", "check_conditions", "condition_column"]
 
@@ -69,9 +68,7 @@ def bit_columns(nfa: NFA) -> dict[str, Column]:
             if bit:
                 holds = F.when(condition_column(atom), F.lit(bit)).otherwise(F.lit(0))
                 part.append(holds.cast("bigint"))
-    return {
-        name: functools.reduce(operator.add, part) for name, part in zip(names, parts, strict=True)
-    }
+    return {name: joined(operator.add, part) for name, part in zip(names, parts, strict=True)}
 
 
 def condition_column(atom: Atom) -> Column:

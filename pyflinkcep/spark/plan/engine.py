@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from weakref import WeakKeyDictionary
@@ -27,10 +28,10 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.spark.arrow.internals import arrow_schema, spark_context
+from pyflinkcep.spark.arrow.internals import arrow_schema, shown_plan, spark_context
 from pyflinkcep.spark.plan.interpreter import check_workers
 
-__all__ = ["SPARK", "Engine", "check_engine", "engine_of"]
+__all__ = ["SPARK", "Engine", "check_engine", "engine_of", "has_source_order"]
 
 
 @attrs.frozen
@@ -99,7 +100,24 @@ def engine_of(session: SparkSession) -> Engine:
     return _ENGINES[session]
 
 
+def has_source_order(dataframe: DataFrame) -> bool:
+    """
+    Whether ``monotonically_increasing_id`` numbers events in the order of their source.
+
+    On Sail it does not if files are read by several tasks, or in pieces, which come in any order.
+    """
+    if engine_of(dataframe.sparkSession) is SPARK:
+        return True
+    plan = shown_plan(dataframe.select("*", F.monotonically_increasing_id()))
+    return not any(
+        int(count) > 1 or _LATER_PIECE.search(files) for count, files in _FILE_GROUPS.findall(plan)
+    )
+
+
 # --- another engine
+
+_FILE_GROUPS = re.compile(r"file_groups=\{(\d+) groups?: \[(.*?)\]\}")
+_LATER_PIECE = re.compile(r":[1-9]\d*\.\.")
 
 _ROWS = 8
 _LONGS = ArrayType(LongType())

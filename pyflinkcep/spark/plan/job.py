@@ -36,6 +36,10 @@ class Prepared:
     events: DataFrame
     layout: Layout
 
+    def with_order(self) -> Prepared:
+        """Return them with an order of the user's for events of one key and time."""
+        return attrs.evolve(self, layout=attrs.evolve(self.layout, has_order=True))
+
 
 @attrs.frozen(eq=False)
 class Job:

@@ -38,13 +38,19 @@ def check_not_in_query_function(cause: Exception) -> None:
 
 
 def check_analysable(dataframe: DataFrame) -> None:
-    """Refuse a DataFrame that Spark does not analyse; other errors of it are for later."""
+    """Refuse a DataFrame that its engine cannot analyse; other errors of it are for later."""
     if hasattr(dataframe, "_jdf"):  # a classic DataFrame has been analysed
         return
     try:
         dataframe.schema  # noqa: B018 - Spark Connect keeps it, so it is asked once
     except PySparkException as cause:
         check_not_in_query_function(cause)
+        if "with watermark" in str(cause):  # as Sail says, of bounded DataFrames too
+            raise NotSupportedError(
+                "withWatermark on an engine that runs bounded jobs only",
+                "leave it out and name the time with .inEventTime('ts'); streams need a session of "
+                "Spark, such as pyflinkcep.local.session('spark')",
+            ) from cause
 
 
 def set_or_refuse(spark: SparkSession, name: str, value: str) -> None:

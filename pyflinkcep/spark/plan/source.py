@@ -24,6 +24,7 @@ from pyflinkcep.spark.arrow.columns import HASH, PREFIX, field_names, quoted
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.plan.analysis import is_case_sensitive
+from pyflinkcep.spark.plan.engine import has_source_order
 from pyflinkcep.spark.plan.keys import KeyColumn, check_exists, check_type, key_number, resolve_keys
 from pyflinkcep.spark.plan.micro_batch import check_micro_batch
 from pyflinkcep.spark.worker.runtime import job_name
@@ -208,6 +209,7 @@ class EventSource:
             time_unit=self.time_unit,
             bit_columns=tuple(bit_columns),
             expressions=expressions,
+            has_order=has_source_order(self.dataframe),
         )
 
     def prepare(self, extra: dict[str, Column]) -> DataFrame:

@@ -60,7 +60,8 @@ def sorted_chunks(
     Raises
     ------
     InputError
-        If a time is null; the message names the column and the key.
+        If a time is null, or two events of one key and time have no order; the message names the
+        key.
 
     Notes
     -----
@@ -144,6 +145,7 @@ def _sorted(table: pa.Table, layout: Layout) -> pa.Table:
     result = table.take(pa.array(_order(table, layout, by_values=False))).combine_chunks()
     if _has_mixed_keys(result, layout):
         result = result.take(pa.array(_order(result, layout, by_values=True))).combine_chunks()
+    layout.check_order(result)
     return result
 
 

@@ -159,7 +159,7 @@ class StandardJob:
             order = [*key, *_order(clause)]
         else:
             task = StandardTask(self.rows, layout, attrs.evolve(layout, time_column=RANK))
-            order, ranked = [], _ranked(prepared.events, clause, key)
+            order, ranked = [], _ranked(prepared.events, clause, key, layout.has_order)
             prepared = attrs.evolve(prepared, events=ranked)
         return self.job.run(prepared, task.run, self.rows.schema, order)
 
@@ -276,13 +276,19 @@ def _bounded_source(dataframe: DataFrame, clause: Clause, uses_window: bool) -> 
     return EventSource(dataframe, pattern, keys, None, None, expressions, language=LANGUAGE)
 
 
-def _ranked(rows: DataFrame, clause: Clause, key: Sequence[Column]) -> DataFrame:
-    """Add the place of each row in its key, for an engine that does not keep the order of rows."""
+def _ranked(rows: DataFrame, clause: Clause, key: Sequence[Column], known: bool) -> DataFrame:
+    """
+    Add the place of each row in its key, for an engine that does not keep the order of rows.
+
+    Equal rows have one place if the order of their source is not known.
+    """
     names = {column.name.text: own_name(rows, column.name.text) for column in clause.order}
     types = {field.name: field.dataType for field in rows.schema.fields}
     same = {text: one_zero(F.col(quoted(own)), types[own]) for text, own in names.items()}
-    window = Window.partitionBy(*(key or [F.lit(0)])).orderBy(*_order(clause, same))
-    return rows.select("*", F.row_number().over(window).cast("bigint").alias(RANK))
+    order = _order(clause, same)
+    window = Window.partitionBy(*(key or [F.lit(0)])).orderBy(*(order if known else order[:-1]))
+    place = F.row_number() if known else F.rank()
+    return rows.select("*", place.over(window).cast("bigint").alias(RANK))
 
 
 def _order(clause: Clause, values: Mapping[str, Column] | None = None) -> list[Column]:

@@ -206,7 +206,8 @@ class PatternJob:
         """
         bits = bit_columns(self.nfa)
         added = {**field_columns(self.expressions), **(more or {}), **bits}
-        return job.prepared(added, bits=tuple(bits), expressions=self.expressions)
+        prepared = job.prepared(added, bits=tuple(bits), expressions=self.expressions)
+        return prepared if self.comparator is None else prepared.with_order()
 
     # --- helpers
 

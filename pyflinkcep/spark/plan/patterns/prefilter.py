@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import partial
 
 import attrs
 from pyspark.sql import Column, DataFrame
@@ -16,6 +16,7 @@ from pyflinkcep.engines.flink.nfa.atoms import Atom, known_bits, words
 from pyflinkcep.engines.flink.nfa.droppable import Relevance
 from pyflinkcep.spark.arrow.columns import quoted, spark_atoms
 from pyflinkcep.spark.arrow.internals import all_repeatable
+from pyflinkcep.spark.plan.analysis import joined
 from pyflinkcep.spark.plan.conditions import condition_column
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.source import EventSource
@@ -137,8 +138,8 @@ def _is_among(names: Sequence[str], kinds: frozenset[int]) -> Column:
     if len(names) == 1:
         return F.col(names[0]).isin(sorted(kinds))
     rows = [zip(names, words(kind, len(names)), strict=True) for kind in sorted(kinds)]
-    alike = [reduce(operator.and_, (F.col(name) == bits for name, bits in row)) for row in rows]
-    return reduce(operator.or_, alike)
+    alike = [joined(operator.and_, [F.col(name) == bits for name, bits in row]) for row in rows]
+    return joined(operator.or_, alike)
 
 
 def _can_be_asked_twice(dataframe: DataFrame, conditions: Sequence[Column]) -> bool:
@@ -148,7 +149,7 @@ def _can_be_asked_twice(dataframe: DataFrame, conditions: Sequence[Column]) -> b
     Nor window functions: Spark refuses them in a filter, and they need the events that it drops.
     """
     try:
-        dataframe.where(reduce(operator.or_, conditions, F.lit(True)))
+        dataframe.where(joined(operator.or_, [F.lit(True), *conditions]))
         return all_repeatable(dataframe, conditions)
     except Exception:
         return False

@@ -70,7 +70,7 @@ def _aggregate(tree: Aggregate) -> str:
     )
     total = f"aggregate({rest}, {first} + 0L, (s, v) -> s + v)"
     total = f"IF(size({known}) = 0, NULL, {total})"
-    return total if function == "sum" else f"try_divide({total}, size({known}))"
+    return total if function == "sum" else f"({total} / nullif(size({known}), 0))"
 
 
 def _deviation(numbers: str) -> str:

@@ -58,3 +58,31 @@ def test_what_jobs_rely_on(rows: list[Row], message: str) -> None:
     """An engine that splits keys, shuffles positions or has other types is refused."""
     with pytest.raises(NotSupportedError, match=message):
         module._shown(rows)
+
+
+@pytest.mark.parametrize(
+    ("files", "known"),
+    [
+        ("", True),
+        ("DataSourceExec: partitions=1, partition_sizes=[1]", True),
+        ("file_groups={1 group: [[a.parquet, b.parquet]]}, projection=[x:1..2]", True),
+        ("file_groups={1 group: [[a.parquet:0..117, b.parquet:0..118]]}", True),
+        ("file_groups={1 group: [[a.parquet:40..80, a.parquet:4..40]]}", False),
+        ("file_groups={2 groups: [[a.parquet], [b.parquet]]}", False),
+        ("file_groups={1 group: [[a]]} file_groups={2 groups: [[a.parquet], [b.parquet]]}", False),
+    ],
+)
+def test_the_order_of_files(monkeypatch: pytest.MonkeyPatch, files: str, known: bool) -> None:
+    """Positions follow whole files that one task reads, and rows in memory; not pieces of files."""
+
+    class Frame:
+        sparkSession = None
+
+        def select(self, *_: Any) -> Frame:
+            return self
+
+    monkeypatch.setattr(module, "engine_of", lambda _: Engine("Sail 9.9", keeps_order=False))
+    monkeypatch.setattr(module, "shown_plan", lambda _: files)
+    monkeypatch.setattr(module.F, "monotonically_increasing_id", lambda: None)
+
+    assert module.has_source_order(Frame()) is known

@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import attrs
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -218,6 +219,22 @@ def test_times_in_milliseconds() -> None:
     chunks = sorted_chunks(iter(table.to_batches(2)), layout((), None), 1)
 
     assert [n for chunk in chunks for n in chunk.column("number").to_pylist()] == [2, 4, 1, 3, 0]
+
+
+@pytest.mark.parametrize("budget", [1, BUDGET_BYTES])
+def test_events_of_one_time_without_an_order_are_refused(budget: int) -> None:
+    """Where positions do not follow the source, equal times of one key have no order; others do."""
+    unknown = attrs.evolve(layout(("k",)), has_order=False)
+    keys, hours = pa.array([1, 2, 1, 2]), pa.array([0, 0, 3, 3], pa.int64())
+    table = events({"k": keys}, hours)
+
+    assert sum(len(t) for t in sorted_chunks(table.to_batches(), unknown, budget)) == 4
+    again = pa.concat_tables([table, table.slice(2, 1)])
+    assert sum(len(t) for t in sorted_chunks(again.to_batches(), layout(("k",)), budget)) == 5
+    with pytest.raises(InputError, match=r"two events at one time.*at key {'k': 1}"):
+        list(sorted_chunks(again.to_batches(), unknown, budget))
+    with pytest.raises(InputError, match=r"two events at one time.*at key \(none\)"):
+        list(sorted_chunks(table.to_batches(), attrs.evolve(layout(()), has_order=False), budget))
 
 
 def test_no_events() -> None:
