@@ -66,5 +66,8 @@ VALUES: Mapping[str, object] = {
     "cast(b as int)": 1, "cast(n as string)": "7", "cast('yes' as boolean)": True,
     "cast(t as date)": date(2026, 3, 1), "cast('2026-03-01 01:02:03' as timestamp_ntz)":
         datetime(2026, 3, 1, 1, 2, 3),
+    "9007199254740993 / 3": 3002399751580330.5, "abs(cast('-Infinity' as double))": math.inf,
+    "isnan(abs(nan))": True, "isnan(sign(nan))": True, "isnan(ln(nan))": True, "ln(-1)": None,
+    "exp(1000)": math.inf, "abs(interval '-1' day)": timedelta(days=1), "sign(m)": -1.0,
     "n /* c */ + 1 -- d": 8, "`n` + 1": 8, "10L": 10, "1e2": 100.0, "1.50": Decimal("1.50"),
 }  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from functools import partial
 from typing import Any
 
 import attrs
@@ -12,7 +13,7 @@ import numpy as np
 
 from pyflinkcep.engines.compressed.counting import NOTHING, Total, combined
 from pyflinkcep.engines.compressed.payloads import Ended, MeasuredValues
-from pyflinkcep.engines.compressed.sums import Exact
+from pyflinkcep.engines.compressed.sums import RequestedTotal, exact_totals
 from pyflinkcep.engines.lists.frame import Frame
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.lists.ranges import Ints, expanded
@@ -38,7 +39,16 @@ def ended_frames(
     measures : sequence of MeasuredValues
         What is requested.
     """
-    last = lists.query.variables[-1]
+    variables = lists.query.variables
+    asked = [(variables.index(name), values, function) for name, values, function in measures]
+    return exact_totals(asked, lambda _: None, partial(_ended, lists, frames))
+
+
+def _ended(
+    lists: EventLists, frames: Iterable[Frame], measures: Sequence[RequestedTotal]
+) -> Iterator[Ended]:
+    variables = lists.query.variables
+    last = variables[-1]
     columns = [_Column.of(values) for _, values, _ in measures]
     counts: dict[int, int] = {}
     totals: list[dict[int, Total]] = [{} for _ in measures]
@@ -47,12 +57,11 @@ def ended_frames(
         found = zip(*(own.tolist() for own in np.unique(ends, return_counts=True)), strict=True)
         for at, number in found:
             counts[at] = counts.get(at, 0) + number
-        for (variable, _, _), column, by_event in zip(measures, columns, totals, strict=True):
-            for at, total in column.totals(ends, *_events(lists, frame, variable)):
+        for (number, _, _), column, by_event in zip(measures, columns, totals, strict=True):
+            for at, total in column.totals(ends, *_events(lists, frame, variables[number])):
                 by_event[at] = combined(by_event.get(at, NOTHING), total)
     for at in sorted(counts):
-        own = [by_event.get(at, NOTHING) for by_event in totals]
-        yield at, counts[at], tuple(c.exact.total(t) for c, t in zip(columns, own, strict=True))
+        yield at, counts[at], tuple(by_event.get(at, NOTHING) for by_event in totals)
 
 
 def _events(lists: EventLists, frame: Frame, variable: str) -> tuple[Ints, Ints]:
@@ -70,8 +79,6 @@ class _Column:
 
     Attributes
     ----------
-    exact : Exact
-        The values as whole numbers if they are floats.
     data : array
         The values; 1 to count events.
     known : array of bool or None
@@ -80,7 +87,6 @@ class _Column:
         Whether they have a sum.
     """
 
-    exact: Exact
     data: Any
     known: Any
     adds: bool
@@ -88,18 +94,16 @@ class _Column:
     @classmethod
     def of(cls, values: Sequence[Any] | None) -> _Column:
         """Return a column; None counts events."""
-        exact = Exact.of(values)
-        own = exact.values
-        if own is None:
-            return cls(exact, None, None, True)
-        known = [value for value in own if value is not None]
+        if values is None:
+            return cls(None, None, True)
+        known = [value for value in values if value is not None]
         adds = not any(isinstance(value, str | date) for value in known)
-        flags = np.fromiter((value is not None for value in own), bool, len(own))
+        flags = np.fromiter((value is not None for value in values), bool, len(values))
         is_small = all(type(value) is int and abs(value) < _SMALL for value in known)
         some = known[0] if known else 0
-        data = np.empty(len(own), np.int64 if is_small else object)
-        data[:] = [some if value is None else value for value in own]
-        return cls(exact, data, flags, adds)
+        data = np.empty(len(values), np.int64 if is_small else object)
+        data[:] = [some if value is None else value for value in values]
+        return cls(data, flags, adds)
 
     def totals(self, ends: Ints, rows: Ints, events: Ints) -> Iterator[tuple[int, Total]]:
         """Yield the totals of events by where their rows end."""

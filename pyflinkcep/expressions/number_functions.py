@@ -11,6 +11,7 @@ from pyflinkcep.expressions.rules import LEAST, MOST, wrapped
 
 __all__ = [
     "Moments",
+    "exponential",
     "float_mod",
     "float_pmod",
     "int_div",
@@ -55,6 +56,14 @@ def power(base: float, exponent: float) -> float:
         if base:
             return math.nan
         return math.copysign(math.inf, base) if exponent % 2 == 1 else math.inf
+
+
+def exponential(exponent: float) -> float:
+    """Return a power of e."""
+    try:
+        return math.exp(exponent)
+    except OverflowError:
+        return math.inf
 
 
 def root(number: float) -> float:

@@ -20,6 +20,7 @@ from typing import Any
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.literals import UNITS_US
 from pyflinkcep.expressions.number_functions import (
+    exponential,
     float_pmod,
     int_pmod,
     power,
@@ -32,7 +33,7 @@ from pyflinkcep.expressions.sql_values import (
     compared,
     in_bigint,
     kind_name,
-    negated,
+    magnitude,
 )
 
 __all__ = [
@@ -118,6 +119,10 @@ def _pmod(a: Any, b: Any) -> Any:
     return float_pmod(float(a), float(b))
 
 
+def _sign(value: Any) -> float:
+    return float(value) if value != value else float((value > 0) - (value < 0))
+
+
 def _substring(text: Any, start: int, length: int | None = None) -> str:
     whole = _text(text)
     begin = start - 1 if start > 0 else (len(whole) + start if start < 0 else 0)
@@ -132,7 +137,7 @@ def _size(value: Any) -> int:
 
 
 FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
-    "abs": (1, 1, lambda x: x if compared(x, x * 0) >= 0 else negated(x)),
+    "abs": (1, 1, magnitude),
     "mod": (2, 2, lambda a, b: arithmetic("%", a, b)),
     "isnan": (1, 1, lambda x: isinstance(x, float) and math.isnan(x)),
     "pmod": (2, 2, _pmod),
@@ -141,15 +146,15 @@ FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "ceiling": (1, 1, lambda x: _whole(x, ROUND_CEILING)),
     "round": (1, 2, lambda x, digits=0: _rounded(x, digits, ROUND_HALF_UP)),
     "bround": (1, 2, lambda x, digits=0: _rounded(x, digits, ROUND_HALF_EVEN)),
-    "exp": (1, 1, lambda x: math.exp(x)),
-    "ln": (1, 1, lambda x: math.log(x) if x > 0 else None),
-    "log10": (1, 1, lambda x: math.log10(x) if x > 0 else None),
-    "log2": (1, 1, lambda x: math.log2(x) if x > 0 else None),
+    "exp": (1, 1, lambda x: exponential(float(x))),
+    "ln": (1, 1, lambda x: None if x <= 0 else math.log(x)),
+    "log10": (1, 1, lambda x: None if x <= 0 else math.log10(x)),
+    "log2": (1, 1, lambda x: None if x <= 0 else math.log2(x)),
     "power": (2, 2, lambda a, b: power(float(a), float(b))),
     "pow": (2, 2, lambda a, b: power(float(a), float(b))),
     "sqrt": (1, 1, lambda x: root(float(x))),
-    "sign": (1, 1, lambda x: float((x > 0) - (x < 0))),
-    "signum": (1, 1, lambda x: float((x > 0) - (x < 0))),
+    "sign": (1, 1, _sign),
+    "signum": (1, 1, _sign),
     "lower": (1, 1, lambda s: _text(s).lower()),
     "lcase": (1, 1, lambda s: _text(s).lower()),
     "upper": (1, 1, lambda s: _text(s).upper()),

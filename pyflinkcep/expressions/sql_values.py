@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal, localcontext
+from operator import neg
 from typing import Any
 
 from pyflinkcep.errors import InputError
@@ -27,6 +28,7 @@ __all__ = [
     "divided",
     "in_bigint",
     "kind_name",
+    "magnitude",
     "negated",
     "truth",
     "truth_and",
@@ -143,10 +145,19 @@ def _parsed_time(text: str, like: date) -> date:
 
 def negated(value: Any) -> Any:
     """Return the negative of a number or interval."""
+    return _of_number(value, neg)
+
+
+def magnitude(value: Any) -> Any:
+    """Return a number or interval without its sign."""
+    return _of_number(value, abs)
+
+
+def _of_number(value: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
-        return in_bigint(-value)
+        return in_bigint(function(value))
     if isinstance(value, float | Decimal | timedelta):
-        return -value
+        return function(value)
     raise InputError(f"expected a number, got {kind_name(value)}", "cast it")
 
 

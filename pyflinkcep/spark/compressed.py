@@ -92,8 +92,8 @@ class CompressedStream:
         Parameters
         ----------
         *texts : str
-            ``count(*)``, ``count(b)``, ``sum(b.x) AS v``, ``avg``, ``min``, ``max``. An event
-            counts once for every match that it is in; NULL is skipped.
+            ``count(*)``, ``count(b)``, ``sum(b.x) AS v``, ``avg``, ``min``, ``max``, ``stddev``.
+            An event counts once for every match that it is in; NULL is skipped.
 
         Returns
         -------
@@ -224,7 +224,7 @@ class CompressedStream:
         found = columns[str(measured.attribute)].dataType
         kind, is_whole = common_kind(found), isinstance(found, IntegralType)
         check_measure(measured, kind, found.simpleString())
-        if measured.function == "avg":
+        if measured.function in ("avg", "stddev"):
             return DoubleType()
         if measured.function == "sum":
             return DecimalType(38, 0) if is_whole else DoubleType()

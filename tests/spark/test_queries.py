@@ -7,6 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from datetime import timedelta
+from statistics import pstdev
 from typing import Any
 
 import pytest
@@ -137,12 +138,14 @@ def test_compressed_matches(spark: SparkSession) -> None:
     query = parse("PATTERN SEQ(A a, B+ b[], C c) WHERE skip_till_any_match")
     compressed = CEP.pattern(frame, query, type="kind").inEventTime("ts").compressed()
     assert compressed.count() == 2**60 - 1
-    row = compressed.aggregate("sum(b.x) AS total", "count(b)", "max(b.x)").collect()[0]
+    texts = "sum(b.x) AS total", "count(b)", "max(b.x)", "stddev(b.x)"
+    row = compressed.aggregate(*texts).collect()[0]
     total = sum(n % 7 for n in range(1, 61))
     assert (row.matchTimestamp, int(row["count"])) == (61, 2**60 - 1)
     assert int(row.total) == total * 2**59
     assert int(row["count(b)"]) == 60 * 2**59
     assert row["max(b.x)"] == 6
+    assert row["stddev(b.x)"] == pytest.approx(pstdev(n % 7 for n in range(1, 61)), rel=1e-15)
     assert len(found(compressed.unpack(5).collect(), "abc")) == 5
     for limit in (-1, 1 << 31):
         with pytest.raises(InvalidArgumentError, match="unpack"):

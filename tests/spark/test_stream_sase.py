@@ -132,7 +132,8 @@ def test_compressed_matches_are_counted_and_stored(
             numbers = (0, 1)
             made = [stream_of(frame, number).compressed() for number in numbers]
             results = [
-                made[n].aggregate("count(*)", "sum(b.x) AS total", "max(a.x)") for n in numbers
+                made[n].aggregate("count(*)", "sum(b.x) AS total", "max(a.x)", "stddev(b.x)")
+                for n in numbers
             ]
             results += [made[n].toDF() for n in numbers]
             shown = [r.selectExpr("to_json(struct(*)) AS found") for r in results]

@@ -3,18 +3,76 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from datetime import date
+from fractions import Fraction
 from typing import Any
 
 import attrs
 
-__all__ = ["NOTHING", "CountPayloads", "Measure", "Total", "added", "combined", "summand"]
+__all__ = [
+    "NOTHING",
+    "CountPayloads",
+    "Measure",
+    "Spread",
+    "Total",
+    "added",
+    "combined",
+    "summand",
+]
+
+_PLACES = 64
+"""How many more binary digits a root has than the number below it."""
 
 Total = tuple[int, Any, Any, Any]
-"""Number, sum, least and greatest of values; :data:`NOTHING` without values."""
+"""
+Number, sum, least and greatest of values; :data:`NOTHING` without values. For a standard deviation
+the sum is a :class:`Spread`.
+"""
 
 NOTHING: Total = (0, 0, None, None)
+
+
+@attrs.frozen
+class Spread:
+    """
+    Exact sums for a standard deviation, which do not depend on the order of addition.
+
+    Attributes
+    ----------
+    sum, squares : Fraction
+        The sums of the finite values and of their squares.
+    is_nan : bool
+        Whether there are other values, NaN and infinities.
+    """
+
+    sum: Fraction
+    squares: Fraction
+    is_nan: bool = False
+
+    def __add__(self, other: Spread) -> Spread:
+        """Return the sums of both."""
+        sums = self.sum + other.sum, self.squares + other.squares
+        return Spread(*sums, self.is_nan or other.is_nan)
+
+    def deviation(self, number: int) -> float:
+        """
+        Return the standard deviation of a sample of `number` values, at least 2.
+
+        Examples
+        --------
+        >>> Spread(Fraction(12), Fraction(50)).deviation(3)
+        1.0
+        """
+        if self.is_nan:
+            return math.nan
+        variance = (self.squares - self.sum**2 / number) / (number - 1)
+        root = math.isqrt((variance.numerator * variance.denominator) << 2 * _PLACES)
+        try:
+            return root / (variance.denominator << _PLACES)
+        except OverflowError:  # beyond the largest double
+            return math.inf
 
 
 @attrs.frozen(eq=False)

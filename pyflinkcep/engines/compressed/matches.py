@@ -13,11 +13,14 @@ import attrs
 from pyflinkcep.engines.compressed.counting import NOTHING, Total
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.rules import LEAST_VALUES
 from pyflinkcep.expressions.tree import attribute_of
 
 __all__ = ["CompressedMatches", "Measured", "Pieces", "check_measure", "read_measure"]
 
-_FUNCTIONS = ("count", "sum", "avg", "min", "max")
+_FUNCTIONS = ("count", "sum", "avg", "min", "max", "stddev")
+_ADDING = ("sum", "avg", "stddev")
+"""Those of numbers only."""
 _NAME = r"(?:\w+|`(?:[^`]|``)+`)"
 _MEASURE = re.compile(
     rf"\s*(?P<function>\w+)\s*\(\s*(?:(?P<all>\*)|(?P<variable>{_NAME})(?:\s*\[\s*\])?"
@@ -34,7 +37,7 @@ class Measured:
     Attributes
     ----------
     function : str
-        count, sum, avg, min or max.
+        count, sum, avg, min, max or stddev.
     variable : str or None
         The variable; None for ``count(*)``.
     attribute : str or None
@@ -53,12 +56,14 @@ class Measured:
         if self.variable is None:
             return count
         number, sum_, low, high = total
+        if number < LEAST_VALUES[self.function]:
+            return None
         if self.function == "count":
             return number
-        if not number:
-            return None
         if self.function == "avg":
             return sum_ / number
+        if self.function == "stddev":
+            return sum_.deviation(number)
         return {"sum": sum_, "min": low, "max": high}[self.function]
 
 
@@ -77,7 +82,7 @@ def read_measure(text: str, variables: Sequence[str]) -> Measured:
     if found is None or function not in _FUNCTIONS or (counts and function != "count"):
         raise InvalidArgumentError(
             f"expected an aggregate over matches, got {text!r}",
-            'write "count(*)", "count(b)", "sum(b.volume) AS v", or avg, min, max',
+            'write "count(*)", "count(b)", "sum(b.volume) AS v", or avg, min, max, stddev',
         )
     variable, attribute, name = (
         None if found[part] is None else attribute_of(found[part])
@@ -107,9 +112,10 @@ def check_measure(measured: Measured, kind: Kind | None, found: str = "") -> Non
     Raises
     ------
     InputError
-        If ``sum`` or ``avg`` is not of numbers, or ``min`` or ``max`` of values without an order.
+        If ``sum``, ``avg`` or ``stddev`` is not of numbers, or ``min`` or ``max`` of values without
+        an order.
     """
-    adds = measured.function in ("sum", "avg")
+    adds = measured.function in _ADDING
     if measured.attribute is None or measured.function == "count":
         return
     if kind is None or (adds and kind not in (Kind.BIGINT, Kind.DOUBLE)):
@@ -162,9 +168,9 @@ class CompressedMatches:
         Parameters
         ----------
         *texts : str
-            ``count(*)``, ``count(b)``, ``count(b.x)``, ``sum(b.x)``, ``avg``, ``min``, ``max``;
-            ``AS name`` renames the result. An event counts once for every match it is in; NULL is
-            skipped.
+            ``count(*)``, ``count(b)``, ``count(b.x)``, ``sum(b.x)``, ``avg``, ``min``, ``max``,
+            ``stddev``; ``AS name`` renames the result. An event counts once for every match it is
+            in; NULL is skipped.
 
         Raises
         ------

@@ -12,7 +12,7 @@ __all__ = ["NO_WEIGHTS", "Ended", "MeasuredValues", "Payloads", "Weighing"]
 
 MeasuredValues = tuple[str, Sequence[Any] | None, str]
 """A variable, the values of the table's events or None to count them, and the requested aggregate:
-"count", "sum", "avg", "min" or "max"; the other parts of the total are undefined."""
+"count", "sum", "avg", "min", "max" or "stddev"; the other parts of the total are undefined."""
 
 Ended = tuple[int, int, tuple[Total, ...]]
 """The position of an event, the number of matches that it completes, and totals over them."""

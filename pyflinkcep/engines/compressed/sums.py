@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.compressed.counting import NOTHING, Total
+from pyflinkcep.engines.compressed.counting import NOTHING, Spread, Total
 
 __all__ = [
     "Counting",
@@ -23,16 +24,20 @@ __all__ = [
 ]
 
 RequestedTotal = tuple[int, Sequence[Any] | None, str]
-"""A component, the values of events or None to count them, and "count", "sum", "avg", "min" or
-"max"."""
+"""A component, the values of events or None to count them, and "count", "sum", "avg", "min",
+"max" or "stddev"."""
 
 Place = TypeVar("Place", covariant=True)
 
 Ending = tuple[Place, int, tuple[Total, ...]]
 """Where matches end, their number, and totals over them."""
 
-_WEIGHT = 1 << 63
+_DIGITS = 63
+_WEIGHT = 1 << _DIGITS
 """The bound of weights in the kernel."""
+
+_MOST_PARTS = 8
+"""How many weights at most a value becomes."""
 
 
 class Counting(Protocol[Place]):
@@ -134,8 +139,9 @@ class Weighed:
         The component.
     flags : array or None
         1 for each event that counts; None if the number of matches is the number of events.
-    weights : array or None
-        The weights of events; None if no sum is requested.
+    weights : tuple of array
+        The weights of events, the first with the lowest digits of their values, the next with those
+        above and so on; empty if no sum is requested.
     least : int
         The value that a weight of 0 stands for.
     ranked : Ranked or None
@@ -144,7 +150,7 @@ class Weighed:
 
     component: int
     flags: Any = None
-    weights: Any = None
+    weights: tuple[Any, ...] = ()
     least: int = 1
     ranked: Ranked | None = None
 
@@ -183,10 +189,12 @@ class Weighed:
             return None
         least, most = min(known, default=0), max(known, default=0)
         least = min(least, 0) if most < _WEIGHT else least
-        if most - least >= _WEIGHT:
+        weights = [0 if value is None else value - least for value in values]
+        parts = range(0, max(1, (most - least).bit_length()), _DIGITS)
+        if len(parts) > _MOST_PARTS:
             return None
-        weights = (0 if value is None else value - least for value in values)
-        return cls(component, flags, np.fromiter(weights, np.uint64, size), least)
+        arrays = (np.asarray([w >> n & (_WEIGHT - 1) for w in weights], np.uint64) for n in parts)
+        return cls(component, flags, tuple(arrays), least)
 
     @classmethod
     def all_of(
@@ -207,13 +215,20 @@ class Weighed:
         numbers: Iterator[int] | None = None
         if self.flags is not None:
             numbers = (n for _, _, n in counting.sums(self.component, self.flags))
-        if self.weights is not None:
-            found = counting.sums(self.component, self.weights)
-        else:
-            found = ((at, count, 0) for at, count in counting.counts())
-        for at, count, weight in found:
+        for at, count, weight in self._weights(counting):
             number = count if numbers is None else next(numbers)
             yield at, count, (number, weight + self.least * number, 0, 0) if number else NOTHING
+
+    def _weights(self, counting: Counting[Place]) -> Iterator[tuple[Place, int, int]]:
+        """Yield where matches end, their number, and the weight of the events."""
+        if not self.weights:
+            yield from ((at, count, 0) for at, count in counting.counts())
+            return
+        parts = (counting.sums(self.component, weights) for weights in self.weights)
+        for found in zip(*parts, strict=True):
+            at, count, _ = found[0]
+            weight = sum(part << _DIGITS * n for n, (_, _, part) in enumerate(found))
+            yield at, count, weight
 
 
 def weighed_totals(
@@ -245,11 +260,55 @@ def exact_totals(
     counted : callable
         Returns the same from merged runs.
     """
-    exact = [Exact.of(values) for _, values, _ in requested]
-    whole = [
-        (component, own.values, function)
-        for (component, _, function), own in zip(requested, exact, strict=True)
-    ]
+    readings = [_reading(one) for one in requested]
+    whole = [one for reading in readings for one in reading.requests]
     found = weighed(whole)
     for at, count, totals in counted(whole) if found is None else found:
-        yield at, count, tuple(own.total(t) for own, t in zip(exact, totals, strict=True))
+        own = iter(totals)
+        yield at, count, tuple(reading.total(own) for reading in readings)
+
+
+@attrs.frozen(eq=False)
+class _Reading:
+    """
+    How a total is computed from totals of whole numbers.
+
+    Attributes
+    ----------
+    requests : tuple of RequestedTotal
+        What is requested instead.
+    total : callable
+        Returns the total; what it is given begins with the totals of `requests`.
+    """
+
+    requests: tuple[RequestedTotal, ...]
+    total: Callable[[Iterator[Total]], Total]
+
+
+def _reading(requested: RequestedTotal) -> _Reading:
+    component, values, function = requested
+    if function == "stddev" and values is not None:
+        return _spread(component, values)
+    exact = Exact.of(values)
+    whole = component, exact.values, function
+    return _Reading((whole,), lambda found: exact.total(next(found)))
+
+
+def _spread(component: int, values: Sequence[Any]) -> _Reading:
+    """Return the reading of a spread: the sums of values and squares, the number of others."""
+    if any(isinstance(value, float) for value in values):
+        values = [None if value is None else float(value) for value in values]
+    finite = [None if value is None or not math.isfinite(value) else value for value in values]
+    exact = Exact.of(finite)
+    whole, one = exact.values or (), 1 << (exact.digits or 0)
+    squares = [None if value is None else value * value for value in whole]
+    pairs = zip(values, finite, strict=True)
+    others = [1 if value is not None and own is None else None for value, own in pairs]
+
+    def total(found: Iterator[Total]) -> Total:
+        (number, sum_, *_), (_, squared, *_), (more, *_) = (next(found) for _ in range(3))
+        spread = Spread(Fraction(sum_, one), Fraction(squared, one * one), more > 0)
+        return (number + more, spread, 0, 0) if number + more else NOTHING
+
+    requests = (component, whole, "sum"), (component, squares, "sum"), (component, others, "count")
+    return _Reading(requests, total)

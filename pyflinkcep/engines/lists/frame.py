@@ -14,6 +14,7 @@ from pyflinkcep.engines.lists.clauses import each_of
 from pyflinkcep.engines.lists.columns import Columns
 from pyflinkcep.engines.lists.ranges import Ints, expanded
 from pyflinkcep.expressions.arrays import Values, holding
+from pyflinkcep.expressions.rules import LEAST_VALUES
 from pyflinkcep.expressions.tree import Aggregate, Leaf, Tree
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import ALL, LAST
@@ -123,9 +124,10 @@ def _reduced(name: str, data: Any, rows: Ints, size: int) -> Values:
     counts = np.bincount(rows, minlength=size)
     if name == "count":
         return Values(counts)
+    nulls = counts < LEAST_VALUES[name]
     with np.errstate(all="ignore"):  # infinities, NaN and numbers that wrap around are values
         if name == "stddev":
-            return Values(_deviations(data, counts), counts < 2)
+            return Values(_deviations(data, counts), nulls)
         if name in ("min", "max") or data.dtype.kind != "f":
             reduce = {"min": np.fmin, "max": np.maximum}.get(name, np.add)
             found = np.zeros(size, data.dtype)
@@ -134,7 +136,7 @@ def _reduced(name: str, data: Any, rows: Ints, size: int) -> Values:
                 found[some] = reduce.reduceat(data, (np.cumsum(counts) - counts)[some])
         else:
             found = _sums(data, counts)
-        return Values(found / np.maximum(counts, 1) if name == "avg" else found, counts == 0)
+        return Values(found / np.maximum(counts, 1) if name == "avg" else found, nulls)
 
 
 def _by_number(counts: Ints) -> tuple[Ints, Iterator[tuple[int, Ints]]]:

@@ -102,7 +102,7 @@ def _sum(values: list[Any]) -> Any:
 
 
 def _mean(values: list[Any]) -> Any:
-    total = _sum(values)
+    total = _sum(list(map(float, values)) if isinstance(values[0], int) else values)
     return total / len(values)
 
 

@@ -7,6 +7,7 @@ import random
 import tracemalloc
 from collections import Counter
 from math import fsum
+from statistics import stdev
 from typing import Any
 
 import pytest
@@ -71,6 +72,7 @@ def test_counts_and_totals_of_elements(
                     *(f"{f}({variable}.x)" for f in ("sum", "avg", "min", "max")),
                     f"max({variable}.s)",
                     f"sum({variable}.y)",
+                    f"stddev({variable}.x)",
                 ).values()
             ) == [
                 len(taken), len(ys),
@@ -78,6 +80,7 @@ def test_counts_and_totals_of_elements(
                 min(xs, default=None), max(xs, default=None),
                 max((event["s"] for event in taken), default=None),
                 pytest.approx(fsum(ys)) if ys else None,
+                stdev(xs) if len(xs) > 1 else None,
             ], (text, given)  # fmt: skip
 
 

@@ -80,7 +80,7 @@ def both(matches: PatternMatches, measures: Sequence[Any] = ()) -> tuple[Any, An
 
 
 def said(matches: PatternMatches, measures: Sequence[Any]) -> Any:
-    wanted = {"sum": (0, 1), "min": (2,), "max": (3,), "count": (0,)}
+    wanted = {"sum": (0, 1), "stddev": (0, 1), "min": (2,), "max": (3,), "count": (0,)}
     found = [
         (
             at,
@@ -98,7 +98,7 @@ def said(matches: PatternMatches, measures: Sequence[Any]) -> Any:
     events=timed_events(16),
     cut=st.integers(0, 16),
     watermark=st.integers(0, 9),
-    functions=st.lists(st.sampled_from(["sum", "min", "max", "count"]), max_size=2),
+    functions=st.lists(st.sampled_from(["sum", "stddev", "min", "max", "count"]), max_size=2),
 )
 def test_random_patterns(
     spec: PatternSpec, events: Any, cut: int, watermark: int, functions: list[str]

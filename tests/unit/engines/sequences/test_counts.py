@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
+from contextlib import nullcontext
 from fractions import Fraction
 from typing import Any
 from unittest import mock
@@ -176,6 +178,7 @@ def test_the_kernel_weighs_what_the_plain_path_weighs(seed: int) -> None:
     texts = [chance.choice([None, "p", "q", "r"]) for _ in range(size)]
     functions = {"sum": chance.choice(choices), "min": chance.choice([*choices, texts])}
     functions |= {"max": chance.choice([*choices, texts]), "count": chance.choice([None, texts])}
+    functions["stddev"] = chance.choice([*choices, [chance.choice([1, 0.5]) for _ in range(size)]])
     sequences = Sequences(query, table)
     measures = [(v, *chance.choice([*functions.items()])[::-1]) for v in sequences.variables]
     found = weighed(sequences, measures)
@@ -193,12 +196,17 @@ def weighed(sequences: Sequences, measures: Any) -> dict[int, Any]:
 
 
 def test_what_the_kernel_weighs() -> None:
-    """Sums of whole numbers, and the least and greatest of anything that has an order."""
+    """Sums of whole numbers, in parts, and the least and greatest of anything with an order."""
     floats, texts, sets = [0.5, None, 1e300], ["b", "a", None], [{1}, {2}, {3}]
     for values in (floats, texts):
         assert Weighed.of((0, values, "max"), True, 3) is not None
     for values in ([math.nan, 1.0, 2.0], [1, "a", 2], sets):
         assert Weighed.of((0, values, "min"), True, 3) is None
+    wide = Weighed.of((0, [2**130, -5, None], "sum"), False, 3)
+    assert wide is not None
+    parts = [int(part[0]) << 63 * number for number, part in enumerate(wide.weights)]
+    assert (len(parts), wide.least + sum(parts)) == (3, 2**130)
+    assert Weighed.of((0, [1, 2**600], "sum"), False, 2) is None
     ranked = [Ranked.of(texts, least) for least in (False, True)]
     assert [list(one.ranks) for one in ranked if one is not None] == [[2, 1, 0], [1, 2, 0]]
 
@@ -225,11 +233,30 @@ def test_sums_are_correctly_rounded() -> None:
     events = [{"type": "ABC"[at % 3], "x": price} for at, price in enumerate(prices)]
     compressed = matchSase("PATTERN SEQ(A a, B b, C c)", events, compressed=True)
     listed = [m["b"][0]["x"] for m in compressed.unpack()]
-    by_kernel = compressed.aggregate("sum(b.x)", "avg(b.x)", "min(b.x)")
+    texts = ("sum(b.x)", "avg(b.x)", "min(b.x)", "stddev(b.x)")
+    by_kernel = compressed.aggregate(*texts)
+    assert by_kernel["stddev(b.x)"] == statistics.stdev(listed)
     assert by_kernel["sum(b.x)"] == float(sum(map(Fraction, listed)))
     assert by_kernel["min(b.x)"] == min(listed)
     with mock.patch.object(Sequences, "_weighed", return_value=None):
-        assert compressed.aggregate("sum(b.x)", "avg(b.x)", "min(b.x)") == by_kernel
+        assert compressed.aggregate(*texts) == by_kernel
+
+
+@pytest.mark.parametrize(
+    ("xs", "expected"),
+    [([], None), ([2.5], None), ([math.nan], None), ([None, 1], None), ([1, 1], 0.0),
+     ([1, None, 4], math.sqrt(4.5)), ([math.nan, 1.0], math.nan), ([1.0, -math.inf], math.nan),
+     ([1e300, -1e300], math.sqrt(2) * 1e300), ([1e16, 1e16 + 2], math.sqrt(2)),
+     ([1.7e308, -1.7e308], math.inf), ([5e-324, 0.0], 5e-324)],
+)  # fmt: skip
+def test_standard_deviations(xs: list[float | None], expected: float | None) -> None:
+    """Of a sample: NULL of fewer than two values, NaN with one that is not finite, else exact."""
+    events = [{"type": "A", "x": 7}, *({"type": "B", "x": x} for x in xs)]
+    found = matchSase("PATTERN SEQ(A a, B b)", events, compressed=True)
+    for plain in (mock.patch.object(Sequences, "_weighed", return_value=None), nullcontext()):
+        with plain:
+            (got,) = found.aggregate("stddev(b.x)").values()
+        assert repr(got) == repr(expected) or got == pytest.approx(expected, rel=1e-15)
 
 
 @pytest.mark.parametrize("within", ["", " WITHIN 70", " WITHIN 1000"])
