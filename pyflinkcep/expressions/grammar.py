@@ -316,7 +316,7 @@ class _Parser(Cursor):
                 break
         self._expect(")")
         if self._now.is_word(*_WINDOWS):
-            return self._windowed(name, tuple(operands), start)
+            return self._windowed(name, tuple(operands), start, distinct)
         if len(operands) == 2 and operands[0].form is Form.WORD and name.startswith("date"):
             column = operands[0]  # datediff(end, start), without a unit
             names = (column.value,)
@@ -346,7 +346,9 @@ class _Parser(Cursor):
         self._expect(")")
         return tuple(items)
 
-    def _windowed(self, name: str, operands: tuple[Syntax, ...], start: int) -> Syntax:
+    def _windowed(
+        self, name: str, operands: tuple[Syntax, ...], start: int, distinct: str
+    ) -> Syntax:
         """Read the suffixes of Spark's own aggregates: OVER, FILTER, IGNORE NULLS."""
         is_window, inside = False, list(operands)
         while self._now.is_word(*_WINDOWS):
@@ -362,7 +364,7 @@ class _Parser(Cursor):
         # With OVER, Spark computes it; otherwise it is an unsupported aggregate over a stage.
         if is_window:
             return Syntax(Form.OPAQUE, "over", (), start, self._end())
-        return Syntax(Form.OPAQUE, name, tuple(inside), start, self._end(), "other")
+        return Syntax(Form.OPAQUE, name, tuple(inside), start, self._end(), distinct or "other")
 
     def _suffix(self) -> list[Syntax]:
         """Read what stands in brackets after FILTER or WITHIN GROUP: WHERE …, ORDER BY …."""

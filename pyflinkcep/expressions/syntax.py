@@ -39,8 +39,8 @@ class Form(Enum):
     """``x -> …``; `value` is the tuple of its variables."""
     OPAQUE = "opaque"
     """What only Spark reads: a subquery; a function with OVER, whose `value` is ``over``; one with
-    FILTER and the like, whose `value` is its name and whose `detail` is ``other``. The operands of
-    the last are its arguments, then calls of ``filter`` or ``order by``."""
+    FILTER and the like, whose `value` is its name and whose `detail` is ``distinct`` or ``other``.
+    The operands of the last are its arguments, then calls of ``filter`` or ``order by``."""
 
 
 @attrs.frozen(eq=False)

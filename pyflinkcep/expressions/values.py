@@ -132,6 +132,7 @@ class _Maker:
         return NotSupportedError(
             f"{self._where}{what or repr(shown(tree))} can only be evaluated by Spark",
             "run the pattern on a DataFrame, or write the condition as a function of the event",
+            part=shown(tree),
         )
 
     # --- operators

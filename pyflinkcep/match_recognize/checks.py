@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pyflinkcep.match_recognize.names import Names, nearest
-from pyflinkcep.match_recognize.tree import Clause, Rows, Span, Text
+from pyflinkcep.match_recognize.tree import Clause, Exclusion, Part, Rows, Span, Text, parts
 
 __all__ = ["check_clause"]
 
@@ -32,12 +32,16 @@ def check_clause(clause: Clause, names: Names, case_sensitive: bool) -> None:
     _check_columns(clause, names)
     _check_output(clause, names, case_sensitive)
     _check_variables(clause, names, case_sensitive)
-    if clause.rows is Rows.WITH_UNMATCHED and "{-" in str(clause.pattern):
+    if clause.rows is Rows.WITH_UNMATCHED and _excludes(clause.pattern):
         raise names.source.error(
             "{- -} with ALL ROWS PER MATCH WITH UNMATCHED ROWS",
             "leave one of them out: excluded rows are neither matched nor unmatched",
             *clause.pattern_span,
         )
+
+
+def _excludes(pattern: Part) -> bool:
+    return any(isinstance(part, Exclusion) for part in parts(pattern))
 
 
 def _check_columns(clause: Clause, names: Names) -> None:

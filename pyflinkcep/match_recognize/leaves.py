@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from pyflinkcep.expressions.syntax import Form, Syntax
+
 __all__ = [
     "LABEL",
     "LEAF",
     "NUMBER",
+    "Fold",
     "Leaf",
     "item",
     "labelled",
@@ -25,6 +28,64 @@ LEAF = "__cep_leaf"
 
 NUMBER = -1
 """Stands in the pieces of a fold for the number of the match."""
+
+
+@attrs.frozen
+class Fold:
+    """
+    An aggregate that is computed from all rows that it sees.
+
+    Attributes
+    ----------
+    name : str
+        Its name in Spark.
+    fields : tuple of str
+        What it takes from each row, as the argument of a leaf.
+    pieces : tuple of str or int
+        Its text, with the numbers of fields in their places, and :data:`NUMBER`.
+    text : str
+        The expression that it is part of.
+    call : Syntax
+        The aggregate, parsed.
+    inputs : dict of Syntax to int
+        The parts of it that are fields, or :data:`NUMBER`.
+    """
+
+    name: str
+    fields: tuple[str, ...]
+    pieces: tuple[str | int, ...]
+    text: str = attrs.field(eq=False, repr=False)
+    call: Syntax = attrs.field(eq=False, repr=False)
+    inputs: dict[Syntax, int] = attrs.field(eq=False, repr=False)
+
+    @property
+    def arguments(self) -> list[Syntax]:
+        """Its arguments."""
+        return [part for part in self.call.operands if self._suffix(part) is None]
+
+    @property
+    def conditions(self) -> list[Syntax]:
+        """The conditions of FILTER."""
+        return [part for part in self.call.operands if self._suffix(part) == "filter"]
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether it has ORDER BY."""
+        return any(self._suffix(part) == "order by" for part in self.call.operands)
+
+    @property
+    def is_distinct(self) -> bool:
+        """Whether equal rows count once."""
+        return self.call.detail == "distinct"
+
+    def _suffix(self, part: Syntax) -> str | None:
+        """Return what of FILTER or ORDER BY an operand is; None for an argument."""
+        has_suffixes = self.call.form is Form.OPAQUE and len(part.operands) == 1
+        return part.value if has_suffixes and part.value in ("filter", "order by") else None
+
+    def rendered(self, name: Callable[[int], str]) -> str:
+        """Return its text, with names for its fields and :data:`NUMBER`."""
+        return "".join(name(one) if isinstance(one, int) else one for one in self.pieces)
 
 
 @attrs.frozen
@@ -49,10 +110,8 @@ class Leaf:
         PREV.
     final : bool
         Whether it sees all rows of the match, not only those up to the current row.
-    fields : tuple of str
-        For a fold: its arguments, each as `argument` is.
-    pieces : tuple of str or int
-        For a fold: its text, with the numbers of fields in their places, and :data:`NUMBER`.
+    fold : Fold or None
+        The aggregate, for a fold.
     """
 
     function: str
@@ -61,8 +120,7 @@ class Leaf:
     offset: int = 0
     shift: int = 0
     final: bool = False
-    fields: tuple[str, ...] = ()
-    pieces: tuple[str | int, ...] = ()
+    fold: Fold | None = None
 
     @property
     def is_row(self) -> bool:
@@ -72,7 +130,9 @@ class Leaf:
     @property
     def arguments(self) -> tuple[str, ...]:
         """What it takes from a row: SQL over its columns, or :data:`LABEL`."""
-        return self.fields if self.argument is None else (self.argument,)
+        if self.fold is not None:
+            return self.fold.fields
+        return () if self.argument is None else (self.argument,)
 
     @property
     def has_label(self) -> bool:
@@ -82,11 +142,8 @@ class Leaf:
     @property
     def has_number(self) -> bool:
         """Whether it reads the number of the match."""
-        return self.function == "match_number" or NUMBER in self.pieces
-
-    def rendered(self, name: Callable[[int], str]) -> str:
-        """Return the text of a fold, with names for its fields and :data:`NUMBER`."""
-        return "".join(name(one) if isinstance(one, int) else one for one in self.pieces)
+        is_read = self.fold is not None and NUMBER in self.fold.pieces
+        return self.function == "match_number" or is_read
 
     def arguments_for(self, variables: Sequence[str]) -> list[str]:
         """Return the SQL over one row that is needed, for rows of any of the variables."""
@@ -119,8 +176,9 @@ def parts_of(leaf: Leaf) -> tuple[Leaf, ...]:
     """
     if leaf.function == "avg":
         return attrs.evolve(leaf, function="sum"), attrs.evolve(leaf, function="count")
-    if leaf.function != "fold":
+    if leaf.fold is None:
         return (leaf,)
-    named = ", ".join(f"'{item(at)}', {field}" for at, field in enumerate(leaf.fields or ("0",)))
+    fields = leaf.fold.fields or ("0",)
+    named = ", ".join(f"'{item(at)}', {field}" for at, field in enumerate(fields))
     rows = Leaf("array_agg", leaf.variable, f"named_struct({named})", final=leaf.final)
     return (rows, Leaf("match_number", None)) if leaf.has_number else (rows,)

@@ -10,7 +10,7 @@ import attrs
 from pyflinkcep.errors import NotSupportedError, counted
 from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.match_recognize.aggregates import AGGREGATES, FOLDS
-from pyflinkcep.match_recognize.leaves import LABEL, NUMBER, Leaf
+from pyflinkcep.match_recognize.leaves import LABEL, NUMBER, Fold, Leaf
 from pyflinkcep.match_recognize.row_reader import NO_NAMES, RowReader
 
 __all__ = ["LeafReader"]
@@ -225,7 +225,7 @@ class LeafReader(RowReader):
 
     def _fold(self, node: Syntax) -> Leaf:
         """Return an aggregate whose arguments are computed row by row, and the rest by Spark."""
-        name, stars = self._called(node), []
+        name, stars = self._called(node), list[Syntax]()
         if node.value == "count" and node.operands and node.operands[0].form is Form.STAR:
             stars = [node.operands[0]]
         for operand in node.operands[len(stars) :]:
@@ -234,6 +234,7 @@ class LeafReader(RowReader):
         written, function = str(node.value), str(self.function(node))
         pieces: list[str | int] = [function]
         fields: dict[str, int] = {}
+        inputs: dict[Syntax, int] = {}
         at = node.start + self._text[node.start : node.end].lower().index(written) + len(written)
         for star in stars:
             pieces += [self._text[at : star.start], "1"]
@@ -243,10 +244,11 @@ class LeafReader(RowReader):
             if self.function(part) != "match_number":
                 number = fields.setdefault(self.row_sql(part, NO_NAMES), len(fields))
             pieces += [self._text[at : part.start], number]
+            inputs[part] = number
             at = part.end
         pieces.append(self._text[at : node.end])
-        final = node.start in self._final
-        return Leaf("fold", owner, final=final, fields=tuple(fields), pieces=tuple(pieces))
+        fold = Fold(function, tuple(fields), tuple(pieces), self._text, node, inputs)
+        return Leaf("fold", owner, final=node.start in self._final, fold=fold)
 
     def _inputs(self, node: Syntax) -> Iterator[Syntax]:
         """Yield what an aggregate takes from rows, and MATCH_NUMBER, in the order of the text."""

@@ -28,6 +28,7 @@ __all__ = [
     "Subset",
     "Text",
     "Variable",
+    "parts",
     "variables",
 ]
 
@@ -147,13 +148,17 @@ Part = Variable | Anchor | Concatenation | Alternation | Permutation | Exclusion
 
 def variables(part: Part) -> Iterator[Variable]:
     """Yield the variables of a pattern from left to right, with repetitions."""
-    if isinstance(part, Variable):
-        yield part
-    elif isinstance(part, Quantified | Exclusion):
-        yield from variables(part.part)
-    elif not isinstance(part, Anchor):
+    yield from (one for one in parts(part) if isinstance(one, Variable))
+
+
+def parts(part: Part) -> Iterator[Part]:
+    """Yield a pattern and all parts inside, from left to right."""
+    yield part
+    if isinstance(part, Quantified | Exclusion):
+        yield from parts(part.part)
+    elif not isinstance(part, Variable | Anchor):
         for inner in part.parts:
-            yield from variables(inner)
+            yield from parts(inner)
 
 
 # --- the other clauses

@@ -28,8 +28,8 @@ def evaluated_condition(variable: str, expression: Expression) -> Condition:
         If only Spark can evaluate something in it.
     """
     for leaf in expression.leaves:
-        if leaf.function == "fold":
-            fold_function(leaf)
+        if leaf.fold is not None:
+            fold_function(leaf.fold)
     value = part_function(expression.read, expression.syntax, dict(expression.placed))
     return Condition(
         variable, expression.text, expression.leaves, (), _Holds(value), is_evaluated=True

@@ -12,59 +12,62 @@ from typing import Any
 
 from pyflinkcep.errors import NotSupportedError, counted
 from pyflinkcep.expressions.evaluator import part_function
-from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.sql_values import arithmetic, compared, truth
-from pyflinkcep.match_recognize.leaves import NUMBER, Leaf, item
+from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.match_recognize.leaves import Fold
 
-__all__ = ["fold_function"]
+__all__ = ["fold_function", "gathered"]
 
-Fold = Callable[[Sequence[dict[str, Any]]], Any]
-_NUMBER = "number"
+Folded = Callable[[Sequence[Sequence[Any]]], Any]
 
 
-def fold_function(leaf: Leaf) -> Fold:
+def fold_function(fold: Fold) -> Folded:
     """
-    Return the function of a fold: given its fields by name for each row, its value.
+    Return the function of a fold: given its fields for each row, its value.
 
-    The number of the match is a field named as :data:`NUMBER` is rendered.
+    The number of the match is the last value of a row, if the fold reads it.
 
     Raises
     ------
     NotSupportedError
         If only Spark computes the aggregate.
     """
-    text = leaf.rendered(field_name)
-    node = parsed(text).bare()
-    name, operands = str(node.value), list(node.operands)
-    filters = [part for part in operands if part.value == "filter"]
-    is_ordered = any(part.value == "order by" for part in operands)
-    arguments = [part for part in operands if part.value not in ("filter", "order by")]
-    least, most, function = _FOLDS.get(name, (0, -1, None))
-    if function is None or is_ordered or not least <= len(arguments) <= most:
-        what = f"{name.upper()} WITHIN GROUP" if is_ordered else name.upper()
+    arguments = fold.arguments
+    least, most, function = _FOLDS.get(fold.name, (0, -1, None))
+    if function is None or fold.is_ordered or not least <= len(arguments) <= most:
+        what = f"{fold.name.upper()} WITHIN GROUP" if fold.is_ordered else fold.name.upper()
         raise NotSupportedError(
             f"{what} with {counted(len(arguments), 'argument')} in DEFINE",
             f"the aggregates of DEFINE are {', '.join(sorted(_FOLDS)).upper()}; all others are for "
             "MEASURES",
         )
-    inputs = [part_function(text, part) for part in arguments]
-    conditions = [part_function(text, part.operands[0]) for part in filters]
-    is_distinct = node.form.name == "CALL" and node.detail == "distinct"
+    inputs = [_input(fold, part) for part in arguments]
+    conditions = [_input(fold, part) for part in fold.conditions]
 
-    def folded(rows: Sequence[dict[str, Any]]) -> Any:
+    def folded(rows: Sequence[Sequence[Any]]) -> Any:
         taken = [
             [value(row) for value in inputs]
             for row in rows
             if all(truth(condition(row)) for condition in conditions)
         ]
-        return function(_distinct(taken) if is_distinct else taken)
+        return function(_distinct(taken) if fold.is_distinct else taken)
 
     return folded
 
 
-def field_name(number: int) -> str:
-    """Return the name of a field, or of the number of the match, in the text of a fold."""
-    return _NUMBER if number == NUMBER else item(number)
+def gathered(rows: Sequence[Sequence[Any]]) -> list[Any] | None:
+    """Return what ARRAY_AGG does."""
+    return [row[0] for row in rows] or None
+
+
+def _input(fold: Fold, part: Syntax) -> Callable[[Any], Any]:
+    """Return the function of an argument or condition, given the fields of a row."""
+    if part.form is Form.STAR:
+        return lambda _: 1
+    is_field = part in fold.inputs
+    is_filter = part in fold.conditions
+    inner = part.operands[0] if is_filter and not is_field else part
+    return part_function(fold.text, inner, fold.inputs)
 
 
 def _distinct(rows: list[list[Any]]) -> list[list[Any]]:
@@ -178,7 +181,7 @@ _FOLDS: dict[str, tuple[int, int, Callable[[list[list[Any]]], Any]]] = {
     "try_avg": (1, 1, _of_some(_mean)),
     "min": (1, 1, _of_some(_extreme(-1))),
     "max": (1, 1, _of_some(_extreme(1))),
-    "array_agg": (1, 1, lambda rows: [row[0] for row in rows] or None),
+    "array_agg": (1, 1, gathered),
     "collect_list": (1, 1, _values),
     "collect_set": (1, 1, _distinct_values),
     "approx_count_distinct": (1, 2, lambda rows: len(_distinct_values(rows))),

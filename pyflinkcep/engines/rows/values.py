@@ -10,12 +10,12 @@ from typing import Any
 import attrs
 
 from pyflinkcep.engines.rows.columns import RowColumns
-from pyflinkcep.engines.rows.folding import field_name, fold_function
+from pyflinkcep.engines.rows.folding import fold_function, gathered
 from pyflinkcep.errors import ConditionError
 from pyflinkcep.expressions.program import Code
 from pyflinkcep.expressions.rules import LEAST, MOST, OVERFLOW, wrapped
 from pyflinkcep.expressions.sql_values import arithmetic, compared
-from pyflinkcep.match_recognize.leaves import LABEL, NUMBER, Leaf, labelled
+from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
 
 __all__ = ["UNKNOWN", "Condition", "Known", "RowConditions", "at_hand"]
 
@@ -242,19 +242,16 @@ class RowConditions:
 
     def _folded(self, leaf: Leaf) -> Callable[[int, Known], Any]:
         """Return the function of an aggregate that is computed from all its rows each time."""
-        if leaf.function == "array_agg":
-            leaf = Leaf("fold", leaf.variable, fields=leaf.arguments, pieces=("array_agg(", 0, ")"))
-        fold, slot = fold_function(leaf), self._slot("last", leaf.variable, sys.maxsize)
-        values = {field_name(at): self._value(f, True) for at, f in enumerate(leaf.fields)}
+        fold = gathered if leaf.fold is None else fold_function(leaf.fold)
+        slot = self._slot("last", leaf.variable, sys.maxsize)
+        values = [self._value(field, True) for field in leaf.arguments]
         self.is_numbered |= leaf.has_number
         if leaf.has_label:
             self.remembers = False
 
         def folded(row: int, known: Known) -> Any:
-            rows = [{name: value(at, row) for name, value in values.items()} for at in known[slot]]
-            if leaf.has_number:
-                rows = [{**found, field_name(NUMBER): self._number} for found in rows]
-            return fold(rows)
+            number = [self._number] if leaf.has_number else []
+            return fold([[*(value(at, row) for value in values), *number] for at in known[slot]])
 
         return folded
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, StructType
@@ -16,8 +17,10 @@ from pyflinkcep.expressions.parser import column_owners
 
 __all__ = [
     "analysed",
+    "error_condition",
     "first_line",
     "has_quoted_names",
+    "is_about",
     "is_ansi",
     "is_case_sensitive",
     "joined",
@@ -29,6 +32,16 @@ __all__ = [
 def first_line(error: Exception) -> str:
     """Return the first nonempty line of a Spark error."""
     return next((line for line in str(error).splitlines() if line), type(error).__name__)
+
+
+def is_about(error: Exception, *conditions: str) -> bool:
+    """Whether an error of Spark has one of some names; see :func:`error_condition`."""
+    return error_condition(error).startswith(conditions)
+
+
+def error_condition(error: Exception) -> str:
+    """Return the name that Spark gives an error, its fact; empty if there is none."""
+    return (error.getCondition() or "") if isinstance(error, PySparkException) else ""
 
 
 def where(nfa: NFA, atom: Atom) -> str:

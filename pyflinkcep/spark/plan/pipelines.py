@@ -7,6 +7,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep.errors import InputError, NotSupportedError
+from pyflinkcep.spark.plan.analysis import is_about
 
 __all__ = ["check_analysable", "check_not_in_query_function", "is_mutation", "set_or_refuse"]
 
@@ -28,7 +29,7 @@ def check_not_in_query_function(cause: Exception) -> None:
     NotSupportedError
         With the place to write it instead.
     """
-    if not _is(cause, _NO_ANALYSIS):
+    if not is_about(cause, _NO_ANALYSIS):
         return
     raise NotSupportedError(
         "a pattern inside a pipeline's query function, where Spark analyses no plan",
@@ -75,9 +76,4 @@ def set_or_refuse(spark: SparkSession, name: str, value: str) -> None:
 
 def is_mutation(cause: Exception) -> bool:
     """Whether an error is about a change of the session in a pipeline's file."""
-    return _is(cause, _NO_MUTATION)
-
-
-def _is(cause: Exception, condition: str) -> bool:
-    found = cause.getCondition() if isinstance(cause, PySparkException) else None
-    return found is not None and found.startswith(condition)
+    return is_about(cause, _NO_MUTATION)

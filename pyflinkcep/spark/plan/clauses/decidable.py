@@ -32,10 +32,10 @@ def check_decidable(read: StandardClause) -> None:
         where = f"{what} {name}"
         if any(leaf.shift > 0 for leaf in expression.leaves):
             raise _refused(read, f"{where}: NEXT on a stream", expression.span)
-        fold = next((leaf for leaf in expression.leaves if leaf.function == "fold"), None)
+        fold = next((leaf.fold for leaf in expression.leaves if leaf.fold is not None), None)
         if fold is not None and what == "measure":
             raise read.names.source.error(
-                f"{where}: {str(fold.pieces[0]).upper()} on a stream, where COUNT, SUM, AVG, MIN, "
+                f"{where}: {fold.name.upper()} on a stream, where COUNT, SUM, AVG, MIN, "
                 "MAX and ARRAY_AGG are computed",
                 "write ARRAY_AGG and a function of arrays: size(array_distinct(ARRAY_AGG(A.x))), "
                 "filter(ARRAY_AGG(A.x), x -> x > 0), aggregate(ARRAY_AGG(A.x), …)",

@@ -147,14 +147,13 @@ def _check_evaluated(
     try:
         evaluated_condition(variable, expression)
     except CepError as cause:
-        what = cause.message
         hint = cause.hint or ""
-        if "only be evaluated by Spark" in what:
+        if cause.part is not None:  # a part that only Spark evaluates
             hint = (
                 "around values of several rows, DEFINE has operators, CASE and the common functions"
                 " of numbers, texts and times; compute others in a subquery, or in WHERE after it"
             )
-        raise error(what, hint, NotSupportedError) from cause
+        raise error(cause.message, hint, NotSupportedError) from cause
     if not ansi:
         raise error(
             "it is computed by the rules of spark.sql.ansi.enabled alone",

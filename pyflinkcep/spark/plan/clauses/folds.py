@@ -12,12 +12,18 @@ from pyspark.sql.types import DataType
 from pyflinkcep.errors import CepError
 from pyflinkcep.match_recognize.leaves import NUMBER, Leaf, item, parts_of
 from pyflinkcep.spark.arrow.columns import quoted
-from pyflinkcep.spark.plan.analysis import first_line
+from pyflinkcep.spark.plan.analysis import first_line, is_about
 
 __all__ = ["with_folds"]
 
 _ROW, _WHOLE, _ITEM = "__cep_row", "__cep_whole", "__cep_item"
 _FOLD = "__cep_fold"
+
+_OF_ORDER = (
+    "INVALID_WITHIN_GROUP_EXPRESSION",
+    "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
+)
+"""What Spark says of aggregates that WITHIN GROUP does not fit."""
 
 _Error = Callable[[str, str], CepError]
 
@@ -77,20 +83,20 @@ def with_folds(
 def _computed(
     taken: DataFrame, leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]], error: _Error
 ) -> Column:
-    number = [values[part][0] for part in parts_of(leaf)[1:]]
+    fold, number = leaf.fold, [values[part][0] for part in parts_of(leaf)[1:]]
+    assert fold is not None
 
     def name(piece: int) -> str:
         return f"{_WHOLE}.{number[0]}" if piece == NUMBER else f"{_ITEM}.{item(piece)}"
 
-    sql = leaf.rendered(name)
+    sql = fold.rendered(name)
     # Without rows it is NULL in the standard, and empty in Spark.
-    column = F.expr(f"nullif({sql}, array())" if leaf.pieces[0] == "array_agg" else sql)
+    column = F.expr(f"nullif({sql}, array())" if fold.name == "array_agg" else sql)
     try:
         taken.groupBy(_ROW).agg(column)
     except Exception as cause:
-        message = first_line(cause)
         hint = "see Spark's page of the aggregate"
-        if "WITHIN GROUP" in message:
+        if is_about(cause, *_OF_ORDER):
             hint = "write sort_array(ARRAY_AGG(x)), or LISTAGG for texts"
-        raise error(f"Spark cannot compute it: {message}", hint) from cause
+        raise error(f"Spark cannot compute it: {first_line(cause)}", hint) from cause
     return column

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
 import attrs
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -24,11 +25,12 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.errors import CepError, InputError
+from pyflinkcep.expressions.tokens import tokenized
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import Leaf, parts_of
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.spark.arrow.columns import PREFIX, quoted
-from pyflinkcep.spark.plan.analysis import first_line, types_of
+from pyflinkcep.spark.plan.analysis import first_line, is_about, types_of
 from pyflinkcep.spark.plan.clauses.folds import with_folds
 
 __all__ = [
@@ -44,10 +46,9 @@ __all__ = [
 _WAYS_OUT = {
     "TABLE_OR_VIEW_NOT_FOUND": "inside the clause, subqueries read tables, views and queries of "
     "WITH without MATCH_RECOGNIZE",
-    '"INTERVAL DAY"': "write datediff(later, earlier), or compare with INTERVAL '2' DAY",
     "MISSING_GROUP_BY": "write an aggregate of Spark's own, or ARRAY_AGG and a function of arrays",
 }
-"""The hint for some of Spark's errors, by a part of their text."""
+"""The hint for some of Spark's error conditions."""
 _NAME = re.compile(r"`(?:[^`]|``)+`|\w+")
 
 
@@ -146,13 +147,22 @@ def argument_types(
     hint = f"the columns are {columns}" if columns else "see Spark's page of the function"
 
     def refusal(number: int, cause: Exception) -> CepError:
-        message = first_line(cause)
-        known = [way for sign, way in _WAYS_OUT.items() if sign in message]
-        if "UNRESOLVED_COLUMN" in message and "SELECT" in list(arguments)[number].upper():
+        known = [way for condition, way in _WAYS_OUT.items() if is_about(cause, condition)]
+        if _has_day_interval(cause):
+            known = ["write datediff(later, earlier), or compare with INTERVAL '2' DAY"]
+        words = tokenized(list(arguments)[number])
+        if is_about(cause, "UNRESOLVED_COLUMN") and any(word.is_word("SELECT") for word in words):
             known = ["a subquery inside the clause cannot read its rows: join before the clause"]
-        return errors[number](f"Spark cannot compute it: {message}", (*known, hint)[0])
+        message = f"Spark cannot compute it: {first_line(cause)}"
+        return errors[number](message, (*known, hint)[0])
 
     return dict(zip(arguments, types_of(list(arguments), dataframe, refusal), strict=True))
+
+
+def _has_day_interval(error: Exception) -> bool:
+    """Whether an error of Spark is about an operand that is the difference of two dates."""
+    found = error.getMessageParameters() if isinstance(error, PySparkException) else None
+    return '"INTERVAL DAY"' in (found or {}).values()
 
 
 def values_of(
@@ -236,7 +246,7 @@ def measured(
         leaf: _error_of(names, name, expression)
         for name, expression in measures.items()
         for leaf in expression.leaves
-        if leaf.function == "fold"
+        if leaf.fold is not None
     }
     result, folded = with_folds(result, folds, values)
     values = {**values, **folded}
@@ -261,7 +271,7 @@ def type_of_measure(
 ) -> DataType:
     """Return the type of one measure; see :func:`measured`."""
     error = _error_of(names, name, expression, what)
-    folds = {leaf: error for leaf in expression.leaves if leaf.function == "fold"}
+    folds = {leaf: error for leaf in expression.leaves if leaf.fold is not None}
     result, folded = with_folds(result, folds, values)
     values = {**values, **folded}
     sql = _over_columns(expression, values)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.match_recognize.statement import VIEW, Statement
+from pyflinkcep.spark.plan.analysis import error_condition
 from pyflinkcep.spark.plan.pipelines import is_mutation
 
 __all__ = ["check_kind", "hint_for", "run_sql"]
@@ -116,6 +117,6 @@ def hint_for(statement: Statement, cause: Exception) -> str:
         return _WAY_OUT["VIEW"]
     if is_mutation(cause):
         return f"{_IN_A_PIPELINE}materialized_view or @dp.temporary_view"
-    if _NOT_DETERMINISTIC in str(cause):
+    if _NOT_DETERMINISTIC in error_condition(cause):
         return "write the matches to a table first, with CREATE TABLE … AS SELECT …, and use that"
     return "try it with a table instead of MATCH_RECOGNIZE ( … )"

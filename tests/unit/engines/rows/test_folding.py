@@ -10,13 +10,15 @@ import pytest
 
 from pyflinkcep.engines.rows.folding import fold_function
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.match_recognize.leaves import Leaf
+from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.match_recognize.leaves import Fold
 
 _ROWS = [{"f0": 2, "f1": "b"}, {"f0": None, "f1": "c"}, {"f0": 4, "f1": "a"}, {"f0": 2, "f1": None}]
 
 
 def _folded(text: str, rows: list[dict[str, Any]]) -> Any:
-    return fold_function(Leaf("fold", None, pieces=(text,)))(rows)
+    call = parsed(text)
+    return fold_function(Fold(str(call.value), (), (text,), text, call, {}))(rows)
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,7 @@ def _folded(text: str, rows: list[dict[str, Any]]) -> Any:
         ("count(f0)", 3, 0),
         ("count(DISTINCT f0)", 2, 0),
         ("count(1) FILTER (WHERE f1 > 'a')", 2, 0),
+        ("count(DISTINCT f0) FILTER (WHERE f0 > 1)", 2, 0),
         ("sum(f0 + 1)", 11, None),
         ("avg(DISTINCT f0)", 3.0, None),
         ("min(f1)", "a", None),

@@ -202,12 +202,12 @@ def test_what_aggregates_take_from_rows() -> None:
         PATTERN (A B) SUBSET U = (A, B)"""
     leaves = reading(_case(clause)).measure_leaves()
 
-    assert [(leaf.variable, leaf.fields) for leaf in leaves] == [
+    assert [(leaf.variable, leaf.arguments) for leaf in leaves] == [
         ("U", ("v * 2", "k > 'x'")),
         (None, ("id", "lower(__cep_label)")),
         ("A", ("k",)),
     ]
-    assert [leaf.rendered(lambda number: f"<{number}>") for leaf in leaves] == [
+    assert [leaf.fold and leaf.fold.rendered(lambda number: f"<{number}>") for leaf in leaves] == [
         "percentile(<0>, 0.5) FILTER (WHERE <1>)",
         "max_by(<-1> * 100 + <0>, <1>)",
         "count(DISTINCT <0>)",
