@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.benchmark.measurement import Measurement, disagreements, load, machine, save
 from tests.benchmark.report import markdown
-from tests.benchmark.session import spark_session
+from tests.benchmark.session import benchmark_session
 from tests.benchmark.suites import Settings, Suites
 from tests.benchmark.workloads import VARIANTS, WORKLOADS
 
@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = _settings(args)
     told = {name: value for name, value in vars(args).items() if name not in _PRIVATE}
     measurements = []
-    with spark_session(settings.cores, args.driver_memory) as spark:
+    with benchmark_session(args.session, settings.cores, args.driver_memory) as spark:
         for measurement in COMMANDS[args.command](Suites(spark, settings)):
             print(measurement, file=sys.stderr, flush=True)
             measurements.append(measurement)
@@ -112,6 +112,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--workloads", nargs="+", default=list(WORKLOADS), choices=WORKLOADS)
     add("--variants", nargs="+", default=list(VARIANTS), choices=VARIANTS)
     add("--cores", type=int, default=2, help="cores of Spark and slots of Flink")
+    add("--session", choices=["spark", "sail"], default="spark", help="sail is for batch")
     add("--driver-memory", default="4g", help="heap of Spark's JVM")
     add("--micro-batch", type=int, default=500_000, help="events in a micro-batch")
     add("--small-batch", type=int, default=1_000, help="events in a micro-batch for latency")

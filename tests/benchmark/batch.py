@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -55,7 +56,8 @@ def measure_batch(
     events: DataFrame, source: EventSource, keys: int, workload: Workload, variant: str
 ) -> Measurement:
     """Run a workload in this library."""
-    return _measure(job(workload, variant), events, "batch", workload.name, variant, source, keys)
+    engine = "sail" if "pysail" in sys.modules else "batch"
+    return _measure(job(workload, variant), events, engine, workload.name, variant, source, keys)
 
 
 def measure_naive(events: DataFrame, source: EventSource, keys: int, workload: str) -> Measurement:

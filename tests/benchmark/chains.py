@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, keyBy
 from tests.benchmark.optiseq_spark import best
-from tests.benchmark.session import spark_session
+from tests.benchmark.session import benchmark_session
 
 KEYS = 1_000
 RUNS = ((KEYS, 20), (KEYS, 200), (KEYS, 2_000), (1, 2))
@@ -60,7 +60,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, spark_session(2, "2g") as spark:
+    with tempfile.TemporaryDirectory() as folder, benchmark_session("spark", 2, "2g") as spark:
         for keys, seconds in RUNS:
             path = Path(folder) / str(keys)
             write(path, options.events, keys)

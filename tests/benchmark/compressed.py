@@ -35,7 +35,7 @@ from tests.benchmark.core import Stream, make_stream, pattern
 from tests.benchmark.events import RandomEvents
 from tests.benchmark.optiseq_spark import best
 from tests.benchmark.peers import measure_flink
-from tests.benchmark.session import spark_session
+from tests.benchmark.session import benchmark_session
 from tests.benchmark.workloads import WORKLOADS
 
 TYPES, SEED = 10, 1
@@ -70,7 +70,7 @@ def measure(stream: Stream, functions: Sequence[str], plain: bool = False) -> tu
 def on_spark(source: RandomEvents, cores: int) -> tuple[float, int]:
     """The seconds of a bounded job that counts, from Parquet in a warm session; its matches."""
     pattern = WORKLOADS["any"].pattern("columns")
-    with spark_session(cores, "2g") as spark, tempfile.TemporaryDirectory() as folder:
+    with benchmark_session("spark", cores, "2g") as spark, tempfile.TemporaryDirectory() as folder:
         events = read(spark, source, Path(folder))
 
         def run() -> int:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from types import TracebackType
 
@@ -28,7 +29,7 @@ class PeakMemory:
     ----------
     peaks : dict of str to int
         The peak in MiB of all Java processes together (``java``), and of all Python processes
-        below this one, Spark's workers (``workers``).
+        below this one, Spark's workers (``workers``); on Sail this one too.
     """
 
     def __init__(self, pid: int | None = None) -> None:
@@ -60,6 +61,7 @@ class PeakMemory:
 
     def _sample(self) -> None:
         sizes = {"java": 0, "workers": 0}
+        on_sail = "pysail" in sys.modules  # whose tasks run in this process
         for process in [self._root, *self._root.children(recursive=True)]:
             try:
                 name, size = process.name(), process.memory_info().rss
@@ -67,7 +69,7 @@ class PeakMemory:
                 continue
             if name.startswith("java"):
                 sizes["java"] += size
-            elif name.startswith("python") and process.pid != os.getpid():
+            elif name.startswith("python") and (process.pid != os.getpid() or on_sail):
                 sizes["workers"] += size
         for kind, size in sizes.items():
             self.peaks[kind] = max(self.peaks[kind], size // _MIB)

@@ -12,6 +12,8 @@ from tests.benchmark.workloads import WORKLOADS
 _SPEED = (
     ("batch", "columns"),
     ("batch", "python"),
+    ("sail", "columns"),
+    ("sail", "python"),
     ("stream", "columns"),
     ("stream", "python"),
     ("naive", ""),

@@ -10,14 +10,27 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
 
+from pyflinkcep import local
 from tests.checkpoints import LOCAL_CHECKPOINTS
 
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 
 @contextmanager
-def spark_session(cores: int, memory: str) -> Iterator[SparkSession]:
+def benchmark_session(engine: str, cores: int, memory: str) -> Iterator[SparkSession]:
     """Return a local session of so many cores, and stop it at the end."""
+    spark = _spark(cores, memory) if engine == "spark" else _sail(cores)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def _sail(cores: int) -> SparkSession:
+    return local.session("sail", cores, {"spark.sql.session.timeZone": "UTC"})
+
+
+def _spark(cores: int, memory: str) -> SparkSession:
     spark = (
         SparkSession.builder.master(f"local[{cores}]")
         .appName("pyflinkcep benchmark")
@@ -34,10 +47,7 @@ def spark_session(cores: int, memory: str) -> Iterator[SparkSession]:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
-    try:
-        yield spark
-    finally:
-        spark.stop()
+    return spark
 
 
 def answer_columns(matches: DataFrame) -> Sequence[Column]:

@@ -17,6 +17,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from tests.sail.__main__ import WORKS
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "matrix"
 PAGE = ROOT / "docs" / "versions.md"
@@ -24,7 +26,7 @@ BEGIN, END = "<!-- matrix -->\n", "<!-- end of matrix -->\n"
 
 PYTHONS = ("3.11", "3.12", "3.13")
 SPARKS = ("4.0", "4.1", "4.2", "4.3")
-TOOLS = ("hypothesis>=6.100", "psutil>=6", "pytest>=8", "pyspark[connect]")
+TOOLS = ("hypothesis>=6.100", "psutil>=6", "pysail>=0.7.2", "pytest>=8", "pyspark[connect]")
 
 SUITE = {
     "kernel": ["tests/unit/engines/flink/test_same_as_plain.py"],
@@ -47,6 +49,8 @@ SUITE = {
         "tests/spark/test_stream_sql.py::test_a_restarted_stream_and_its_flush_give_the_bounded_rows",
     ],
 }
+SAIL = ["tests/sail/test_order.py", "tests/spark/test_queries.py", "tests/spark/test_sql.py"]
+"""What runs on Sail, if it knows the PySpark."""
 
 
 def main(cells: Sequence[str]) -> None:
@@ -80,7 +84,7 @@ def _run(python: str, spark: str, wheel: Path) -> list[str]:
     """Return the exact versions, and the outcome of each part of the suite."""
     command = _interpreter(python)
     if command is None:
-        return [python, spark, "not run: no such Python here", *[""] * (len(SUITE) - 1)]
+        return [python, spark, "not run: no such Python here", *[""] * len(SUITE)]
     environment = FOLDER / f"{python}-{spark}"
     own = str(environment / "bin" / "python")
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -95,7 +99,17 @@ def _run(python: str, spark: str, wheel: Path) -> list[str]:
     version = "import platform, pyspark; print(platform.python_version(), pyspark.__version__)"
     exact = subprocess.run([own, "-c", version], env=clean, capture_output=True, text=True)
     passed = [_passes(own, clean, tests) for tests in SUITE.values()]
-    return [*exact.stdout.split(), *("yes" if good else "**fails**" for good in passed)]
+    outcomes = ["yes" if good else "**fails**" for good in passed]
+    return [*exact.stdout.split(), *outcomes, _on_sail(own, clean)]
+
+
+def _on_sail(python: str, environment: dict[str, str]) -> str:
+    """Return the outcome on Sail; it may refuse the PySpark."""
+    tried = subprocess.run([python, "-c", WORKS], env=environment, capture_output=True, text=True)
+    if tried.returncode and "does not know PySpark" in tried.stderr:
+        return "no"
+    environment = {**environment, "PYFLINKCEP_TEST_ENGINE": "sail"}
+    return "yes" if _passes(python, environment, SAIL, may_skip=True) else "**fails**"
 
 
 def _interpreter(python: str) -> str | None:
@@ -109,9 +123,11 @@ def _interpreter(python: str) -> str | None:
     return None
 
 
-def _passes(python: str, environment: dict[str, str], tests: Iterable[str]) -> bool:
+def _passes(
+    python: str, environment: dict[str, str], tests: Iterable[str], may_skip: bool = False
+) -> bool:
     """
-    Whether tests pass, with warnings as errors as in the whole suite, and none is skipped.
+    Whether tests pass, with warnings as errors as in the whole suite, and none is skipped unless it may.
 
     But that PySpark 4.0 leaves the sockets of ``collect`` to the garbage collector is only shown.
     """
@@ -120,7 +136,7 @@ def _passes(python: str, environment: dict[str, str], tests: Iterable[str]) -> b
     command = [python, "-m", "pytest", *options, *tests]
     suite = FOLDER / "suite"
     done = subprocess.run(command, cwd=suite, env=environment, capture_output=True, text=True)
-    good = done.returncode == 0 and " skipped" not in done.stdout
+    good = done.returncode == 0 and (may_skip or " skipped" not in done.stdout)
     if not good:
         print(done.stdout[-6000:], file=sys.stderr)
     return good
@@ -133,7 +149,7 @@ def _write(row: Sequence[str]) -> None:
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[2:]]
     rows = [*(old for old in rows if _cell(old) != _cell(row)), list(row)]
     rows.sort(key=_cell)
-    head = ["Python", "PySpark", *SUITE]
+    head = ["Python", "PySpark", *SUITE, "Sail"]
     lines = "".join(f"| {' | '.join(line)} |\n" for line in [head, ["---"] * len(head), *rows])
     PAGE.write_text(before + BEGIN + lines + END + after, encoding="utf-8")
 
