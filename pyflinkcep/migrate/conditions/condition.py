@@ -17,6 +17,7 @@ from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of
 from pyflinkcep.migrate.java.types import BOOLEAN, is_boxed, is_numeric, spark_type, unboxed
 from pyflinkcep.migrate.meaning.bodies import folded_body
+from pyflinkcep.migrate.meaning.loops import streams_folded
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.reader import Reader
@@ -24,6 +25,7 @@ from pyflinkcep.migrate.meaning.scope import Findings, snake_case
 from pyflinkcep.migrate.meaning.sql import Sql
 from pyflinkcep.migrate.meaning.statements import read_block
 from pyflinkcep.migrate.meaning.tree import (
+    Aggregate,
     Expression,
     Get,
     Return,
@@ -162,7 +164,7 @@ def _sql(
             notes.append(Note(file, line, what))
 
     try:
-        text = Sql(note).condition(written)
+        text = Sql(note).condition(streams_folded(written))
         as_condition(text, "", "")
     except (Untranslatable, CepError):
         return None
@@ -179,7 +181,7 @@ def _function(
 ) -> Translated:
     python = Python(findings)
     name = snake_case(name)
-    if written is not None and not _is_long(written):
+    if written is not None and not _is_long(written) and not _is_folded(written):
         body = [f"return {python.condition(written)}"]
     else:
         statements = (
@@ -201,6 +203,11 @@ def _function(
         notes=tuple(findings.notes),
         columns=columns,
     )
+
+
+def _is_folded(of: Expression) -> bool:
+    """Whether loops have become aggregates, which only SQL has."""
+    return any(isinstance(part, Aggregate) for part in parts(of))
 
 
 def _is_long(of: Expression) -> bool:

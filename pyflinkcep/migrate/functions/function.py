@@ -16,7 +16,7 @@ from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of
 from pyflinkcep.migrate.java.types import LONG, UNKNOWN
 from pyflinkcep.migrate.meaning.python import Python
-from pyflinkcep.migrate.meaning.python_statements import Statements, all_statements, expressions_of
+from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.scope import Findings, snake_case
 from pyflinkcep.migrate.meaning.statements import read_block
@@ -30,6 +30,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Untranslatable,
     Var,
 )
+from pyflinkcep.migrate.meaning.walked import all_statements, expressions_of
 from pyflinkcep.migrate.translated import Note, TranslatedFunction
 
 __all__ = ["translate_function"]

@@ -8,12 +8,15 @@ from collections.abc import Mapping
 import attrs
 
 from pyflinkcep.migrate.java.types import BOOLEAN, is_numeric, unboxed
+from pyflinkcep.migrate.meaning.loops import folded_loop
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
+    Call,
     Choice,
     Const,
     Do,
     Expression,
+    ForEach,
     If,
     Let,
     Return,
@@ -25,6 +28,7 @@ from pyflinkcep.migrate.meaning.tree import (
     parts,
     rewritten,
 )
+from pyflinkcep.migrate.meaning.walked import expressions_of
 
 __all__ = ["choose", "folded", "replaced"]
 
@@ -37,7 +41,24 @@ def folded(statements: tuple[Statement, ...]) -> Expression:
     found = _fold(statements, {})
     if found is None:
         raise Untranslatable("a function that may return nothing")
-    return found
+    return _without_iterators(found, statements)
+
+
+def _without_iterators(of: Expression, statements: tuple[Statement, ...]) -> Expression:
+    """Return an expression in which the only ``next()`` of an iterator is the first element."""
+    calls = [p for one in expressions_of(statements) for p in parts(one) if isinstance(p, Call)]
+    if sum(1 for call in calls if call.name == "Iterator.next") > 1:
+        raise Untranslatable("an iterator that moves")
+
+    def leaf(part: Expression) -> Expression | None:
+        match part:
+            case Call("Iterator.next", (Call("iterator", (whole,)),), type_):
+                return Call("List.getFirst", (whole,), type_)
+            case Call("Iterator.hasNext", (Call("iterator", (whole,)),), type_):
+                return Call("has any", (whole,), type_)
+        return None
+
+    return rewritten(of, leaf)
 
 
 def replaced(of: Expression, values: Values) -> Expression:
@@ -59,6 +80,12 @@ def _fold(statements: tuple[Statement, ...], values: Values) -> Expression | Non
                 return None if value is None else replaced(value, values)
             case If():
                 return _branched(statement, rest, values)
+            case ForEach():
+                iterable = replaced(statement.iterable, values)
+                values, returned = folded_loop(statement, iterable, values, replaced)
+                if returned is not None:
+                    after = _fold(rest, values)
+                    return None if after is None else choose(*returned, after)
             case Do(value=value) if getattr(value, "name", "") in ("log", "print"):
                 raise Untranslatable("it writes to a log")
             case _:

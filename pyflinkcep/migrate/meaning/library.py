@@ -23,7 +23,7 @@ from pyflinkcep.migrate.java.types import (
     unboxed,
 )
 from pyflinkcep.migrate.meaning.json_events import json_call
-from pyflinkcep.migrate.meaning.streams import list_call, map_call, stream_call
+from pyflinkcep.migrate.meaning.streams import element_of, list_call, map_call, stream_call
 from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression, Make
 
 if TYPE_CHECKING:
@@ -312,6 +312,13 @@ def _added(reader: Reader, operands: tuple[Expression, ...], node: Node) -> Expr
     return reader.operation("+", *operands, node) if len(operands) == 2 else None
 
 
+def _streamed(reader: Reader, operands: tuple[Expression, ...], node: Node) -> Expression | None:
+    source = operands[0] if operands else None
+    if source is None or not (source.type.dims or source.type.name in ("Iterable", "List")):
+        return None
+    return Call("stream", (source,), JavaType("Stream", (element_of(source.type),)))
+
+
 def _tuple(reader: Reader, operands: tuple[Expression, ...], node: Node) -> Expression | None:
     types = tuple(operand.type for operand in operands)
     fields = tuple((f"f{place}", operand) for place, operand in enumerate(operands))
@@ -378,6 +385,8 @@ STATIC: dict[tuple[str, str], Static] = {
     },
     **{(owner, "sum"): _added for owner in ("Integer", "Long", "Double")},
     **{(f"Tuple{count}", "of"): _tuple for count in range(1, 26)},
+    ("StreamSupport", "stream"): _streamed,
+    ("Arrays", "stream"): _streamed,
     ("Arrays", "asList"): _listed("List"),
     ("List", "of"): _listed("List"),
     ("Set", "of"): _listed("Set"),

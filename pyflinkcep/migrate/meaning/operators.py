@@ -135,6 +135,8 @@ class Operators:
             return Binary(op, left, right, BOOLEAN)
         if op in _COMPARISONS and is_numeric(a) and is_numeric(b):
             type_ = JavaType(promoted(a.name, b.name))
+            if a == b == JavaType("char"):
+                type_ = a
             return Binary(op, as_type(left, type_), as_type(right, type_), BOOLEAN)
         if op in _COMPARISONS and UNKNOWN in (a, b):
             return Binary(op, left, right, BOOLEAN)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pyflinkcep.migrate.java.types import unboxed
-from pyflinkcep.migrate.meaning.tree import Binary, Cast, Const, Expression
+from pyflinkcep.migrate.meaning.tree import Binary, Cast, Choice, Const, Expression
 
 __all__ = ["fits", "range_of"]
 
@@ -40,6 +40,9 @@ def range_of(of: Expression, *, wrap: bool) -> Range:
     if isinstance(of, Cast):
         inner = range_of(of.operand, wrap=True)
         return inner if own[0] <= inner[0] and inner[1] <= own[1] else own
+    if isinstance(of, Choice):
+        yes, no = (range_of(side, wrap=True) for side in (of.yes, of.no))
+        return min(yes[0], no[0]), max(yes[1], no[1])
     if not isinstance(of, Binary):
         return own
     (a, b), (c, d) = (range_of(side, wrap=True) for side in (of.left, of.right))

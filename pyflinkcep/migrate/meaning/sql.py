@@ -11,6 +11,7 @@ from pyflinkcep.migrate.java.types import (
     UNKNOWN,
     is_floating,
     is_whole,
+    quoted,
     unboxed,
 )
 from pyflinkcep.migrate.meaning.python import non_null_if
@@ -25,6 +26,7 @@ from pyflinkcep.migrate.meaning.sql_parts import (
 )
 from pyflinkcep.migrate.meaning.sql_values import SqlValues
 from pyflinkcep.migrate.meaning.tree import (
+    Aggregate,
     Binary,
     Call,
     Cast,
@@ -93,6 +95,8 @@ class Sql(SqlValues):
 
     def _negation(self, of: Expression) -> tuple[str, int]:
         if isinstance(of, Call) and of.name == "is null":
+            if isinstance(of.operands[0], Aggregate):
+                return f"count({quoted(of.operands[0].stage)}) > 0", COMPARED
             return f"{self.value(of.operands[0], PLUS)} IS NOT NULL", COMPARED
         if isinstance(of, Binary) and of.operator in ("==", "!="):
             other = "!=" if of.operator == "==" else "=="
@@ -225,6 +229,8 @@ class Sql(SqlValues):
     def _test(self, of: Call, exact: bool) -> tuple[str, int]:
         operands = of.operands
         match of.name:
+            case "is null" if isinstance(operands[0], Aggregate):
+                return f"count({quoted(operands[0].stage)}) = 0", COMPARED
             case "is null":
                 return f"{self.value(operands[0], PLUS)} IS NULL", COMPARED
             case "equals" | "Objects.equals":
@@ -252,11 +258,15 @@ class Sql(SqlValues):
             case "List.isEmpty":
                 return f"count({self._stage_of(operands[0])}) = 0", COMPARED
             case "any":
-                return self._any(operands[0])
+                return self._any(operands[0], exact)
         raise self.no(f"{of.name}() in SQL")
 
-    def _any(self, aggregate: Expression) -> tuple[str, int]:
-        return f"{self.value(aggregate)} > 0", COMPARED
+    def _any(self, test: Expression, exact: bool) -> tuple[str, int]:
+        """Return whether a condition holds for any event; there may be none."""
+        if isinstance(test, Aggregate):
+            return f"{self.value(test)} > 0", COMPARED
+        written = self.condition(test)
+        return (f"coalesce({written}, false)", ATOM) if exact else (f"({written})", ATOM)
 
     def _in(self, whole: Expression, value: Expression, exact: bool) -> tuple[str, int]:
         if not isinstance(whole, Call) or whole.name != "List.of" or exact or not whole.operands:

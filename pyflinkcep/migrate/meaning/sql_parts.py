@@ -13,6 +13,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Call,
     Cast,
+    Choice,
     Const,
     Expression,
     parts,
@@ -80,6 +81,10 @@ def may_be_nan(of: Expression) -> bool:
     """Whether a value may be NaN."""
     if isinstance(of, Const):
         return isinstance(of.value, float) and math.isnan(of.value)
+    if isinstance(of, Aggregate) and isinstance(of.argument, Choice):
+        test = of.argument.condition
+        if of.function in ("max", "min") and isinstance(test, Call) and test.name == "isNaN":
+            return False
     return is_floating(inner_of(of).type) or inner_of(of).type == UNKNOWN
 
 

@@ -18,6 +18,7 @@ from pyflinkcep.migrate.java.types import (
     quoted,
     unboxed,
 )
+from pyflinkcep.migrate.meaning.loops import ELEMENT
 from pyflinkcep.migrate.meaning.python import non_null_if
 from pyflinkcep.migrate.meaning.ranges import fits, range_of
 from pyflinkcep.migrate.meaning.sql_parts import (
@@ -41,12 +42,9 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
 )
 
-__all__ = ["ELEMENT", "SqlValues"]
+__all__ = ["SqlValues"]
 
 ATOM, TIMES, PLUS, COMPARED, NOT, AND, OR = range(7, 0, -1)
-ELEMENT = "element"
-"""The variable of an event inside an aggregate."""
-
 _AGGREGATES = ("first", "last", "count", "sum", "min", "max", "avg", "stddev")
 
 
@@ -216,6 +214,8 @@ class SqlValues:
             case "name of", (inner,):
                 self._may_be_null(inner)
                 return self._value(inner)
+            case (("greatest" | "least"), (a, b)):
+                return f"{of.name}({self.value(a)}, {self.value(b)})", ATOM
             case "Map.get", (Get() as whole, Const(value=str(key))) if stage_free(whole):
                 return f"{self.value(whole, ATOM)}[{text_literal(key)}]", ATOM
             case "List.size", (Call(name="events") as events,):
@@ -235,7 +235,7 @@ class SqlValues:
         if of.function == "sum":
             zero = "0D" if is_floating(of.type) else "0"
             written = f"coalesce({written}, {zero})"
-            if of.type.name == "int":
+            if of.type.name == "int" and not fits(range_of(of.argument, wrap=True), "byte"):
                 return f"(pmod({written} + 2147483648, 4294967296) - 2147483648)"
             if of.type.name == "long" and not fits(range_of(of.argument, wrap=True), "int"):
                 self.note("a sum beyond 64 bits is an error here; in Java it wraps around")

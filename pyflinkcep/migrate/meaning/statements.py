@@ -195,6 +195,8 @@ def _for_each_call(reader: Reader, node: Node) -> Statement | None:
     if text_of(node.child_by_field_name("name")) != "forEach":
         return None
     arguments = children(node.child_by_field_name("arguments"))
+    if len(arguments) == 1 and arguments[0].type == "method_reference":
+        return _added_each(reader, node, arguments[0])
     if len(arguments) != 1 or arguments[0].type != "lambda_expression":
         return None
     iterable = reader.read(node.child_by_field_name("object"))
@@ -210,6 +212,18 @@ def _for_each_call(reader: Reader, node: Node) -> Statement | None:
     nodes = children(body) if body.type == "block" else []
     statements = read_statements(inner, nodes) if nodes else tuple(_effect(inner, body))
     return ForEach(variable.name, element, iterable, statements)
+
+
+def _added_each(reader: Reader, node: Node, reference: Node) -> Statement | None:
+    """Return ``xs.forEach(list::add)`` as a loop."""
+    owner, name = reference.children[0], text_of(reference.children[-1])
+    if name != "add" or not reader.is_variable(text_of(owner)):
+        return None
+    iterable = reader.read(node.child_by_field_name("object"))
+    inner = reader.within_block()
+    each = inner.scope.declare("each", element_of(iterable.type))
+    added = Call("List.add", (reader.read(owner), each), JavaType("void"))
+    return ForEach(each.name, each.type, iterable, (Do(added),))
 
 
 def _if(reader: Reader, node: Node) -> list[Statement]:

@@ -1,0 +1,337 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loops over the events of a stage as aggregates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import attrs
+
+from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, is_floating, is_whole, unboxed
+from pyflinkcep.migrate.meaning.sql_parts import chain
+from pyflinkcep.migrate.meaning.tree import (
+    Aggregate,
+    Binary,
+    Break,
+    Call,
+    Cast,
+    Choice,
+    Const,
+    Do,
+    Expression,
+    ForEach,
+    If,
+    Let,
+    Return,
+    Set,
+    Statement,
+    Unary,
+    Untranslatable,
+    Var,
+    parts,
+    rewritten,
+)
+
+__all__ = ["ELEMENT", "any_event", "folded_loop", "streams_folded"]
+
+ELEMENT = "element"
+"""The variable of an event inside an aggregate."""
+
+Values = Mapping[str, Expression]
+Replace = Callable[[Expression, Values], Expression]
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_INVERSE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+_NULL = JavaType("null")
+
+
+def folded_loop(
+    loop: ForEach, iterable: Expression, values: Values, replaced: Replace
+) -> tuple[dict[str, Expression], tuple[Expression, Expression] | None]:
+    """
+    Return the variables after a loop, and a condition under which it returns, with the value.
+
+    Raises
+    ------
+    Untranslatable
+        If the loop is no aggregate.
+    """
+    if not (isinstance(iterable, Call) and iterable.name == "events"):
+        raise Untranslatable("a loop over what is no stage")
+    stage = iterable.operands[0]
+    if not isinstance(stage, Const) or not isinstance(stage.value, str):
+        raise Untranslatable("a loop over a stage whose name is not known")
+    element = Var(ELEMENT, loop.type)
+    inside = {**values, loop.name: element}
+    folder = _Folder(stage.value, element, iterable, dict(values), inside, replaced)
+    folder.statements(loop.body)
+    return folder.after, folder.returned
+
+
+@attrs.define(eq=False)
+class _Folder:
+    stage: str
+    element: Var
+    events: Expression
+    after: dict[str, Expression]
+    inside: dict[str, Expression]
+    replaced: Replace
+    returned: tuple[Expression, Expression] | None = None
+
+    def statements(self, body: tuple[Statement, ...]) -> None:
+        changed = {one.target.name for one in body if _is_variable(one)}
+        match body:
+            case (Set(target=Var(name), value=value), Break()):
+                self._taken("first", name, value)
+                return
+        for place, one in enumerate(body):
+            match one:
+                case Let(name=name, value=value) if value is not None:
+                    self.inside[name] = self._value(value)
+                case Set(target=Var(name), value=value):
+                    self._set(name, value, None, changed)
+                case If(condition, (Return(value=value),), ()) if value is not None:
+                    if place != len(body) - 1 or changed or self.returned is not None:
+                        raise Untranslatable("a loop that returns")
+                    self._returns(self._value(condition), self._value(value))
+                case If(condition, (Set(target=Var(name), value=value),), ()):
+                    self._set(name, value, condition, changed | {name})
+                case Do(Call("List.add", (Var(name), added))) if len(body) == 1:
+                    self._listed(name, self._value(added))
+                case _:
+                    raise Untranslatable("a loop with other statements")
+
+    def _value(self, of: Expression) -> Expression:
+        return self.replaced(of, self.inside)
+
+    def _is_about_element(self, of: Expression) -> bool:
+        """Whether a value depends on the event of the loop and constants alone."""
+        names = {part.name for part in parts(of) if isinstance(part, Var)}
+        others = any(isinstance(p, Aggregate) or _is_about_match(p) for p in parts(of))
+        return names <= {ELEMENT} and not others
+
+    # --- assignments
+
+    def _set(
+        self, name: str, value: Expression, condition: Expression | None, changed: set[str]
+    ) -> None:
+        before = self.after.get(name)
+        if before is None:
+            raise Untranslatable("a loop that sets a variable without a value before")
+        outside = {k: v for k, v in self.inside.items() if k not in changed}
+        test = self.replaced(condition, outside) if condition is not None else None
+        extreme = self._extreme(name, value, condition, outside)
+        if extreme is not None:
+            self.after[name] = _greatest(extreme, before)
+            return
+        inner = value.operand if isinstance(value, Cast) and is_whole(value.type) else value
+        match inner:
+            case Binary("+", Var(same), added) if same == name:
+                found = self._summed(self.replaced(added, outside), inner.type, before, test)
+                self.after[name] = found
+            case Binary("+", added, Var(same)) if same == name and is_whole(inner.type):
+                found = self._summed(self.replaced(added, outside), inner.type, before, test)
+                self.after[name] = found
+            case _ if test is None:
+                self._taken("last", name, value)
+            case _:
+                raise Untranslatable("a loop that sets a variable under a condition")
+
+    def _summed(
+        self, added: Expression, type_: JavaType, before: Expression, test: Expression | None
+    ) -> Expression:
+        checked = [added, *([test] if test is not None else [])]
+        if not all(map(self._is_about_element, checked)):
+            raise Untranslatable("a sum of what depends on other events")
+        if is_floating(type_):
+            is_zero = isinstance(before, Const) and before.value == 0
+            if unboxed(type_).name != "double" or not is_zero:
+                raise Untranslatable("a sum of doubles that does not begin with 0")
+            zero: Expression = Const(0.0, JavaType("double"))
+        else:
+            if unboxed(type_) not in (INT, LONG) or not is_whole(added.type):
+                raise Untranslatable(f"a sum of {type_}")
+            zero = Const(0, INT)
+        type_ = unboxed(type_)
+        if added == Const(1, INT) and test is None:
+            total: Expression = Aggregate("count", self.stage, None, type_)
+        else:
+            if test is not None:
+                added = Choice(test, added, zero, added.type)
+            total = Aggregate("sum", self.stage, added, type_)
+        if isinstance(before, Const) and before.value == 0:
+            return total
+        return Binary("+", before, total, type_)
+
+    def _extreme(
+        self, name: str, value: Expression, condition: Expression | None, outside: Values
+    ) -> tuple[str, Expression] | None:
+        """Return max or min and its argument, if an assignment keeps the extreme value."""
+        found: tuple[str, Expression] | None = None
+        match condition, value:
+            case None, Call("Math.max" | "Math.min" as function, (a, b)):
+                others = [x for x in (a, b) if x != Var(name, x.type)]
+                if len(others) == 1 and is_whole(value.type):
+                    found = function[5:], others[0]
+            case Binary("<" | "<=" | ">" | ">=" as op, a, b), kept:
+                for one, other, sign in ((a, b, op), (b, a, _TURNED[op])):
+                    if isinstance(other, Var) and other.name == name and one == kept:
+                        found = ("max" if sign[0] == ">" else "min"), one
+        if found is None:
+            return None
+        argument = self.replaced(found[1], outside)
+        if not self._is_about_element(argument):
+            raise Untranslatable("an extreme of what depends on other events")
+        return found[0], Aggregate(found[0], self.stage, _not_nan(argument), argument.type)
+
+    def _taken(self, function: str, name: str, value: Expression) -> None:
+        """Let a variable hold the first or last event, or a value of it."""
+        before = self.after.get(name)
+        taken = Aggregate(function, self.stage, None, self.element.type)
+        found = self._value(value)
+        if not self._is_about_element(found):
+            raise Untranslatable("a loop that keeps what depends on other events")
+        if found == self.element:
+            if not (isinstance(before, Const) and before.value is None):
+                raise Untranslatable("a loop that keeps an event instead of another")
+            self.after[name] = taken
+            return
+        if before is None:
+            raise Untranslatable("a loop that sets a variable without a value before")
+        last = rewritten(found, lambda p: taken if p == self.element else None)
+        is_empty = Call("List.isEmpty", (self.events,), BOOLEAN)
+        self.after[name] = Choice(is_empty, before, last, last.type)
+
+    def _listed(self, name: str, added: Expression) -> None:
+        """Let a list that was empty have all events."""
+        before = self.after.get(name)
+        if added != self.element or not isinstance(before, Call) or before.name != "List.of":
+            raise Untranslatable("a loop that adds to a list")
+        self.after[name] = self.events
+
+    # --- returns
+
+    def _returns(self, condition: Expression, value: Expression) -> None:
+        if any(isinstance(p, Var) and p.name == ELEMENT for p in parts(value)):
+            raise Untranslatable("a loop that returns a value of one event")
+        self.returned = any_event(self.stage, condition), value
+
+
+def _is_variable(of: Statement) -> bool:
+    return isinstance(of, Set) and isinstance(of.target, Var)
+
+
+def _is_about_match(of: Expression) -> bool:
+    return isinstance(of, Call) and of.name in ("events", "ctx.timestamp", "any")
+
+
+def _not_nan(of: Expression) -> Expression:
+    """Return a value, or null where it is NaN."""
+    inner = of.operand if isinstance(of, Cast) else of
+    if not is_floating(inner.type):
+        return of
+    return Choice(Call("isNaN", (of,), BOOLEAN), Const(None, _NULL), of, of.type)
+
+
+def _greatest(extreme: tuple[str, Expression], before: Expression) -> Expression:
+    function, found = extreme
+    name = "greatest" if function == "max" else "least"
+    return Call(name, (before, found), before.type)
+
+
+def any_event(stage: str, condition: Expression) -> Expression:
+    """Return whether a condition holds for an event of a stage, which is ``element`` in it."""
+    own: list[Expression] = []
+    mixed: list[Expression] = []
+    for part in chain(condition, "&&"):
+        (mixed if _is_mixed(part) else own).append(part)
+    if not mixed:
+        one = Choice(condition, Const(1, INT), Const(0, INT), INT)
+        return Call("any", (Aggregate("sum", stage, one, LONG),), BOOLEAN)
+    if len(mixed) > 1:
+        raise Untranslatable("several comparisons with each event of a stage")
+    op, argument, other = _compared(mixed[0])
+    function = "max" if op[0] == ">" else "min"
+    kept = _not_nan(argument)
+    for test in own:
+        kept = Choice(test, kept, Const(None, _NULL), argument.type)
+    found = Aggregate(function, stage, kept, argument.type)
+    return Call("any", (Binary(op, found, other, BOOLEAN),), BOOLEAN)
+
+
+def _names(of: Expression) -> Iterator[str]:
+    return (part.name for part in parts(of) if isinstance(part, Var))
+
+
+def _is_mixed(of: Expression) -> bool:
+    others = any(isinstance(p, Aggregate) or _is_about_match(p) for p in parts(of))
+    return others or not set(_names(of)) <= {ELEMENT}
+
+
+def _compared(of: Expression) -> tuple[str, Expression, Expression]:
+    """Return an operator, its operand about the element, and that about others."""
+    match of:
+        case Unary("!", Binary(op, a, b, _) as inner) if op in _INVERSE and is_whole(a.type):
+            return _compared(attrs.evolve(inner, operator=_INVERSE[op]))
+        case Binary(op, a, b) if op in _TURNED:
+            for one, other, sign in ((a, b, op), (b, a, _TURNED[op])):
+                alone = set(_names(one)) == {ELEMENT} and not _is_mixed(one)
+                if alone and ELEMENT not in set(_names(other)):
+                    return sign, one, other
+    raise Untranslatable("a comparison with each event of a stage")
+
+
+# --- streams
+
+
+def streams_folded(of: Expression) -> Expression:
+    """Return an expression with aggregates for streams of a stage's events, where possible."""
+
+    def leaf(part: Expression) -> Expression | None:
+        try:
+            return _stream(part)
+        except Untranslatable:
+            return None
+
+    return rewritten(of, leaf)
+
+
+def _stream(of: Expression) -> Expression | None:
+    if not isinstance(of, Call) or not of.name.startswith("Stream."):
+        return None
+    source = of.operands[0]
+    stage = _stage_of(source)
+    if stage is None:
+        return None
+    match of.name, of.operands[1:]:
+        case "Stream.count", ():
+            return Aggregate("count", stage, None, LONG)
+        case (("Stream.anyMatch" | "Stream.noneMatch" | "Stream.allMatch"), (test,)):
+            condition = _applied(test)
+            if of.name == "Stream.allMatch":
+                condition = Unary("!", condition, BOOLEAN)
+            found = any_event(stage, condition)
+            return found if of.name == "Stream.anyMatch" else Unary("!", found, BOOLEAN)
+        case "Stream.sum", () if isinstance(source, Call) and source.name == "Stream.map":
+            value = _applied(source.operands[1])
+            if is_whole(of.type) and not _is_mixed(value):
+                return Aggregate("sum", stage, value, of.type)
+    return None
+
+
+def _applied(function: Expression) -> Expression:
+    name = function.parameters[0]  # type: ignore[union-attr]
+    body: Expression = function.body  # type: ignore[union-attr]
+    return rewritten(
+        body, lambda p: Var(ELEMENT, p.type) if isinstance(p, Var) and p.name == name else None
+    )
+
+
+def _stage_of(of: Expression) -> str | None:
+    """Return the stage whose events a stream has, all of them."""
+    while isinstance(of, Call) and of.name in ("stream", "Stream.map"):
+        of = of.operands[0]
+    match of:
+        case Call("events", (Const(value=str(stage)),)):
+            return stage
+    return None
