@@ -50,6 +50,8 @@ def translate_condition(
     stages: Sequence[str] = (),
     known: Mapping[str, Any] = _NOTHING,
     name: str = "condition",
+    *,
+    sql: bool = True,
 ) -> Translated:
     """
     Translate the argument of ``where``, ``or`` or ``until``.
@@ -70,6 +72,8 @@ def translate_condition(
         The values of captured variables.
     name : str
         The name of the function, if it becomes one.
+    sql : bool
+        Whether it may become SQL.
 
     Examples
     --------
@@ -85,7 +89,7 @@ def translate_condition(
         function = function_of(node, source, project, ("filter",), findings, known)
         event = _event_type(function, event_type)
         reader = _prepared(function, event, findings, known)
-        found = _translated(function, reader, findings, event, name)
+        found = _translated(function, reader, findings, event, name, sql=sql)
         return _checked(found, node, source, stages)
     except Untranslatable as error:
         return stub(node, source, error, findings, name, ("event", "ctx"), "bool")
@@ -134,7 +138,7 @@ def _prepared(
 
 
 def _translated(
-    function: Function, reader: Reader, findings: Findings, event: JavaType, name: str
+    function: Function, reader: Reader, findings: Findings, event: JavaType, name: str, *, sql: bool
 ) -> Translated:
     written: Expression | None = None
     try:
@@ -145,9 +149,11 @@ def _translated(
         if not function.is_block:
             raise
     columns = _columns(written, event, reader) if written is not None else ()
-    sql = _sql(written, reader, findings, function) if written is not None else None
-    if sql is not None:
-        text, notes = sql
+    if written is not None and not sql and _is_folded(written):
+        written = None
+    found = _sql(written, reader, findings, function) if written is not None and sql else None
+    if found is not None:
+        text, notes = found
         return Translated(sql=text, notes=notes, columns=columns)
     return _function(function, reader, findings, written, name, columns)
 

@@ -82,7 +82,7 @@ class _Folder:
         changed = {one.target.name for one in body if _is_variable(one)}
         match body:
             case (Set(target=Var(name), value=value), Break()):
-                self._taken("first", name, value)
+                self._taken("first", name, value, self.inside)
                 return
         for place, one in enumerate(body):
             match one:
@@ -127,13 +127,17 @@ class _Folder:
         inner = value.operand if isinstance(value, Cast) and is_whole(value.type) else value
         match inner:
             case Binary("+", Var(same), added) if same == name:
-                found = self._summed(self.replaced(added, outside), inner.type, before, test)
+                found = self._summed(self.replaced(added, outside), value.type, before, test)
                 self.after[name] = found
             case Binary("+", added, Var(same)) if same == name and is_whole(inner.type):
-                found = self._summed(self.replaced(added, outside), inner.type, before, test)
+                found = self._summed(self.replaced(added, outside), value.type, before, test)
                 self.after[name] = found
+            case Binary("||", Var(same), found) if same == name and test is None:
+                self.after[name] = self._seen(before, self.replaced(found, outside), True)
+            case Const(value=bool(held)) if test is not None:
+                self.after[name] = self._seen(before, test, held)
             case _ if test is None:
-                self._taken("last", name, value)
+                self._taken("last", name, value, outside)
             case _:
                 raise Untranslatable("a loop that sets a variable under a condition")
 
@@ -149,7 +153,9 @@ class _Folder:
                 raise Untranslatable("a sum of doubles that does not begin with 0")
             zero: Expression = Const(0.0, JavaType("double"))
         else:
-            if unboxed(type_) not in (INT, LONG) or not is_whole(added.type):
+            widths = ("short", "byte", "char", "int", unboxed(type_).name)
+            is_narrower = unboxed(added.type).name in widths
+            if unboxed(type_) not in (INT, LONG) or not is_narrower:
                 raise Untranslatable(f"a sum of {type_}")
             zero = Const(0, INT)
         type_ = unboxed(type_)
@@ -184,11 +190,18 @@ class _Folder:
             raise Untranslatable("an extreme of what depends on other events")
         return found[0], Aggregate(found[0], self.stage, _not_nan(argument), argument.type)
 
-    def _taken(self, function: str, name: str, value: Expression) -> None:
+    def _seen(self, before: Expression, test: Expression, held: bool) -> Expression:
+        """Return a flag that is set when a condition holds for an event."""
+        if before != Const(not held, BOOLEAN):
+            raise Untranslatable("a flag that may be set before")
+        found = any_event(self.stage, test)
+        return found if held else Unary("!", found, BOOLEAN)
+
+    def _taken(self, function: str, name: str, value: Expression, names: Values) -> None:
         """Let a variable hold the first or last event, or a value of it."""
         before = self.after.get(name)
         taken = Aggregate(function, self.stage, None, self.element.type)
-        found = self._value(value)
+        found = self.replaced(value, names)
         if not self._is_about_element(found):
             raise Untranslatable("a loop that keeps what depends on other events")
         if found == self.element:

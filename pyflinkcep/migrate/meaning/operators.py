@@ -104,6 +104,13 @@ class Operators:
         """Return the class of the project that a type is."""
         return None if type_.dims else self.class_named(type_.name)
 
+    @staticmethod
+    def unboxed(value: Expression) -> Expression:
+        """Return a value that is not null: Java fails where it is."""
+        if not is_boxed(value.type):
+            return value
+        return Call("not null", (value,), unboxed(value.type))
+
     def read(self, node: Node | None) -> Expression:
         """Return what an expression means."""
         raise NotImplementedError
@@ -177,8 +184,10 @@ class Operators:
                 node,
                 f"{text_of(node)[:60]} compares references in Java; here, values are compared",
             )
-        if is_boxed(left.type) and is_boxed(right.type):
-            same: Expression = Call("same boxed", (left, right), BOOLEAN)
+        if is_boxed(left.type) and left == right and isinstance(left, Get):
+            same: Expression = Const(True, BOOLEAN)
+        elif is_boxed(left.type) and is_boxed(right.type):
+            same = Call("same boxed", (left, right), BOOLEAN)
         else:
             same = Call("Objects.equals", (left, right), BOOLEAN)
         return same if op == "==" else Unary("!", same, BOOLEAN)
@@ -235,16 +244,17 @@ class Operators:
         condition, yes, no = (self.read(node.child_by_field_name(name)) for name in names)
         return self.choice(condition, yes, no)
 
-    @staticmethod
-    def choice(condition: Expression, yes: Expression, no: Expression) -> Expression:
+    def choice(self, condition: Expression, yes: Expression, no: Expression) -> Expression:
         """Return a choice, with Java's common type of both sides."""
         if isinstance(condition, Const):
             return yes if condition.value else no
         a, b = yes.type, no.type
+        if unboxed(a) == unboxed(b) and a != b:
+            return Choice(condition, self.unboxed(yes), self.unboxed(no), unboxed(a))
         type_ = a if a.name != "null" else b
         if is_numeric(a) and is_numeric(b) and unboxed(a) != unboxed(b):
             type_ = JavaType(promoted(unboxed(a).name, unboxed(b).name))
-            yes, no = as_type(yes, type_), as_type(no, type_)
+            yes, no = (as_type(self.unboxed(side), type_) for side in (yes, no))
         return Choice(condition, yes, no, type_)
 
     def _instanceof_expression(self, node: Node) -> Expression:

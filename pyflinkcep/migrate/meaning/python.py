@@ -93,7 +93,7 @@ class Python:
 
     def condition(self, of: Expression) -> str:
         """Return an expression as a bool that mypy knows to be one."""
-        written = self.write(of)
+        written = self._truth(of, 0)
         return written if self._is_bool(of) else f"bool({written})"
 
     def _is_bool(self, of: Expression) -> bool:
@@ -289,6 +289,8 @@ class Python:
         inner = self.write(of.operand)
         if have == "char":
             inner, have = f"ord({inner})", "int"
+        if want == "char" and have in ("double", "float"):
+            return f"chr({self.use('truncated')}({inner}, 32) & 65535)"
         if want == "char":
             return f"chr({inner} & 65535)"
         if want in ("double", "float") and have in _BITS:
@@ -302,7 +304,7 @@ class Python:
             if want == "int":
                 return f"{self.use('int32')}({inner})"
             return f"{self.use('narrowed')}({inner}, {_BITS[want]})"
-        return inner if inner.isidentifier() or inner.endswith(")") else f"({inner})"
+        return inner if inner.startswith("ord(") else self.write(of.operand, ATOM)
 
     def _choice(self, of: Choice) -> str:
         condition = self._truth(of.condition, OR)
@@ -337,6 +339,8 @@ class Python:
                 return f"{self.use('compare')}({self.write(a)}, {self.write(b)}) == 0", COMPARED
             return f"{self.use('equal_floats')}({self.write(a)}, {self.write(b)})", ATOM
         if UNKNOWN not in (x, y) and x != y and _is_value(x) and _is_value(y):
+            if of.name == "equals" and not self.is_known(a):
+                return f"{self.non_null(a)} is None", COMPARED  # never, but null is an error
             return "False", ATOM
         strict = of.name == "equals" and not self.is_known(a)
         left = self.non_null(a) if strict else self.write(a, PLUS)
@@ -375,6 +379,10 @@ def _facts(of: Expression, holds: bool) -> Iterator[Expression]:
             yield from _facts(operand, not holds)
         case Call(name="is null", operands=(operand,)) if not holds:
             yield operand
+        case Call(name="has any", operands=(whole,)) if holds:
+            yield whole
+        case Call(name="List.isEmpty", operands=(whole,)) if not holds:
+            yield whole
         case Call(name="equals" | "Objects.equals", operands=(a, b)) if holds:
             yield from (a, b) if isinstance(b, Const) or isinstance(a, Const) else (a,)
         case Binary(operator="&&", left=left, right=right) if holds:

@@ -231,8 +231,8 @@ class Reader(Operators):
         """Return a value as a variable of a type holds it; better known types are kept."""
         if type_ == UNKNOWN or type_.name in ("void", "Object"):
             return value
-        if is_boxed(value.type) and not is_boxed(type_) and is_numeric(type_):
-            return Call("not null", (as_type(value, type_),), type_)
+        if is_boxed(value.type) and (is_numeric(type_) or type_ == BOOLEAN) and not is_boxed(type_):
+            return as_type(self.unboxed(value), type_)
         return self.cast_known(as_type(value, type_), type_)
 
     def cast_known(self, value: Expression, type_: JavaType) -> Expression:

@@ -133,7 +133,7 @@ class Sql(SqlValues):
         floating = is_floating(left.type) or is_floating(right.type)
         if not floating and not self._comparable(left, right):
             raise self.no(f"{left.type} {op} {right.type}")
-        self._is_definite(exact, left, right)
+        self._is_definite(exact or op == "!=", left, right)
         written = f"{self._side(left, right)} {_SQL.get(op, op)} {self._side(right, left)}"
         if not floating:
             return written, COMPARED

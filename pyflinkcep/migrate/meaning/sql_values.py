@@ -48,6 +48,11 @@ ATOM, TIMES, PLUS, COMPARED, NOT, AND, OR = range(7, 0, -1)
 _AGGREGATES = ("first", "last", "count", "sum", "min", "max", "avg", "stddev")
 
 
+def _events_of(of: Expression) -> Expression:
+    """Return the list of events that an event is taken from."""
+    return of.operands[0] if isinstance(of, Call) else of
+
+
 @attrs.define(eq=False)
 class SqlValues:
     """
@@ -134,6 +139,12 @@ class SqlValues:
         if found is None or self.stage:
             raise self.no("a field of what is no event of a stage")
         function, stage, offset = found
+        events = owner if isinstance(owner, Aggregate) else _events_of(owner)
+        if events not in self.known:
+            self.note(
+                f"where no event was taken for {stage!r}, the Java job fails; "
+                "here the value is null, and the comparison does not hold"
+            )
         more = f", {offset}" if offset else ""
         return f"{function}({quoted(stage)}.{path}{more})"
 
@@ -231,6 +242,8 @@ class SqlValues:
         if of.argument is None:
             raise self.no("an event as a value")
         inner = attrs.evolve(self, stage=of.stage).value(of.argument)
+        if isinstance(of.argument, Cast) and unboxed(of.argument.operand.type).name == "long":
+            inner = f"CAST({inner} AS double)"
         written = f"{of.function}({inner})"
         if of.function == "sum":
             zero = "0D" if is_floating(of.type) else "0"

@@ -57,6 +57,9 @@ def _float_text(value: float) -> str:
         digits, exponent = mantissa.replace(".", ""), int(power)
     point = mantissa.index(".") if "." in mantissa else len(mantissa)
     exponent += point - 1
+    if len(digits.strip("0")) == 1 and float(f"{value:.1e}") == value:  # never one digit alone
+        mantissa, power = f"{abs(value):.1e}".split("e")
+        digits, exponent = mantissa.replace(".", ""), int(power)
     leading = len(digits) - len(digits.lstrip("0"))
     digits, exponent = digits.lstrip("0").rstrip("0") or "0", exponent - leading
     if -3 <= exponent < 7:
