@@ -20,6 +20,7 @@ from pyflinkcep.migrate.java.source import Source, parse_java
 from pyflinkcep.migrate.translated import Translated
 from pyflinkcep.testing import match
 from pyflinkcep.testing.events import as_event
+from tests.property.java_loops import Loops
 from tests.property.java_programs import Conditions, answers, event_class, events
 
 pytest.importorskip("tree_sitter_java", reason="needs pyflinkcep[migrate]")
@@ -163,10 +164,26 @@ def test_translated_conditions_mean_the_same(tmp_path: Path) -> None:
     """SQL and functions hold where the condition holds in Java, on extremes, nulls and NaN."""
     random_ = random.Random(20)
     writer = Conditions(random_)
-    bodies = [f"return {writer.condition(place % 3)};" for place in range(120)]
-    given = events(random_, 40)
+    bodies = [f"return {writer.condition(place % 3)};" for place in range(150)]
+    given = events(random_, 30)
 
-    kinds = check(bodies, given, [[place] for place in range(40)], tmp_path)
+    kinds = check(bodies, given, [[place] for place in range(30)], tmp_path)
 
-    assert kinds["stub"] <= 6
+    assert kinds["stub"] == 0
+    assert kinds["sql"] > 50
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="needs javac")
+def test_translated_loops_mean_the_same(tmp_path: Path) -> None:
+    """Loops, streams and early returns hold after other events as they do in Java."""
+    random_ = random.Random(21)
+    writer = Loops(random_)
+    bodies = [writer.body() for _ in range(70)]
+    given = events(random_, 20)
+    sizes = [1, 2, 2, 3, 3, 4, 5]
+    runs = [[random_.randrange(20) for _ in range(size)] for size in sizes]
+
+    kinds = check(bodies, given, runs, tmp_path)
+
+    assert kinds["stub"] <= 1
     assert kinds["sql"] > 20

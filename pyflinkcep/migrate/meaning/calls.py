@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["method_call", "on_value", "reference"]
 
+_OF_ENUM = ("name", "toString", "equals", "ordinal", "compareTo")
 _MOST_CALLS = 12
 """How deep calls of the project's methods are followed."""
 
@@ -153,7 +154,7 @@ def _of_project(
 ) -> Expression | None:
     """Return a method of one of the project's classes; None if it has none of the name."""
     project = reader.scope.project
-    if of.kind == "enum" and name in ("name", "toString", "equals", "hashCode", "compareTo"):
+    if of.kind == "enum" and name in _OF_ENUM:
         return _of_enum(reader, owner, of, name, arguments)
     method = project.method(of, name, len(arguments))
     if method is not None and method.body is not None:
@@ -181,6 +182,8 @@ def _of_enum(
         return Call("name of", (owner,), STRING)
     if name == "equals" and len(arguments) == 1:
         return Call("equals", (owner, reader.read(arguments[0])), BOOLEAN)
+    if name == "ordinal" and not arguments:
+        return Call("ordinal", (owner, *(Const(each, STRING) for each in of.constants)), INT)
     if name == "compareTo" and len(arguments) == 1:
         other = reader.read(arguments[0])
         order = tuple(Const(constant, STRING) for constant in of.constants)

@@ -79,21 +79,21 @@ class _Folder:
     returned: tuple[Expression, Expression] | None = None
 
     def statements(self, body: tuple[Statement, ...]) -> None:
-        changed = {one.target.name for one in body if _is_variable(one)}
+        changed = set(_assigned(body))
         match body:
             case (Set(target=Var(name), value=value), Break()):
                 self._taken("first", name, value, self.inside)
                 return
         for place, one in enumerate(body):
             match one:
-                case Let(name=name, value=value) if value is not None:
-                    self.inside[name] = self._value(value)
+                case Let(name=name, value=made) if made is not None:
+                    self.inside[name] = self._value(made)
                 case Set(target=Var(name), value=value):
                     self._set(name, value, None, changed)
-                case If(condition, (Return(value=value),), ()) if value is not None:
+                case If(condition, (Return(value=result),), ()) if result is not None:
                     if place != len(body) - 1 or changed or self.returned is not None:
                         raise Untranslatable("a loop that returns")
-                    self._returns(self._value(condition), self._value(value))
+                    self._returns(self._value(condition), self._value(result))
                 case If(condition, (Set(target=Var(name), value=value),), ()):
                     self._set(name, value, condition, changed | {name})
                 case Do(Call("List.add", (Var(name), added))) if len(body) == 1:
@@ -230,8 +230,10 @@ class _Folder:
         self.returned = any_event(self.stage, condition), value
 
 
-def _is_variable(of: Statement) -> bool:
-    return isinstance(of, Set) and isinstance(of.target, Var)
+def _assigned(body: tuple[Statement, ...]) -> Iterator[str]:
+    for one in body:
+        if isinstance(one, Set) and isinstance(one.target, Var):
+            yield one.target.name
 
 
 def _is_about_match(of: Expression) -> bool:

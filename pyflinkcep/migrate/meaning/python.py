@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import keyword
 import math
-from collections.abc import Iterator
 from typing import TypeGuard
 
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.types import BOOLEAN, STRING, UNKNOWN, is_boxed, is_floating, unboxed
+from pyflinkcep.migrate.meaning.nulls import non_null_if
 from pyflinkcep.migrate.meaning.python_calls import CALLS, TYPED_BOOL
 from pyflinkcep.migrate.meaning.scope import Findings, snake_case
 from pyflinkcep.migrate.meaning.tree import (
@@ -101,7 +101,7 @@ class Python:
             case Const(type=type_):
                 return type_ == BOOLEAN
             case Unary(operator="!"):
-                return True
+                return self.write(of).startswith("not ") or " is not None" in self.write(of)
             case Binary(operator="&&" | "||", left=left, right=right):
                 return self._is_bool(left) and self._is_bool(right)
             case Call(name=name):
@@ -175,10 +175,15 @@ class Python:
         if of.operator == "!":
             if isinstance(inner, Call) and inner.name == "is null":
                 return f"{self.write(inner.operands[0], PLUS)} is not None", COMPARED
-            if isinstance(inner, Call) and inner.name in ("equals", "Objects.equals"):
+            if isinstance(inner, Call):
                 written, level = self._call(inner)
                 if level == COMPARED and " == " in written and written.count(" == ") == 1:
                     return written.replace(" == ", " != "), COMPARED
+            if isinstance(inner, Unary) and inner.operator == "!":
+                return self._truth(inner.operand, 0), NOT
+            if isinstance(inner, Binary) and inner.operator in ("==", "!="):
+                other = "!=" if inner.operator == "==" else "=="
+                return self._equality(attrs.evolve(inner, operator=other))
             return f"not {self._truth(inner, NOT)}", NOT
         if of.operator == "-" and of.type.name in ("int", "long"):
             bits = self.use("int32" if of.type.name == "int" else "int64")
@@ -197,14 +202,18 @@ class Python:
         op = of.operator
         if op in ("&&", "||"):
             level, word = (AND, "and") if op == "&&" else (OR, "or")
-            left = self._truth(of.left, level)
+            left = self._truth(of.left, _part_level(of.left, op, level))
             facts = non_null_if(of.left, op == "&&")
             inner = attrs.evolve(self, known=self.known | facts)
-            return f"{left} {word} {inner._truth(of.right, level + 1)}", level
+            right = inner._truth(of.right, _part_level(of.right, op, level + 1))
+            return f"{left} {word} {right}", level
         if op in ("==", "!="):
             return self._equality(of)
         if op in ("<", "<=", ">", ">="):
-            left, right = (self._compared(side) for side in (of.left, of.right))
+            first, second = of.left, of.right
+            if isinstance(first, Const) and not isinstance(second, Const):
+                first, second, op = second, first, _TURNED[op]
+            left, right = (self._compared(side) for side in (first, second))
             return f"{left} {op} {right}", COMPARED
         return self._arithmetic(of)
 
@@ -213,7 +222,7 @@ class Python:
         return self.write(of.operand if _is_exact(of) else of, PLUS)
 
     def _equality(self, of: Binary) -> tuple[str, int]:
-        sides = [of.left, of.right]
+        sides = _constant_last(of.left, of.right)
         for place, side in enumerate(sides):
             if isinstance(side, Const) and isinstance(side.value, bool):
                 other = sides[1 - place]
@@ -273,7 +282,7 @@ class Python:
                 return written, ATOM
             return f"{self.use(wrap)}({written})", ATOM
         if op in ("&", "|", "^"):
-            return f"({self.write(of.left, UNARY)} {op} {self.write(of.right, UNARY)})", ATOM
+            return f"{self.write(of.left, UNARY)} {op} {self.write(of.right, UNARY)}", COMPARED
         if op in ("<<", ">>", ">>>"):
             left, right = self.write(of.left, UNARY), self.write(of.right, UNARY)
             if op == ">>>":
@@ -342,9 +351,27 @@ class Python:
             if of.name == "equals" and not self.is_known(a):
                 return f"{self.non_null(a)} is None", COMPARED  # never, but null is an error
             return "False", ATOM
+        if isinstance(a, Const):
+            a, b = _constant_last(a, b)
+            return f"{self.write(a, PLUS)} == {self.write(b, PLUS)}", COMPARED
         strict = of.name == "equals" and not self.is_known(a)
         left = self.non_null(a) if strict else self.write(a, PLUS)
         return f"{left} == {self.write(b, PLUS)}", COMPARED
+
+
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _constant_last(a: Expression, b: Expression) -> list[Expression]:
+    """Return two operands, a constant one last."""
+    turned = isinstance(a, Const) and not isinstance(b, Const)
+    return [b, a] if turned else [a, b]
+
+
+def _part_level(of: Expression, operator: str, level: int) -> int:
+    """Return how tightly an operand has to bind: ``and`` inside ``or`` is in parentheses."""
+    is_and = isinstance(of, Binary) and of.operator == "&&"
+    return NOT if operator == "||" and is_and else level
 
 
 def _is_exact(of: Expression) -> TypeGuard[Cast]:
@@ -366,28 +393,3 @@ _VALUES = ("String", "int", "long", "double", "float", "short", "byte", "char", 
 
 def _is_value(type_: JavaType) -> bool:
     return type_.name in _VALUES and not type_.dims
-
-
-def non_null_if(condition: Expression, holds: bool) -> frozenset[Expression]:
-    """Return what cannot be null if a condition holds, or does not hold."""
-    return frozenset(_facts(condition, holds))
-
-
-def _facts(of: Expression, holds: bool) -> Iterator[Expression]:
-    match of:
-        case Unary(operator="!", operand=operand):
-            yield from _facts(operand, not holds)
-        case Call(name="is null", operands=(operand,)) if not holds:
-            yield operand
-        case Call(name="has any", operands=(whole,)) if holds:
-            yield whole
-        case Call(name="List.isEmpty", operands=(whole,)) if not holds:
-            yield whole
-        case Call(name="equals" | "Objects.equals", operands=(a, b)) if holds:
-            yield from (a, b) if isinstance(b, Const) or isinstance(a, Const) else (a,)
-        case Binary(operator="&&", left=left, right=right) if holds:
-            yield from _facts(left, True)
-            yield from _facts(right, True)
-        case Binary(operator="||", left=left, right=right) if not holds:
-            yield from _facts(left, False)
-            yield from _facts(right, False)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pyflinkcep.migrate.java.types import unboxed
+from pyflinkcep.migrate.java.types import INT, unboxed
 from pyflinkcep.migrate.meaning.regex import python_regex
 from pyflinkcep.migrate.meaning.tree import Binary, Call, Const, Expression, Lambda, Untranslatable
 
@@ -194,6 +194,8 @@ def dereferenced(writer: Python, whole: Expression) -> str:
 
 def _item(writer: Python, operands: Operands) -> tuple[str, int]:
     whole, index = operands
+    if index == Const(0, INT) and isinstance(whole, Call) and whole.name == "events":
+        return _first(writer, operands)
     written = dereferenced(writer, whole)
     if isinstance(index, Const) and isinstance(index.value, int) and index.value >= 0:
         return f"{written}[{index.value}]", ATOM
@@ -216,6 +218,8 @@ def _last_of(whole: Expression, index: Expression) -> int:
 
 
 def _first(writer: Python, operands: Operands) -> tuple[str, int]:
+    if isinstance(operands[0], Call) and operands[0].name == "events":
+        return f"next(iter({writer.write(operands[0])[5:-1]}))", ATOM
     return f"{dereferenced(writer, operands[0])}[0]", ATOM
 
 

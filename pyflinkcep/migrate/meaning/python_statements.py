@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 import attrs
 
 from pyflinkcep.migrate.java.types import is_floating
-from pyflinkcep.migrate.meaning.python import Python, non_null_if
+from pyflinkcep.migrate.meaning.nulls import non_null_if
+from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_calls import dereferenced
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
@@ -182,6 +183,12 @@ class Statements:
         return [f"{self.python.write(target)} = {written}"]
 
     def _if(self, of: If) -> list[str]:
+        match of:
+            case If(Binary(">" | "<" as op, kept, Var() as best), (Set(Var() as same, value),), ()):
+                if best == same and kept == value:
+                    name = "max" if op == ">" else "min"
+                    written = self.python.write(best), self.python.write(kept)
+                    return [f"{written[0]} = {name}({written[0]}, {written[1]})"]
         condition = self.python.write(of.condition)
         then = self._inner(of.then, non_null_if(of.condition, True))
         lines = [f"if {condition}:", *then]

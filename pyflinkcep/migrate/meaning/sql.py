@@ -14,7 +14,7 @@ from pyflinkcep.migrate.java.types import (
     quoted,
     unboxed,
 )
-from pyflinkcep.migrate.meaning.python import non_null_if
+from pyflinkcep.migrate.meaning.nulls import non_null_if
 from pyflinkcep.migrate.meaning.sql_parts import (
     bounded_by,
     chain,

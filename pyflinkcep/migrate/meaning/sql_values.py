@@ -19,7 +19,7 @@ from pyflinkcep.migrate.java.types import (
     unboxed,
 )
 from pyflinkcep.migrate.meaning.loops import ELEMENT
-from pyflinkcep.migrate.meaning.python import non_null_if
+from pyflinkcep.migrate.meaning.nulls import non_null_if
 from pyflinkcep.migrate.meaning.ranges import fits, range_of
 from pyflinkcep.migrate.meaning.sql_parts import (
     average_of,
