@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import overload
 
 import attrs
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column
 
 from pyflinkcep.adapters import (
     as_process_function,
@@ -46,14 +46,14 @@ from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.source import EventSource, time_name
 from pyflinkcep.spark.shown import shown, shown_in_notebook, stream_facts
-from pyflinkcep.spark.side_outputs import PatternSideOutputs
+from pyflinkcep.spark.why_not import ExplainedMatches
 from pyflinkcep.spark.worker.consumers import FunctionConsumer
 
 __all__ = ["PatternStream"]
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)
-class PatternStream(PatternSideOutputs):
+class PatternStream(ExplainedMatches):
     """
     A pattern applied to a DataFrame; made by :meth:`pyflinkcep.CEP.pattern`.
 
@@ -65,7 +65,6 @@ class PatternStream(PatternSideOutputs):
     Ports ``org.apache.flink.cep.PatternStream`` (Flink 2.3.0).
     """
 
-    _dataframe: DataFrame
     _keys: tuple[str | Column, ...]
     _pattern: Pattern
     _comparator: TieOrder | None = None

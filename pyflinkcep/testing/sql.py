@@ -24,7 +24,7 @@ from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.pattern import Pattern
 
-__all__ = ["Evaluated", "evaluated_here", "expressions_over_stages"]
+__all__ = ["Evaluated", "evaluated_by", "evaluated_here", "expressions_over_stages"]
 
 
 class Evaluated(SimpleCondition):
@@ -64,11 +64,18 @@ def evaluated_here(pattern: Pattern, examples: Sequence[Any] = ()) -> Pattern:
         raise InvalidArgumentError(
             f"expected a Pattern, got {pattern!r}", "pass what Pattern.begin(...) returns"
         )
+    return evaluated_by(pattern, lambda condition: _evaluated(condition, examples))
+
+
+def evaluated_by(
+    pattern: Pattern, evaluated: Callable[[ExpressionCondition], IterativeCondition]
+) -> Pattern:
+    """Return the pattern with each SQL condition and Column about one event replaced."""
     done: dict[int, IterativeCondition] = {}
 
     def change(condition: IterativeCondition) -> IterativeCondition:
         if id(condition) not in done:
-            done[id(condition)] = _changed(condition, change, examples)
+            done[id(condition)] = _changed(condition, change, evaluated)
         return done[id(condition)]
 
     return pattern.with_conditions(change)
@@ -77,15 +84,17 @@ def evaluated_here(pattern: Pattern, examples: Sequence[Any] = ()) -> Pattern:
 def _changed(
     condition: IterativeCondition,
     change: Callable[[IterativeCondition], IterativeCondition],
-    examples: Sequence[Any],
+    evaluated: Callable[[ExpressionCondition], IterativeCondition],
 ) -> IterativeCondition:
     if isinstance(condition, RichAndCondition | RichOrCondition):
         left, right = map(change, condition.getNestedConditions())
         return type(condition)(left, right)
     if isinstance(condition, RichNotCondition):
         return RichNotCondition(change(condition.getNestedConditions()[0]))
-    if not isinstance(condition, ExpressionCondition):
-        return condition
+    return evaluated(condition) if isinstance(condition, ExpressionCondition) else condition
+
+
+def _evaluated(condition: ExpressionCondition, examples: Sequence[Any]) -> IterativeCondition:
     try:
         if isinstance(condition.expression, str):
             return Evaluated(condition.text, event_condition(condition.text))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -159,6 +160,7 @@ def whyNot(
     more = {
         "without a time": len(given) - len(timed),
         "without a key": sum(one is None for one in run.given.keys) if key is not None else 0,
+        "out of order": sum(later < time for time, later in itertools.pairwise(run.given.times)),
     }
     return explained(
         run.pattern,

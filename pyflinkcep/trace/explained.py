@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 
 from pyflinkcep.conditions import IterativeCondition
@@ -19,6 +18,8 @@ from pyflinkcep.trace.why_facts import ConditionCount, counted_facts
 __all__ = ["explained"]
 
 _LOOKED_AT = 50
+_ALL_OF, _MISSES = 1000, 20
+"""How many events are recorded in full; of more, the first misses of each partial match are."""
 
 
 def explained(
@@ -50,15 +51,14 @@ def explained(
     counts : callable
         Replaces the counts of conditions by those over all events, if these are a sample.
     """
-    trace, recorder = watched(pattern, nfa, given, expressions, limit, sql_of)
+    brief = _MISSES if len(given.events) > _ALL_OF else None
+    trace, recorder = watched(pattern, nfa, given, expressions, limit, sql_of, brief)
     answered = Answered(nfa, given.events, sql_of)
-    pairs = itertools.pairwise(given.times)
-    numbers = {**more, "out of order": sum(later < time for time, later in pairs)}
     stages = list(single_stages(pattern))
     order = [stage.name for stage in stages]
     conditions = sorted(
         counts(answered.counts(recorder)), key=lambda count: order.index(count.stage)
     )
-    facts = counted_facts(trace, conditions, numbers, has_key=has_key, sample=sample)
+    facts = counted_facts(trace, conditions, more, has_key=has_key, sample=sample)
     longer = answered.longer_windows(trace, facts.closest[:_LOOKED_AT], stages)
     return WhyNot(facts, tuple(advised(facts, longer)))

@@ -36,6 +36,8 @@ class Recorder:
         When windows end.
     strategy : AfterMatchSkipStrategy
         Decides what a match makes superfluous.
+    most_misses : int or None
+        Of how many events that it passes by each partial match keeps why; None for all.
     key : object
         The key whose events or timers are at work; set by the operator.
     lanes : list of Lane
@@ -55,6 +57,7 @@ class Recorder:
     answerer: Answerer
     windows: Windows
     strategy: AfterMatchSkipStrategy
+    most_misses: int | None = None
     key: Any = None
     lanes: list[Lane] = attrs.field(factory=list)
     matches: list[Completed] = attrs.field(factory=list)
@@ -135,7 +138,7 @@ class Recorder:
                     self.begins[self._event] = tuple(self._refused(partial.table, known, None))
                 continue
             _, lane = self._open[id(partial)]
-            if lane.number not in self._touched:
+            if lane.number not in self._touched and self._keeps(lane):
                 self._misses(lane, partial)
                 self._effect(lane, "passed by")
         self._now = None
@@ -281,6 +284,9 @@ class Recorder:
     def _known(self, partial: ComputationState) -> dict[Atom, bool]:
         own = self._own.get((id(partial.previous_node), id(partial.version)), {})
         return {**self.asked[self._event], **own}
+
+    def _keeps(self, lane: Lane) -> bool:
+        return self.most_misses is None or len(lane.misses) < self.most_misses
 
     def _misses(self, lane: Lane, before: ComputationState) -> None:
         lane.misses.extend(self._refused(before.table, self._known(before), lane))

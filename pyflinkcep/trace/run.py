@@ -40,12 +40,15 @@ class Input:
         Their keys, hashable.
     delay : int or None, milliseconds
         How far the watermark is behind the latest time; None to sort the events first.
+    order : callable, optional
+        A sort key for events of equal time; by default they keep their order.
     """
 
     events: Sequence[Any]
     times: Sequence[int]
     keys: Sequence[Any]
     delay: int | None = None
+    order: Callable[[Any], Any] | None = None
 
 
 def traced(
@@ -67,6 +70,7 @@ def watched(
     expressions: Expressions | None,
     limit: PartialMatchLimit | None,
     sql_of: Callable[[IterativeCondition], str | None],
+    most_misses: int | None = None,
 ) -> tuple[Trace, Recorder]:
     """
     Return the trace of a pattern, and what was recorded for it.
@@ -85,11 +89,13 @@ def watched(
         How many partial matches a key may have.
     sql_of : callable
         Returns the SQL of a condition about one event; None if it is a function.
+    most_misses : int, optional
+        Of how many events that it passes by each partial match keeps why; by default of all.
     """
     stages = list(single_stages(pattern))
     untils = [stage.until for stage in stages if stage.until is not None]
     answerer = Answerer(given.events, sql_of, frozenset(_atoms(nfa, untils)))
-    recorder = Recorder(answerer, nfa.windows, nfa.skip_strategy)
+    recorder = Recorder(answerer, nfa.windows, nfa.skip_strategy, most_misses)
     fields = expressions and Expressions(
         expressions.functions, lambda number: expressions.fields(given.events[number])
     )
@@ -101,7 +107,8 @@ def watched(
         expressions=fields,
         recorder=recorder,
     )
-    keyed = KeyedCepOperator(operator, output)
+    order, of = given.order, given.events
+    keyed = KeyedCepOperator(operator, output, order and (lambda number: order(of[number])))
     latest: int | None = None
     for number, (time, key) in enumerate(zip(given.times, given.keys, strict=True)):
         keyed.process_element(key, number, time)

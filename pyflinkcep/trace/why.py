@@ -12,6 +12,7 @@ import attrs
 from pyflinkcep.errors import counted
 from pyflinkcep.show import Picture
 from pyflinkcep.trace.model import End
+from pyflinkcep.trace.result import Trace
 from pyflinkcep.trace.why_drawn import why_svg
 from pyflinkcep.trace.why_facts import Beginning, ConditionCount, Facts
 
@@ -56,6 +57,12 @@ class WhyNot:
         "time bigint, event string, condition string, compared string"
     )
     """The schema of :attr:`rows`."""
+
+    @property
+    def trace(self) -> Trace:
+        """What became of each event, of those that were traced."""
+        assert isinstance(self.facts.trace, Trace)
+        return self.facts.trace
 
     @property
     def rows(self) -> list[dict[str, Any]]:

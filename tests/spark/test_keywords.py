@@ -22,6 +22,7 @@ from pyflinkcep import (
     PatternStream,
     QueryStream,
     SaseQuery,
+    diagram,
     elements,
     keyBy,
     matchRecognize,
@@ -35,6 +36,8 @@ from pyflinkcep.testing import (
     assertMatches,
     match,
     matchSase,
+    trace,
+    whyNot,
 )
 
 pytestmark = pytest.mark.spark
@@ -96,6 +99,9 @@ def calls(spark: SparkSession) -> dict[str, Call]:
         ),
         "keyBy": (keyBy, {"dataframe": frame, "columns": "user"}),
         "match": (match, {"pattern": PATTERN, "events": [EVENT]}),
+        "trace": (trace, {"pattern": PATTERN, "events": [EVENT]}),
+        "whyNot": (whyNot, {"pattern": PATTERN, "events": [EVENT]}),
+        "diagram": (diagram, {"pattern": PATTERN}),
         "matchSase": (matchSase, {"query": QUERY, "events": [EVENT]}),
         "assertMatches": (assertMatches, {"actual": [{"a": [1]}], "expected": [{"a": [1]}]}),
         "OperatorTestHarness": (OperatorTestHarness, {"pattern": PATTERN}),

@@ -13,7 +13,7 @@ from pyflinkcep.spark.plan.job import Prepared
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 
-__all__ = ["slice_length", "sliced"]
+__all__ = ["milliseconds_of", "slice_length", "sliced"]
 
 _SLICE_WINDOWS = 8
 """The length of a slice in windows; long, since events in two slices are shuffled twice."""
@@ -47,7 +47,7 @@ def sliced(
         The events with :data:`SLICE`, which is their key, and :data:`OWN`.
     """
     events = prepared.events
-    time = _milliseconds(source)
+    time = milliseconds_of(source)
     first = F.when(time >= F.lit(MIN_WATERMARK + after), time - after).otherwise(time)
     last = F.when(time <= F.lit(MAX_WATERMARK - before), time + before).otherwise(time)
     slices = F.sequence(_floor(first, length), _floor(last, length))
@@ -61,7 +61,8 @@ def _floor(milliseconds: Column, length: int) -> Column:
     return F.floor(milliseconds / F.lit(length)).cast("bigint")
 
 
-def _milliseconds(source: EventSource) -> Column:
+def milliseconds_of(source: EventSource) -> Column:
+    """Return the time of events in epoch milliseconds."""
     assert source.time_column is not None
     time = F.col(quoted(source.time_column))
     if source.time_unit is None:

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a pattern on a DataFrame does not match."""
+
+from __future__ import annotations
+
+import attrs
+from pyspark.sql import DataFrame
+
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.pattern.coercion import as_count
+from pyflinkcep.spark.plan.patterns.job import PatternJob
+from pyflinkcep.spark.plan.patterns.why_not import why_not
+from pyflinkcep.spark.side_outputs import PatternSideOutputs
+from pyflinkcep.trace.why import WhyNot
+
+__all__ = ["ExplainedMatches"]
+
+
+@attrs.frozen(eq=False, kw_only=True, repr=False)
+class ExplainedMatches(PatternSideOutputs):
+    """What :class:`PatternStream` says of events that do not match."""
+
+    _dataframe: DataFrame
+
+    def whyNot(self, key: object = None, maxEvents: int = 2000) -> WhyNot:
+        """
+        Return why the pattern matches what it matches in a bounded DataFrame, and not more.
+
+        Runs two jobs of its own: conditions are counted over all events by Spark; what became of
+        partial matches is seen on a sample, which is traced on the driver. The answer says so.
+
+        Parameters
+        ----------
+        key : object, optional
+            The key to look at, a tuple if it has several columns; by default all.
+        maxEvents : int
+            The most events to trace: all events of some keys.
+
+        Returns
+        -------
+        WhyNot
+            How many of the events that could begin a match reached each stage; how the others
+            ended, by reason with an example each; the closest; how often each condition holds; and
+            advice. It is text and a picture; ``rows`` and ``schema`` make a DataFrame of it, and
+            ``trace`` tells what became of each event.
+
+        Raises
+        ------
+        NotSupportedError
+            If the DataFrame is a stream.
+        InvalidArgumentError
+            If the key does not fit the key's columns.
+
+        Examples
+        --------
+        >>> why = found.whyNot()
+        >>> spark.createDataFrame(why.rows, why.schema).where("what = 'stage'").count()
+        2
+        >>> print(found.whyNot(key="bob").text())
+        fail ⇒ ok: ...
+        """
+        if self._dataframe.isStreaming:
+            raise NotSupportedError(
+                "whyNot() on a stream", "call it on a bounded part of the same events"
+            )
+        most = as_count(maxEvents, "whyNot")
+        if most < 1:
+            raise InvalidArgumentError(
+                f"whyNot: maxEvents={most}", "pass the number of events to trace, at least 1"
+            )
+        return why_not(self._job(timeout_handling=True), key, most)
+
+    def _job(self, *, timeout_handling: bool) -> PatternJob:
+        raise NotImplementedError

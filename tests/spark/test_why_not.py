@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Why a pattern does not match on a DataFrame."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import attrs
+import pytest
+from pyspark.sql import SparkSession
+
+from pyflinkcep import CEP, Pattern, keyBy
+from pyflinkcep.errors import CepError
+from pyflinkcep.testing import whyNot
+from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
+
+pytestmark = pytest.mark.spark
+
+PATTERN = (
+    Pattern.begin("low")
+    .where("n < 3")
+    .followedBy("high")
+    .where("n > 3 * last(low.n) AND n > 5")
+    .next("end")
+    .where(lambda row: row.n == 0)
+    .within(timedelta(seconds=10))
+)
+NUMBERS = [1, 2, 9, 0, 1, 7, 3, 2, 2, 8, 0, 5, 1, 1, 4, 9, 1, 0, 2, 6]
+ROWS = [("ab"[n % 3 % 2], n, value) for n, value in enumerate(NUMBERS)]
+
+
+def test_a_dataframe_has_the_answer_of_a_list(spark: SparkSession) -> None:
+    """Counts, ends and advice are those of the events in memory; a sample, a key and nulls say so."""
+    rows = [(k, datetime.fromtimestamp(t, UTC), n) for k, t, n in ROWS]
+    schema = "k string, t timestamp, n int"
+    with configured(spark, QUICK_FOR_MANY_PLANS):
+        events = spark.createDataFrame(rows, schema)
+        found = CEP.pattern(keyBy(events, "k"), PATTERN).inEventTime("t")
+        why, some = found.whyNot(), found.whyNot(key="b", maxEvents=3)
+        partial = spark.createDataFrame([*rows, ("a", None, 1), (None, rows[0][1], 1)], schema)
+        nulls = CEP.pattern(keyBy(partial, "k"), PATTERN, onNullKey="drop").inEventTime("t")
+        without = nulls.whyNot().facts.input
+
+    lists = [{"k": k, "t": t * 1000, "n": n} for k, t, n in ROWS]
+    local = whyNot(PATTERN, lists, timestamp="t", key="k").facts
+    assert [attrs.asdict(one) for one in why.facts.conditions] == [
+        {**attrs.asdict(one), "values": ()} for one in local.conditions
+    ]
+    ends = {at: len(ones) for at, ones in why.facts.ended.items()}
+    assert ends == {at: len(ones) for at, ones in local.ended.items()}
+    assert (why.facts.matches, why.facts.reached) == (local.matches, local.reached)
+    assert {event.key for event in some.trace.events} == {"b"}
+    of_b = sum(key == "b" for key, _, _ in ROWS)
+    assert "counted over all, traced for 3 events of 1 key" in some.text()
+    assert [one.of for one in some.facts.conditions if one.per_event][:2] == [of_b, of_b]
+    assert (without["without a time"], without["without a key"]) == (1, 1)
+
+
+def test_what_cannot_be_asked_is_refused(spark: SparkSession) -> None:
+    """A key that does not fit, and a number that is none, are refused with a hint."""
+    events = spark.createDataFrame([("a", 1, 2)], "k string, t bigint, n int")
+    found = CEP.pattern(keyBy(events, "k"), PATTERN).inEventTime("t")
+    for arguments in ({"key": ("a", "b")}, {"key": object()}, {"maxEvents": 0}):
+        with pytest.raises(CepError, match="whyNot") as caught:
+            found.whyNot(**arguments)
+        assert caught.value.hint
+    stream = spark.readStream.format("rate").load().withColumnRenamed("value", "n")
+    with pytest.raises(CepError, match=r"whyNot\(\) on a stream"):
+        CEP.pattern(stream.withWatermark("timestamp", "1 second"), PATTERN).whyNot()
