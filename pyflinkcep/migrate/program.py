@@ -15,7 +15,7 @@ from pyflinkcep.migrate.java.declarations import JavaClass, Method
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, children, text_of
 from pyflinkcep.migrate.translated import Note
-from pyflinkcep.migrate.translation import Translation
+from pyflinkcep.migrate.translation import Translation, columns_of
 from pyflinkcep.migrate.writing.jobs import JobWriter
 from pyflinkcep.migrate.writing.module import Module
 from pyflinkcep.migrate.writing.patterns import PatternWriter
@@ -148,7 +148,8 @@ def translate_file(source: Source, project: Project, module_name: str) -> Writte
             if site is not None and not parameters:
                 kind = links[-1].event_type
                 schema = translation.schema(kind, links[-1].begun)
-                written.checked.append(Checked(name, site, kind, schema=schema))
+                time = _likely_time(schema or "")
+                written.checked.append(Checked(name, site, kind, time=time, schema=schema))
     written.notes += patterns.notes
     written.patterns = [name for name, _ in patterns.written.values()]
     if written.patterns or jobs:
@@ -171,6 +172,13 @@ def _site(link: Link, source: Source) -> Site | None:
         return None if declared is None else Site(declared, source)
     given = node.child_by_field_name("parameters")
     return None if children(given) else Site(node, source)
+
+
+def _likely_time(schema: str) -> str | None:
+    """Return the column that is probably the time of an event; for patterns not applied."""
+    times = [c.split(" ", 1) for c in columns_of(schema) if c.split(" ", 1)[-1] == "bigint"]
+    names = ("time", "timestamp", "ts", "at", "eventtime", "event_time", "millis")
+    return next((name for name, _ in times if name.strip("`").lower() in names), None)
 
 
 def _count(written: Written, translation: Translation) -> None:

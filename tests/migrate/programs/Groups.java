@@ -39,7 +39,7 @@ public class Groups {
     }
 
     static Pattern<Number, ?> twice() {
-        Pattern<Number, ?> inner = Pattern.<Number>begin("one", AfterMatchSkipStrategy.skipToNext())
+        Pattern<Number, Number> inner = Pattern.<Number>begin("one", AfterMatchSkipStrategy.skipToNext())
             .where(is(1))
             .followedBy("two")
             .where(is(2))
@@ -55,7 +55,7 @@ public class Groups {
     }
 
     static Pattern<Number, ?> first() {
-        GroupPattern<Number, ?> group = Pattern.begin(
+        GroupPattern<Number, Number> group = Pattern.begin(
             Pattern.<Number>begin("small").where(between(0, 4)).followedBy("big").where(between(5, 9)),
             AfterMatchSkipStrategy.skipToFirst("last"));
         return group.oneOrMore().optional().followedByAny("last").where(between(7, 7));

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""
+Records what the original programs answer on a real Flink, for the tests.
+
+Run it with ``python -m tests.migrate.record FOLDER [PROGRAM…]``, where FOLDER has Flink's jars.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyflinkcep.errors import CepError
+from pyflinkcep.migrate.check.compare import answers_of, canonical, compare
+from pyflinkcep.migrate.check.flink import Answer, Checked, run_on_flink
+from pyflinkcep.migrate.checking import discriminators, load
+from pyflinkcep.migrate.migration import Migration, migrate
+from pyflinkcep.migrate.program import Written
+from tests.migrate.random_events import random_events
+
+HERE = Path(__file__).parent
+PROGRAMS, RECORDED = HERE / "programs", HERE / "recorded"
+
+
+def chosen_events(made: Migration, file: Written, checked: Checked) -> list[dict[str, Any]]:
+    """Return random events on which the translation has some, but not too many answers."""
+    module = load(file)
+    best: list[dict[str, Any]] = []
+    most = -1
+    for seed in range(40):
+        events = random_events(made.project, file, checked, seed)
+        try:
+            matches, timeouts = answers_of(checked, getattr(module, checked.name)(), events)
+        except (CepError, ArithmeticError, AttributeError, TypeError):
+            continue
+        number = len(matches) * 3 + len(timeouts)
+        if most < number <= 400:
+            best, most = events, number
+    return best or random_events(made.project, file, checked, 0)
+
+
+def recorded(answer: Answer) -> dict[str, Any]:
+    """Return an answer with events by their place."""
+    places: dict[str, int] = {}
+    for place, event in enumerate(answer.events):
+        places.setdefault(canonical(event), place)
+
+    def stages(row: dict[str, Any]) -> dict[str, list[int]]:
+        return {s: [places[canonical(e)] for e in events] for s, events in row["match"].items()}
+
+    return {
+        "events": answer.events,
+        "matches": [stages(row) for row in answer.matches],
+        "timeouts": [
+            {"match": stages(row), "timestamp": row["timestamp"]} for row in answer.timeouts
+        ],
+    }
+
+
+def restored(stored: dict[str, Any]) -> Answer:
+    """Return a recorded answer."""
+    events = stored["events"]
+
+    def stages(match: dict[str, list[int]]) -> dict[str, list[Any]]:
+        return {stage: [events[place] for place in places] for stage, places in match.items()}
+
+    return Answer(
+        events,
+        [{"match": stages(match)} for match in stored["matches"]],
+        [
+            {"match": stages(row["match"]), "timestamp": row["timestamp"]}
+            for row in stored["timeouts"]
+        ],
+    )
+
+
+def main(jars: str, *only: str) -> None:
+    """Record the answers of all programs, or of some; show what differs."""
+    made = migrate([str(PROGRAMS)])
+    RECORDED.mkdir(exist_ok=True)
+    for file in made.report.files:
+        if not file.checked or (only and file.module not in only):
+            continue
+        events = {one.name: chosen_events(made, file, one) for one in file.checked}
+        try:
+            answers = run_on_flink(
+                made.project, file.checked, events, Path(jars), discriminators(made.project)
+            )
+        except CepError as error:
+            print(f"{file.module}: {error}")
+            continue
+        module, stored = load(file), {}
+        for one in file.checked:
+            answer = answers[one.name]
+            outcome = compare(one, getattr(module, one.name), answer)
+            print(
+                f"{file.module}.{one.name}: {outcome.matches} matches, {outcome.timeouts} timeouts",
+                outcome.text[:600],
+            )
+            if answer.error is None:
+                stored[one.name] = recorded(answer)
+        text = json.dumps(stored, ensure_ascii=False, separators=(",", ":")).replace(
+            '{"events"', '\n{"events"'
+        )
+        (RECORDED / f"{file.module}.json").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
