@@ -71,7 +71,7 @@ def test_broken_files_have_a_report(tmp_path):
     assert [
         note for file in report.files for note in file.errors if "followed (" in note.what
     ] == []
-    assert report.as_text() and report.as_markdown() and report.as_json()
+    assert all([report.as_text(), report.as_markdown(), report.as_json()])
 
 
 def test_a_large_project_takes_seconds(tmp_path):
