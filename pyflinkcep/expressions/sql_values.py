@@ -26,8 +26,11 @@ __all__ = [
     "arithmetic",
     "compared",
     "divided",
+    "greater",
     "in_bigint",
+    "is_same",
     "kind_name",
+    "lesser",
     "magnitude",
     "negated",
     "truth",
@@ -103,6 +106,21 @@ def compared(a: Any, b: Any) -> int:
         return int(a > b) - int(a < b)
     except TypeError as cause:
         raise _mismatch("compared with", a, b) from cause
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Whether two values are equal, NULL being equal to itself."""
+    return a is b if a is None or b is None else compared(a, b) == 0
+
+
+def greater(a: Any, b: Any) -> Any:
+    """Return the greater of two values that are not NULL, the first if they are equal."""
+    return b if compared(b, a) > 0 else a
+
+
+def lesser(a: Any, b: Any) -> Any:
+    """Return the lesser of two values that are not NULL, the first if they are equal."""
+    return b if compared(b, a) < 0 else a
 
 
 def _compared_numbers(a: Any, b: Any) -> int:

@@ -32,6 +32,9 @@ from pyflinkcep.expressions.sql_values import (
     arithmetic,
     compared,
     divided,
+    greater,
+    is_same,
+    lesser,
     negated,
     truth,
     truth_and,
@@ -256,14 +259,9 @@ def _yielding(functions: tuple[Function, ...], compute: Callable[..., Any]) -> F
     return value
 
 
-def _equal(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
+def _equal(functions: tuple[Function, ...], _: Callable[..., Any]) -> Function:
     first, second = functions
-
-    def value(events: Any) -> bool:
-        a, b = first(events), second(events)
-        return a is b if a is None or b is None else bool(compute(a, b))
-
-    return value
+    return lambda events: is_same(first(events), second(events))
 
 
 _NULLS: dict[Nulls, Callable[[tuple[Function, ...], Callable[..., Any]], Function]] = {
@@ -336,8 +334,8 @@ _BRANCHES: dict[str, Callable[[tuple[Function, ...]], Function]] = {
 _STRICT: dict[str, Callable[..., Any]] = {
     "not": lambda a: not truth(a),
     "neg": negated,
-    "greatest": lambda a, b: b if compared(b, a) > 0 else a,
-    "least": lambda a, b: b if compared(b, a) < 0 else a,
+    "greatest": greater,
+    "least": lesser,
 }
 
 
@@ -378,7 +376,7 @@ def aggregated(function: str, values: Sequence[Any]) -> Any:
     if function == "stddev":
         return Moments([float(value) for value in known]).deviation()
     if function in ("min", "max"):
-        return reduce(_STRICT["greatest" if function == "max" else "least"], known)
+        return reduce(greater if function == "max" else lesser, known)
     total = known[0]
     for value in known[1:]:
         total = arithmetic("+", total, value)

@@ -6,13 +6,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from functools import cmp_to_key, reduce
+from functools import partial, reduce
 from operator import and_, or_, xor
 from typing import Any
 
 from pyflinkcep.errors import NotSupportedError, counted
 from pyflinkcep.expressions.evaluator import part_function
-from pyflinkcep.expressions.sql_values import arithmetic, compared, truth
+from pyflinkcep.expressions.sql_values import arithmetic, compared, greater, is_same, lesser, truth
 from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.match_recognize.leaves import Fold
 
@@ -73,13 +73,9 @@ def _input(fold: Fold, part: Syntax) -> Callable[[Any], Any]:
 def _distinct(rows: list[list[Any]]) -> list[list[Any]]:
     found: list[list[Any]] = []
     for row in rows:
-        if not any(all(map(_same, row, other)) for other in found):
+        if not any(all(map(is_same, row, other)) for other in found):
             found.append(row)
     return found
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a is b if a is None or b is None else compared(a, b) == 0
 
 
 # --- the aggregates; each is given the arguments of all rows
@@ -144,10 +140,6 @@ def _distinct_values(rows: list[list[Any]]) -> list[Any]:
     return [row[0] for row in _distinct([[value] for value in _values(rows)])]
 
 
-def _extreme(sign: int) -> Callable[[list[Any]], Any]:
-    return lambda values: max(values, key=cmp_to_key(lambda a, b: sign * compared(a, b)))
-
-
 def _picked(at: int) -> Callable[[list[list[Any]]], Any]:
     return lambda rows: rows[at][0] if rows else None
 
@@ -179,8 +171,8 @@ _FOLDS: dict[str, tuple[int, int, Callable[[list[list[Any]]], Any]]] = {
     "avg": (1, 1, _of_some(_mean)),
     "mean": (1, 1, _of_some(_mean)),
     "try_avg": (1, 1, _of_some(_mean)),
-    "min": (1, 1, _of_some(_extreme(-1))),
-    "max": (1, 1, _of_some(_extreme(1))),
+    "min": (1, 1, _of_some(partial(reduce, lesser))),
+    "max": (1, 1, _of_some(partial(reduce, greater))),
     "array_agg": (1, 1, gathered),
     "collect_list": (1, 1, _values),
     "collect_set": (1, 1, _distinct_values),

@@ -14,7 +14,7 @@ from pyflinkcep.engines.rows.folding import fold_function, gathered
 from pyflinkcep.errors import ConditionError
 from pyflinkcep.expressions.program import Code
 from pyflinkcep.expressions.rules import LEAST, MOST, OVERFLOW, wrapped
-from pyflinkcep.expressions.sql_values import arithmetic, compared
+from pyflinkcep.expressions.sql_values import arithmetic, greater, lesser
 from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
 
 __all__ = ["UNKNOWN", "Condition", "Known", "RowConditions", "at_hand"]
@@ -340,9 +340,6 @@ def _exact_sum(a: Any, b: Any) -> Any:
 
 
 _INITIAL: dict[str, Any] = {"count": 0, "first": (), "last": ()}
-_EXTREMES: dict[str, Callable[[Any, Any], Any]] = {
-    "min": lambda a, b: a if compared(a, b) < 0 else b,
-    "max": lambda a, b: b if compared(a, b) < 0 else a,
-}
+_EXTREMES: dict[str, Callable[[Any, Any], Any]] = {"min": lesser, "max": greater}
 _COMBINE = {"sum": _add, **_EXTREMES}
 _COMBINE_RAW = {"sum": _exact_sum, **_EXTREMES}
