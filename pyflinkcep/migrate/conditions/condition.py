@@ -11,7 +11,7 @@ import attrs
 
 from pyflinkcep.errors import CepError
 from pyflinkcep.migrate.conditions.function import Function, function_of, reader_of
-from pyflinkcep.migrate.conditions.stub import stub
+from pyflinkcep.migrate.conditions.stub import reason_of, stub
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of
@@ -91,11 +91,9 @@ def translate_condition(
         reader = _prepared(function, event, findings, known)
         found = _translated(function, reader, findings, event, name, sql=sql)
         return _checked(found, node, source, stages)
-    except Untranslatable as error:
-        return stub(node, source, error, findings, name, ("event", "ctx"), "bool")
-    except RecursionError:
-        deep = Untranslatable("nested too deeply", line_of(node))
-        return stub(node, source, deep, findings, name, ("event", "ctx"), "bool")
+    except Exception as error:
+        why = reason_of(error, node)
+        return stub(node, source, why, findings, name, ("event", "ctx"), "bool")
 
 
 def _checked(found: Translated, node: Node, source: Source, stages: Sequence[str]) -> Translated:
@@ -260,6 +258,6 @@ def translate_value(
         text = writer.condition(written, exact=True) if boolean else writer.value(written)
         columns = _columns(written, event, reader)
         return Translated(sql=text, notes=tuple(findings.notes), columns=columns)
-    except (Untranslatable, RecursionError) as cause:
-        error = cause if isinstance(cause, Untranslatable) else Untranslatable("nested too deeply")
-        return stub(node, source, error, findings, name, ("event",), "Any")
+    except Exception as error:
+        why = reason_of(error, node)
+        return stub(node, source, why, findings, name, ("event",), "Any")

@@ -8,7 +8,7 @@ from pyflinkcep.migrate.meaning.scope import Findings, snake_case
 from pyflinkcep.migrate.meaning.tree import Untranslatable
 from pyflinkcep.migrate.translated import Note, Translated
 
-__all__ = ["java_comment", "stub", "stub_source"]
+__all__ = ["java_comment", "one_line", "reason_of", "stub", "stub_source"]
 
 
 def stub(
@@ -36,6 +36,16 @@ def stub(
         notes=(*findings.notes, note),
         stub=True,
     )
+
+
+def reason_of(error: Exception, node: Node) -> Untranslatable:
+    """Return why something was not translated; Java that is broken may break its reader."""
+    if isinstance(error, Untranslatable):
+        return error
+    if isinstance(error, RecursionError):
+        return Untranslatable("nested too deeply", line_of(node))
+    broken = "a syntax error" if node.has_error else f"it is not understood ({error!r})"
+    return Untranslatable(broken, line_of(node))
 
 
 def stub_source(

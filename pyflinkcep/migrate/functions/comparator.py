@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyflinkcep.migrate.conditions.function import function_of, reader_of
-from pyflinkcep.migrate.conditions.stub import stub
+from pyflinkcep.migrate.conditions.stub import reason_of, stub
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source
@@ -50,9 +50,9 @@ def translate_comparator(
             else (Return(reader.read(function.body)),)
         )
         lines = Statements(Python(findings), "int").block(statements)
-    except (Untranslatable, RecursionError) as cause:
-        error = cause if isinstance(cause, Untranslatable) else Untranslatable("nested too deeply")
-        return stub(node, source, error, findings, name, ("first", "second"), "int")
+    except Exception as error:
+        why = reason_of(error, node)
+        return stub(node, source, why, findings, name, ("first", "second"), "int")
     name = snake_case(name)
     doc = "Return a negative number if `first` comes before `second`, a positive one if after."
     head = [f"def {name}(first: Any, second: Any) -> int:", f'    """{doc}"""']

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.migrate.conditions.function import Function, function_of, javadoc, reader_of
-from pyflinkcep.migrate.conditions.stub import java_comment, one_line, stub
+from pyflinkcep.migrate.conditions.stub import java_comment, one_line, reason_of, stub
 from pyflinkcep.migrate.functions.rows import ddl_of, row_of
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import Project
@@ -89,9 +89,9 @@ def translate_function(
         if kind == "process":
             return translator.process(name)
         return translator.function(kind, name or snake_case(kind))
-    except (Untranslatable, RecursionError) as cause:
-        error = cause if isinstance(cause, Untranslatable) else Untranslatable("nested too deeply")
-        made = stub(node, source, error, findings, name or kind, _PARAMETERS[kind], "Any")
+    except Exception as error:
+        why = reason_of(error, node)
+        made = stub(node, source, why, findings, name or kind, _PARAMETERS[kind], "Any")
         return TranslatedFunction(**attrs.asdict(made, recurse=False))
 
 
@@ -229,7 +229,7 @@ class _Translator:
             bases.append("TimedOutPartialMatchHandler")
             stubs = stubs or handler.stub
         tags = [snake_case(tag).upper().strip("_") for tag in self.findings.tags]
-        listed = [f"    outputTags = ({', '.join(tags)},)  # noqa: N815", ""] if tags else []
+        listed = [f"    outputTags = ({', '.join(tags)},)", ""] if tags else []
         doc = function.doc if function.class_name else javadoc(self.node)
         head = [f"class {name}({', '.join(bases)}):", f'    """{doc or "Handles matches."}"""', ""]
         text = "\n".join([*head, *listed, "\n\n".join(methods)]) + "\n"
@@ -249,9 +249,9 @@ class _Translator:
     def _method(self, function: Function, kind: str) -> _Body:
         try:
             return self.body(function, kind)
-        except (Untranslatable, RecursionError) as error:
-            why = error.what if isinstance(error, Untranslatable) else "nested too deeply"
-            line = getattr(error, "line", 0) or line_of(function.body)
+        except Exception as error:
+            cause = reason_of(error, function.body)
+            why, line = cause.what, cause.line or line_of(function.body)
             self.findings.notes.append(Note(self.source.file, line, f"not translated: {why}"))
             use = Python(self.findings).use("not_translated")
             where = f"{self.source.file}:{line_of(function.body)}"
@@ -266,7 +266,7 @@ class _Translator:
     def _lines(method: str, kind: str, body: _Body) -> str:
         arguments = ", ".join(["self", *(f"{one}: Any" for one in _PARAMETERS[kind])])
         head = [
-            f"    def {method}({arguments}) -> None:  # noqa: N802",
+            f"    def {method}({arguments}) -> None:",
             f'        """{_DOCS[kind]}"""',
         ]
         return "\n".join([*head, *(f"        {line}".rstrip() for line in body.lines)])

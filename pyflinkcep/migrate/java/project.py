@@ -38,6 +38,9 @@ class Project:
     _by_full_name: dict[str, JavaClass] = attrs.field(init=False, factory=dict)
     _top_of: dict[str, list[JavaClass]] = attrs.field(init=False, factory=dict)
 
+    _found: dict[tuple[str, str, int], JavaClass | None] = attrs.field(init=False, factory=dict)
+    _lower: dict[int, list[JavaClass]] | None = attrs.field(init=False, default=None)
+
     def __attrs_post_init__(self) -> None:
         for source in self._sources:
             self.add(source)
@@ -46,6 +49,8 @@ class Project:
         """Add a file."""
         for node in source.root.named_children:
             found = class_of(node, source)
+            self._lower = None
+            self._found.clear()
             if found is not None:
                 self._top_of.setdefault(source.file, []).append(found)
                 self._add_class(found)
@@ -82,6 +87,12 @@ class Project:
         within : JavaClass, optional
             The class around the name.
         """
+        key = (name, source.file if source is not None else "", id(within))
+        if key not in self._found:
+            self._found[key] = self._find(name, source, within)
+        return self._found[key]
+
+    def _find(self, name: str, source: Source | None, within: JavaClass | None) -> JavaClass | None:
         first, *rest = name.split(".")
         found = self._by_full_name.get(name) or self._simple(first, source, within)
         for part in rest if found is not None and found.full_name != name else ():
@@ -110,7 +121,7 @@ class Project:
         if imported is not None:
             return imported
         packages = (source.package, *source.wildcards)
-        ranked = sorted(
+        return min(
             same,
             key=lambda one: (
                 one.source is not source,
@@ -118,7 +129,6 @@ class Project:
                 one.source.package not in packages,
             ),
         )
-        return ranked[0]
 
     def at(self, source: Source, line: int) -> JavaClass | None:
         """Return the innermost named class around a line of a file."""
@@ -151,8 +161,8 @@ class Project:
             for type_ in above:
                 parents = self._by_name.get(type_.name, [])
                 known = [p for p in parents if p is not one]
-                nearest = sorted(known, key=lambda p: p.source.package != one.source.package)
-                waiting += nearest[:1]
+                if known:
+                    waiting.append(min(known, key=lambda p: p.source.package != one.source.package))
 
     def is_a(self, of: JavaClass, name: str) -> bool:
         """Whether a class is, extends or implements one of a name, of the project or not."""
@@ -164,11 +174,13 @@ class Project:
 
     def subclasses(self, of: JavaClass) -> list[JavaClass]:
         """Return the classes that extend or implement one, in the order of the files."""
-        return [
-            one
-            for one in self.classes
-            if one is not of and any(parent is of for parent in self.lineage(one))
-        ]
+        if self._lower is None:
+            self._lower = {}
+            for one in self.classes:
+                for parent in self.lineage(one):
+                    if parent is not one:
+                        self._lower.setdefault(id(parent), []).append(one)
+        return self._lower.get(id(of), [])
 
     # --- members
 

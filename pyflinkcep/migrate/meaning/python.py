@@ -177,8 +177,9 @@ class Python:
                 return f"{self.write(inner.operands[0], PLUS)} is not None", COMPARED
             if isinstance(inner, Call):
                 written, level = self._call(inner)
-                if level == COMPARED and " == " in written and written.count(" == ") == 1:
-                    return written.replace(" == ", " != "), COMPARED
+                for sign, other in (("==", "!="), ("in", "not in")):
+                    if level == COMPARED and written.split(" ").count(sign) == 1:
+                        return written.replace(f" {sign} ", f" {other} "), COMPARED
             if isinstance(inner, Unary) and inner.operator == "!":
                 return self._truth(inner.operand, 0), NOT
             if isinstance(inner, Binary) and inner.operator in ("==", "!="):

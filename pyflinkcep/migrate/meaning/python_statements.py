@@ -69,7 +69,7 @@ class Statements:
         """Return the lines of a function's body."""
         self._read = set(_names_read(statements))
         self.python.made |= set(_names_made(statements))
-        return self._lines(statements) or ["pass"]
+        return self._lines(statements)
 
     def _lines(self, statements: Iterable[Statement]) -> list[str]:
         found: list[str] = []
