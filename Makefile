@@ -4,7 +4,7 @@
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel kernel-sanitized check test format bench docs matrix sail dist
+.PHONY: help setup kernel kernel-sanitized check test format bench docs pictures matrix sail dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -38,8 +38,11 @@ format: ## format Python and C
 bench: ## measure throughput; results go to benchmark.json
 	$(PYTHON) -m tests.benchmark all
 
-docs: docs/architecture.svg ## check that the manual's code runs and its links lead somewhere
+docs: docs/architecture.svg pictures ## check that the manual's code runs and its links lead somewhere
 	pytest -q tests/test_docs.py
+
+pictures: ## draw the pictures of docs/why.md from its examples
+	$(PYTHON) docs/pictures.py
 
 matrix: ## run a small suite on each PySpark with each Python found; writes docs/versions.md
 	$(PYTHON) -m tests.matrix

@@ -3,6 +3,7 @@
 
 import doctest
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,13 @@ def test_links(page):
             missing.append(target)
 
     assert missing == []
+
+
+def test_pictures_are_those_of_the_page():
+    """The pictures of why.md are drawn from its examples: `make pictures` draws them again."""
+    drawn = runpy.run_path(str(ROOT / "docs" / "pictures.py"))["drawn"]()
+
+    assert [name for name, svg in drawn.items() if text(ROOT / "docs" / name) != svg] == []
 
 
 def headings(page):

@@ -62,9 +62,11 @@ def _about(
     if kind is End.CONTIGUITY:
         text = f"{count} ended after {stage!r} because the very next event had to be {wanted}"
         key = "of the same key" if facts.has_key else "of all (there is no key)"
-        yield f"{text}: next() and consecutive() let no event in between, {key}. {few}" + (
-            "followedBy() skips events that do not fit."
-        )
+        if stage in ended[0].partial.ending.stages:
+            call, instead = "consecutive() lets", "Without it, events that do not fit are skipped."
+        else:
+            call, instead = "next() lets", "followedBy() skips events that do not fit."
+        yield f"{text}: {call} no event in between, {key}. {few}{instead}"
     elif kind in (End.WINDOW, End.GAP):
         text = f"{count} ended after {stage!r} because the window was over. {few}"
         reached = [longer_ms[name] for name in ended[0].partial.ending.stages if name in longer_ms]

@@ -64,7 +64,7 @@ class _Page:
         order = [event.number for event in events if not event.late][:_MOST_EVENTS]
         drawn = set(order)
         lanes = [p for p in trace.partials if {n for n, _ in p.steps} <= drawn][:_MOST_LANES]
-        names = [text_width(_name(partial), 12, bold=True) for partial in lanes]
+        names = [text_width(_name(trace, partial), 12, bold=True) for partial in lanes]
         first = _LEFT + max([60.0, *names]) + 30
         step = max(58.0, min(110.0, 760 / max(len(order), 1)))
         places = {number: first + at * step for at, number in enumerate(order)}
@@ -103,8 +103,9 @@ class _Page:
             title = f"window until {partial.deadline}"
             page.rect(began, y - 12, max(until - began, 6), 24, "sand", "", 4, title=title)
         stop = self._stop(partial, end)
-        name = f"{_name(partial)}: {match_text(partial.events)}"
-        page.text(_LEFT, y + 4, _name(partial), "ink", 12, bold=True, title=name)
+        shown = _name(self.trace, partial)
+        name = f"{shown}: {match_text(partial.events)}"
+        page.text(_LEFT, y + 4, shown, "ink", 12, bold=True, title=name)
         page.line([(began, y), (stop, y)], colour, 2.2, title=name)
         for number, stage in partial.steps:
             x = self.places[number]
@@ -173,9 +174,11 @@ class _Page:
         return notes
 
 
-def _name(partial: PartialMatch) -> str:
+def _name(trace: Record, partial: PartialMatch) -> str:
+    """Return the name of a partial match, with its key if there are several."""
     fork = "" if partial.parent is None else f" from #{partial.parent}"
-    return f"#{partial.number}{fork}"
+    key = f" {event_text(partial.key, 16)}" if len(trace.keys) > 1 else ""
+    return f"#{partial.number}{fork}{key}"
 
 
 def _short(time: int) -> str:

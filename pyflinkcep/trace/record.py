@@ -34,6 +34,8 @@ class Record:
         The matches as ``match`` returns them.
     timeouts : list of (dict, int)
         The partial matches whose window ended, and its end in epoch milliseconds.
+    keys : list
+        The keys of the events, each once.
     """
 
     pattern: str
@@ -43,6 +45,11 @@ class Record:
     found: tuple[TracedMatch, ...]
     matches: list[dict[str, list[Any]]]
     timeouts: list[tuple[dict[str, list[Any]], int]]
+    keys: list[Any] = attrs.field(init=False)
+
+    @keys.default
+    def _each_once(self) -> list[Any]:
+        return list({repr(event.key): event.key for event in self.events}.values())
 
     @property
     def values(self) -> list[Any]:

@@ -53,7 +53,7 @@ def full_text(trace: Record) -> str:
 
 def _heading(trace: Record) -> str:
     out = [match for match in trace.found if match.came_out]
-    keys = len({repr(event.key) for event in trace.events})
+    keys = len(trace.keys)
     matches = "1 match" if len(out) == 1 else f"{len(out)} matches"
     facts = [counted(len(trace.events), "event"), matches]
     facts += [counted(keys, "key")] if keys > 1 else []
@@ -179,9 +179,5 @@ def _match_line(match: TracedMatch) -> str:
 
 
 def _event_line(trace: Record, event: TracedEvent) -> str:
-    key = "" if _has_one_key(trace.events) else f" key {event.key!r}"
+    key = "" if len(trace.keys) < 2 else f" key {event.key!r}"
     return f"event {event.number} at {event.time}{key}: {event_text(event.event)}"
-
-
-def _has_one_key(events: Sequence[TracedEvent]) -> bool:
-    return len({repr(event.key) for event in events}) < 2

@@ -15,12 +15,22 @@ _LONGEST = 90
 
 def event_text(event: Any, longest: int = _LONGEST) -> str:
     """Return an event on one line."""
-    if isinstance(event, Mapping):
-        text = ", ".join(f"{name}={value!r}" for name, value in event.items())
-    else:
+    fields = _fields(event)
+    if fields is None:
         text = repr(event)
+    else:
+        text = ", ".join(f"{name}={value!r}" for name, value in fields.items())
     text = " ".join(text.split())
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _fields(event: Any) -> Mapping[str, Any] | None:
+    """Return the fields of a dict, a Row or a named tuple; None for other events."""
+    if isinstance(event, Mapping):
+        return event
+    method = getattr(event, "asDict", None) or getattr(event, "_asdict", None)
+    fields = method() if isinstance(event, tuple) and callable(method) else None
+    return fields if isinstance(fields, Mapping) else None
 
 
 def match_text(events: Mapping[str, Sequence[int]]) -> str:

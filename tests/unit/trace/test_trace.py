@@ -194,7 +194,7 @@ def test_the_picture_has_a_lane_for_each_partial_match() -> None:
 
     shown = texts(svg)
     assert [f"event {number}" in shown for number in range(5)] == [True] * 5
-    assert [name in shown for name in ("#0", "#1", "#2")] == [True] * 3
+    assert [name in shown for name in ("#0 'ann'", "#1 'ann'", "#2 'bob'")] == [True] * 3
     assert "window over, waited for fail" in shown
     assert [p for p in points(svg) if not (0 <= p[0] <= width and 0 <= p[1] <= height)] == []
 
