@@ -10,6 +10,8 @@ from typing import Any
 import attrs
 
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.tree import Literal, Moment
+from pyflinkcep.expressions.typed import TIMES, moment
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import arithmetic, functions, references
 
@@ -183,4 +185,13 @@ def added_attributes(query: Query) -> set[str | None]:
 
 def constants_hold(query: Query, table: EventTable, at: int) -> bool:
     """Whether an event passes the tests ``[attr = literal]``."""
-    return all(table.columns[name][at] == literal.value for name, literal in query.constants)
+    return all(
+        table.columns[name][at] == _machine_constant(literal, table.kinds.get(name))
+        for name, literal in query.constants
+    )
+
+
+def _machine_constant(literal: Literal, kind: Kind | None) -> Any:
+    """Return a literal as a column of a kind has it."""
+    value = literal.value
+    return moment(value, kind).code[0][1] if isinstance(value, Moment) and kind in TIMES else value

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
@@ -22,16 +22,20 @@ from pyflinkcep.expressions.tree import (
     Interval,
     Literal,
     MatchExpression,
+    Moment,
     Operation,
     Tree,
 )
 from pyflinkcep.expressions.typed import (
     DECIMALS,
     NUMBERS,
+    TIMES,
     Typed,
     as_double,
     constant,
     converted,
+    fitted,
+    moment,
     rescaled,
     said,
 )
@@ -45,7 +49,6 @@ _NULL_TESTS: dict[str, list[Instruction]] = {
     "is not null": [(Op.IS_NULL, None), (Op.NOT, None)],
 }
 _PASSING = ("least", "greatest")
-_TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE)
 _DAY_US = UNITS_US["DAY"]
 _MOST_BRANCHES = 50
 _CAST = "cast one of them, inside the aggregate if it is about one"
@@ -208,7 +211,7 @@ class _Compiler:
 
     def _arithmetic(self, part: Operation, left: Typed, right: Typed) -> Typed:
         kinds = {left.kind, right.kind}
-        if kinds & {*_TIMES, Kind.INTERVAL}:
+        if kinds & {*TIMES, Kind.INTERVAL}:
             return self._time_arithmetic(part, left, right)
         for value in (left, right):
             self.check(value, (*NUMBERS, *DECIMALS), part)
@@ -234,7 +237,7 @@ class _Compiler:
         """Compile differences of times, and operations on intervals."""
         operator, both = part.operator, (left.kind, right.kind)
         code: list[Instruction] = [*left.code, *right.code, (OPERATORS[operator], Type.INT)]
-        if operator == "-" and left.kind in _TIMES and right.kind in _TIMES:
+        if operator == "-" and left.kind in TIMES and right.kind in TIMES:
             return self._between(part.operands[0], part.operands[1])
         if operator in ("+", "-") and both == (Kind.INTERVAL, Kind.INTERVAL):
             return Typed(code, Kind.INTERVAL)
@@ -244,7 +247,7 @@ class _Compiler:
         shifts = both[1] is Kind.INTERVAL or (operator == "+" and both[0] is Kind.INTERVAL)
         time = left.kind if both[1] is Kind.INTERVAL else right.kind
         exact = time is Kind.TIMESTAMP_NTZ or any(map(_is_short, part.operands))
-        if operator in ("+", "-") and shifts and exact and time in _TIMES[:2]:
+        if operator in ("+", "-") and shifts and exact and time in TIMES[:2]:
             return Typed(code, time)
         raise self.refused(
             part,
@@ -261,7 +264,7 @@ class _Compiler:
                 self.check(value, (Kind.DATE,), part)
             return Typed([*days[0].code, *days[1].code, (Op.SUB, Type.INT)], Kind.BIGINT)
         for operand in (start, end):
-            self.check(self.part(operand), _TIMES, part)
+            self.check(self.part(operand), TIMES, part)
         unit = UNITS_US[part.operator.split()[1]]
         code = self._between(end, start).code
         return Typed([*code, (Op.INT, unit), (Op.INT_DIV, Type.INT)], Kind.BIGINT)
@@ -273,6 +276,8 @@ class _Compiler:
     def _local(self, part: Tree) -> list[Instruction]:
         """Return the instructions for a time as microseconds of the local clock."""
         value = self.part(part)
+        if isinstance(part, Literal) and isinstance(part.value, Moment):
+            return moment(part.value, Kind.TIMESTAMP_NTZ).code
         if value.kind is Kind.TIMESTAMP:
             local = self.part(_cast(part, "timestamp_ntz", self._leaves))
             if local.kind is not Kind.TIMESTAMP_NTZ:
@@ -318,9 +323,9 @@ class _Compiler:
 
     # --- kinds
 
-    def _alike(self, part: Tree, operands: Iterable[Tree]) -> tuple[list[Typed], Typed]:
+    def _alike(self, part: Tree, operands: Sequence[Tree]) -> tuple[list[Typed], Typed]:
         """Convert values to one kind and scale; also return a value of it without instructions."""
-        values = list(map(self.part, operands))
+        values = fitted(operands, list(map(self.part, operands)))
         kinds = {value.kind for value in values if value.kind is not None}
         scale = max(value.scale for value in values)
         if len(kinds) <= 1:

@@ -52,6 +52,11 @@ class Kinds:
     ----------
     kinds : mapping of str to Kind
         The types by SQL; other values are NULL in every event.
+
+    Attributes
+    ----------
+    casts : dict of str to Kind
+        The casts of values that were asked for, by their SQL.
     """
 
     unit = "event"
@@ -59,6 +64,7 @@ class Kinds:
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
         self._kinds = dict(kinds)
+        self.casts: dict[str, Kind] = {}
 
     def knows(self, sql: str) -> bool:
         """Whether a value has a type."""
@@ -73,7 +79,7 @@ class Kinds:
         if self.kind(sql) is kind:
             return sql
         cast = f"cast({sql} as {kind.value})"
-        self._kinds[cast] = kind
+        self._kinds[cast] = self.casts[cast] = kind
         return cast
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyflinkcep.expressions.literals import UNITS_US
 from pyflinkcep.expressions.text import quoted_name
-from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Tree
+from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Moment, Tree
 
 __all__ = ["literal_sql", "spark_sql", "text_sql"]
 
@@ -92,6 +92,8 @@ def literal_sql(value: Any) -> str:
     if isinstance(value, Interval):
         days, rest = divmod(value.microseconds, UNITS_US["DAY"])
         return f"INTERVAL {value.microseconds} MICROSECONDS" if rest else f"INTERVAL {days} DAYS"
+    if isinstance(value, Moment):
+        return f"{'DATE' if value.is_date else 'TIMESTAMP'} {text_sql(value.text)}"
     if isinstance(value, Decimal):
         return f"{value}BD"
     return f"{value!r}D" if isinstance(value, float) else str(value)

@@ -33,6 +33,7 @@ __all__ = [
     "Leaf",
     "Literal",
     "MatchExpression",
+    "Moment",
     "Operation",
     "Span",
     "Tree",
@@ -79,6 +80,29 @@ class Interval:
     microseconds: int
 
 
+@attrs.frozen
+class Moment:
+    """
+    A literal date or timestamp of a query.
+
+    Attributes
+    ----------
+    text : str
+        The date or timestamp as it was written.
+    is_date : bool
+        Whether it is a date.
+    local : int, microseconds
+        The time of the local clock, since 1970; of a text with a zone the instant.
+    instant : int or None, microseconds
+        The time since the epoch; None for that of a clock in UTC.
+    """
+
+    text: str
+    is_date: bool
+    local: int
+    instant: int | None = None
+
+
 def _typed(value: Any) -> Any:
     return type(value), value
 
@@ -87,7 +111,7 @@ def _typed(value: Any) -> Any:
 class Literal:
     """A literal and its text; in SQL, 0.8 is a Decimal, 0.8D and 8e-1 are floats."""
 
-    value: int | float | str | bool | Decimal | Interval | None = attrs.field(eq=_typed)
+    value: int | float | str | bool | Decimal | Interval | Moment | None = attrs.field(eq=_typed)
     text: str = attrs.field(default="", eq=False)
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
 

@@ -3,16 +3,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
+from pyflinkcep.expressions.literals import UNITS_US
 from pyflinkcep.expressions.program import Instruction, Kind, Op, Type
-from pyflinkcep.expressions.tree import Interval
+from pyflinkcep.expressions.tree import Interval, Literal, Moment, Tree
 
-__all__ = ["DECIMALS", "NUMBERS", "Typed", "as_double", "constant", "converted", "rescaled", "said"]
+__all__ = [
+    "DECIMALS",
+    "NUMBERS",
+    "TIMES",
+    "Typed",
+    "as_double",
+    "constant",
+    "converted",
+    "fitted",
+    "moment",
+    "rescaled",
+    "said",
+]
 
 NUMBERS = (Kind.BIGINT, Kind.DOUBLE)
 DECIMALS = (Kind.DECIMAL, Kind.WIDE_DECIMAL)
+TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE)
 
 
 class Typed(NamedTuple):
@@ -48,7 +63,7 @@ def said(value: Typed) -> str:
 
 
 def constant(
-    value: int | float | str | bool | Decimal | Interval | None,
+    value: int | float | str | bool | Decimal | Interval | Moment | None,
 ) -> Typed | None:
     """Return the instruction that pushes a constant; None for a decimal of too many digits."""
     if value is None:
@@ -63,11 +78,41 @@ def constant(
         return Typed([(Op.TEXT, value)], Kind.STRING)
     if isinstance(value, Interval):
         return Typed([(Op.INT, value.microseconds)], Kind.INTERVAL)
+    if isinstance(value, Moment):
+        return moment(value, Kind.DATE if value.is_date else Kind.TIMESTAMP)
     scale = max(0, -int(value.as_tuple().exponent))
     digits = int(value.scaleb(scale))
     if abs(digits) >= 1 << 63:
         return None
     return Typed([(Op.INT, digits)], Kind.BIGINT, scale)
+
+
+def moment(value: Moment, kind: Kind) -> Typed:
+    """Return the instruction that pushes a literal date or timestamp as a kind of time."""
+    if kind is Kind.DATE:
+        number = value.local // UNITS_US["DAY"]
+    elif kind is Kind.TIMESTAMP_NTZ or value.instant is None:
+        number = value.local
+    else:
+        number = value.instant
+    return Typed([(Op.INT, number)], kind)
+
+
+def fitted(operands: Sequence[Tree], values: Sequence[Typed]) -> list[Typed]:
+    """Return values, literal dates and timestamps as the kind of time that the others are."""
+    literals = [part.value if isinstance(part, Literal) else None for part in operands]
+    pairs = list(zip(literals, values, strict=True))
+    kinds = {v.kind for own, v in pairs if not isinstance(own, Moment) and v.kind in TIMES}
+    if len(kinds) != 1:
+        return list(values)
+    (kind,) = kinds
+    assert kind is not None
+    return [
+        moment(own, kind)
+        if isinstance(own, Moment) and (own.is_date or kind is not Kind.DATE)
+        else value
+        for own, value in pairs
+    ]
 
 
 def rescaled(value: Typed, scale: int) -> list[Instruction]:

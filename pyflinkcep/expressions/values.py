@@ -40,7 +40,7 @@ from pyflinkcep.expressions.sql_values import (
     truth_and,
 )
 from pyflinkcep.expressions.text import shown
-from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Operation, Tree
+from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Moment, Operation, Tree
 
 __all__ = ["Function", "aggregated", "function_of"]
 
@@ -210,7 +210,9 @@ class _Maker:
 
 
 def _python_value(value: Any) -> Any:
-    return timedelta(microseconds=value.microseconds) if isinstance(value, Interval) else value
+    if isinstance(value, Interval):
+        return timedelta(microseconds=value.microseconds)
+    return value.text if isinstance(value, Moment) else value  # a text fits every kind of time
 
 
 def _or_null(divide: Callable[..., Any]) -> Callable[..., Any]:

@@ -30,7 +30,7 @@ LIKES = ("like", "ilike", "rlike")
 
 def is_computed(attribute: str) -> bool:
     """Whether an attribute is SQL in parentheses, such as a field of a struct, not a column."""
-    return attribute.startswith("(")
+    return attribute.startswith(("(", "cast("))
 
 
 def column_sql(attribute: str) -> str:

@@ -19,9 +19,14 @@ from pyflinkcep.sase.tree import references
 __all__ = ["check_types", "one_line", "output_attributes"]
 
 
-def check_types(query: Query, kinds: Mapping[str, Kind]) -> None:
+def check_types(query: Query, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
     """
     Refuse a query that compares or computes with values of incompatible types.
+
+    Returns
+    -------
+    dict of str to Kind
+        Casts of attributes that WHERE computes with: of times, to the session's clock.
 
     Parameters
     ----------
@@ -36,20 +41,25 @@ def check_types(query: Query, kinds: Mapping[str, Kind]) -> None:
         If types are incompatible; the message says where.
     """
     sql = {column_sql(name): kind for name, kind in kinds.items()}
-    for what, part in _parts(query):
-        value_code(part, Layout(sql), f"query {one_line(query)}: {what}")
+    casts: dict[str, Kind] = {}
+    for what, part in _conditions(query):
+        layout = Layout(sql)
+        value_code(part, layout, f"query {one_line(query)}: {what}")
+        casts |= layout.casts
+    for tree in _outputs(query):
+        what = f"query {one_line(query)}: the output {shown(tree)!r}"
+        value_code(part_of(tree), Layout(sql), what)
+    return casts
 
 
-def _parts(query: Query) -> Iterator[tuple[str, Tree]]:
-    """Yield what has types, each with its name."""
+def _conditions(query: Query) -> Iterator[tuple[str, Tree]]:
+    """Yield the tests and conditions of WHERE, each with its name."""
     for name, literal in query.constants:
         own = f"{name} = {literal.text}"
         operands = Column(column_sql(name)), literal
         yield f"the test [{own}]", Operation("=", operands, own)
     for condition in query.conditions:
         yield f"the condition {shown(condition)!r}", part_of(condition)
-    for tree in _outputs(query):
-        yield f"the output {shown(tree)!r}", part_of(tree)
 
 
 def _outputs(query: Query) -> Iterator[Tree]:

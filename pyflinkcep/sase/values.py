@@ -26,6 +26,7 @@ from pyflinkcep.expressions.tree import (
 from pyflinkcep.sase.computed import read_call
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component
+from pyflinkcep.sase.moments import read_interval, read_moment
 from pyflinkcep.sase.references import ReferenceReader
 from pyflinkcep.sase.tokens import KEYWORDS, NAME, NUMBER, TEXT, Token, text_value
 from pyflinkcep.sase.tree import ALL, BEFORE
@@ -114,6 +115,12 @@ class ValueReader(ReferenceReader):
             return inner
         if cursor.take("null"):
             return Literal(None, "NULL", cursor.span(token.at))
+        if token.word in ("date", "timestamp") and cursor.ahead().kind == TEXT:
+            return read_moment(cursor, cursor.next())
+        if token.word == "interval" and (
+            cursor.ahead().kind in (TEXT, NUMBER) or cursor.ahead().text in ("+", "-")
+        ):
+            return read_interval(cursor, cursor.next())
         if token.text not in self._by_name and cursor.ahead().text not in (".", "["):
             if cursor.take("true", "false"):
                 return Literal(token.word == "true", token.word.upper(), cursor.span(token.at))

@@ -14,8 +14,10 @@ from pyflinkcep.engines.compressed.matches import Measured, check_measure
 from pyflinkcep.engines.table import EventTable, added_attributes, queried_attributes
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.evaluator import event_function
+from pyflinkcep.expressions.local_match import machine_value
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.rules import LEAST, MOST
+from pyflinkcep.expressions.typed import TIMES
 from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import check_types, output_attributes
@@ -78,10 +80,14 @@ class EventObjects:
         columns = {name: _values(rows, name) for name in queried_attributes(query)}
         kinds = _known({name: _kind(name, values) for name, values in columns.items()})
         outputs = {name: _output_kind(_values(rows, name)) for name in output_attributes(query)}
-        check_types(query, {**_known(outputs), **kinds})
+        for cast, kind in check_types(query, {**_known(outputs), **kinds}).items():
+            columns[cast] = _values(rows, cast)
+            kinds[cast] = kind
         added = added_attributes(query)
         for name, kind in kinds.items():
             columns[name] = _machine_numbers(name, columns[name], kind, name in added)
+            if kind in TIMES:
+                columns[name] = [machine_value(value, kind) for value in columns[name]]
         return cls(rows, EventTable(times, _types(rows, type_), columns, kinds))
 
     def match(self, positions: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:

@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 from pyflinkcep import CEP
 from pyflinkcep.sase import parse
 from pyflinkcep.testing import matchSase
+from tests.spark.streams import settings
+from tests.spark.support import QUICK_FOR_MANY_PLANS
 from tests.spark.test_queries import found
 
 
@@ -88,3 +90,28 @@ def test_composed_patterns(spark: SparkSession, capsys: pytest.CaptureFixture[st
     text = capsys.readouterr().out
     assert "evaluation: nfa" in text
     assert "not a pattern: it is composed of |, AND, ?, * or {n,m}" in text
+
+
+@pytest.mark.spark
+def test_literal_times_are_those_of_the_session(spark: SparkSession) -> None:
+    """Timestamps without a zone, and differences of times, are by the session's clock, as in Spark."""
+    with settings(
+        spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.session.timeZone": "America/New_York"}
+    ):
+        frame = spark.range(40).selectExpr(
+            "id", "id AS ts", "IF(id % 2 = 0, 'A', 'B') AS kind",
+            "timestamp_seconds(1710048600 + 900 * id) AS at",  # from an hour before a change of clocks
+        ).selectExpr("*", "cast(at AS timestamp_ntz) AS clock", "cast(at AS date) AS day")  # fmt: skip
+        condition = (
+            "b.at - a.at < INTERVAL '75' MINUTE AND b.at > TIMESTAMP '2024-03-10 03:10:00' AND "
+            "b.clock < TIMESTAMP '2024-03-10 08:00:00' AND a.at < DATE '2024-03-11' AND "
+            "a.clock >= TIMESTAMP '2024-03-10 05:20:00Z' AND a.day = DATE '2024-03-10'"
+        )
+        sql = f"SELECT a.id, b.id FROM {{e}} a JOIN {{e}} b ON a.kind = 'A' AND b.kind = 'B' AND a.id < b.id AND {condition}"
+        expected = sorted(map(tuple, spark.sql(sql, e=frame).collect()))
+        query = parse(f"PATTERN SEQ(A a, B b) WHERE {condition} AND b.id >= 0 WITHIN 1 s")
+        for evaluation in ("nfa", "backtracking", "eventLists"):
+            stream = CEP.pattern(frame, query, type="kind", evaluation=evaluation).inEventTime("ts")
+            rows = stream.toDF().selectExpr("a[0].id", "b[0].id").collect()
+            assert (evaluation, sorted(map(tuple, rows))) == (evaluation, expected)
+        assert 10 < len(expected) < 100

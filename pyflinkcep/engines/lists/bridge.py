@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -19,7 +19,7 @@ from pyflinkcep.engines.lists.type_codes import Split
 from pyflinkcep.expressions.arrays import Values, columnar, computed
 from pyflinkcep.expressions.compiler import condition_code, value_code
 from pyflinkcep.expressions.leaf_fields import LeafFields
-from pyflinkcep.expressions.program import Code, Op
+from pyflinkcep.expressions.program import Code, Kind, Op
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import CONDITIONS, Column, Leaf, Operation, Tree
 from pyflinkcep.expressions.typed import Typed
@@ -99,7 +99,7 @@ class _Programs:
 
     def condition(self, tree: Tree) -> Code:
         """Return the program of a condition."""
-        fields = _ElementValues(self.values)
+        fields = _ElementValues(self.values, self._cast)
         code = condition_code(
             self._by_element(by_ranks(tree)), fields, f"the condition {shown(tree)!r}"
         )
@@ -109,7 +109,15 @@ class _Programs:
     def _arrays(self) -> Columns:
         return self.lists.conditions.columns
 
-    def _by_element(self, tree: Tree) -> Tree:
+    def _cast(self, number: int, kind: Kind) -> int:
+        """Return the column of a time's cast, given that of the time."""
+        own = next(tree for tree, column in self.columns.items() if column.sql == str(number))
+        if not isinstance(own, Column):
+            return number  # computed, so that it is no time of an event
+        cast = attrs.evolve(own, sql=f"cast({own.sql} as {kind.value})")
+        return int(str(self._by_element(cast).over.sql))
+
+    def _by_element(self, tree: Tree) -> Any:
         """Return a condition whose values of one element are columns."""
         if not isinstance(tree, Operation | Leaf):
             return tree
@@ -140,9 +148,16 @@ class _Programs:
 class _ElementValues(LeafFields):
     """The columns of values as fields."""
 
-    def __init__(self, values: Sequence[tuple[Typed, Values]]) -> None:
+    def __init__(
+        self, values: Sequence[tuple[Typed, Values]], cast: Callable[[int, Kind], int]
+    ) -> None:
         super().__init__({})
         self._values = values
+        self._cast = cast
+
+    def cast(self, sql: str, kind: Kind) -> str:
+        """Return the column of a value cast to another kind."""
+        return sql if self._values[int(sql)][0].kind is kind else str(self._cast(int(sql), kind))
 
     def knows(self, sql: str) -> bool:
         """Whether a column has a type."""

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.analysed import AnalysedQuery
+from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Form, Query, Strategy
 from pyflinkcep.sase.sql import all_of
 from pyflinkcep.sase.text import stored_text
@@ -22,7 +23,7 @@ from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.matching.query_table import QueryColumns
 from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.job import Job, Prepared
-from pyflinkcep.spark.plan.queries.kinds import attribute_kinds
+from pyflinkcep.spark.plan.queries.kinds import attribute_kinds, in_session_zone
 from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.slices import slice_length, sliced
 from pyflinkcep.spark.plan.source import EventSource
@@ -88,7 +89,9 @@ class QueryJob:
         InputError
             If a column is missing or of an unsupported type.
         """
-        query = analysed.query
+        query = in_session_zone(analysed.query, dataframe)
+        if query is not analysed.query:
+            analysed = AnalysedQuery(query, analysed.type_column)
         kinds = attribute_kinds(query, dataframe, analysed.type_column)
         source = EventSource.of(dataframe, query_keys(query, keys), time_column, one_line(query))
         job = Job.of(source, attrs.evolve(settings, allows_null_keys=True))
@@ -193,15 +196,15 @@ class QueryJob:
     @property
     def _names(self) -> dict[str, str]:
         """The columns that Spark computes."""
-        return {sql: f"{VALUE}{n}" for n, sql in enumerate(self.analysed.computed)}
+        computed = dict.fromkeys([*self.analysed.computed, *filter(is_computed, self.kinds)])
+        return {sql: f"{VALUE}{n}" for n, sql in enumerate(computed)}
 
     def _computed(self) -> dict[str, Column]:
         """Return what Spark computes from events, each value only for the types that need it."""
-        types = F.col(quoted(self.type_column))
-        wanted = self.analysed.computed
+        types, every = F.col(quoted(self.type_column)), F.lit(True)
+        wanted = {sql: types.isin(sorted(set(own))) for sql, own in self.analysed.computed.items()}
         return {
-            name: F.when(types.isin(sorted(set(wanted[sql]))), F.expr(sql))
-            for sql, name in self._names.items()
+            name: F.when(wanted.get(sql, every), F.expr(sql)) for sql, name in self._names.items()
         }
 
     def _reach(self, by_end: bool) -> tuple[int, int]:

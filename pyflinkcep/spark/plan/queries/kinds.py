@@ -5,19 +5,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.types import DataType, StringType
 
 from pyflinkcep.engines.table import queried_attributes
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.spark_sql import literal_sql
 from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.moments import literal_moments, with_instants
 from pyflinkcep.sase.types import check_types, one_line, output_attributes
 from pyflinkcep.spark.plan.analysis import first_line, types_of
 from pyflinkcep.spark.plan.kinds import common_kind
 
-__all__ = ["attribute_kinds"]
+__all__ = ["attribute_kinds", "in_session_zone"]
 
 
 def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dict[str, Kind]:
@@ -40,8 +43,25 @@ def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dic
     outputs = {**_output_kinds(query, dataframe), **_known(types, given_out)}
     types |= {a: _column_type(dataframe, a, name) for a in asked if a not in types}
     kinds = {a: _kind_of(types[a], a, name) for a in asked}
-    check_types(query, {**outputs, **kinds})
-    return kinds
+    return {**kinds, **check_types(query, {**outputs, **kinds})}
+
+
+def in_session_zone(query: Query, dataframe: DataFrame) -> Query:
+    """Return a query whose literal timestamps are those of the session's clock."""
+    every = list(dict.fromkeys(literal_moments(query)))
+    if not every:
+        return query
+    epoch = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+    asked = [
+        f"unix_micros({sql}), timestampdiff(MICROSECOND, {epoch}, cast({sql} AS timestamp_ntz))"
+        for sql in (f"cast({literal_sql(moment)} AS timestamp)" for moment in every)
+    ]
+    row = dataframe.sparkSession.sql(f"SELECT {', '.join(asked)}").collect()[0]
+    known = {
+        moment: attrs.evolve(moment, instant=row[2 * n], local=row[2 * n + 1])
+        for n, moment in enumerate(every)
+    }
+    return with_instants(query, known.__getitem__)
 
 
 def _output_kinds(query: Query, dataframe: DataFrame) -> dict[str, Kind]:
