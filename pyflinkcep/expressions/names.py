@@ -210,6 +210,10 @@ class Names:
             )
         return self._over(function, argument, text, offset)
 
+    def inner(self, aggregate: Aggregate) -> str | None:
+        """Return the argument of an aggregate for a function of it."""
+        return aggregate.argument
+
     def last(self, argument: Syntax, text: str) -> Aggregate:
         """Return the last value of columns; `text` is how it is shown."""
         return self._over("last", argument, text, 0)

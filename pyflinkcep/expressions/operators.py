@@ -175,7 +175,7 @@ class Operators:
         if not self._names.shifts_inside and interval_us(right.value) is not None:
             return None
         shift = f"{node.value} {self._written(right)}"
-        return _inside(self.part(left), lambda sql: f"({sql}) {shift}", _OF_ONE_EVENT)
+        return self._inside(self.part(left), lambda sql: f"({sql}) {shift}", _OF_ONE_EVENT)
 
     # --- CASE and functions
 
@@ -267,11 +267,14 @@ class Operators:
         (operand,) = inner
         before = self._names.between(node.start, operand.start)
         after = self._names.between(operand.end, node.end)
-        return _inside(self.part(operand), lambda sql: f"{before}({sql}){after}", _OF_ONE_EVENT[:2])
+        ends = _OF_ONE_EVENT[:2]
+        return self._inside(self.part(operand), lambda sql: f"{before}({sql}){after}", ends)
 
-
-def _inside(part: Tree, made: Callable[[str], str], functions: tuple[str, ...]) -> Aggregate | None:
-    """Return an aggregate of a function of its argument; None for other parts."""
-    if isinstance(part, Aggregate) and part.function in functions and part.argument is not None:
-        return attrs.evolve(part, argument=made(part.argument))
-    return None
+    def _inside(
+        self, part: Tree, made: Callable[[str], str], functions: tuple[str, ...]
+    ) -> Aggregate | None:
+        """Return an aggregate of a function of its argument; None for other parts."""
+        if not isinstance(part, Aggregate) or part.function not in functions:
+            return None
+        inner = self._names.inner(part)
+        return None if inner is None else attrs.evolve(part, argument=made(inner))

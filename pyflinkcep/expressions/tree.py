@@ -176,6 +176,11 @@ class Aggregate:
         Whether the current event counts as the last of those events.
     index : str
         Which events of a variable, as written in brackets.
+    shift : int
+        For first and last: how many events of the partition to move from there; negative to move
+        back. Only in MATCH_RECOGNIZE.
+    final : bool
+        Whether it is over all events of the match, not only those so far. Only in MATCH_RECOGNIZE.
     """
 
     function: str
@@ -186,6 +191,8 @@ class Aggregate:
     with_event: bool = False
     index: str = ALL
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+    shift: int = 0
+    final: bool = False
 
     @property
     def over(self) -> Column:

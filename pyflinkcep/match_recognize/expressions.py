@@ -215,7 +215,7 @@ class _Reader:
     def _leaves(self, node: Syntax, bound: frozenset[str]) -> Iterator[tuple[Syntax, Leaf]]:
         """Yield the leaves of a part, in the order of the text."""
         if self._variable is not None and self._names.standard and self._is_about_row(node, bound):
-            yield node, Leaf("last", None, self._leaf.row_sql(node, bound))
+            yield node, Leaf.of("last", None, self._leaf.row_sql(node, bound))
             return
         leaf = self._leaf.read(node, bound)
         if leaf is None and self._at_rows:

@@ -14,7 +14,7 @@ from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.expressions.tree import Aggregate, Tree
 from pyflinkcep.match_recognize.leaves import Leaf
 
-__all__ = ["leaf_of", "leaf_tree"]
+__all__ = ["leaf_tree"]
 
 
 def leaf_tree(
@@ -37,24 +37,14 @@ def leaf_tree(
     Returns
     -------
     Tree or CepError
-        The tree; the error if it has a part that programs do not have. Its aggregates name the
-        number of their leaf as the stage. What Spark can compute at one row is part of the leaf: in
-        ``upper(LAST(A.name)) = 'X'`` that is ``upper(name)`` at the last row of A.
+        The tree, whose aggregates are leaves; the error if it has a part that programs do not have.
+        What Spark can compute at one row is part of the leaf: in ``upper(LAST(A.name)) = 'X'`` that
+        is ``upper(name)`` at the last row of A.
     """
     try:
         return Operators(_Names(text, placed, leaves)).part(tree)
     except CepError as refusal:
         return refusal
-
-
-def leaf_of(part: Aggregate, leaves: Sequence[Leaf]) -> Leaf:
-    """Return the leaf that an aggregate of a tree stands for."""
-    leaf = leaves[int(part.stage)]
-    return leaf if part.argument == _argument(leaf) else attrs.evolve(leaf, argument=part.argument)
-
-
-def _argument(leaf: Leaf) -> str | None:
-    return None if leaf.argument is None else f"({leaf.argument})"
 
 
 class _Names(Names):
@@ -81,13 +71,20 @@ class _Names(Names):
         """Whether a part has no leaf."""
         return next(self.aggregates(part), None) is None
 
-    def aggregate(self, part: Syntax) -> Aggregate:
+    def aggregate(self, part: Syntax) -> Leaf:
         """Return a leaf."""
-        number = self._numbers[id(part)]
-        leaf = self._leaves[number]
-        span = (part.start, part.end)
-        text = self.written(part)
-        return Aggregate(leaf.function, str(number), _argument(leaf), text, span=span)
+        leaf = self._leaves[self._numbers[id(part)]]
+        return attrs.evolve(leaf, text=self.written(part), span=(part.start, part.end))
+
+    def inner(self, aggregate: Aggregate) -> str | None:
+        """
+        Return the argument of a leaf for a function of it.
+
+        In parentheses, unless it is such a function already: the columns of stored rows are known
+        by this text.
+        """
+        argument = aggregate.argument
+        return f"({argument})" if aggregate in self._leaves and argument is not None else argument
 
 
 def _same(node: Syntax) -> Iterator[Syntax]:

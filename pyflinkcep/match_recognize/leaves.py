@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import attrs
 
 from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.expressions.tokens import TokenKind, tokenized
+from pyflinkcep.expressions.tree import Aggregate
 
 __all__ = [
     "LABEL",
@@ -15,13 +18,15 @@ __all__ = [
     "NUMBER",
     "Fold",
     "Leaf",
+    "has_label",
     "item",
     "labelled",
     "parts_of",
 ]
 
 LABEL = "__cep_label"
-"""Stands in an argument for the variable that the row is mapped to, as CLASSIFIER() returns."""
+"""The name in an argument of what CLASSIFIER() returns, the variable that the row is mapped to: a
+column of the row whose value is known only once the row is matched."""
 
 LEAF = "__cep_leaf"
 """The prefix of the columns that hold values of leaves; a number follows."""
@@ -89,38 +94,42 @@ class Fold:
 
 
 @attrs.frozen
-class Leaf:
+class Leaf(Aggregate):
     """
-    A value that an expression takes from the match.
+    A value that an expression takes from the match: an aggregate of the tree of expressions.
+
+    Its function is ``first`` or ``last`` for the value at one row; one of the AGGREGATES, or
+    ``fold`` for any other aggregate, over rows; ``match_number``; ``rowtime``. Its stage is the
+    variable, or union of variables, of the rows; empty for all rows of the match. Its argument is
+    SQL over the columns of a row and :data:`LABEL`; None for the rows themselves, to ``count``
+    them, and for a fold.
 
     Attributes
     ----------
-    function : str
-        ``first`` or ``last`` for the value at one row; one of the AGGREGATES, or ``fold`` for any
-        other aggregate, over rows; ``match_number``; ``rowtime``.
-    variable : str or None
-        The variable, or union of variables, of the rows; None for all rows of the match.
-    argument : str or None
-        SQL over the columns of a row, in which :data:`LABEL` stands for the row's variable; None
-        for the rows themselves, to ``count`` them, and for a fold.
-    offset : int
-        For ``first`` and ``last``: how many rows of the variable to skip.
-    shift : int
-        For ``first`` and ``last``: how many rows of the partition to move from there; negative for
-        PREV.
-    final : bool
-        Whether it sees all rows of the match, not only those up to the current row.
     fold : Fold or None
         The aggregate, for a fold.
     """
 
-    function: str
-    variable: str | None
-    argument: str | None = None
-    offset: int = 0
-    shift: int = 0
-    final: bool = False
     fold: Fold | None = None
+
+    @classmethod
+    def of(
+        cls,
+        function: str,
+        variable: str | None = None,
+        argument: str | None = None,
+        *,
+        offset: int = 0,
+        final: bool = False,
+        fold: Fold | None = None,
+    ) -> Leaf:
+        """Return a value of the rows of a variable, or of all rows."""
+        return cls(function, variable or "", argument, offset=offset, final=final, fold=fold)
+
+    @property
+    def variable(self) -> str | None:
+        """The variable, or union of variables, of the rows; None for all rows of the match."""
+        return self.stage or None
 
     @property
     def is_row(self) -> bool:
@@ -137,7 +146,7 @@ class Leaf:
     @property
     def has_label(self) -> bool:
         """Whether its arguments use the variable that a row is mapped to."""
-        return any(LABEL in argument for argument in self.arguments)
+        return any(map(has_label, self.arguments))
 
     @property
     def has_number(self) -> bool:
@@ -149,17 +158,36 @@ class Leaf:
         """Return the SQL over one row that is needed, for rows of any of the variables."""
         found: dict[str, None] = {}
         for argument in self.arguments:
-            if argument != LABEL and LABEL in argument:
+            if argument != LABEL:
                 found |= dict.fromkeys(labelled(argument, name) for name in variables)
-            elif argument != LABEL:
-                found[argument] = None
         return list(found)
 
 
+def has_label(argument: str) -> bool:
+    """Whether an argument reads :data:`LABEL`."""
+    return len(_around_labels(argument)) > 1
+
+
 def labelled(argument: str, variable: str) -> str:
-    """Return an argument for the rows of a variable, with its name in place of :data:`LABEL`."""
+    """Return an argument for the rows of a variable, with its name as the value of LABEL."""
+    pieces = _around_labels(argument)
+    if len(pieces) == 1:
+        return argument
     name = variable.replace("\\", "\\\\").replace("'", "\\'")
-    return argument.replace(LABEL, f"'{name}'")
+    return f"'{name}'".join(pieces)
+
+
+@cache
+def _around_labels(argument: str) -> tuple[str, ...]:
+    """Return what stands between the places of :data:`LABEL`, which is a name as of a column."""
+    if LABEL not in argument:
+        return (argument,)
+    pieces, at = [], 0
+    for token in tokenized(argument):
+        if token.kind is TokenKind.NAME and token.text == LABEL:
+            pieces.append(argument[at : token.start])
+            at = token.end
+    return (*pieces, argument[at:])
 
 
 def item(field: int) -> str:
@@ -180,5 +208,5 @@ def parts_of(leaf: Leaf) -> tuple[Leaf, ...]:
         return (leaf,)
     fields = leaf.fold.fields or ("0",)
     named = ", ".join(f"'{item(at)}', {field}" for at, field in enumerate(fields))
-    rows = Leaf("array_agg", leaf.variable, f"named_struct({named})", final=leaf.final)
-    return (rows, Leaf("match_number", None)) if leaf.has_number else (rows,)
+    rows = Leaf.of("array_agg", leaf.variable, f"named_struct({named})", final=leaf.final)
+    return (rows, Leaf.of("match_number")) if leaf.has_number else (rows,)

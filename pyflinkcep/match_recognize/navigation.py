@@ -35,7 +35,7 @@ class LeafReader(RowReader):
         if node.form is Form.COLUMN and self.function(node) is None:
             if node.value[0] in bound:
                 return None
-            return Leaf("last", self._owner(node), self.row_sql(node, bound))
+            return Leaf.of("last", self._owner(node), self.row_sql(node, bound))
         name = self.function(node)
         if name in ("prev", "next"):
             return self._physical(node)
@@ -44,12 +44,12 @@ class LeafReader(RowReader):
         if name in AGGREGATES or name in FOLDS:
             return self._aggregate(node)
         if name == "classifier":
-            return Leaf("last", self._owner(node), LABEL)
+            return Leaf.of("last", self._owner(node), LABEL)
         if name == "match_number":
             self._check_number(node)
-            return Leaf("match_number", None)
+            return Leaf.of("match_number")
         if name == "match_sequence_number" and self._names.standard:
-            return Leaf("count", None)
+            return Leaf.of("count")
         if name in ("match_rowtime", "match_proctime"):
             return self._time(node)
         return None
@@ -103,7 +103,7 @@ class LeafReader(RowReader):
                 None,
                 node.start,
             )
-        return Leaf("rowtime", None)
+        return Leaf.of("rowtime")
 
     # --- values at a row
 
@@ -120,7 +120,8 @@ class LeafReader(RowReader):
                 node.operands[1].start,
             )
         self._check_reads(node, argument)
-        return Leaf(node.value, owner, self.row_sql(argument, NO_NAMES), offset, 0, final)
+        sql = self.row_sql(argument, NO_NAMES)
+        return Leaf.of(node.value, owner, sql, offset=offset, final=final)
 
     def _check_reads(self, node: Syntax, argument: Syntax) -> None:
         """Refuse the value of a constant at a row, which is often a name in the wrong quotes."""
@@ -157,7 +158,7 @@ class LeafReader(RowReader):
             argument = self._row_argument(node, inner)
             owner = self._common_owner(node, argument)
             self._check_reads(node, argument)
-            leaf = Leaf("last", owner, self.row_sql(argument, NO_NAMES))
+            leaf = Leaf.of("last", owner, self.row_sql(argument, NO_NAMES))
         return attrs.evolve(leaf, shift=-offset if name == "prev" else offset)
 
     def _check_arguments(self, node: Syntax, most: int) -> None:
@@ -198,7 +199,7 @@ class LeafReader(RowReader):
                 node.start,
             )
         if name == "count" and not node.operands and self._names.standard:
-            return Leaf("count", None, None, final=final)
+            return Leaf.of("count", final=final)
         if self._names.standard and (name not in AGGREGATES or self._is_fold(node)):
             return self._fold(node)
         self._check_arguments(node, 1)
@@ -212,10 +213,10 @@ class LeafReader(RowReader):
                     node.start,
                 )
             owner = self._owner(argument) if argument.value else None
-            return Leaf("count", owner, None, final=final)
+            return Leaf.of("count", owner, final=final)
         argument = self._row_argument(node, argument)
         owner = self._common_owner(node, argument)
-        return Leaf(str(name), owner, self.row_sql(argument, NO_NAMES), final=final)
+        return Leaf.of(str(name), owner, self.row_sql(argument, NO_NAMES), final=final)
 
     def _is_fold(self, node: Syntax) -> bool:
         """Whether one of the known aggregates is more than a function of one value of each row."""
@@ -248,7 +249,7 @@ class LeafReader(RowReader):
             at = part.end
         pieces.append(self._text[at : node.end])
         fold = Fold(function, tuple(fields), tuple(pieces), self._text, node, inputs)
-        return Leaf("fold", owner, final=node.start in self._final, fold=fold)
+        return Leaf.of("fold", owner, final=node.start in self._final, fold=fold)
 
     def _inputs(self, node: Syntax) -> Iterator[Syntax]:
         """Yield what an aggregate takes from rows, and MATCH_NUMBER, in the order of the text."""

@@ -14,10 +14,9 @@ from pyflinkcep.expressions.compiler import condition_code
 from pyflinkcep.expressions.leaf_fields import LeafFields
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Field, Kind, Op
 from pyflinkcep.expressions.text import shown
-from pyflinkcep.expressions.tree import Aggregate, Column, Tree, leaves
+from pyflinkcep.expressions.tree import Aggregate, Column, leaves
 from pyflinkcep.expressions.typed import Typed
 from pyflinkcep.match_recognize.expressions import Expression
-from pyflinkcep.match_recognize.leaf_trees import leaf_of
 from pyflinkcep.match_recognize.leaves import Leaf
 
 __all__ = ["ConditionProgram", "condition_leaves", "condition_program"]
@@ -58,12 +57,7 @@ def condition_leaves(expression: Expression) -> list[Leaf]:
     tree = expression.tree
     if tree is None or isinstance(tree, CepError):
         return list(expression.leaves)
-    found = (leaf_of(part, expression.leaves) for part in _aggregates(tree))
-    return list(dict.fromkeys(found))
-
-
-def _aggregates(tree: Tree) -> list[Aggregate]:
-    return [part for part in leaves(tree) if isinstance(part, Aggregate)]
+    return list(dict.fromkeys(part for part in leaves(tree) if isinstance(part, Leaf)))
 
 
 def condition_program(
@@ -95,7 +89,7 @@ def condition_program(
     for part in leaves(tree):
         if isinstance(part, Column):  # a constant that only Spark could compute, which never does
             raise InputError(f"{shown(part)!r} next to values of the match", _BEFORE)
-    fields = _Leaves(expression, kinds)
+    fields = _Leaves(kinds)
     code = condition_code(tree, fields, f"DEFINE: the condition {expression.text!r}")
     used = sorted({int(operand or 0) for op, operand in code if op is Op.FIELD})
     numbers = {old: new for new, old in enumerate(used)}
@@ -116,8 +110,7 @@ class _Leaves(LeafFields):
     unit = "row"
     ends = "FIRST or LAST"
 
-    def __init__(self, expression: Expression, kinds: Mapping[Leaf, Kind]) -> None:
-        self._all = expression.leaves
+    def __init__(self, kinds: Mapping[Leaf, Kind]) -> None:
         self._of = dict(kinds)
         arguments = {leaf.argument: kind for leaf, kind in kinds.items() if leaf.argument}
         super().__init__({str(argument): kind for argument, kind in arguments.items()})
@@ -127,24 +120,12 @@ class _Leaves(LeafFields):
         """Whether a leaf has a type, which all have."""
         return True
 
-    def kind(self, sql: str) -> Kind:
-        """Return the kind of an argument."""
-        return super().kind(self._bare(sql))
-
-    def cast(self, sql: str, kind: Kind) -> str:
-        """Return the SQL of an argument cast to another kind."""
-        return super().cast(self._bare(sql), kind)
-
-    def _bare(self, sql: str) -> str:
-        """Return an argument without the parentheses that functions of it need."""
-        return next((str(one.argument) for one in self._all if f"({one.argument})" == sql), sql)
-
     def aggregate(self, part: Aggregate) -> Typed:
         """Return the instruction that pushes a leaf."""
-        leaf = leaf_of(part, self._all)
-        kind = self._of[leaf] if leaf in self._of else self.kind(leaf.argument or "")
-        self.fields.setdefault(leaf, kind)
-        return Typed([(Op.FIELD, list(self.fields).index(leaf))], kind)
+        assert isinstance(part, Leaf)
+        kind = self._of[part] if part in self._of else self.kind(part.argument or "")
+        self.fields.setdefault(part, kind)
+        return Typed([(Op.FIELD, list(self.fields).index(part))], kind)
 
 
 @attrs.frozen(eq=False)

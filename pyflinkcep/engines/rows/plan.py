@@ -221,7 +221,7 @@ class StandardPlan:
         leaf = expression.lone_leaf
         if leaf is None or leaf.has_label:
             return False
-        return leaf == Leaf("last", None, leaf.argument)
+        return leaf == Leaf.of("last", None, leaf.argument)
 
     def _kind(self, leaf: Leaf) -> Kind:
         if leaf.function in ("count", "match_number"):

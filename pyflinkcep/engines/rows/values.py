@@ -15,7 +15,7 @@ from pyflinkcep.errors import ConditionError
 from pyflinkcep.expressions.program import Code
 from pyflinkcep.expressions.rules import LEAST, MOST, OVERFLOW, wrapped
 from pyflinkcep.expressions.sql_values import arithmetic, greater, lesser
-from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
+from pyflinkcep.match_recognize.leaves import LABEL, Leaf, has_label, labelled
 
 __all__ = ["UNKNOWN", "Condition", "Known", "RowConditions", "at_hand"]
 
@@ -216,7 +216,7 @@ class RowConditions:
 
     def _value(self, argument: str, raw: bool) -> Callable[[int, int], Any]:
         """Return the function of a leaf's argument at a row, when the match is at another."""
-        if LABEL not in argument:
+        if not has_label(argument):
             column = self._column(argument, raw)
             return lambda at, _row: column[at] if at in self._part else None
         columns = self._labelled(argument, raw)

@@ -69,7 +69,7 @@ class Value:
     type: DataType
 
 
-ROW_COUNT = Value(Leaf("count", None), LongType())
+ROW_COUNT = Value(Leaf.of("count"), LongType())
 """What workers take from a match if nothing of it is shown: an Arrow table without columns has no
 rows either."""
 

@@ -13,6 +13,7 @@ from pyflinkcep.engines.rows.matcher import Place
 from pyflinkcep.engines.rows.matching import Matching, Partitions
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.match_recognize.leaves import has_label, labelled
 from tests.unit.match_recognize.lists import ListColumns, answer, reading
 from tests.unit.match_recognize.planning import plans
 
@@ -193,6 +194,14 @@ def test_a_column_named_as_a_function_is_the_column() -> None:
     (leaf,) = reading(case).measure_leaves()
 
     assert leaf.argument == "classifier"
+
+
+def test_the_name_of_classifiers_value_is_no_text() -> None:
+    """A text that is spelled like the name under which CLASSIFIER() is read stays as it is."""
+    argument = "concat(__cep_label, '__cep_label', x)"
+
+    assert labelled(argument, "it's") == r"concat('it\'s', '__cep_label', x)"
+    assert (has_label(argument), has_label("'__cep_label'")) == (True, False)
 
 
 def test_what_aggregates_take_from_rows() -> None:
