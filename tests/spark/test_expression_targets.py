@@ -18,8 +18,10 @@ from pyflinkcep.sase import parse
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.testing import matchSase
+from tests.expression_rules import CASES, OVERFLOWS, VALUES
 from tests.spark.streams import settings
 from tests.spark.support import QUICK_FOR_MANY_PLANS
+from tests.unit.expressions.test_rules import same, tree_of
 
 NAN, BIG = math.nan, 2**62
 FLOATS = (None, 0.0, -0.0, 2.5, -0.15, NAN, math.inf, -math.inf, 1e300, -1.0)
@@ -87,6 +89,12 @@ def column(leaf: Any) -> str:
     return f"{leaf.variable}.{leaf.sql}"
 
 
+def literal(leaf: Any) -> str:
+    """Return what a case reads as Spark SQL."""
+    kind, value = VALUES[leaf.attribute]
+    return f"cast({'NULL' if value is None else repr(str(value))} AS {kind.value})"
+
+
 def test_every_operator_has_sparks_value_in_every_target(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,7 +114,13 @@ def test_every_operator_has_sparks_value_in_every_target(
             F.expr(spark_sql(tree, column, zero_is_null=True)).alias(text)
             for text, tree in trees.items()
         ]
+        asked += [
+            F.expr(spark_sql(tree_of(text), literal, zero_is_null=True)).alias(f"rule {text}")
+            for text in (*CASES, *OVERFLOWS)
+        ]
         answers = frame.select("k", *asked).collect()
+    for text, wanted in (*CASES.items(), *OVERFLOWS.items()):
+        assert same(answers[0][f"rule {text}"], wanted), (text, answers[0][f"rule {text}"], wanted)
     for text in RULES:
         expected = {row["k"] for row in answers if row[text]}
         assert (text, 0 < len(expected) < len(answers)) == (text, text != "b.n = NULL")

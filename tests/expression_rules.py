@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What NULL, NaN, zero and the ends of the range do, operator by operator: Spark's answers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from pyflinkcep.expressions.program import Kind
+
+NAN, LOW, HIGH = math.nan, -(2**63), 2**63 - 1
+
+VALUES: dict[str, tuple[Kind, Any]] = {
+    "x": (Kind.DOUBLE, 2.5), "ux": (Kind.DOUBLE, None), "nan": (Kind.DOUBLE, NAN),
+    "inf": (Kind.DOUBLE, math.inf), "zx": (Kind.DOUBLE, 0.0), "mx": (Kind.DOUBLE, -0.0),
+    "n": (Kind.BIGINT, 7), "un": (Kind.BIGINT, None), "zn": (Kind.BIGINT, 0),
+    "m": (Kind.BIGINT, -1), "low": (Kind.BIGINT, LOW), "high": (Kind.BIGINT, HIGH),
+    "s": (Kind.STRING, "ab"), "us": (Kind.STRING, None), "e": (Kind.STRING, ""),
+    "t": (Kind.BOOLEAN, True), "f": (Kind.BOOLEAN, False), "ut": (Kind.BOOLEAN, None),
+}  # fmt: skip
+"""By name, the type and the value of what the cases read."""
+
+_FORMS: dict[tuple[str, str], dict[str, tuple[Any, Any, Any]]] = {
+    ("x", "ux"): {
+        **dict.fromkeys(
+            ("{a} + {b}", "{a} - {b}", "{a} * {b}", "{a} / {b}", "{a} % {b}", "pmod({a}, {b})",
+             "power({a}, {b})", "{a} = {b}", "{a} <> {b}", "{a} < {b}", "{a} <= {b}", "{a} > {b}",
+             "{a} >= {b}"),
+            (None, None, None),
+        ),
+        "nullif({a}, {b}) = 1": (False, None, None), "{a} <=> {b}": (False, False, True), "greatest({a}, {b})": (2.5, 2.5, None),
+        "least({a}, {b})": (2.5, 2.5, None), "coalesce({a}, {b})": (2.5, 2.5, None),
+        "{a} in ({b}, 2.5D)": (True, None, None), "{a} in ({b}, 1D)": (None, None, None),
+        "if({a} > {b}, 1, 2)": (2, 2, 2),
+    },
+    ("n", "un"): {"{a} div {b}": (None, None, None), "{a} + {b}": (None, None, None)},
+    ("s", "us"): {
+        "{a} || {b}": (None, None, None), "startswith({a}, {b})": (None, None, None),
+        "{a} < {b}": (None, None, None), "greatest({a}, {b})": ("ab", "ab", None),
+    },
+    ("t", "ut"): {"{a} and {b}": (None, None, None), "{a} or {b}": (True, True, None)},
+    ("f", "ut"): {"{a} and {b}": (False, False, None), "{a} or {b}": (None, None, None)},
+}  # fmt: skip
+"""By two values, the second of which is NULL: the results of (a, b), (b, a) and (b, b)."""
+
+CASES: dict[str, Any] = {
+    form.format(a=a, b=b): expected
+    for (known, null), forms in _FORMS.items()
+    for form, results in forms.items()
+    for (a, b), expected in zip(((known, null), (null, known), (null, null)), results, strict=True)
+} | {
+    "-ux": None, "abs(un)": None, "not ut": None, "ux is null": True, "x is null": False,
+    "ux is not null": False, "sqrt(ux)": None, "floor(ux)": None, "ceil(ux)": None,
+    "round(ux, 1)": None, "us like 'a%'": None, "s like 'a_'": True,
+    "x / zx": None, "zx / zx": None, "n / zn": None, "n % zn": None, "n div zn": None,
+    "x % zx": None, "pmod(n, zn)": None, "pmod(x, zx)": None, "un / zn": None, "x / mx": None,
+    "nan = nan": True, "nan <> nan": False, "nan > inf": True, "inf < nan": True, "nan < x": False,
+    "nan <= nan": True, "x >= nan": False, "nan <=> nan": True, "mx = zx": True, "mx < zx": False,
+    "greatest(x, nan)": NAN, "least(nan, inf)": math.inf, "x in (1D, nan)": False, "-nan": NAN,
+    "n + x": 9.5, "n / 2": 3.5, "n = 7.0D": True, "greatest(n, x)": 7.0, "m / n": -1 / 7,
+    "n div m": -7, "m % n": -1, "pmod(m, n)": 6, "low % m": 0, "inf % x": NAN, "x % inf": 2.5,
+    "sqrt(-x)": NAN, "power(zx, m)": math.inf, "power(nan, zx)": 1.0, "floor(nan)": 0,
+    "round(x)": 3.0, "round(-x)": -3.0, "floor(-x)": -3, "ceil(x)": 3, "abs(-inf)": math.inf,
+    "startswith(s, e)": True, "e < s": True,
+}  # fmt: skip
+"""Conditions and values that never fail, and what they are."""
+
+OVERFLOWS: dict[str, int] = {
+    "high + 1": LOW, "low - 1": HIGH, "high * 2": -2, "-low": LOW, "abs(low)": LOW,
+    "low div m": LOW, "floor(inf)": HIGH, "ceil(-inf)": LOW,
+}  # fmt: skip
+"""Values out of the range of whole numbers: without ANSI these, with it errors."""

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of rules in every target; that Spark has the same answers is asked of Spark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pyflinkcep.engines.lists.columns import by_ranks
+from pyflinkcep.expressions import codegen
+from pyflinkcep.expressions.arrays import TextRanks, Values, columnar, holding
+from pyflinkcep.expressions.compiler import condition_code
+from pyflinkcep.expressions.event_reader import EventReader
+from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.expressions.leaf_fields import LeafFields
+from pyflinkcep.expressions.program import Code, CompiledExpressions, Field, Op
+from pyflinkcep.expressions.tree import Literal, Operation, Tree
+from pyflinkcep.expressions.values import function_of
+from pyflinkcep.kernel.module import compiled_module
+from tests.expression_rules import CASES, OVERFLOWS, VALUES
+from tests.unit.kernel.random_programs import NAME
+from tests.unit.kernel.test_expressions import kernel_answer
+
+KINDS = {f"`{name}`": kind for name, (kind, _) in VALUES.items()}
+RANKS = TextRanks({text: number for number, text in enumerate(["", "ab"])})
+
+
+def same(found: Any, expected: Any) -> bool:
+    """Whether two values are equal, NaN being equal to itself."""
+    return bool(found == expected) or repr(found) == repr(expected)
+
+
+def tree_of(text: str) -> Tree:
+    return EventReader(text).part(parsed(text))
+
+
+def value_of(leaf: Any) -> Any:
+    return VALUES[str(leaf.attribute)][1]
+
+
+def compiled(tree: Tree, *, ansi: bool = False) -> tuple[CompiledExpressions, list[Any]]:
+    """Return a condition as a program, and the fields that it reads."""
+    fields = LeafFields(KINDS)
+    code = condition_code(tree, fields, "here")
+    named = tuple(Field(str(leaf.over.sql), KINDS[str(leaf.over.sql)]) for leaf in fields.leaves)
+    return CompiledExpressions(named, (), {NAME: code}, ansi), [value_of(f) for f in fields.leaves]
+
+
+def columns_of(tree: Tree) -> tuple[Code, list[Values]]:
+    """Return a condition as a program of columns of one row."""
+    fields = LeafFields(KINDS)
+    code = columnar(condition_code(by_ranks(tree), fields, "here"), RANKS, is_condition=True)
+    values = [value_of(leaf) for leaf in fields.leaves]
+    numbers = [RANKS.numbers[v] if isinstance(v, str) else v for v in values]
+    floats = [KINDS[str(leaf.over.sql)].value == "double" for leaf in fields.leaves]
+    return code, [
+        Values(np.asarray([v or 0], float if is_float else np.int64), np.asarray([v is None]))
+        for v, is_float in zip(numbers, floats, strict=True)
+    ]
+
+
+def join_holds(code: Code, columns: list[Values]) -> bool:
+    """Whether a join in C has its only row."""
+    module, own = compiled_module(), np.arange(1)
+    assert module is not None
+    program = tuple((int(op), operand) for op, operand in code)
+    fields = tuple((0, column.data, ~column.nulls) for column in columns)
+    step = (0, -1, -1, True, None, (program,))
+    join = module.Join(((own, own, None),), False, fields, (step,), -1)
+    return bool(join.rows(np.empty((2, 1), np.int64)))
+
+
+@pytest.mark.parametrize(("text", "expected"), [*CASES.items(), *OVERFLOWS.items()])
+def test_a_rule_is_the_same_in_every_target(text: str, expected: Any) -> None:
+    """As a program in Python and in C, of one row and of columns, and as a value in memory."""
+    tree = tree_of(text)
+    found = Operation("<=>", (tree, Literal(expected, "expected")), text)
+    program, row = compiled(found)
+    assert codegen.generated(program).conditions[NAME](row, ())
+    if compiled_module() is not None:
+        assert kernel_answer(program, [], [row])
+    if "||" not in text:
+        code, columns = columns_of(found)
+        assert holding(code, 1, columns.__getitem__, RANKS).tolist() == [True]
+        if compiled_module() is not None and Op.LIKE not in {op for op, _ in code}:
+            code = tuple((op, v) for op, v in code if op is not Op.PREFIX_END)
+            assert "startswith" in text or join_holds(code, columns)
+    in_memory = function_of(tree, lambda leaf: lambda _: value_of(leaf), zero_is_null=True)
+    if text not in OVERFLOWS:
+        assert same(in_memory(None), expected)
+
+
+@pytest.mark.parametrize("text", OVERFLOWS)
+def test_what_overflows_is_an_error(text: str) -> None:
+    """With ANSI, and always of values in memory."""
+    tree = tree_of(text)
+    program, row = compiled(Operation("<=>", (tree, Literal(None, "null")), text), ansi=True)
+    with pytest.raises(ArithmeticError, match="overflow"):
+        codegen.generated(program).conditions[NAME](row, ())
+    with pytest.raises(ArithmeticError, match="overflow"):
+        function_of(tree, lambda leaf: lambda _: value_of(leaf))(None)
