@@ -16,7 +16,7 @@ from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of
 from pyflinkcep.migrate.java.types import BOOLEAN, is_boxed, is_numeric, spark_type, unboxed
-from pyflinkcep.migrate.meaning.bodies import folded_body
+from pyflinkcep.migrate.meaning.bodies import folded_body, helper_lines
 from pyflinkcep.migrate.meaning.loops import streams_folded
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
@@ -194,12 +194,13 @@ def _function(
             else (Return(reader.read(function.body)),)
         )
         body = Statements(python, "bool").block(statements)
+    body = [*helper_lines(reader), *body]
     uses_context = any("ctx." in line for line in body)
     arguments = "event: Any, ctx: Any" if uses_context else "event: Any"
     doc = function.doc or "Whether the event satisfies the condition."
     lines = [f"def {name}({arguments}) -> bool:", f'    """{doc}"""']
     findings.imports.add("from typing import Any")
-    source = "\n".join([*lines, *(f"    {line}" for line in body)]) + "\n"
+    source = "\n".join([*lines, *(f"    {line}".rstrip() for line in body)]) + "\n"
     return Translated(
         name=name,
         python=source,

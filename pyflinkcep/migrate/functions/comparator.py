@@ -12,6 +12,7 @@ from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source
 from pyflinkcep.migrate.java.types import INT, UNKNOWN
+from pyflinkcep.migrate.meaning.bodies import helper_lines
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.scope import Findings, snake_case
@@ -50,13 +51,14 @@ def translate_comparator(
             else (Return(reader.read(function.body)),)
         )
         lines = Statements(Python(findings), "int").block(statements)
+        lines = [*helper_lines(reader), *lines]
     except Exception as error:
         why = reason_of(error, node)
         return stub(node, source, why, findings, name, ("first", "second"), "int")
     name = snake_case(name)
     doc = "Return a negative number if `first` comes before `second`, a positive one if after."
     head = [f"def {name}(first: Any, second: Any) -> int:", f'    """{doc}"""']
-    text = "\n".join([*head, *(f"    {line}" for line in lines)]) + "\n"
+    text = "\n".join([*head, *(f"    {line}".rstrip() for line in lines)]) + "\n"
     return Translated(
         name=name,
         python=text,

@@ -15,6 +15,7 @@ from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of
 from pyflinkcep.migrate.java.types import LONG, UNKNOWN
+from pyflinkcep.migrate.meaning.bodies import helper_lines
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.reader import Reader
@@ -161,7 +162,7 @@ class _Translator:
         name = snake_case(name)
         self.findings.imports.add("from typing import Any")
         head = [f"def {name}({arguments}) -> {returns}:", f'    """{doc}"""']
-        text = "\n".join([*head, *(f"    {line}" for line in body.lines)]) + "\n"
+        text = "\n".join([*head, *(f"    {line}".rstrip() for line in body.lines)]) + "\n"
         return self._made(name, text, body.result)
 
     def _made(
@@ -196,7 +197,8 @@ class _Translator:
         python = Python(self.findings)
         write = self._row_writer(python, result)
         lines = Statements(python, "row", write, self._output_writer(python))
-        return _Body(lines.block(statements), result)
+        body = lines.block(statements)
+        return _Body([*helper_lines(reader), *body], result)
 
     def _row_writer(self, python: Python, result: JavaType) -> Callable[[Expression], str]:
         return lambda value: row_of(python, value, result, self.project, self.source)

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies of functions as one expression."""
+"""Bodies of functions as one expression, or as functions inside the one that calls them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyflinkcep.migrate.java.declarations import Method
+from pyflinkcep.migrate.java.declarations import JavaType, Method
 from pyflinkcep.migrate.java.source import Node
 from pyflinkcep.migrate.meaning.folding import folded
+from pyflinkcep.migrate.meaning.python import Python
+from pyflinkcep.migrate.meaning.python_statements import Statements
+from pyflinkcep.migrate.meaning.scope import python_name
 from pyflinkcep.migrate.meaning.statements import read_block
-from pyflinkcep.migrate.meaning.tree import Expression
+from pyflinkcep.migrate.meaning.tree import Call, Expression, Untranslatable
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
 
-__all__ = ["folded_body", "value_of_body"]
+__all__ = ["folded_body", "helper_lines", "value_of_body"]
 
 
 def folded_body(reader: Reader, body: Node) -> Expression:
@@ -26,8 +29,51 @@ def value_of_body(
     inner: Reader, method: Method, values: list[Expression], reader: Reader
 ) -> Expression:
     """Return the value of a method for some arguments."""
+    owner = inner.scope.this
     for (name, type_), value in zip(method.parameters, values, strict=True):
         inner.scope.values[name] = reader.assigned(value, type_)
     inner.result_type = method.type
     inner.event_type = reader.event_type
-    return reader.cast_known(folded_body(inner, method.body), method.type)
+    called = reader.findings.helper_names.get(method.node.id)
+    if called is None:
+        try:
+            return reader.cast_known(folded_body(inner, method.body), method.type)
+        except Untranslatable:
+            called = _helper(inner, method)
+    return Call(f"helper {called}", (*([owner] if owner else []), *values), method.type)
+
+
+def _helper(inner: Reader, method: Method) -> str:
+    """Write a method as a function of Python; return its name."""
+    findings = inner.findings
+    name = python_name(method.name)
+    while name in findings.helper_names.values():
+        name += "_"
+    findings.helper_names[method.node.id] = name
+    parameters = []
+    if inner.scope.this is not None:
+        this = inner.scope.declare("this", inner.scope.this.type)
+        inner.scope.values.pop("this")
+        inner.scope.this = this
+        parameters.append(this.name)
+    for java, type_ in method.parameters:
+        parameters.append(inner.scope.declare(java, type_).name)
+    try:
+        body = Statements(Python(findings)).block(read_block(inner, method.body))
+    except Untranslatable:
+        findings.helper_names.pop(method.node.id)
+        raise
+    returns = "None" if method.type == JavaType("void") else "Any"
+    head = f"def {name}({', '.join(f'{one}: Any' for one in parameters)}) -> {returns}:"
+    findings.helpers[name] = "\n".join([head, *(f"    {line}" for line in body or ["pass"])])
+    return name
+
+
+def helper_lines(reader: Reader) -> list[str]:
+    """Return the lines of the functions that a body calls, and forget them."""
+    found: list[str] = []
+    for text in reader.findings.helpers.values():
+        found += [*text.splitlines(), ""]
+    reader.findings.helpers.clear()
+    reader.findings.helper_names.clear()
+    return found

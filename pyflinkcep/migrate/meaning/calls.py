@@ -15,14 +15,17 @@ from pyflinkcep.migrate.java.types import (
     INT,
     STRING,
     UNKNOWN,
+    discriminator,
     is_boxed,
 )
+from pyflinkcep.migrate.meaning.enums import enum_value
 from pyflinkcep.migrate.meaning.library import STATIC, by_name, library_call
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Const,
     Expression,
     Get,
+    Is,
     Lambda,
     Var,
 )
@@ -154,9 +157,13 @@ def _of_project(
 ) -> Expression | None:
     """Return a method of one of the project's classes; None if it has none of the name."""
     project = reader.scope.project
-    if of.kind == "enum" and name in _OF_ENUM:
+    if of.kind == "enum" and name in _OF_ENUM and project.method(of, name, 0) is None:
         return _of_enum(reader, owner, of, name, arguments)
     method = project.method(of, name, len(arguments))
+    if method is not None and owner is not None:
+        chosen = by_class(reader, owner, of, method, arguments, node)
+        if chosen is not None:
+            return chosen
     if method is not None and method.body is not None:
         return _followed(reader, method, of, owner, arguments, node)
     if not arguments:
@@ -171,7 +178,12 @@ def _of_project(
     if name == "equals" and len(arguments) == 1:
         return Call("equals", (owner, reader.read(arguments[0])), BOOLEAN)
     if name == "getClass" and not arguments:
-        return Call("getClass", (owner,), JavaType("Class", (owner.type,)))
+        kinds = [of, *project.subclasses(of)]
+        if len(kinds) == 1:
+            return Const(of.name, JavaType("Class"))
+        return Get(owner, discriminator(of, project), JavaType("Class"))
+    if of.kind == "enum" and not arguments:
+        return enum_value(reader, owner, of, name)
     return None
 
 
@@ -209,8 +221,6 @@ def _followed(
         raise reader.no(node, f"{method.name}() calls itself, or other methods too deeply")
     if method.body is None:
         raise reader.no(node, f"{method.name}() has no body in the sources")
-    if owner is not None and not _is_final(reader, owner, method):
-        raise reader.no(node, f"{method.name}() is overridden in a subclass")
     values = [
         reader.argument(argument, (type_,))
         for argument, (_, type_) in zip(arguments, method.parameters, strict=True)
@@ -220,16 +230,33 @@ def _followed(
     return value_of_body(inner, method, values, reader)
 
 
-def _is_final(reader: Reader, owner: Expression, method: Method) -> bool:
-    of = reader.class_of(owner.type)
-    if of is None:
-        return True
-    lower = reader.scope.project.subclasses(of)
-    return not any(
-        len(other.parameters) == len(method.parameters) and other.node.id != method.node.id
-        for one in lower
-        for other in one.methods.get(method.name, [])
-    )
+def by_class(
+    reader: Reader,
+    owner: Expression,
+    of: JavaClass,
+    method: Method,
+    arguments: list[Node],
+    node: Node,
+) -> Expression | None:
+    """Return the method of the class that an event is of; None if no subclass overrides it."""
+    project = reader.scope.project
+    count = len(method.parameters)
+    kinds = [one for one in (of, *project.subclasses(of)) if "abstract" not in one.annotations]
+    found = [(one, project.method(one, method.name, count)) for one in kinds]
+    if len({other.node.id for _, other in found if other is not None}) < 2:
+        if method.body is not None or len(found) != 1 or found[0][1] is None:
+            return None
+    values: list[tuple[JavaClass, Expression]] = []
+    for one, other in found:
+        if other is None or other.body is None:
+            raise reader.no(node, f"{method.name}() of {one.name} is not in the sources")
+        typed = reader.cast(owner, JavaType(one.name))
+        values.append((one, _followed(reader, other, one, typed, arguments, node)))
+    column = discriminator(of, project)
+    result = values.pop()[1]
+    for one, value in reversed(values):
+        result = reader.choice(Is(owner, column, (one.name,)), value, result)
+    return result
 
 
 def reference(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lambda:

@@ -336,6 +336,9 @@ class Python:
         if of.name == "not null":
             (inner,) = of.operands
             return (self.non_null(inner), ATOM if not self.is_known(inner) else 0)
+        if of.name.startswith("helper "):
+            arguments = ", ".join(map(self.write, of.operands))
+            return f"{of.name[7:]}({arguments})", ATOM
         written = CALLS.get(of.name)
         if written is None:
             raise Untranslatable(f"{of.name}() in Python")

@@ -87,16 +87,23 @@ class Reader(Operators):
         found = constant_of(node, self.source, scope.project, scope.within)
         return Const(found.value, found.type) if found is not None else None
 
-    def _constant_list(self, name: str) -> Expression | None:
+    def _constant_list(self, name: str, of: JavaClass | None = None) -> Expression | None:
         """Return a constant that is not a plain value, such as ``List.of("a", "b")``."""
         scope = self.scope
-        found = scope.project.constant_field(name, self.source, scope.within)
+        found = scope.project.constant_field(name, self.source, of or scope.within)
+        if found is not None and found[0].type.name == "OutputTag":
+            return None
         if found is None or not found[0].is_constant or scope.depth > 8:
             return None
         field, owner = found
         return self.assigned(self.at(owner.source, owner).argument(field.value), field.type)
 
     def _static_enum(self, name: str) -> Expression | None:
+        around = self.scope.within
+        while around is not None:
+            if around.kind == "enum" and name in around.constants:
+                return Const(name, JavaType(around.name))
+            around = around.outer
         for full in (self.source.imports.get(name, ""), *self.source.wildcards):
             of = self.class_named(full.removesuffix("." + name)) if full else None
             if of is not None and of.kind == "enum" and name in of.constants:
@@ -120,6 +127,9 @@ class Reader(Operators):
             if constant is not None:
                 return constant
             of = self.class_named(text_of(owner))
+            listed = self._constant_list(name, of) if of is not None else None
+            if listed is not None:
+                return listed
             tag = field_tag(self.scope.project.field(of, name)) if of is not None else None
             if tag is not None:
                 return tag

@@ -48,6 +48,7 @@ class Findings:
     columns: dict[str, str] = attrs.field(factory=dict)
     imports: set[str] = attrs.field(factory=set)
     helpers: dict[str, str] = attrs.field(factory=dict)
+    helper_names: dict[int, str] = attrs.field(factory=dict)
     tags: dict[str, str | None] = attrs.field(factory=dict)
 
     def note(self, file: str, line: int, what: str) -> None:
