@@ -20,6 +20,8 @@ from pyflinkcep.migrate.java.types import (
 )
 from pyflinkcep.migrate.meaning.enums import enum_value
 from pyflinkcep.migrate.meaning.library import STATIC, by_name, library_call
+from pyflinkcep.migrate.meaning.objects import built
+from pyflinkcep.migrate.meaning.texts import object_text
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Const,
@@ -27,8 +29,10 @@ from pyflinkcep.migrate.meaning.tree import (
     Get,
     Is,
     Lambda,
+    Make,
     Var,
 )
+from pyflinkcep.migrate.meaning.utilities import UTILITIES
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
@@ -103,10 +107,12 @@ def _static(reader: Reader, owner: str, name: str, arguments: list[Node], node: 
         method = reader.scope.project.method(of, name, len(arguments))
         if method is not None:
             return _followed(reader, method, of, None, arguments, node)
+        if name == "builder" and not arguments and "@Builder" in of.annotations:
+            return Make(of.name, (), JavaType(f"builder of {of.name}"))
         if of.kind == "enum" and name == "valueOf" and len(arguments) == 1:
             return attrs.evolve(reader.read(arguments[0]), type=JavaType(of.name))
     operands = tuple(reader.argument(argument) for argument in arguments)
-    found = STATIC.get((simple, name))
+    found = STATIC.get((simple, name)) or UTILITIES.get((simple, name))
     if found is None:
         raise reader.no(node, f"{simple}.{name}() has no translation")
     result = found(reader, operands, node)
@@ -119,6 +125,8 @@ def on_value(
     reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression:
     """Return a method of an object."""
+    if isinstance(owner, Make) and owner.type.name.startswith("builder of "):
+        return built(reader, owner, name, arguments)
     of = reader.class_of(owner.type)
     if of is not None:
         found = _of_project(reader, owner, of, name, arguments, node)
@@ -159,6 +167,10 @@ def _of_project(
     project = reader.scope.project
     if of.kind == "enum" and name in _OF_ENUM and project.method(of, name, 0) is None:
         return _of_enum(reader, owner, of, name, arguments)
+    if of.kind == "enum" and not arguments:
+        found = enum_value(reader, owner, of, name)
+        if found is not None:
+            return found
     method = project.method(of, name, len(arguments))
     if method is not None and owner is not None:
         chosen = by_class(reader, owner, of, method, arguments, node)
@@ -177,13 +189,13 @@ def _of_project(
             return Get(owner, name_, field.type) if field is not None else None
     if name == "equals" and len(arguments) == 1:
         return Call("equals", (owner, reader.read(arguments[0])), BOOLEAN)
+    if name == "toString" and not arguments and method is None:
+        return object_text(reader, owner, node)
     if name == "getClass" and not arguments:
         kinds = [of, *project.subclasses(of)]
         if len(kinds) == 1:
             return Const(of.name, JavaType("Class"))
         return Get(owner, discriminator(of, project), JavaType("Class"))
-    if of.kind == "enum" and not arguments:
-        return enum_value(reader, owner, of, name)
     return None
 
 
@@ -243,9 +255,10 @@ def by_class(
     count = len(method.parameters)
     kinds = [one for one in (of, *project.subclasses(of)) if "abstract" not in one.annotations]
     found = [(one, project.method(one, method.name, count)) for one in kinds]
-    if len({other.node.id for _, other in found if other is not None}) < 2:
-        if method.body is not None or len(found) != 1 or found[0][1] is None:
-            return None
+    bodies = {other.node.id for _, other in found if other is not None}
+    is_only = method.body is None and len(found) == 1 and found[0][1] is not None
+    if len(bodies) < 2 and not is_only:
+        return None
     values: list[tuple[JavaClass, Expression]] = []
     for one, other in found:
         if other is None or other.body is None:
@@ -266,6 +279,9 @@ def reference(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lambda
     if name == "new":
         raise reader.no(node, f"{text_of(node)} as a function")
     parameter = Var("each", type_)
+    if name == "equals" and _is_value(reader, node.children[0]):
+        same = Call("equals", (reader.read(node.children[0]), parameter), BOOLEAN)
+        return Lambda(("each",), same, BOOLEAN)
     of = reader.class_named(owner)
     if of is not None:
         method = reader.scope.project.method(of, name, 1)

@@ -55,6 +55,10 @@ def json_call(
     reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression | None:
     """Return a method that reads a field by its name; None for others."""
+    if owner.type.name == "JSONObject" and not isinstance(owner, Get):
+        made = _made_json(reader, owner, name, arguments)
+        if made is not None:
+            return made
     if not is_by_name(owner):
         return None
     if not arguments and isinstance(owner, Get):
@@ -82,6 +86,18 @@ def json_call(
             return Get(owner, key, found)
     if name == "getOrDefault" and len(keys) == 2:
         return Call("or else", (Get(owner, key, keys[1].type), keys[1]), keys[1].type)
+    return None
+
+
+def _made_json(
+    reader: Reader, owner: Expression, name: str, arguments: list[Node]
+) -> Expression | None:
+    """Return a method that fills or writes a new object of JSON."""
+    if name in ("put", "set", "addProperty") and len(arguments) == 2:
+        operands = tuple(reader.argument(argument) for argument in arguments)
+        return Call("Map.put", (owner, *operands), JavaType("void"))
+    if name in ("toJSONString", "toString") and not arguments:
+        return Call("json", (owner,), STRING)
     return None
 
 

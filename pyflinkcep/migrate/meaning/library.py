@@ -24,7 +24,7 @@ from pyflinkcep.migrate.java.types import (
 )
 from pyflinkcep.migrate.meaning.json_events import json_call
 from pyflinkcep.migrate.meaning.streams import element_of, list_call, map_call, stream_call
-from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression, Make
+from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression, Get, Make
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
@@ -136,8 +136,8 @@ def _of_other(
     type_ = owner.type.name
     if type_ == "Context" or type_.endswith("Context"):
         return _of_context(reader, name, operands, node)
-    if type_ == "Class" and name in ("getSimpleName", "getName"):
-        return Call("class name", (owner,), STRING)
+    if type_ == "Class" and name == "getSimpleName":
+        return attrs.evolve(owner, type=STRING) if isinstance(owner, Const | Get) else None
     if type_ in ("StringBuilder", "StringBuffer"):
         if name == "append" and len(operands) == 1:
             return Call("append", (owner, *operands), owner.type)
@@ -145,13 +145,6 @@ def _of_other(
             return Call("length", (owner,), INT)
     if type_ == "Collector" and name == "collect" and len(operands) == 1:
         return Call("collect", (owner, *operands), JavaType("void"))
-    if type_ == "Optional" and name in ("isPresent", "isEmpty") and not operands:
-        found: Expression = Call("is null", (owner,), BOOLEAN)
-        return found if name == "isEmpty" else reader.negated(found)
-    if type_ == "Optional" and name in ("get", "orElseThrow") and not operands:
-        return Call("not null", (owner,), owner.type.args[0] if owner.type.args else UNKNOWN)
-    if type_ == "Optional" and name == "orElse" and len(operands) == 1:
-        return Call("or else", (owner, *operands), operands[0].type)
     if type_ == "BigDecimal":
         if name in ("compareTo",) and len(operands) == 1 and operands[0].type.name == type_:
             return Call("compare", (owner, *operands), INT)

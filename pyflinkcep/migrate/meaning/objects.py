@@ -13,7 +13,7 @@ from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Make, Untra
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
 
-__all__ = ["constructed", "made", "read_creation"]
+__all__ = ["built", "constructed", "made", "read_creation"]
 
 _EMPTY = {
     "ArrayList": "List.of", "LinkedList": "List.of", "HashSet": "Set.of", "TreeSet": "Set.of",
@@ -36,6 +36,10 @@ def read_creation(reader: Reader, node: Node) -> Expression:
         return Call(_EMPTY[type_.name], (), type_)
     if type_.name in _EMPTY and len(values) == 1:
         return Call("copy of", values, type_)
+    if type_.name in ("JSONObject", "ObjectNode") and not values:
+        return Call("Map.of", (), JavaType("JSONObject"))
+    if type_.name in ("Date", "Timestamp") and len(values) == 1:
+        return Call("time of millis", values, type_)
     if type_.name in ("StringBuilder", "StringBuffer", "String") and len(values) <= 1:
         text = values[0] if values and values[0].type != INT else Const("", STRING)
         return Call("builder", (text,), type_) if type_.name != "String" else text
@@ -44,6 +48,26 @@ def read_creation(reader: Reader, node: Node) -> Expression:
     if type_.name == "BigDecimal" and len(values) == 1 and values[0].type == STRING:
         return Call("BigDecimal.of", values, type_)
     raise reader.no(node, f"the class {type_} is not in the sources")
+
+
+def built(reader: Reader, owner: Make, name: str, arguments: list[Node]) -> Make:
+    """Return what a method of a builder makes: the object, or a builder that knows more."""
+    of = reader.class_named(owner.class_name)
+    if of is None:
+        raise Untranslatable(f"the builder of {owner.class_name}")
+    fields = reader.scope.project.all_fields(of)
+    if name != "build":
+        if name not in fields or len(arguments) != 1:
+            raise Untranslatable(f"{name}() of the builder of {of.name}")
+        type_ = fields[name].type
+        value = reader.assigned(reader.argument(arguments[0], (type_,)), type_)
+        return Make(owner.class_name, (*owner.fields, (name, value)), owner.type)
+    given = dict(owner.fields)
+    values = {
+        field: given.get(field) or _default(reader, fields[field].type, None, of)
+        for field in fields
+    }
+    return made(JavaType(of.name), values)
 
 
 def made(type_: JavaType, fields: dict[str, Expression]) -> Make:

@@ -111,6 +111,10 @@ class Operators:
             return value
         return Call("not null", (value,), unboxed(value.type))
 
+    def text_of_object(self, value: Expression, node: Node) -> Expression:
+        """Return the text of an object of the project; other values unchanged."""
+        raise NotImplementedError
+
     def read(self, node: Node | None) -> Expression:
         """Return what an expression means."""
         raise NotImplementedError
@@ -137,7 +141,8 @@ class Operators:
         if op in ("==", "!="):
             return self._equality(op, left, right, node)
         if op == "+" and STRING in (left.type, right.type):
-            return Call("concat", (left, right), STRING)
+            texts = tuple(self.text_of_object(side, node) for side in (left, right))
+            return Call("concat", texts, STRING)
         if op in ("&", "|", "^") and a == b == BOOLEAN:
             return Binary(op, left, right, BOOLEAN)
         if op in _COMPARISONS and is_numeric(a) and is_numeric(b):
@@ -165,6 +170,8 @@ class Operators:
         null = JavaType("null")
         if null in (a, b):
             tested = right if a == null else left
+            if isinstance(tested, Call) and tested.name == "events":
+                return Const(op == "!=", BOOLEAN)
             found: Expression = Call("is null", (tested,), BOOLEAN)
             return found if op == "==" else Unary("!", found, BOOLEAN)
         primitive = not (is_boxed(left.type) and is_boxed(right.type))
@@ -178,7 +185,10 @@ class Operators:
         literals = [side for side in (left, right) if isinstance(side, Const)]
         if UNKNOWN in (a, b) and literals and is_numeric(literals[0].type):
             return Binary(op, left, right, BOOLEAN)
-        enum = any((of := self.class_of(t)) is not None and of.kind == "enum" for t in (a, b))
+        literals = [] if JavaType("Class") in (a, b) else literals
+        enum = JavaType("Class") in (a, b) or any(
+            (of := self.class_of(t)) is not None and of.kind == "enum" for t in (a, b)
+        )
         if not enum and not any(s.type.name not in ("?", "String") for s in literals):
             self.note(
                 node,

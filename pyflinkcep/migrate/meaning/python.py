@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import keyword
-import math
 from typing import TypeGuard
 
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.types import BOOLEAN, STRING, UNKNOWN, is_boxed, is_floating, unboxed
+from pyflinkcep.migrate.meaning.constants import constant
 from pyflinkcep.migrate.meaning.nulls import non_null_if
 from pyflinkcep.migrate.meaning.python_calls import CALLS, TYPED_BOOL
 from pyflinkcep.migrate.meaning.scope import Findings, snake_case
@@ -31,7 +31,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
 )
 
-__all__ = ["Python", "constant"]
+__all__ = ["Python"]
 
 ATOM, UNARY, TIMES, PLUS, COMPARED, NOT, AND, OR, CHOICE = range(9, 0, -1)
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
@@ -42,24 +42,6 @@ _CLASHES = frozenset({
     "popitem", "setdefault", "update", "values",
 })  # fmt: skip
 """Fields that a Row or dict has as methods."""
-
-
-def constant(value: object) -> str:
-    """Return a constant as Python writes it."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return f'float("{value!r}")'
-    if isinstance(value, str):
-        return (
-            '"' + repr("'" + value)[2:-1].replace('"', '\\"') + '"'
-            if "'" not in value
-            else (_quoted(value))
-        )
-    return repr(value)
-
-
-def _quoted(value: str) -> str:
-    inner = value.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in inner) + '"'
 
 
 @attrs.define(eq=False)
@@ -357,6 +339,8 @@ class Python:
             return "False", ATOM
         if isinstance(a, Const):
             a, b = _constant_last(a, b)
+            if isinstance(b, Const) and isinstance(b.value, bool):
+                return f"{self.write(a, PLUS)} is {b.value}", COMPARED
             return f"{self.write(a, PLUS)} == {self.write(b, PLUS)}", COMPARED
         strict = of.name == "equals" and not self.is_known(a)
         left = self.non_null(a) if strict else self.write(a, PLUS)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pyflinkcep.migrate.java.types import INT, unboxed
+from pyflinkcep.migrate.meaning.constants import constant
 from pyflinkcep.migrate.meaning.regex import python_regex
 from pyflinkcep.migrate.meaning.tree import Binary, Call, Const, Expression, Lambda, Untranslatable
 
@@ -84,8 +85,6 @@ def _pieces(operands: Operands) -> list[Expression]:
 
 
 def _f_text(value: str) -> str:
-    from pyflinkcep.migrate.meaning.python import constant
-
     return constant(value)[1:-1].replace("{", "{{").replace("}", "}}")
 
 
@@ -315,6 +314,16 @@ def _printed(writer: Python, operands: Operands) -> tuple[str, int]:
     return f"print({', '.join(texts)})", ATOM
 
 
+def _optional_map(writer: Python, operands: Operands) -> tuple[str, int]:
+    of, function = operands
+    return f"{writer.use('mapped')}({writer.write(of)}, {writer.write(function)})", ATOM
+
+
+def _optional_filter(writer: Python, operands: Operands) -> tuple[str, int]:
+    of, function = operands
+    return f"{writer.use('kept_if')}({writer.write(of)}, {writer.write(function)})", ATOM
+
+
 def _output(writer: Python, operands: Operands) -> tuple[str, int]:
     raise Untranslatable("ctx.output() in an expression")
 
@@ -353,6 +362,13 @@ CALLS: dict[str, Writer] = {
         f"{w.use('div_int')}({w.use('millis')}({w.write(o[0])}), {w.write(o[1])})", ATOM),
     "after": lambda w, o: (f"{w.write(o[0], PLUS)} > {w.write(o[1], PLUS)}", COMPARED),
     "before": lambda w, o: (f"{w.write(o[0], PLUS)} < {w.write(o[1], PLUS)}", COMPARED),
+    "copy": lambda w, o: (w.write(o[0], ATOM), ATOM),
+    "time of millis": _helper("time_of"), "Optional.map": _optional_map,
+    "Optional.flatMap": _optional_map, "Optional.filter": _optional_filter,
+    **{f"Character.{name}": _helper("char_is", f'"{name}"') for name in (
+        "isDigit", "isLetter", "isLetterOrDigit", "isUpperCase", "isLowerCase", "isWhitespace",
+    )},
+    "json": _helper("json_text"),
     "or else": _or_else, "append": _concat,
     "List.get": _item, "List.size": _size, "List.isEmpty": _is_empty,
     "List.getFirst": _first, "List.getLast": _last, "List.contains": _contains,

@@ -33,6 +33,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Untranslatable,
     Var,
 )
+from pyflinkcep.migrate.meaning.utilities import CONSTANTS
 
 __all__ = ["Reader"]
 
@@ -127,6 +128,9 @@ class Reader(Operators):
             if constant is not None:
                 return constant
             of = self.class_named(text_of(owner))
+            library = CONSTANTS.get((text_of(owner), name))
+            if of is None and library is not None:
+                return library
             listed = self._constant_list(name, of) if of is not None else None
             if listed is not None:
                 return listed
@@ -178,6 +182,12 @@ class Reader(Operators):
         from pyflinkcep.migrate.meaning.calls import method_call
 
         return method_call(self, node)
+
+    def text_of_object(self, value: Expression, node: Node) -> Expression:
+        """Return the text of an object of the project; other values unchanged."""
+        from pyflinkcep.migrate.meaning.texts import object_text
+
+        return object_text(self, value, node)
 
     def _lambda_expression(self, node: Node) -> Expression:
         return self.function(node, ())

@@ -10,6 +10,7 @@ import attrs
 
 from pyflinkcep.migrate.java.types import (
     BOOLEAN,
+    STRING,
     UNKNOWN,
     is_boxed,
     is_floating,
@@ -46,11 +47,6 @@ __all__ = ["SqlValues"]
 
 ATOM, TIMES, PLUS, COMPARED, NOT, AND, OR = range(7, 0, -1)
 _AGGREGATES = ("first", "last", "count", "sum", "min", "max", "avg", "stddev")
-
-
-def _events_of(of: Expression) -> Expression:
-    """Return the list of events that an event is taken from."""
-    return of.operands[0] if isinstance(of, Call) else of
 
 
 @attrs.define(eq=False)
@@ -139,8 +135,9 @@ class SqlValues:
         if found is None or self.stage:
             raise self.no("a field of what is no event of a stage")
         function, stage, offset = found
-        events = owner if isinstance(owner, Aggregate) else _events_of(owner)
-        if events not in self.known:
+        taken = Call("events", (Const(stage, STRING),), UNKNOWN)
+        known = {attrs.evolve(one, type=UNKNOWN) for one in self.known if isinstance(one, Call)}
+        if owner not in self.known and taken not in known:
             self.note(
                 f"where no event was taken for {stage!r}, the Java job fails; "
                 "here the value is null, and the comparison does not hold"

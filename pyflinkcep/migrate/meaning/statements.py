@@ -31,10 +31,12 @@ from pyflinkcep.migrate.meaning.tree import (
     Set,
     Statement,
     Try,
+    Unary,
     Untranslatable,
     Var,
     While,
 )
+from pyflinkcep.migrate.meaning.walked import all_statements
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
@@ -273,6 +275,15 @@ def _while(reader: Reader, node: Node) -> list[Statement]:
     return [While(condition, read_block(reader, node.child_by_field_name("body")))]
 
 
+def _do_while(reader: Reader, node: Node) -> list[Statement]:
+    condition = reader.read(node.child_by_field_name("condition"))
+    body = read_block(reader, node.child_by_field_name("body"))
+    if any(isinstance(one, Continue) for one in all_statements(body)):
+        raise reader.no(node, "continue in do")
+    stop = If(Unary("!", condition, BOOLEAN), (Break(),))
+    return [While(Const(True, BOOLEAN), (*body, stop))]
+
+
 def _return(reader: Reader, node: Node) -> list[Statement]:
     values = children(node)
     value = reader.argument(values[0], (reader.result_type,)) if values else None
@@ -358,6 +369,7 @@ _READERS: dict[str, Callable[[Reader, Node], list[Statement]]] = {
     "enhanced_for_statement": _for_each,
     "for_statement": _for,
     "while_statement": _while,
+    "do_statement": _do_while,
     "return_statement": _return,
     "throw_statement": _throw,
     "try_statement": _try,

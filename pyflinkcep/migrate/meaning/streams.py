@@ -202,7 +202,15 @@ def _of_optional(
         return found if name == "isEmpty" else reader.negated(found)
     if name in ("get", "getAsDouble", "getAsInt", "getAsLong", "orElseThrow") and not arguments:
         return Call("not null", (owner,), element)
+    if name in ("map", "filter", "flatMap") and len(arguments) == 1:
+        function = reader.function(arguments[0], (element,))
+        type_ = element if name == "filter" else function.type
+        if name == "flatMap":
+            type_ = element_of(function.type)
+        return Call(f"Optional.{name}", (owner, function), JavaType("Optional", (type_,)))
     if name == "orElse" and len(arguments) == 1:
-        other = reader.cast(reader.argument(arguments[0]), element)
+        other = reader.argument(arguments[0])
+        if element != UNKNOWN:
+            other = reader.cast(other, element)
         return Call("or else", (owner, other), element)
     return None

@@ -2,6 +2,8 @@
 """Java's numbers and strings in Python, for translated functions."""
 
 from pyflinkcep.migrate.runtime.null import (
+    kept_if,
+    mapped,
     not_translated,
     or_else,
     present,
@@ -26,6 +28,7 @@ from pyflinkcep.migrate.runtime.numbers import (
 )
 from pyflinkcep.migrate.runtime.strings import (
     char_at,
+    char_is,
     compare_text,
     equals_ignore_case,
     float_text,
@@ -56,6 +59,7 @@ from pyflinkcep.migrate.runtime.values import (
     first_of,
     item,
     joined,
+    json_text,
     log,
     millis,
     of_millis,
@@ -65,11 +69,13 @@ from pyflinkcep.migrate.runtime.values import (
     stream_max,
     stream_min,
     stream_sum,
+    time_of,
 )
 
 __all__ = [
     "Iterator",
     "char_at",
+    "char_is",
     "compare",
     "compare_text",
     "current_millis",
@@ -98,9 +104,12 @@ __all__ = [
     "java_round",
     "java_split",
     "joined",
+    "json_text",
+    "kept_if",
     "last_index_of",
     "length",
     "log",
+    "mapped",
     "millis",
     "narrowed",
     "not_translated",
@@ -122,6 +131,7 @@ __all__ = [
     "strip_white",
     "substring",
     "text",
+    "time_of",
     "to_float32",
     "trim",
     "truncated",

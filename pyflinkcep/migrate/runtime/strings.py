@@ -6,6 +6,8 @@ from __future__ import annotations
 import functools
 import math
 import re
+import unicodedata
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +15,8 @@ from pyflinkcep.migrate.runtime.null import present
 from pyflinkcep.migrate.runtime.numbers import float32, int32, narrowed
 
 __all__ = [
-    "char_at", "compare_text", "equals_ignore_case", "float_text", "index_of", "is_a_blank",
+    "char_at", "char_is", "compare_text", "equals_ignore_case", "float_text", "index_of",
+    "is_a_blank",
     "is_blank_or_null", "java_format", "java_hash", "java_matches", "java_split", "last_index_of",
     "length", "parse_boolean", "parse_double", "parse_int", "replace_text", "strip_white",
     "substring", "text", "trim",
@@ -259,3 +262,16 @@ def strip_white(value: str | None) -> str:
 def is_blank_or_null(value: str | None) -> bool:
     """Whether a string is null or has nothing but white space."""
     return value is None or is_a_blank(value)
+
+
+_TESTS: dict[str, Callable[[str], bool]] = {
+    "isDigit": lambda c: unicodedata.category(c) == "Nd",
+    "isLetter": lambda c: unicodedata.category(c).startswith("L"),
+    "isLetterOrDigit": lambda c: unicodedata.category(c).startswith(("L", "Nd")),
+    "isUpperCase": str.isupper, "isLowerCase": str.islower, "isWhitespace": is_a_blank,
+}  # fmt: skip
+
+
+def char_is(char: str, test: str) -> bool:
+    """Whether a test of Java's ``Character`` holds for a char."""
+    return _TESTS[test](present(char))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import time
@@ -16,8 +17,8 @@ from pyflinkcep.migrate.runtime.strings import text
 
 __all__ = [
     "Iterator", "compare", "current_millis", "distinct", "equal_floats", "first_of", "item",
-    "joined", "log", "millis", "of_millis", "ordinal", "same_boxed", "stream_average",
-    "stream_max", "stream_min", "stream_sum",
+    "joined", "json_text", "log", "millis", "of_millis", "ordinal", "same_boxed", "stream_average",
+    "stream_max", "stream_min", "stream_sum", "time_of",
 ]  # fmt: skip
 
 
@@ -180,3 +181,13 @@ def log(level: str, message: Any, *values: Any) -> None:
     texts = [*map(text, given), *(["{}"] * (len(pieces) - 1 - len(given)))]
     joined = pieces[0] + "".join(t + p for t, p in zip(texts, pieces[1:], strict=True))
     logging.getLogger("pyflinkcep.migrated").log(getattr(logging, level.upper()), "%s", joined)
+
+
+def time_of(value: int) -> datetime:
+    """Return the time that is some milliseconds after 1970, in UTC."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=value)
+
+
+def json_text(value: Any) -> str:
+    """Return a map as JSON without blanks."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=text)
