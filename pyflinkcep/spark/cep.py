@@ -219,6 +219,7 @@ class CEP:
             limit = PartialMatchLimit.of(maxPartialMatches, "fail")
             chosen(pattern, evaluation, output, limit is not None)
             events = keyed(input)
+            settings = attrs.evolve(settings, partitioned=events.partitioned)
             return QueryStream(
                 dataframe=events.dataframe,
                 keys=events.columns,
@@ -237,6 +238,7 @@ class CEP:
         check_comparator(comparator, orderBy)
         limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
         events = keyed(input)
+        settings = attrs.evolve(settings, partitioned=events.partitioned)
         order: TieOrder | None = comparator
         if orderBy is not None:
             order = order_columns(events.dataframe, orderBy, pattern.describe())

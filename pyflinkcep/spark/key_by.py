@@ -14,7 +14,9 @@ from pyflinkcep.spark.plan.source import KeyedDataFrame
 __all__ = ["keyBy", "keyed"]
 
 
-def keyBy(dataframe: DataFrame, *columns: str | Column) -> KeyedDataFrame:
+def keyBy(
+    dataframe: DataFrame, *columns: str | Column, partitioned: bool = False
+) -> KeyedDataFrame:
     """
     Choose the key columns of events: matches never mix keys.
 
@@ -25,6 +27,10 @@ def keyBy(dataframe: DataFrame, *columns: str | Column) -> KeyedDataFrame:
     *columns : str or Column
         At least one: column names, fields such as ``"user.id"``, or expressions. Any type
         that Spark can group by; on bounded input null is a key like any other.
+    partitioned : bool
+        For bounded input on Spark: whether all events of a key are already in one partition, as
+        after ``df.repartition("user")`` or reading a file per user. Then events are not shuffled.
+        A key in two partitions fails the job.
 
     Returns
     -------
@@ -56,7 +62,12 @@ def keyBy(dataframe: DataFrame, *columns: str | Column) -> KeyedDataFrame:
                 f"keyBy: expected column names or Columns, got {column!r}",
                 "write keyBy(df, 'user')",
             )
-    return KeyedDataFrame(_checked(dataframe), tuple(columns))
+    if not isinstance(partitioned, bool):
+        raise InvalidArgumentError(
+            f"partitioned: expected True or False, got {partitioned!r}",
+            "write keyBy(df, 'user', partitioned=True)",
+        )
+    return KeyedDataFrame(_checked(dataframe), tuple(columns), partitioned)
 
 
 def keyed(input: DataFrame | KeyedDataFrame) -> KeyedDataFrame:

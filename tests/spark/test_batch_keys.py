@@ -6,11 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pyflinkcep import InputError, Pattern
-from tests.spark.support import a_then_b, events, ids, in_one_job, on
+from pyflinkcep import CEP, InputError, Pattern, Time, keyBy, parse
+from tests.spark.support import a_then_b, configured, events, ids, in_one_job, on
 
 # Six events; those of one key are a match of (a, b). A dash separates keys, so that a key which
 # is told apart wrongly loses or gains a match.
@@ -194,3 +195,42 @@ def test_keys_with_a_collation(spark: SparkSession) -> None:
     frame = events(spark, "u:a").withColumn("k", F.expr("struct(user collate UTF8_LCASE)"))
     with pytest.raises(InputError, match=r"key column 'k' is struct<.*>, and keys are compared"):
         matched(frame, "k")
+
+
+def test_events_that_are_already_partitioned(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """
+    With ``partitioned=True`` events are not shuffled, and the matches are the same.
+
+    That is so for patterns by automaton and lists, for queries, and for keys of any type. A key in
+    two partitions fails every action, whatever it reads of the result.
+    """
+    frame = with_key(spark, "'x'", "NULL", "'z'")
+    together = frame.repartition(3, "k")
+    pattern, query = a_then_b(), parse("PATTERN SEQ(a x, b y) WITHIN 9 milliseconds")
+    skipping = Pattern.begin("a").where("name = 'a'").followedByAny("b").where("name = 'b'")
+    given = keyBy(together, "k", F.col("name") > " ", partitioned=True)
+    lists = CEP.pattern(given, skipping.within(Time.seconds(1)), evaluation="eventLists")
+    given = keyBy(together, "k", partitioned=True)
+    found = CEP.pattern(given, query, type="name").inEventTime("ts").toDF()
+    jobs = {
+        "automaton": CEP.pattern(given, pattern).inEventTime("ts").select(ids, "text string"),
+        "lists": lists.inEventTime("ts").select(ids, "text string"),
+        "query": found.selectExpr("concat('a=', x[0].ts, ' b=', y[0].ts) AS text"),
+    }
+    with configured(spark, {"spark.sql.adaptive.enabled": "false"}):
+        jobs["automaton"].explain()
+    plan = capsys.readouterr().out
+    answers = {name: sorted(rows) for name, rows in in_one_job(jobs).items()}
+
+    assert answers == {name: ["a=1 b=4", "a=2 b=5", "a=3 b=6"] for name in jobs}
+    assert plan.index("(check keys)") < plan.index("hashpartitioning(__cep_target")
+    assert plan.count("Exchange") == 2  # the test's own, and that of matches
+    apart = frame.repartition(2, "name")
+    split = CEP.pattern(keyBy(apart, "k", partitioned=True), pattern).inEventTime("ts").toDF()
+    for action in (split.collect, split.first):
+        with pytest.raises(
+            (PythonException, InputError), match="a key has events in two partitions"
+        ):
+            action()

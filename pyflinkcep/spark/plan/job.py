@@ -7,15 +7,18 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
+from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.plan.arrow_map import ArrowFunction, map_in_arrow
-from pyflinkcep.spark.plan.engine import check_engine
+from pyflinkcep.spark.plan.engine import SPARK, check_engine, engine_of
 from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.shuffle import shuffled
 from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.worker.partitioned import KEYS, TARGET, CheckTask, SeenKeysTask
 
 __all__ = ["Job", "Prepared"]
 
@@ -76,9 +79,11 @@ class Job:
         InputError
             If the workers cannot import this package.
         NotSupportedError
-            If the session's engine is unfit.
+            If the session's engine is unfit, or the events cannot stay where they are.
         """
         check_engine(source.dataframe)
+        if settings.partitioned:
+            _check_partitioned(source)
         return cls(settings.about(source), settings, source.dataframe)
 
     @property
@@ -121,7 +126,8 @@ class Job:
             Whether the key's hash is needed even if the key is a whole number itself; by default on
             a stream.
         """
-        always_hash = self.is_stream if always_hash is None else always_hash
+        if always_hash is None:
+            always_hash = self.is_stream or self.settings.partitioned
         layout = self.source.layout(bits, always_hash, expressions)
         if payload:
             layout = attrs.evolve(layout, payload=(*layout.payload, *payload))
@@ -149,7 +155,24 @@ class Job:
         order : sequence of Column
             The order of a partition's events; by default the task sorts them.
         """
-        events = shuffled(prepared.events, prepared.layout)
+        layout, is_partitioned = prepared.layout, self.settings.partitioned
+        events = prepared.events if is_partitioned else shuffled(prepared.events, layout)
         if order:
             events = events.sortWithinPartitions(*order)
-        return map_in_arrow(events, task, schema, self.name, prepared.layout)
+        if not is_partitioned:
+            return map_in_arrow(events, task, schema, self.name, layout)
+        seen = SeenKeysTask(task, layout.key_signature[0], schema)
+        rows = map_in_arrow(events, seen.run, seen.schema, self.name, layout)
+        rows = rows.repartition(F.col(TARGET)).sortWithinPartitions(F.col(KEYS).isNull())
+        check = CheckTask(layout.pattern, schema)
+        return map_in_arrow(rows, check.run, schema, f"{self.name} (check keys)")
+
+
+def _check_partitioned(source: EventSource) -> None:
+    """Refuse to leave events in their partitions if that means nothing."""
+    what, hint = "keyBy(…, partitioned=True)", "leave it out"
+    if source.dataframe.isStreaming:
+        raise NotSupportedError(f"{what} on a stream, whose state is kept by key", hint)
+    engine = engine_of(source.dataframe.sparkSession)
+    if engine is not SPARK:
+        raise NotSupportedError(f"{what} on {engine.name}, which deals partitions out anew", hint)

@@ -36,6 +36,8 @@ class StreamSettings:
         What becomes of events without key or time.
     parallel_tasks : int or None
         The most tasks that can work at one time; None for an eighth of the key groups.
+    partitioned : bool
+        Whether bounded events are already in one partition for each key.
     """
 
     key_groups: int = 128
@@ -45,6 +47,7 @@ class StreamSettings:
     name: str | None = None
     on_null_key: str = "fail"
     parallel_tasks: int | None = None
+    partitioned: bool = False
 
     def __attrs_post_init__(self) -> None:
         if self.on_pattern_change not in ("fail", "restart"):

@@ -53,10 +53,13 @@ class KeyedDataFrame:
         The events.
     columns : tuple of str or Column
         The key: names of columns, or expressions.
+    partitioned : bool
+        Whether each key is in one partition of the DataFrame.
     """
 
     dataframe: DataFrame
     columns: tuple[str | Column, ...]
+    partitioned: bool = False
 
 
 @attrs.frozen(eq=False)
