@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sail reads the pieces of Parquet files in any order: what depends on it is refused."""
+"""What Sail cannot do is refused by name: above all what depends on the order of rows in files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pyflinkcep import CEP, CepDataFrame, Pattern, keyBy, matchRecognize, parse
+from pyflinkcep import CEP, CepDataFrame, NotSupportedError, Pattern, keyBy, matchRecognize, parse
 from tests.sail.test_recorded import pytestmark  # noqa: F401 - the same
 
 PATTERN = Pattern.begin("a").where("type = 'a'").next("b").where("type = 'b'")
@@ -65,3 +65,16 @@ def test_equal_times_need_an_order(spark: SparkSession, tmp_path: Path) -> None:
     for result in refused.values():
         with pytest.raises(Exception, match="two events at one time, and this engine reads"):
             result.count()
+
+
+def test_what_needs_spark(spark: SparkSession) -> None:
+    """Streams, watermarks and partitions that stay are refused when a job is planned."""
+    bounded = spark.createDataFrame([(1, "a")], "ts bigint, type string")
+    stream = spark.readStream.format("rate").load()
+
+    with pytest.raises(NotSupportedError, match=r"deals partitions out anew"):
+        CEP.pattern(keyBy(bounded, "type", partitioned=True), PATTERN).inEventTime("ts").toDF()
+    with pytest.raises(NotSupportedError, match=r"a stream on Sail .*bounded jobs only"):
+        CEP.pattern(stream, Pattern.begin("a")).inProcessingTime().toDF()
+    with pytest.raises(NotSupportedError, match="withWatermark on an engine"):
+        keyBy(stream.withWatermark("timestamp", "1 second"), "value")

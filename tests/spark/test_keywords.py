@@ -171,7 +171,7 @@ def arguments(name: str, call: Call) -> Iterator[tuple[str, dict[str, Any] | Non
     for argument, parameter in parameters.items():
         if parameter.annotation in ("bool", bool) or isinstance(parameter.default, bool):
             continue
-        names = [n for n in parameters if n not in listed]
+        names = [n for n, p in parameters.items() if n not in listed and p.kind != p.KEYWORD_ONLY]
         if argument in listed:
             yield argument, None, [*(plain[n] for n in names if n in plain), Wrong()]
         elif parameter.kind is parameter.POSITIONAL_ONLY or listed:
