@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import attrs
 
 from pyflinkcep.migrate.chains.flow import STATEMENTS
@@ -222,12 +224,12 @@ class JobWriter:
         code = stream.call.code
         function = self.module.name(snake(f"write_{name}"))
         self.module.use("from pyspark.sql import DataFrame")
-        what = sink.what or stream.call.method
+        what = " ".join(re.sub(r"[^\w.() ]", " ", sink.what).split()) or stream.call.method
         where = place(code)
-        arguments = "rows: DataFrame" if bounded else "rows: DataFrame, _batch: int"
+        arguments = "_rows: DataFrame" if bounded else "_rows: DataFrame, _batch: int"
         body = docstring(f"TODO: write rows as {what} does ({where})")
-        refused = f'raise NotImplementedError("{where}: write {{rows.columns}} as {what} does")'
-        refused = refused.replace('Error("', 'Error(f"')
+        message = quoted(f"{where}: write the rows as {what} does")
+        refused = f"raise NotImplementedError({message})"
         text = indented(f"{body}\n{refused}")
         self.module.function(f"def {function}({arguments}) -> None:\n{text}")
         self._note(stream, f"the sink {what} has no counterpart: write {function}()")

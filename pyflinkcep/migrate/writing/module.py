@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 import sys
 from collections.abc import Iterable
@@ -16,6 +17,7 @@ __all__ = ["Module"]
 
 NARROW = 88
 _NOQA = re.compile(r"[ ]*# noqa: N\d+")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _UNNEEDED = re.compile(r'(?<=""")\n\s+pass$', re.MULTILINE)
 
 
@@ -82,6 +84,12 @@ class Module:
         """Add a translated function, once; return its name."""
         assert made.name is not None
         assert made.python is not None
+        if keyword.iskeyword(made.name):
+            head = (f"class {made.name}(", f"class {made.name}_(")
+            python = made.python.replace(*head)
+            made = attrs.evolve(made, name=f"{made.name}_", python=python)
+        assert made.name is not None
+        assert made.python is not None
         name = self.name(made.name, made.python)
         self.use(*made.imports)
         text = _UNNEEDED.sub("", _NOQA.sub("", made.python))
@@ -99,7 +107,8 @@ class Module:
         head = "\n\n".join(part for part in parts if part)
         body = "\n\n\n".join(self._functions)
         main = "\n\n".join(self._main)
-        return "\n\n\n".join(part for part in (head, body, main) if part) + "\n"
+        text = "\n\n\n".join(part for part in (head, body, main) if part) + "\n"
+        return _CONTROL.sub("?", text)
 
 
 def _imports(statements: Iterable[str]) -> str:
