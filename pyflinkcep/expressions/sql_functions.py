@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import (
     ROUND_CEILING,
@@ -39,17 +39,11 @@ from pyflinkcep.expressions.sql_values import (
 __all__ = [
     "FUNCTIONS",
     "cast_value",
-    "coalesced",
     "is_castable",
     "joined",
     "moved_by",
     "time_between",
 ]
-
-
-def coalesced(values: Iterable[Any]) -> Any:
-    """Return the first value that is not NULL."""
-    return next((value for value in values if value is not None), None)
 
 
 def joined(separator: Any, values: tuple[Any, ...]) -> Any:

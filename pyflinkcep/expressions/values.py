@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 from pyflinkcep.errors import NotSupportedError, counted
 from pyflinkcep.expressions.event_columns import element, member
 from pyflinkcep.expressions.literals import UNITS_US, like_regex
+from pyflinkcep.expressions.null_functions import BRANCHES, NULLS, Function, decided, spread
 from pyflinkcep.expressions.number_functions import Moments
 from pyflinkcep.expressions.program import Op
 from pyflinkcep.expressions.rules import LEAST_VALUES, OPERATORS, RULES, Nulls
 from pyflinkcep.expressions.sql_functions import (
     FUNCTIONS,
     cast_value,
-    coalesced,
     is_castable,
     joined,
     moved_by,
@@ -33,19 +33,14 @@ from pyflinkcep.expressions.sql_values import (
     compared,
     divided,
     greater,
-    is_same,
     lesser,
     negated,
     truth,
-    truth_and,
 )
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Moment, Operation, Tree
 
 __all__ = ["Function", "aggregated", "function_of"]
-
-Function = Callable[[Any], Any]
-"""The value of a part, given what its leaves are read from."""
 
 _COMPARISONS: dict[str, Callable[[int], bool]] = {
     "=": lambda order: order == 0,
@@ -142,25 +137,25 @@ class _Maker:
 
     def _operation(self, tree: Operation, functions: tuple[Function, ...]) -> Function:
         operator = tree.operator
-        if operator in _BRANCHES:
-            return _BRANCHES[operator](functions)
+        if operator in BRANCHES:
+            return BRANCHES[operator](functions)
         if operator == "like":
             pattern = tree.operands[1]
             assert isinstance(pattern, Literal)
             fits = like_regex(str(pattern.value)).fullmatch
-            return _spread(functions[:1], lambda text: fits(text) is not None)
+            return spread(functions[:1], lambda text: fits(text) is not None)
         if operator not in OPERATORS:
-            return _spread(functions, _of_times(operator))
+            return spread(functions, _of_times(operator))
         op = OPERATORS[operator]
         rule = RULES[op]
         if rule.nulls is Nulls.DECIDES:
-            return _decided(functions, op is Op.OR)
+            return decided(functions, op is Op.OR)
         if rule.nulls is Nulls.ASKED:
             return lambda events: functions[0](events) is None
         compute = self._operator(operator)
         if rule.divides and self._zero_is_null:
             compute = _or_null(compute)
-        return _NULLS[rule.nulls](functions, compute)
+        return NULLS[rule.nulls](functions, compute)
 
     def _operator(self, operator: str) -> Callable[..., Any]:
         """Return the function of an operator on values that are not NULL."""
@@ -181,9 +176,9 @@ class _Maker:
         if name == "cast":
             return self._cast(tree, functions[0])
         if name == ".":
-            return _spread(functions, lambda struct: member(struct, detail))
+            return spread(functions, lambda struct: member(struct, detail))
         if detail in UNITS_US and count == 2:
-            return _spread(functions, lambda number, time: moved_by(detail, number, time))
+            return spread(functions, lambda number, time: moved_by(detail, number, time))
         if (name, count) in _CALLS:
             return _CALLS[name, count](functions)
         if name in _CALLS_OF_ANY and count >= _CALLS_OF_ANY[name][0]:
@@ -193,7 +188,7 @@ class _Maker:
             raise self._only_spark(tree, f"the function {name}()")
         if not least <= count <= most:
             raise self._only_spark(tree, f"{name}() with {counted(count, 'argument')}")
-        return _spread(functions, function)
+        return spread(functions, function)
 
     def _cast(self, tree: Call, of: Function) -> Function:
         refused = self._only_spark(tree, f"a cast to {tree.detail}")
@@ -206,7 +201,7 @@ class _Maker:
             except NotImplementedError as cause:
                 raise refused from cause
 
-        return _spread((of,), cast)
+        return spread((of,), cast)
 
 
 def _python_value(value: Any) -> Any:
@@ -227,111 +222,6 @@ def _of_times(operator: str) -> Callable[..., Any]:
     unit = operator.split()[1]
     return lambda start, end: time_between(unit, start, end)
 
-
-# --- what NULL does; one function for each of Nulls
-
-
-def _spread(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
-    """Return a function that is NULL if one of its operands is."""
-    if len(functions) == 2:
-        return _spread_of_two(*functions, compute)
-
-    def value(events: Any) -> Any:
-        values = [of(events) for of in functions]
-        return None if any(v is None for v in values) else compute(*values)
-
-    return value
-
-
-def _spread_of_two(first: Function, second: Function, compute: Callable[..., Any]) -> Function:
-    def value(events: Any) -> Any:
-        a, b = first(events), second(events)
-        return None if a is None or b is None else compute(a, b)
-
-    return value
-
-
-def _yielding(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
-    """Return a function of the operands that are not NULL, two at a time."""
-
-    def value(events: Any) -> Any:
-        known = [v for v in (of(events) for of in functions) if v is not None]
-        return reduce(compute, known) if known else None
-
-    return value
-
-
-def _equal(functions: tuple[Function, ...], _: Callable[..., Any]) -> Function:
-    first, second = functions
-    return lambda events: is_same(first(events), second(events))
-
-
-_NULLS: dict[Nulls, Callable[[tuple[Function, ...], Callable[..., Any]], Function]] = {
-    Nulls.SPREADS: _spread,
-    Nulls.YIELDS: _yielding,
-    Nulls.EQUALS: _equal,
-}
-
-
-def _decided(functions: tuple[Function, ...], decisive: bool) -> Function:
-    """Return AND or OR; what is after an operand that decides is not computed."""
-    first, *others = functions
-
-    def value(events: Any) -> bool | None:
-        found = truth(first(events))
-        for other in others:
-            found = truth_and(found, partial(_truth_of, other, events), decisive)
-        return found
-
-    return value
-
-
-def _truth_of(function: Function, events: Any) -> bool | None:
-    return truth(function(events))
-
-
-# --- branches
-
-
-def _coalesced(functions: tuple[Function, ...]) -> Function:
-    return lambda events: coalesced(of(events) for of in functions)
-
-
-def _among(functions: tuple[Function, ...]) -> Function:
-    """Return IN: equal to one of the others, which an OR of equations would say."""
-    value, *items = functions
-    if not items:
-        return _spread((value,), lambda _: False)
-    return _decided(tuple(_spread((value, item), _is_equal) for item in items), True)
-
-
-def _is_equal(a: Any, b: Any) -> bool:
-    return compared(a, b) == 0
-
-
-def _chosen(functions: tuple[Function, ...]) -> Function:
-    """Return CASE."""
-    branches = list(zip(functions[::2], functions[1::2], strict=False))
-    otherwise: Function = functions[-1] if len(functions) % 2 else lambda _: None
-
-    def value(events: Any) -> Any:
-        for condition, then in branches:
-            if truth(condition(events)):
-                return then(events)
-        return otherwise(events)
-
-    return value
-
-
-def _is_not_null(functions: tuple[Function, ...]) -> Function:
-    (of,) = functions
-    return lambda events: of(events) is not None
-
-
-_BRANCHES: dict[str, Callable[[tuple[Function, ...]], Function]] = {
-    "coalesce": _coalesced, "in": _among, "case": _chosen, "is not null": _is_not_null,
-}  # fmt: skip
-"""The operators that are jumps, or several operations, in a program."""
 
 _STRICT: dict[str, Callable[..., Any]] = {
     "not": lambda a: not truth(a),
@@ -360,7 +250,7 @@ _CALLS_OF_ANY: dict[str, tuple[int, Callable[[tuple[Function, ...]], Function]]]
 """Functions of any number of arguments that NULL does not make NULL, and the least number."""
 
 _CALLS: dict[tuple[str, int], Callable[[tuple[Function, ...]], Function]] = {
-    ("[]", 2): lambda functions: _spread(functions, element),
+    ("[]", 2): lambda functions: spread(functions, element),
     ("nvl2", 3): lambda functions: lambda e: functions[2 if functions[0](e) is None else 1](e),
 }
 """Functions by name and number of arguments."""

@@ -20,6 +20,7 @@ from pyflinkcep.expressions.arrays import Values, columnar, computed
 from pyflinkcep.expressions.compiler import condition_code, value_code
 from pyflinkcep.expressions.leaf_fields import LeafFields
 from pyflinkcep.expressions.program import Code, Kind, Op
+from pyflinkcep.expressions.rules import LEAST, MOST
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import CONDITIONS, Column, Leaf, Operation, Tree
 from pyflinkcep.expressions.typed import Typed
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["joined_frames", "kernel_split"]
 
 _MOST_ROWS = 1 << 14
-_MOST, _LEAST = (1 << 63) - 1, -(1 << 63)
 _NO_WINDOW = -1
 _JOINING = "event lists are joined"
 _TAKEN_APART = tuple(operator for operator in CONDITIONS if operator != "like")
@@ -253,7 +253,7 @@ class _Plan:
         inside = np.flatnonzero((places >= 0) & (places < len(absent)))
         if near.groups is not None and absent.groups is not None:
             inside = inside[near.groups[inside] == absent.groups[places[inside]]]
-        barriers = np.full(len(near), _MOST if is_forward else _LEAST, np.int64)
+        barriers = np.full(len(near), MOST if is_forward else LEAST, np.int64)
         positions = absent.positions[places[inside]]
         barriers[inside] = self.lists.ranks.times[positions] if self._by_time else positions
         return barriers

@@ -18,6 +18,7 @@ from pyflinkcep.engines.rows.matching import Matching, Partitions
 from pyflinkcep.engines.rows.output import OutputRows, is_picked
 from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.errors import CepRuntimeError, InputError
+from pyflinkcep.expressions.rules import LEAST, MOST, wrapped
 from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.arrow.fields import field_array, field_columns
 from pyflinkcep.spark.arrow.internals import arrow_schema
@@ -25,8 +26,6 @@ from pyflinkcep.spark.arrow.layout import KeyText, Layout
 from pyflinkcep.spark.worker.sorting import whole_keys
 
 __all__ = ["StandardRows", "StandardTask"]
-
-_LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 
 
 @attrs.frozen(eq=False)
@@ -141,14 +140,14 @@ class StandardRows:
 
     def _in_range(self, total: int | None, argument: str | None) -> int | None:
         """Return a sum if it fits into 64 bits."""
-        if total is None or _LEAST <= total <= _MOST:
+        if total is None or LEAST <= total <= MOST:
             return total
         if self.plan.ansi:
             raise CepRuntimeError(
                 f"SUM of {argument} overflows bigint",
                 "sum a decimal or a double, or set spark.sql.ansi.enabled to false",
             )
-        return (total - _LEAST) % (1 << 64) + _LEAST
+        return wrapped(total)
 
 
 @attrs.frozen(eq=False)
