@@ -71,6 +71,10 @@ def chosen(
             "maxPartialMatches with a pattern of |, AND, ? or *, which is matched as several",
             "leave it out, and write WITHIN",
         )
+    if is_limited and query.most_events is not None:
+        raise NotSupportedError(
+            "maxPartialMatches with WITHIN … EVENTS", "leave it out, or write a window of time"
+        )
     if not is_limited or how.name == AUTOMATON:
         return how
     if evaluation == "auto" and query.form is Form.SEQ and output == "all":
@@ -101,6 +105,11 @@ def _evaluation(query: Query, evaluation: str, output: str) -> Evaluation:
         raise NotSupportedError(
             f'evaluation="{evaluation}" with a pattern of elements with ;',
             'use "eventLists", the only one that answers it',
+        )
+    if evaluation == EVENT_LISTS and query.most_events is not None:
+        raise NotSupportedError(
+            'evaluation="eventLists" with WITHIN … EVENTS, whose window is not of time',
+            'use "nfa" or "backtracking"',
         )
     unlisted = _unlisted(query)
     if evaluation == EVENT_LISTS and unlisted:

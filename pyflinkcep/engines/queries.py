@@ -13,6 +13,7 @@ from pyflinkcep.engines.compressed.arrays import MatchArrays
 from pyflinkcep.engines.compressed.counting import Total, added
 from pyflinkcep.engines.compressed.nodes import Node
 from pyflinkcep.engines.compressed.payloads import MeasuredValues
+from pyflinkcep.engines.event_windows import by_numbers
 from pyflinkcep.engines.list_totals import ended_frames
 from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
@@ -116,6 +117,7 @@ def _sequences(
     query: Query, table: EventTable, limit: RunLimit | None = None
 ) -> Sequences | ComposedSequences:
     """Return a SEQ query on a table, by automata."""
+    query, table = by_numbers(query, table)
     if query.is_composed:
         return ComposedSequences(PlainQueries(query), table, limit)
     return Sequences(query, table, limit=limit)

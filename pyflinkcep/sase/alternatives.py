@@ -73,6 +73,7 @@ class _Writer:
             query.constants,
             tuple(conditions),
             query.window,
+            most_events=query.most_events,
         )
 
     # --- what else may come next

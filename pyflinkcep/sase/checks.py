@@ -47,7 +47,7 @@ def check(query: Query, failure: Failure) -> None:
 
 def check_end(part: Component, query: Query, failure: Failure) -> None:
     """Refuse a negated component at an end of a pattern without a window."""
-    if part.negated and query.window is None:
+    if part.negated and not query.has_window:
         raise failure(
             part.at,
             f"{part.variable!r} is negated at an end of the pattern without WITHIN",
@@ -87,6 +87,12 @@ class _Checks:
 
     def _list(self) -> None:
         positive = self.query.positive
+        if self.query.most_events is not None:
+            raise self.failure(
+                positive[0].at,
+                "WITHIN … EVENTS of a pattern of elements with ;, which goes by time",
+                "write PATTERN SEQ(…), or a window of time",
+            )
         if self.query.strategies:
             raise self.failure(
                 positive[0].at,

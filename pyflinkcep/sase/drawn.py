@@ -36,6 +36,8 @@ def query_diagram(query: Query) -> Diagram:
             notes.append(f"where {shown(condition)}")
     if query.window is not None:
         notes.append(f"within {duration_text(query.window)} of the first event, inclusive")
+    if query.most_events is not None:
+        notes.append(f"within {query.most_events} events")
     if query.having is not None:
         notes.append(f"having {shown(query.having)}")
     if query.columns is not None:

@@ -111,6 +111,9 @@ class Query:
     shape : Shape or None
         How the components of a composed pattern may follow one another; None for one after
         another.
+    most_events : int or None
+        ``WITHIN n EVENTS``: the most events of the partition, of any type, from the first event of
+        a match to its last; then there is no `window`.
     """
 
     form: Form
@@ -124,6 +127,7 @@ class Query:
     columns: tuple[Column, ...] | None = None
     source: str | None = None
     shape: Shape | None = None
+    most_events: int | None = None
 
     @property
     def positive(self) -> tuple[Component, ...]:
@@ -134,6 +138,11 @@ class Query:
     def variables(self) -> list[str]:
         """The variables that take events, in order."""
         return [part.variable for part in self.positive]
+
+    @property
+    def has_window(self) -> bool:
+        """Whether a match's last event is bounded by its first."""
+        return self.window is not None or self.most_events is not None
 
     @property
     def is_composed(self) -> bool:

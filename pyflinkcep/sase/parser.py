@@ -15,7 +15,7 @@ from pyflinkcep.sase.conditions import ConditionReader
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Column, Query
 from pyflinkcep.sase.pattern_reader import SHAPE, PatternReader
-from pyflinkcep.sase.tokens import END, KEYWORDS, NAME, NUMBER
+from pyflinkcep.sase.tokens import END, KEYWORDS, NAME, NUMBER, Token
 from pyflinkcep.sase.where import WhereReader
 
 __all__ = ["parsed", "parsed_columns", "parsed_condition"]
@@ -77,6 +77,7 @@ class _QueryReader:
         where = WhereReader(cursor, values, components)
         if cursor.take("where"):
             where.read()
+        window, most_events = self._window() if cursor.take("within") else (None, None)
         query = Query(
             form,
             components,
@@ -84,11 +85,12 @@ class _QueryReader:
             tuple(dict.fromkeys(where.same)),
             tuple(where.constants),
             tuple(where.conditions),
-            self._window() if cursor.take("within") else None,
+            window,
             _having(values) if cursor.take("having") else None,
             tuple(_columns(cursor, values)) if cursor.take("return") else None,
             source,
             shape,
+            most_events,
         )
         if cursor.here.kind != END:
             raise cursor.unexpected("the end", SHAPE)
@@ -97,12 +99,15 @@ class _QueryReader:
 
     # --- WITHIN
 
-    def _window(self) -> int:
+    def _window(self) -> tuple[int | None, int | None]:
+        """Return a window in milliseconds, or in events."""
         cursor = self._cursor
         number = cursor.here
         if number.kind != NUMBER:
             raise cursor.unexpected("a number after WITHIN", "write WITHIN 10 minutes")
         cursor.next()
+        if cursor.take("events", "event"):
+            return None, self._events(number)
         factor = 1
         if cursor.here.kind == NAME and cursor.here.word not in KEYWORDS:
             unit = cursor.here.word
@@ -111,7 +116,7 @@ class _QueryReader:
             if unit not in _UNITS:
                 raise cursor.unexpected(
                     "a unit of time",
-                    "the units are ms, s, m, h, d, seconds, minutes, hours and days",
+                    "the units are ms, s, m, h, d, seconds, minutes, hours, days, and EVENTS",
                 )
             factor = _UNITS[unit]
             cursor.next()
@@ -122,7 +127,16 @@ class _QueryReader:
                 f"WITHIN {number.text} is out of range",
                 "a window is longer than 0 ms and shorter than 285,000 years",
             )
-        return int(milliseconds)
+        return int(milliseconds), None
+
+    def _events(self, number: Token) -> int:
+        if not (number.text.isdigit() and 0 < int(number.text) < 1 << 53):
+            raise self._cursor.failure(
+                number.at,
+                f"WITHIN {number.text} EVENTS is out of range",
+                "write how many events, from the first event of a match to its last",
+            )
+        return int(number.text)
 
 
 def _having(values: ConditionReader) -> tree.Tree:

@@ -130,7 +130,7 @@ class SaseQuery(Query):
         ----------
         window : timedelta, int (milliseconds) or str
             The longest time from a match's first event to its last one, inclusive; text is read as
-            after WITHIN.
+            after WITHIN, such as ``"10 min"`` or ``"100 events"``.
 
         Examples
         --------
@@ -140,9 +140,10 @@ class SaseQuery(Query):
         """
         if isinstance(window, timedelta):
             window = window // timedelta(milliseconds=1)
-        own = query_text(attrs.evolve(self, window=None, having=None, columns=None))
+        bare = attrs.evolve(self, window=None, most_events=None, having=None, columns=None)
+        own = query_text(bare)
         checked = parsed(f"{own}\nWITHIN {window}")
-        return attrs.evolve(self, window=checked.window)
+        return attrs.evolve(self, window=checked.window, most_events=checked.most_events)
 
     def returns(self, *columns: str) -> SaseQuery:
         """

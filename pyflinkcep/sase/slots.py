@@ -71,6 +71,8 @@ def _text(slot: Aggregate) -> str:
 def slots_explained(query: Query, slots: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     """Yield a line for each variable: what distinguishes the runs that have just taken it."""
     started = "the time of its first event" if query.window is not None else ""
+    if query.most_events is not None:
+        started = "the number of its first event"
     for name, own in slots.items():
         if query.positive[-1].variable == name and not query.positive[-1].repeats:
             continue  # a match

@@ -27,6 +27,8 @@ def query_text(query: Query) -> str:
         lines.append(f"WHERE {where}")
     if query.window is not None:
         lines.append(f"WITHIN {_duration(query.window)}")
+    if query.most_events is not None:
+        lines.append(f"WITHIN {query.most_events} EVENTS")
     if query.having is not None:
         lines.append(f"HAVING {shown(query.having)}")
     if query.columns is not None:

@@ -49,7 +49,8 @@ class Writer:
         if chance.random() < 0.1:
             items.append("[m = 1]")
         joined = "".join(f" AND {item}" for item in items)
-        within = f" WITHIN {chance.randrange(2, 12)}" if chance.random() < 0.8 else ""
+        unit = chance.choice(["", "", "", " EVENTS"])
+        within = f" WITHIN {chance.randrange(2, 12)}{unit}" if chance.random() < 0.8 else ""
         return f"PATTERN {pattern} WHERE {strategy}{joined}{within}"
 
     def group(self, word: str, depth: int) -> str:

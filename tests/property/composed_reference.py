@@ -151,7 +151,9 @@ class _Machine:
     # --- edges
 
     def in_window(self, first: int, at: int) -> bool:
-        window = self.query.window
+        window, most = self.query.window, self.query.most_events
+        if most is not None:
+            return abs(self.own.index(at) - self.own.index(first)) < most
         return window is None or self.events[at]["ts"] - self.events[first]["ts"] <= window
 
     def ignores(self, taken: Taken, at: int, consumed: bool) -> bool:

@@ -163,3 +163,48 @@ def test_a_counted_loop_alone_has_every_output() -> None:
     assert len(matchSase(query, rows, output="onePerStart")) == 5
     assert len(matchSase(query, rows, output="nonOverlapping")) == 2
     query.diagram()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SEQ(A a, B b) WHERE skip_till_any_match WITHIN 2 EVENTS", ["a1 b1", "a2 b2"]),
+        ("SEQ(A a, B b) WHERE skip_till_any_match WITHIN 4 EVENTS", ["a1 b1", "a2 b2"]),
+        ("SEQ(A a, B b) WHERE skip_till_any_match WITHIN 5 EVENTS", ["a1 b1", "a1 b2", "a2 b2"]),
+        ("SEQ(A a, ~(C c)) WITHIN 2 EVENTS", ["a1", "a2"]),
+        ("SEQ(A a, ~(C c)) WITHIN 3 event", ["a2"]),
+        ("SEQ(A a, C? c, B b) WHERE skip_till_next_match WITHIN 3 EVENTS", ["a1 b1", "a2 b2"]),
+        ("SEQ(A a) WITHIN 1 EVENTS", ["a1", "a2"]),
+    ],
+)
+def test_windows_count_events(text: str, expected: list[str]) -> None:
+    """Of any type, from the first event of a match to its last, inclusive."""
+    letters = "a1 b1 c1 a2 b2"
+    query = parse(f"PATTERN {text}")
+    assert parse(repr(query)) == query
+    assert (query.window, query.most_events is None) == (None, False)
+    for evaluation in ("auto", "nfa", "backtracking"):
+        assert found(f"PATTERN {text}", letters, evaluation) == expected
+    assert matchSase(query, events(letters), compressed=True).count() == len(expected)
+    assert set(taken(matchSase(query, events(letters)))) == matches(query, events(letters))
+
+
+def test_windows_of_events_and_partitions() -> None:
+    """The events of other partitions do not count; outputs, the builder and refusals know them."""
+    rows = [{"type": t, "k": k} for t, k in zip("AABB", "pqpq", strict=True)]
+    query = seq("A a", "B b").same("k").within("2 events")
+    assert len(matchSase(query, rows, output="onePerStart")) == 2
+    assert len(matchSase(seq("A a", "B b").within("2 events"), rows)) == 1
+    assert query.within("5 min").most_events is None
+    assert "WITHIN 2 EVENTS" in repr(query.where("b.k = 'p'"))
+    with pytest.raises(NotSupportedError, match="EVENTS, whose window"):
+        matchSase(query, rows, evaluation="eventLists")
+    with pytest.raises(NotSupportedError, match="counts events"):
+        query.asPattern()
+    for text, message in (
+        ("PATTERN A;B WITHIN 3 EVENTS", "which goes by time"),
+        ("PATTERN SEQ(A a) WITHIN 0 EVENTS", "WITHIN 0 EVENTS is out of range"),
+        ("PATTERN SEQ(A a) WITHIN 1.5 EVENTS", "WITHIN 1.5 EVENTS is out of range"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            parse(text)

@@ -54,6 +54,8 @@ def _evaluation(analysed: AnalysedQuery, how: Evaluation, runs_as_pattern: bool)
 def _window(query: Query) -> Iterator[str]:
     if query.window is not None:
         yield f"window: {duration_text(query.window)} from the first event to the last, inclusive"
+    if query.most_events is not None:
+        yield f"window: {query.most_events} events of a partition, of any type"
 
 
 def _shuffle(job: QueryJob, runs_as_pattern: bool) -> Iterator[str]:
@@ -101,5 +103,5 @@ def _warnings(job: QueryJob) -> Iterator[str]:
             'stricter conditions, a shorter WITHIN or output="onePerStart" bound them; '
             ".compressed() counts them without listing any"
         )
-    if query.window is None:
+    if not query.has_window:
         yield "without WITHIN nothing ends a run: memory grows with the input"

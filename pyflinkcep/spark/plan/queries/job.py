@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase.analysed import AnalysedQuery
 from pyflinkcep.sase.computed import is_computed
@@ -35,6 +36,9 @@ from pyflinkcep.spark.worker.query_task import QueryTask
 from pyflinkcep.spark.worker.unpack import NULLS, RowsTask
 
 __all__ = ["QueryJob", "query_keys"]
+
+
+_CONTIGUOUS = {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY}
 
 
 @attrs.frozen(eq=False)
@@ -94,6 +98,11 @@ class QueryJob:
             analysed = AnalysedQuery(query, analysed.type_column)
         kinds = attribute_kinds(query, dataframe, analysed.type_column)
         source = EventSource.of(dataframe, query_keys(query, keys), time_column, one_line(query))
+        if query.most_events is not None and dataframe.isStreaming:
+            raise NotSupportedError(
+                "WITHIN … EVENTS on a stream, whose state is kept by time",
+                "write a window of time, or run the query on a bounded DataFrame",
+            )
         job = Job.of(source, attrs.evolve(settings, allows_null_keys=True))
         slices = None
         if (
@@ -184,7 +193,7 @@ class QueryJob:
         query = self.query
         strategies = {strategy for _, strategy in query.strategies}
         tests = []
-        if not strategies & {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY}:
+        if query.most_events is None and not strategies & _CONTIGUOUS:
             tests.append(self.analysed.usable_sql)
         if not query.is_global and (query.form is Form.LIST or query.takes_several):
             # Nothing equals NULL, so such an event can only be a match of one event.
