@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from typing import Any
 
@@ -277,7 +278,8 @@ def test_a_failing_life_cycle_is_told(call: str, calls: int) -> None:
 
 def test_adapters_are_named_after_the_function() -> None:
     """In errors and logs a wrapped function has its own name."""
-    assert repr(select_adapter(Sum())) == "Sum at test_adapters.py:69"
+    line = inspect.getsourcelines(Sum.select)[1]
+    assert repr(select_adapter(Sum())) == f"Sum at test_adapters.py:{line}"
     assert re.fullmatch(r"_each at test_adapters\.py:\d+", repr(flat_select_adapter(_each)))
     assert re.fullmatch(r"lambda at test_adapters\.py:\d+", repr(select_adapter(lambda m: m)))
 
