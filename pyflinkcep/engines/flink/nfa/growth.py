@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 from pyflinkcep.engines.flink.nfa.nfa import NFA
 from pyflinkcep.engines.flink.nfa.state import State, StateTransitionAction, StateType
 from pyflinkcep.time import duration_text
 
-__all__ = ["doubling_stages", "warnings_of"]
+__all__ = ["doubling_stages", "splitting_stages", "warnings_of"]
 
 _MANY_STATES = 100
 
@@ -49,15 +50,31 @@ def doubling_stages(nfa: NFA) -> list[str]:
     return list(dict.fromkeys(s.stage for s in _states(nfa) if _branches(s) and _loops(s)))
 
 
+def splitting_stages(nfa: NFA) -> list[str]:
+    """
+    Return the stages of loops within loops, such as ``(a+)+``: `n` events in 2ⁿ ways.
+
+    From such a stage the same events lead back to it in two ways, since each may go on with a round
+    of the outer loop or begin another.
+    """
+    steps = {state.name: _steps(state) for state in _states(nfa)}
+    return list(dict.fromkeys(s.stage for s in _states(nfa) if _splits(s, steps)))
+
+
 def _doubling(nfa: NFA) -> Iterator[str]:
-    stages = doubling_stages(nfa)
-    if not stages:
-        return
+    doubling = doubling_stages(nfa)
+    splitting = [stage for stage in splitting_stages(nfa) if stage not in doubling]
     within = f" within {duration_text(nfa.window_time)}" if nfa.window_time > 0 else ""
-    yield (
-        f"{_named(stages)} may take or leave each event that fits, again and again: n such events "
-        f"of a key{within} make up to 2ⁿ partial matches"
-    )
+    many = f"n such events of a key{within} make up to 2ⁿ partial matches"
+    if doubling:
+        yield f"{_named(doubling)} may take or leave each event that fits, again and again: {many}"
+    if splitting:
+        yield (
+            f"{_named(splitting)} loops within a loop: each event that fits may go on with a round "
+            f"of the outer loop or begin another: {many}"
+        )
+    if not doubling and not splitting:
+        return
     counts = (
         "; .compressed() counts the matches without listing them" if nfa.is_compressible else ""
     )
@@ -107,4 +124,37 @@ def _loops(state: State) -> bool:
                 return True
             if edge.target not in reached:
                 reached.append(edge.target)
+    return False
+
+
+_Step = tuple[tuple[str, str], State]
+"""How an event is taken, by which stage and on which condition, and the state after it."""
+
+
+def _steps(state: State, skipped: tuple[State, ...] = ()) -> list[_Step]:
+    """Return each way in which a partial match in a state may take an event."""
+    found: list[_Step] = []
+    for edge in state.transitions:
+        if edge.action is StateTransitionAction.TAKE:
+            found.append(((state.stage, str(edge.condition)), edge.target))
+        elif edge.action is StateTransitionAction.PROCEED and edge.target not in skipped:
+            found += _steps(edge.target, (*skipped, state))
+    return found
+
+
+def _splits(state: State, steps: dict[str, list[_Step]]) -> bool:
+    """Whether two ways to take one event from a state both lead back to it, on equal events."""
+
+    def after(at: State) -> list[_Step]:
+        return steps[at.name] if at.name in steps else _steps(at)
+
+    first = combinations(after(state), 2)
+    pairs = [(one[1], other[1]) for one, other in first if one[0] == other[0]]
+    for left, right in pairs:  # it grows: each pair of states that equal events may lead to
+        if left is state and right is state:
+            return True
+        for event, one in after(left):
+            for same, other in after(right):
+                if event == same and (one, other) not in pairs:
+                    pairs.append((one, other))
     return False

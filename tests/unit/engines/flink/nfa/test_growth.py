@@ -7,7 +7,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy as Skip
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.flink.nfa.growth import doubling_stages, warnings_of
+from pyflinkcep.engines.flink.nfa.growth import doubling_stages, splitting_stages, warnings_of
 from tests.shorthand import parse, run
 
 
@@ -30,6 +30,37 @@ def test_stages_that_double(pattern: str, stages: list[str]) -> None:
 
     assert doubling_stages(NFACompiler.compile(parse(pattern))) == stages
     assert (after > 4 * before) == bool(stages)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "stages"),
+    [
+        ("(a+)+ >> b", ["a"]),
+        ("(a+:cons)+:cons >> b", ["a"]),
+        ("((a >> b[a])+:cons)+:cons >> c", ["a"]),
+        ("(a+:cons >> b)+:cons", []),
+        ("(a >> b+:cons)+:cons", []),
+        ("(a+){2} >> b", []),
+        ("(a)+ >> b", []),
+        ("(a >> b?)+", []),
+        ("a+ >> b[a]+", []),
+    ],
+)
+def test_stages_of_loops_within_loops(pattern: str, stages: list[str]) -> None:
+    """A loop in a loop takes equal events in twice as many ways with each, and no other does."""
+    before, after = (run(pattern, "s" + " a" * n).harness.partialMatches for n in (6, 10))
+
+    assert splitting_stages(NFACompiler.compile(parse(pattern))) == stages
+    assert (after > 4 * max(1, before)) == bool(stages)
+
+
+def test_what_is_said_of_a_loop_within_a_loop() -> None:
+    """The warning names the stage, what grows, and what bounds it."""
+    line, bound = warnings_of(NFACompiler.compile(parse("(a+)+ >> b within[5000]")))
+
+    assert line.startswith("stage 'a' loops within a loop: ")
+    assert line.endswith("n such events of a key within 5 s make up to 2ⁿ partial matches")
+    assert "maxPartialMatches" in bound
 
 
 def test_what_is_said() -> None:
