@@ -95,7 +95,11 @@ def spark(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 def _spark() -> Iterator[Any]:
-    """Yield a session that compiles no plans, since most run once; see :func:`compiled_plans`."""
+    """
+    Yield a session that compiles no plans and changes none while they run, since most run once.
+
+    See :func:`compiled_plans`.
+    """
     from pyspark.sql import SparkSession
 
     from tests.checkpoints import LOCAL_CHECKPOINTS
@@ -111,6 +115,7 @@ def _spark() -> Iterator[Any]:
         .config("spark.python.daemon.module", "tests.spark.daemon")
         .config("spark.python.sql.dataFrameDebugging.enabled", "false")  # a stack for each Column
         .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.adaptive.enabled", "false")
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.session.timeZone", "UTC")
@@ -124,9 +129,13 @@ def _spark() -> Iterator[Any]:
 
 @pytest.fixture
 def compiled_plans(spark: Any) -> Iterator[None]:
-    """Let Spark compile plans for a test, as it does for users."""
+    """Let Spark compile plans for a test, and change them while they run, as it does for users."""
     from tests.spark.support import configured
 
-    codegen = "spark.sql.codegen"
-    with configured(spark, {f"{codegen}.wholeStage": "true", f"{codegen}.factoryMode": "FALLBACK"}):
+    users = {
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.codegen.wholeStage": "true",
+        "spark.sql.codegen.factoryMode": "FALLBACK",
+    }
+    with configured(spark, users):
         yield

@@ -15,6 +15,8 @@ JVM_OPTIONS = " ".join(
         "-XX:TieredStopAtLevel=1",  # else half the time is the second compiler's
         "-XX:ReservedCodeCacheSize=240m",  # 48 MB else: swept all the time, and compiled again
         "-XX:+UseSerialGC",
+        "-XX:MetaspaceSize=256m",  # else it collects everything each time this grows
+        "-XX:NewSize=256m",  # what tests allocate is soon garbage
         "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",  # of Spark's own classes
     ]
 )
@@ -32,10 +34,12 @@ def save_classes(pid: int, file: Path) -> None:
     for process in psutil.Process(pid).children(recursive=True):
         try:
             java = Path(process.exe())
-        except psutil.Error:  # it has ended
+        except psutil.Error:
+            continue
+        if java.name != "java":  # or it has ended, and has no name
             continue
         tool, part = java.with_name("jcmd"), file.with_suffix(".part")
-        if java.name == "java" and tool.exists():
+        if tool.exists():
             command = [str(tool), str(process.pid), "VM.cds", "dynamic_dump", str(part)]
             done = subprocess.run(command, capture_output=True, check=False)
             if done.returncode == 0 and part.exists():

@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, keyBy
 from pyflinkcep.sase import parse
+from tests.checkpoints import LOCAL_CHECKPOINTS
 from tests.jvm import JVM_OPTIONS
 
 SCHEMA = "user string, ts bigint, name string, id int"
@@ -56,12 +57,12 @@ def pattern(slow_ms: int = 0) -> Pattern:
 def session(master: str) -> SparkSession:
     """Return a session that starts soon."""
     python_path = str(Path(__file__).parents[2])
-    # Executors of their own run PySpark's daemon as it is.
-    daemon = "tests.spark.daemon" if master.startswith("local[") else "pyspark.daemon"
+    builder = SparkSession.builder.master(master)
+    if master.startswith("local["):  # executors of their own run PySpark as it is
+        builder = builder.config("spark.python.daemon.module", "tests.spark.daemon")
+        builder = builder.config(*LOCAL_CHECKPOINTS)
     return (
-        SparkSession.builder.master(master)
-        .config("spark.python.daemon.module", daemon)
-        .config("spark.ui.enabled", "false")
+        builder.config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.extraJavaOptions", JVM_OPTIONS)
         .config("spark.executor.extraJavaOptions", JVM_OPTIONS)
