@@ -16,6 +16,7 @@ from pyflinkcep.adapters import (
 from pyflinkcep.engines.choice import EVENT_LISTS
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
+from pyflinkcep.engines.flink.operator.limit import compressed_with_limit
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.pattern import Pattern
@@ -327,7 +328,8 @@ class PatternStream(ExplainedMatches):
         ------
         NotSupportedError
             If the pattern has a skip strategy or a condition that is a function of the context,
-            there is a comparator, or event lists were requested, which list the matches.
+            there is a comparator or ``maxPartialMatches``, or event lists were requested, which
+            list the matches.
 
         Examples
         --------
@@ -339,6 +341,8 @@ class PatternStream(ExplainedMatches):
                 'compressed matches with evaluation="eventLists", which lists them',
                 'leave evaluation out, or use "nfa"',
             )
+        if self._limit is not None:
+            raise compressed_with_limit()
         return CompressedStream(CompressedPattern.of(self._job(timeout_handling=False)))
 
     # --- helpers

@@ -15,6 +15,7 @@ from pyflinkcep.engines.choice import (
     chosen_for_compressed,
 )
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
+from pyflinkcep.engines.flink.operator.limit import compressed_with_limit
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import PatternProcessFunction, TimedOutPartialMatchHandler
@@ -242,10 +243,7 @@ class QueryStream(SideOutputs):
                 'leave HAVING out, use output="all", and filter what unpack() returns',
             )
         if self._limit is not None:
-            raise NotSupportedError(
-                "compressed matches with maxPartialMatches, which bounds those that are listed",
-                "leave it out: equal partial matches are merged",
-            )
+            raise compressed_with_limit()
         job = self._job(chosen_for_compressed(self._query, self._evaluation))
         return CompressedStream(CompressedQuery(job))
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Generic, NamedTuple, TypeVar, overload
 
-from pyflinkcep.choices import EvaluationOfPattern
+from pyflinkcep.choices import EvaluationOfPattern, OnTooManyPartialMatches
 from pyflinkcep.engines.choice import EVENT_LISTS, check_pattern_evaluation
+from pyflinkcep.engines.flink.operator.limit import PartialMatchLimit
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.testing.chain_match import chain_matches
@@ -45,6 +46,8 @@ class Matches(list[dict[str, list[EventT]]]):
     ----------
     late : list
         The events that came after the watermark had passed them.
+    numPartialMatchesDropped : int
+        The number of partial matches dropped because a key had too many.
     """
 
     def __init__(self, matches: Iterable[dict[str, list[EventT]]] = ()) -> None:
@@ -52,6 +55,7 @@ class Matches(list[dict[str, list[EventT]]]):
         self._timeouts: list[Timeout[EventT]] = []
         self._has_timeouts = True
         self.late: list[EventT] = []
+        self.numPartialMatchesDropped = 0
 
     @property
     def timeouts(self) -> list[Timeout[EventT]]:
@@ -71,6 +75,8 @@ def match(
     key: str | Sequence[str] | Callable[[Any], Any] | None = None,
     delayThreshold: timedelta | None = None,
     evaluation: EvaluationOfPattern = "auto",
+    maxPartialMatches: int | None = None,
+    onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
 ) -> Matches[Record]: ...
 @overload
 def match(
@@ -80,6 +86,8 @@ def match(
     key: str | Sequence[str] | Callable[[EventT], Any] | None = None,
     delayThreshold: timedelta | None = None,
     evaluation: EvaluationOfPattern = "auto",
+    maxPartialMatches: int | None = None,
+    onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
 ) -> Matches[EventT]: ...
 def match(
     pattern: Pattern,
@@ -88,6 +96,8 @@ def match(
     key: str | Sequence[str] | Callable[[Any], Any] | None = None,
     delayThreshold: timedelta | None = None,
     evaluation: EvaluationOfPattern = "auto",
+    maxPartialMatches: int | None = None,
+    onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
 ) -> Matches[Any]:
     """
     Return the matches of a pattern on events in memory.
@@ -114,6 +124,10 @@ def match(
     evaluation : {"auto", "nfa", "eventLists"}
         How to find the matches. Event lists return the same ones in no particular order, without
         timeouts; ``auto`` keeps Flink's order, and so uses the automaton here.
+    maxPartialMatches : int, at least 1, optional
+        The most partial matches of a key.
+    onTooManyPartialMatches : {"fail", "dropOldest"}
+        The policy for a key with more: an error, or to drop those that began first.
 
     Returns
     -------
@@ -132,9 +146,11 @@ def match(
         If an argument is of the wrong kind.
     InputError
         If an event has no usable time or key.
+    StateLimitError
+        If a key has more partial matches than `maxPartialMatches`.
     NotSupportedError
         If a condition needs Spark and no session is running, or if event lists cannot evaluate the
-        pattern or would have to return timeouts or late events.
+        pattern, would have to return timeouts or late events, or are given a bound.
 
     Examples
     --------
@@ -152,9 +168,19 @@ def match(
     given = list(events_of(events))
     check_pattern_evaluation(evaluation)
     if evaluation == EVENT_LISTS:
+        if PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches) is not None:
+            raise NotSupportedError(
+                'maxPartialMatches with evaluation="eventLists", which keeps no partial matches',
+                'leave it out, or write evaluation="nfa"',
+            )
         return _by_lists(pattern, given, timestamp, key, delayThreshold)
     harness = OperatorTestHarness(
-        pattern, timeoutHandling=True, lateDataOutput=True, examples=given
+        pattern,
+        timeoutHandling=True,
+        lateDataOutput=True,
+        maxPartialMatches=maxPartialMatches,
+        onTooManyPartialMatches=onTooManyPartialMatches,
+        examples=given,
     )
     delay = None if delayThreshold is None else delay_ms(delayThreshold)
     times = range(len(given)) if timestamp is None else times_of(given, timestamp)
@@ -169,6 +195,7 @@ def match(
     found = Matches(match for _, _, match in harness.matches)
     found._timeouts = [Timeout(match, time) for _, time, match in harness.timeouts]
     found.late = [event for _, event in harness.lateData]
+    found.numPartialMatchesDropped = harness.numPartialMatchesDropped
     return found
 
 

@@ -12,7 +12,9 @@ from pyflinkcep.choices import EvaluationOfQuery, Output
 from pyflinkcep.engines.choice import chosen, chosen_for_compressed
 from pyflinkcep.engines.compressed.counting import Total
 from pyflinkcep.engines.compressed.matches import CompressedMatches, Measured
+from pyflinkcep.engines.flink.operator.limit import PartialMatchLimit, compressed_with_limit
 from pyflinkcep.engines.queries import Compressed, compressed_matches, query_matches
+from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query
@@ -32,6 +34,7 @@ def matchSase(
     evaluation: EvaluationOfQuery = "auto",
     output: Output = "all",
     compressed: Literal[False] = False,
+    maxPartialMatches: int | None = None,
 ) -> list[dict[str, Any]]: ...
 
 
@@ -45,6 +48,7 @@ def matchSase(
     output: Output = "all",
     *,
     compressed: Literal[True],
+    maxPartialMatches: None = None,
 ) -> CompressedMatches: ...
 
 
@@ -56,6 +60,7 @@ def matchSase(
     evaluation: EvaluationOfQuery = "auto",
     output: Output = "all",
     compressed: bool = False,
+    maxPartialMatches: int | None = None,
 ) -> list[dict[str, Any]] | CompressedMatches:
     """
     Return the matches of a query on a list, or any other iterable, of events.
@@ -79,6 +84,9 @@ def matchSase(
         in each partition.
     compressed : bool
         Whether to return the matches without listing them; for ``output="all"``.
+    maxPartialMatches : int, at least 1, optional
+        The most partial matches of a query of ``SEQ``, an error beyond; equal ones that are merged
+        count once.
 
     Returns
     -------
@@ -91,8 +99,10 @@ def matchSase(
         If the text is not a query, or arguments are incompatible.
     InputError
         If the events lack what the query names.
+    StateLimitError
+        If there are more partial matches than `maxPartialMatches`.
     NotSupportedError
-        If the evaluation cannot answer the query.
+        If the evaluation cannot answer the query, or keeps no partial matches to bound.
 
     Examples
     --------
@@ -108,27 +118,32 @@ def matchSase(
         raise InvalidArgumentError(
             f"expected a query or its text, got {query!r}", "pass the result of parse(...)"
         )
+    limit = PartialMatchLimit.of(maxPartialMatches, "fail")
+    if compressed:
+        _refuse_compressed(asked, output, limit)
     how = (
         chosen_for_compressed(asked, evaluation)
         if compressed
-        else chosen(asked, evaluation, output)
+        else chosen(asked, evaluation, output, limit is not None)
     )
     objects = EventObjects.of(events, timestamp, type, asked)
     if compressed:
-        _refuse_compressed(asked, output)
         return CompressedMatches(_Pieces(asked, objects, compressed_matches(asked, objects.table)))
-    found = map(objects.match, query_matches(asked, objects.table, how.name, output))
+    runs = None if limit is None else RunLimit(limit.most)
+    found = map(objects.match, query_matches(asked, objects.table, how.name, output, runs))
     returns = Returns(asked, attribute_of)
     return [returns.row(match) for match in found if returns.keeps(match)]
 
 
-def _refuse_compressed(query: Query, output: str) -> None:
+def _refuse_compressed(query: Query, output: str, limit: PartialMatchLimit | None) -> None:
     if output != "all":
         raise InvalidArgumentError(f'compressed matches with output="{output}"', 'use output="all"')
     if query.having is not None:
         raise InvalidArgumentError(
             "compressed matches with HAVING", "leave it out and filter what unpack() returns"
         )
+    if limit is not None:
+        raise compressed_with_limit()
 
 
 @attrs.frozen(eq=False)

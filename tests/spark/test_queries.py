@@ -249,6 +249,8 @@ def test_compressed_matches_of_patterns(spark: SparkSession) -> None:
     skipping = Pattern.begin("a", AfterMatchSkipStrategy.skipToNext()).where("name = 'a'")
     with pytest.raises(NotSupportedError, match="skip strategy"):
         CEP.pattern(frame, skipping).inEventTime("ts").compressed()
+    with pytest.raises(NotSupportedError, match="compressed matches with maxPartialMatches"):
+        CEP.pattern(frame, failing, maxPartialMatches=9).inEventTime("ts").compressed()
 
 
 @pytest.mark.spark

@@ -10,8 +10,14 @@ from typing import Any
 import pytest
 
 from pyflinkcep import Pattern
-from pyflinkcep.errors import ConditionError, InputError, InvalidArgumentError
-from pyflinkcep.testing import match
+from pyflinkcep.errors import (
+    ConditionError,
+    InputError,
+    InvalidArgumentError,
+    NotSupportedError,
+    StateLimitError,
+)
+from pyflinkcep.testing import match, matchSase
 from tests.shorthand import braces, ms, parse
 
 LOW_HIGH = Pattern.begin("low").where(lambda e: e["n"] < 3).next("high").where(lambda e: e["n"] > 7)
@@ -137,3 +143,33 @@ def test_a_wrong_field_has_near_names() -> None:
     for wrong in (lambda e: e.prise > 1, lambda e: e["prise"] > 1):
         with pytest.raises(ConditionError, match="no column 'prise'; did you mean 'price'"):
             match(Pattern.begin("a").where(wrong), events)
+
+
+def test_a_bound_on_partial_matches() -> None:
+    """As on Spark, a key with more partial matches is an error, or loses the oldest, counted."""
+    pattern, names = parse("a ->> b"), ["a1", "a2", "a3", "b"]
+
+    assert len(match(pattern, names, maxPartialMatches=3)) == 3
+    with pytest.raises(StateLimitError, match="3 partial matches, maxPartialMatches is 2"):
+        match(pattern, names, maxPartialMatches=2)
+    found = match(pattern, names, maxPartialMatches=2, onTooManyPartialMatches="dropOldest")
+    assert [m["a"] for m in found] == [["a2"], ["a3"]]
+    assert found.numPartialMatchesDropped == 1
+    with pytest.raises(NotSupportedError, match="which keeps no partial matches"):
+        match(pattern, names, evaluation="eventLists", maxPartialMatches=2)
+    with pytest.raises(InvalidArgumentError, match="without maxPartialMatches"):
+        match(pattern, names, onTooManyPartialMatches="dropOldest")
+
+
+def test_a_bound_on_the_partial_matches_of_a_query() -> None:
+    """A SEQ query with more is an error; where there are none to bound, the bound is refused."""
+    query = "PATTERN SEQ(A+ a[], B b) WHERE b.x > avg(a[].x) WITHIN 9"
+    events = [{"type": kind, "x": 2**n} for n, kind in enumerate("AAAAB")]
+
+    assert matchSase(query, events, maxPartialMatches=100) == matchSase(query, events)
+    with pytest.raises(StateLimitError, match="maxPartialMatches is 2"):
+        matchSase(query, events, maxPartialMatches=2)
+    with pytest.raises(NotSupportedError, match="compressed matches with maxPartialMatches"):
+        matchSase(query, events, compressed=True, maxPartialMatches=2)  # type: ignore[call-overload]
+    with pytest.raises(NotSupportedError, match="which keeps no partial matches"):
+        matchSase("PATTERN A;B WITHIN 9", events, maxPartialMatches=2)

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import attrs
 
-from pyflinkcep.errors import InvalidArgumentError, StateLimitError
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError, StateLimitError
 
-__all__ = ["PartialMatchLimit", "less_held", "too_many"]
+__all__ = ["PartialMatchLimit", "compressed_with_limit", "less_held", "too_many"]
 
 _POLICIES = ("fail", "dropOldest")
 
@@ -70,6 +70,14 @@ def too_many(
         f"{less_held(is_compressible)}, "
         'or use onTooManyPartialMatches="dropOldest", which loses matches',
         timestamp_ms=timestamp,
+    )
+
+
+def compressed_with_limit() -> NotSupportedError:
+    """Make the error for a bound on partial matches of which equal ones are merged."""
+    return NotSupportedError(
+        "compressed matches with maxPartialMatches, which bounds those that are listed",
+        "leave it out: equal partial matches are merged",
     )
 
 
