@@ -4,17 +4,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from pyspark.sql import DataFrame
 
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.spark.arrow.internals import analysed_plan
 
-__all__ = ["WATERMARK_NODE", "later_watermark", "output_id", "renumbered", "replaced"]
+__all__ = [
+    "WATERMARK_NODE",
+    "attach",
+    "attached",
+    "later_watermark",
+    "output_id",
+    "renumbered",
+    "replaced",
+]
 
 WATERMARK_NODE = "EventTimeWatermark"
 """The name of the operator that ``withWatermark`` adds."""
+
+_TAG = "pyflinkcep.attached"
 
 
 def replaced(dataframe: DataFrame, replacement: Callable[[Any], Any]) -> DataFrame:
@@ -63,6 +73,28 @@ def later_watermark(node: Any, session: Any, milliseconds: int, ids: dict[str, A
     return node.copy(identity, node.eventTime(), longer, node.child())
 
 
+def attach(dataframe: DataFrame, other: DataFrame, data: bytes) -> None:
+    """
+    Attach another DataFrame and bytes to the last operator of a DataFrame, while its plan lives.
+
+    The plans of all DataFrames derived from it have them too. Over Spark Connect this does nothing.
+    """
+    plan, session = analysed_plan(dataframe), cast(Any, dataframe.sparkSession)
+    if plan is not None:
+        both = session._jvm.java.util.HashMap()
+        both.put("dataframe", cast(Any, other)._jdf)
+        both.put("data", data)
+        plan.setTagValue(_tag(session), both)
+
+
+def attached(node: Any, session: Any) -> tuple[DataFrame, bytes] | None:
+    """Return what is attached to an operator; None for nothing."""
+    both = node.getTagValue(_tag(session))
+    if not both.isDefined():
+        return None
+    return DataFrame(both.get().get("dataframe"), session), both.get().get("data")
+
+
 def output_id(plan: Any) -> str | None:
     """Return what identifies the output of an operator within the driver; None if it has none."""
     output = plan.output()
@@ -97,6 +129,10 @@ def _replaced(plan: Any, replacement: Callable[[Any], Any], jvm: Any) -> Any:
     children = plan.children()
     below = [_replaced(children.apply(at), replacement, jvm) for at in range(children.size())]
     return plan.withNewChildren(_sequence(jvm, below)) if below else plan
+
+
+def _tag(session: Any) -> Any:
+    return session._jvm.org.apache.spark.sql.catalyst.trees.TreeNodeTag(_TAG)
 
 
 def _sequence(jvm: Any, items: list[Any]) -> Any:

@@ -4,43 +4,41 @@
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import attrs
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import CepError, NotSupportedError
 from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.arrow.marks import is_of_matches
-from pyflinkcep.spark.plan.replanned import output_id, renumbered, replaced
+from pyflinkcep.spark.plan.replanned import attach, attached, output_id, renumbered, replaced
 from pyflinkcep.spark.plan.watermark import is_emitting
 
-__all__ = ["remember", "rest_of_events"]
+__all__ = ["Rest", "remember", "rest_of_events"]
 
-Rest = Callable[[str, int], DataFrame]
-"""Returns the output of a final watermark, given the checkpoint and the number of the operator."""
+Rest = Callable[[DataFrame, str, int], DataFrame]
+"""
+Returns the output of a final watermark, given the events, the checkpoint and the number of the
+operator. It can be pickled.
+"""
 
-_MOST = 1000
 _RESULT = "MapInArrow"
 _PASSING = ("Deduplicate", "GlobalLimit")
 """Operators with state that emit their rows at once, and hold none."""
 
-_rests: OrderedDict[str, Rest] = OrderedDict()
-"""On the driver: what returns the rest of a result, by its place in plans. A DataFrame derived from
-a result, whose rows may be the events of another pattern, knows nothing of it but its plan."""
 
+def remember(result: DataFrame, events: DataFrame, rest: Rest) -> None:
+    """
+    Remember what returns the rest of a result of events, for patterns whose events it will be.
 
-def remember(result: DataFrame, rest: Rest) -> None:
-    """Remember what returns the rest of a result, for patterns whose events it will be."""
-    plan = analysed_plan(result)
-    place = None if plan is None else output_id(plan)
-    if place is not None:
-        _rests[place] = rest
-        if len(_rests) > _MOST:
-            _rests.popitem(last=False)
+    A DataFrame derived from the result knows nothing of it but its plan, which therefore has it.
+    """
+    attach(result, events, cloudpickle.dumps(rest))  # type: ignore[no-untyped-call]
 
 
 def rest_of_events(
@@ -70,7 +68,7 @@ def rest_of_events(
         if any(map(is_of_matches, events.schema.fields)):
             raise _refused(pattern, "a pattern over Spark Connect")
         return None
-    before = _Before(pattern, operator_id)
+    before = _Before(pattern, events.sparkSession, operator_id)
     before.visit(plan)
     if not before.found:
         return None
@@ -97,26 +95,29 @@ class _Before:
     ----------
     pattern : str
         The pattern.
+    session : SparkSession
+        The session.
     number : int
         That of the last stateful operator seen; Spark counts from the sink.
-    found : dict of str to (Rest, int)
-        What returns the rest of each, and the number of its operator.
+    found : dict of str to (callable, int)
+        What returns the rest of each, by its place in the plan, and the number of its operator.
     """
 
     pattern: str
+    session: Any
     number: int
-    found: dict[str, tuple[Rest, int]] = attrs.field(factory=dict)
+    found: dict[str, tuple[Callable[[str, int], DataFrame], int]] = attrs.field(factory=dict)
 
     def visit(self, node: Any, is_inside: bool = False, above: str = "") -> None:
         """Visit the operators from the sink on; those inside a result are only counted."""
         if not node.isStreaming():
             return
         name = node.nodeName()
-        place = output_id(node) if name == _RESULT else None
-        if not is_inside and place in _rests:
+        rest = self._rest(node) if name == _RESULT and not is_inside else None
+        if rest is not None:
             if above:
                 raise _refused(self.pattern, above)
-            self.found[str(place)] = (_rests[str(place)], self.number + 1)
+            self.found[str(output_id(node))] = (rest, self.number + 1)
             is_inside = True
         elif is_emitting(node) or name.startswith(_PASSING):
             self.number += 1
@@ -126,6 +127,11 @@ class _Before:
         children = node.children()
         for at in range(children.size()):
             self.visit(children.apply(at), is_inside, above)
+
+    def _rest(self, node: Any) -> Callable[[str, int], DataFrame] | None:
+        """Return what :func:`remember` has left at an operator."""
+        found = attached(node, self.session)
+        return None if found is None else partial(cloudpickle.loads(found[1]), found[0])
 
 
 def _passes(node: Any) -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import attrs
 import pyarrow as pa
@@ -257,7 +258,7 @@ class StreamJob:
             F.coalesce(F.sum("stateBytesWritten"), F.lit(0)).alias("stateBytesWritten"),
         )
         result = self._unpacked(observed)
-        remember(result, self.flush)
+        remember(result, self.events, partial(_flushed, self.name, self.output, self.plan))
         return result
 
     def flush(self, checkpoint: str, operator_id: int) -> DataFrame:
@@ -317,6 +318,19 @@ class StreamJob:
         """Return the outputs from the operator's results."""
         schema = without_marks(self.output.schema)
         return map_in_arrow(results, self.output.unpack.run, schema, self.name)
+
+
+def _flushed(
+    name: str,
+    output: StreamOutput,
+    plan: BucketPlan,
+    events: DataFrame,
+    checkpoint: str,
+    operator_id: int,
+) -> DataFrame:
+    """Return what a job of these parts on events flushes."""
+    job = StreamJob(name, output, events, plan, delay_ms=0, is_named=False)
+    return job.flush(checkpoint, operator_id)
 
 
 def _packed_schema(events: DataFrame, layout: Layout) -> pa.Schema:
