@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.pattern.coercion import as_count
 from pyflinkcep.spark.plan.patterns.job import PatternJob
+from pyflinkcep.spark.plan.patterns.waiting import waiting
 from pyflinkcep.spark.plan.patterns.why_not import why_not
 from pyflinkcep.spark.side_outputs import PatternSideOutputs
 from pyflinkcep.trace.why import WhyNot
@@ -69,6 +70,56 @@ class ExplainedMatches(PatternSideOutputs):
                 f"whyNot: maxEvents={most}", "pass the number of events to trace, at least 1"
             )
         return why_not(self._job(timeout_handling=True), key, most)
+
+    def waiting(self, checkpointLocation: str, operatorId: int = 0) -> DataFrame:
+        """
+        Return what a stream's checkpoint holds of the pattern, oldest first.
+
+        A row for each partial match and each match that the skip strategy holds back; and one for
+        the queue of each part of the keys, events that the watermark has not reached. The
+        checkpoint is only read. Of a running query it shows the last micro-batch.
+
+        Parameters
+        ----------
+        checkpointLocation : str
+            The checkpoint of a query of this pattern.
+        operatorId : int, at least 0
+            The number of the pattern among the query's stateful operators; see
+            :meth:`CepDataFrame.flush`.
+
+        Returns
+        -------
+        DataFrame
+            The key; ``what`` it is; ``after``, the last stage that took an event; ``waitsFor``, the
+            stages that could take the next; the number of ``events``; when it ``began``, when its
+            window ``ends``, and the ``watermark``, which must reach that. Times are timestamps if
+            the events' are, otherwise epoch milliseconds.
+
+        Raises
+        ------
+        NotSupportedError
+            If the DataFrame is no stream.
+        InputError
+            If the checkpoint has no state of the pattern.
+
+        Examples
+        --------
+        After the example of :meth:`CepDataFrame.flush`:
+
+        >>> held = CEP.pattern(keyBy(stream, "user"), pattern).waiting(checkpoint)
+        >>> held.select("user", "what", "after", "waitsFor", "events").show()
+        +----+-------------+-----+--------+------+
+        |user|         what|after|waitsFor|events|
+        +----+-------------+-----+--------+------+
+        | bob|partial match| fail|      ok|     1|
+        |NULL|queued events| NULL|    NULL|     1|
+        +----+-------------+-----+--------+------+
+        """
+        if not self._dataframe.isStreaming:
+            raise NotSupportedError(
+                "waiting() on a bounded DataFrame", "write whyNot(), which looks at all events"
+            )
+        return waiting(self._job(timeout_handling=False), checkpointLocation, operatorId)
 
     def _job(self, *, timeout_handling: bool) -> PatternJob:
         raise NotImplementedError

@@ -86,6 +86,7 @@ def calls(spark: SparkSession) -> dict[str, Call]:
     tags = {"outputTag": OutputTag("t", "n int"), "timeoutFunction": lambda m, at: (1,)}
     process = {**row, "function": lambda m, ctx, out: None}
     on_match = {"select": row, "flatSelect": rows, "process": process}
+    on_match["waiting"] = {"checkpointLocation": "there"}
     on_match["sideOutputLateData"] = {"lateDataOutputTag": OutputTag("late")}
     sql = f"SELECT * FROM keyword_times MATCH_RECOGNIZE ({CLAUSE.replace('ts', 'at')}) AS m"
     found: dict[str, Call] = {

@@ -23,7 +23,7 @@ from pyflinkcep.spark.matching.stretches import Events, Stretches
 from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
 from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["PythonMatcher"]
+__all__ = ["PythonMatcher", "StoredStates"]
 
 _EVENTS_AT_ONCE = 16_384
 
@@ -133,7 +133,7 @@ class PythonMatcher:
         """Match events of a page's keys, and advance their time to the watermark."""
         rules, writer = self._rules, _PageWriter(self._rules.nfa)
         now = watermark if rules.processing_time else None
-        stored = _StoredStates(rules.nfa, page, first_held)
+        stored = StoredStates(rules.nfa, page, first_held)
         columns = (items.positions.tolist(), items.starts.tolist(), items.ends.tolist())
         for item, (position, start, end) in enumerate(zip(*columns, strict=True)):
             key = items.key_of(item)
@@ -146,7 +146,7 @@ class PythonMatcher:
         return writer.written()
 
 
-class _StoredStates:
+class StoredStates:
     """The states of a page."""
 
     def __init__(self, nfa: NFA, page: Page, first_held: int) -> None:

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the state of a stream holds: partial matches, matches held back, and queued events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import groupby
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from pyflinkcep.engines.flink.nfa import NFA, ComputationState
+from pyflinkcep.engines.flink.nfa.nfa_state import NEVER
+from pyflinkcep.spark.matching.python_matcher import StoredStates
+from pyflinkcep.spark.state.bucket_state import BucketState
+from pyflinkcep.spark.state.pages import Page
+from pyflinkcep.spark.state.storage import MemoryStorage
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
+from pyflinkcep.spark.worker.pack import BUCKET
+from pyflinkcep.spark.worker.pattern_stream import StreamTask
+from pyflinkcep.spark.worker.runtime import running
+from pyflinkcep.trace.reasons import wanted
+
+__all__ = ["HELD", "PARTIAL", "QUEUED", "WaitingTask"]
+
+PARTIAL, HELD, QUEUED = "partial match", "match held back", "queued events"
+"""What a row is about."""
+
+
+@attrs.frozen(eq=False)
+class WaitingTask:
+    """
+    Reads some buckets' state.
+
+    Attributes
+    ----------
+    plan : BucketPlan
+        The settings that the stream ran with.
+    schema : pyarrow.Schema
+        The columns of the result: those of the key, then facts about what waits.
+    """
+
+    plan: BucketPlan
+    schema: pa.Schema
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Return a row for each partial match and match held back, and for each queue."""
+        rows = (row for batch in batches for row in batch.to_pylist())
+        with (
+            running(self.plan.layout.pattern) as context,
+            closing(self.plan.task(context)) as task,
+        ):
+            for bucket_id, bucket in groupby(rows, key=lambda row: row[BUCKET]):
+                storage = MemoryStorage()
+                for row in bucket:
+                    storage.add(row["kind"], row["first"], row["second"], row["data"])
+                groups = self.plan.key_groups.of_bucket(bucket_id)
+                state = BucketState(task.shape, storage, task.fingerprint, "fail", groups)
+                yield from self._of_bucket(task, state)
+
+    def _of_bucket(self, task: BucketTask, state: BucketState) -> Iterator[pa.RecordBatch]:
+        watermark = state.index.watermark
+        assert isinstance(task, StreamTask)
+        for page_id in state.index.pages:
+            page = state.read_page(page_id)
+            found = list(_of_page(task.nfa, page))
+            if found:
+                handles = pa.array([handle for handle, _ in found])
+                columns = self.plan.layout.key_columns
+                keys = [page.events.column(name).take(handles) for name in columns]
+                yield self._batch(keys, [facts for _, facts in found], watermark)
+        times = [
+            int(time)
+            for number in state.index.segments
+            for time in task.layout.times_ms(state.read_segment(number))
+        ]
+        if times:
+            nulls = [pa.nulls(1, field.type) for field in self.schema][: len(self._key_names)]
+            yield self._batch(
+                nulls, [(QUEUED, None, None, len(times), min(times), None)], watermark
+            )
+
+    @property
+    def _key_names(self) -> list[str]:
+        return list(self.schema.names[: len(self.plan.layout.key_columns)])
+
+    def _batch(self, keys: list[Any], facts: list[Any], watermark: int | None) -> pa.RecordBatch:
+        columns = [
+            *(key.combine_chunks() if isinstance(key, pa.ChunkedArray) else key for key in keys),
+            *(pa.array(column) for column in zip(*facts, strict=True)),
+            pa.array([watermark] * len(facts)),
+        ]
+        cast = [column.cast(field.type) for column, field in zip(columns, self.schema, strict=True)]
+        return pa.RecordBatch.from_arrays(cast, schema=self.schema)
+
+
+_Facts = tuple[str, str | None, str | None, int, int, int | None]
+"""What it is, the last stage taken, the stages waited for, the number of events, begin and end."""
+
+
+def _of_page(nfa: NFA, page: Page) -> Iterator[tuple[int, _Facts]]:
+    """Yield what waits in a page, each with its first event in the page."""
+    stored = StoredStates(nfa, page, 0)
+    for position in range(len(page)):
+        key = stored.state(position)
+        accessor = key.buffer.get_accessor()
+        for what, states in (
+            (PARTIAL, key.nfa_state.partial_matches),
+            (HELD, key.nfa_state.completed_matches),
+        ):
+            for state in states:
+                if state.previous_node is None or state.start_event_id is None:
+                    continue
+                match = accessor.materialize_match(state.previous_node, state.version)
+                handles = [handle for taken in match.values() for handle in taken]
+                yield handles[0], _facts(nfa, what, state, len(handles))
+
+
+def _facts(nfa: NFA, what: str, state: ComputationState, events: int) -> _Facts:
+    node, start = state.previous_node, state.start_event_id
+    assert node is not None
+    assert start is not None
+    end = nfa.windows.deadline(state)
+    stages: str | None = None
+    if what == PARTIAL:
+        table = state.table
+        stages = f"not {table.state.stage}" if table.is_pending else " or ".join(wanted(table))
+    return what, node.stage, stages, events, start.timestamp, None if end >= NEVER else end
