@@ -46,7 +46,6 @@ from pyflinkcep.migrate.meaning.tree import (
 __all__ = ["SqlValues"]
 
 ATOM, TIMES, PLUS, COMPARED, NOT, AND, OR = range(7, 0, -1)
-_AGGREGATES = ("first", "last", "count", "sum", "min", "max", "avg", "stddev")
 
 
 @attrs.define(eq=False)
@@ -126,8 +125,6 @@ class SqlValues:
             owner = owner.owner
         path = ".".join(map(quoted, names))
         if isinstance(owner, Var) and owner.name == "event" and not self.stage:
-            if len(names) == 1 and names[0].lower() in _AGGREGATES:
-                return f"`{names[0]}`"
             return path
         if isinstance(owner, Var) and owner.name == ELEMENT and self.stage:
             return f"{quoted(self.stage)}.{path}"
@@ -215,8 +212,11 @@ class SqlValues:
                 self._may_be_null(inner)
                 return f"{of.name[2:7].lower()}({self.value(inner)})", ATOM
             case "Math.abs", (inner,) if of.type.name == "double":
+                self._may_be_null(inner_of(inner))
                 return f"abs({self.value(inner)})", ATOM
             case (("Math.max" | "Math.min"), (a, b)) if is_whole(of.type):
+                for side in (a, b):
+                    self._may_be_null(inner_of(side))
                 name = "greatest" if of.name == "Math.max" else "least"
                 return f"{name}({self.value(a)}, {self.value(b)})", ATOM
             case "name of", (inner,):

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from datetime import datetime
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from pyflinkcep.migrate.runtime.null import present
@@ -221,6 +222,15 @@ def parse_double(value: str | None) -> float:
     return float(known if known.lower().endswith(("nan", "infinity")) else known.rstrip("fFdD"))
 
 
+def _padded(number: str, flags: str) -> str:
+    """Return a number with its sign and width."""
+    number = "+" + number if "+" in flags and not number.startswith("-") else number
+    width = int(re.sub(r"^[-+0 ]*", "", flags) or 0)
+    if "-" in flags:
+        return number.ljust(width)
+    return number.zfill(width) if flags.lstrip("+ ").startswith("0") else number.rjust(width)
+
+
 def java_format(pattern: str, *values: Any) -> str:
     """Return ``String.format``, of %s, %d, %f, %x, %c, %b, %n and %%."""
     rest = iter(values)
@@ -236,10 +246,17 @@ def java_format(pattern: str, *values: Any) -> str:
         flags = flags.replace(",", "")
         if value is None:
             return "null"
-        written = f"%{flags}{kind}" % value
-        return f"{value:,{flags}{kind}}" if grouped else written
+        if kind == "f" and not math.isfinite(value):
+            return text(float(value))
+        if kind == "f":
+            digits = re.search(r"\.(\d+)", flags)
+            places = int(digits[1]) if digits else 6
+            shown = Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+            plain = f"{shown:,f}" if grouped else f"{shown:f}"
+            return _padded(plain, re.sub(r"\.\d+", "", flags))
+        return f"{value:,{flags}{kind}}" if grouped else f"%{flags}{kind}" % value
 
-    return re.sub(r"%([-+0 ,#]*\d*(?:\.\d+)?)([sdfxXcbne%])", one, pattern)
+    return re.sub(r"%([-+0 ,#]*\d*(?:\.\d+)?)([sdfxXcbn%])", one, pattern)
 
 
 def float_text(value: float | None) -> str:

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions of Java as SQL where that means the same, otherwise as functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pyflinkcep import NotSupportedError, Pattern
+from pyflinkcep.migrate.conditions import translate_value
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import parse_java
+from pyflinkcep.testing import match
+from pyflinkcep.testing.events import as_event
+from tests.unit.migrate.support import condition, defined
+
+pytest.importorskip("tree_sitter_java", reason="needs pyflinkcep[migrate]")
+
+SQL = {
+    "(Heat h) -> h.getCount() > 3 && h.getCount() <= 9": "count > 3 AND count <= 9",
+    "(Heat h) -> h.getDegrees() > 3 && h.getDegrees() < 9": "degrees > 3.0 AND degrees < 9.0",
+    "(Heat h) -> h.getDegrees() >= 3.5": "degrees >= 3.5 AND NOT isnan(degrees)",
+    "(Heat h) -> h.isHot()": "degrees > 40.0 AND NOT isnan(degrees)",
+    "Heat::isHot": "degrees > 40.0 AND NOT isnan(degrees)",
+    "(Heat h) -> h.isOpen() == false": "NOT open",
+    '(Heat h) -> !"a".equals(h.getRoom())': "NOT 'a' <=> room",
+    '(Heat h) -> "it\'s".equals(h.getRoom())': r"'it\'s' = room",
+    "(Heat h) -> h.getKind() == Kind.RED": "kind = 'RED'",
+    '(Heat h) -> h.getKind().getCode().equals("r")': "CASE WHEN kind = 'RED' THEN 'r' ELSE 'b' END = 'r'",
+    '(Heat h) -> h.getPlace().getCity().startsWith("x")': "startswith(place.city, 'x')",
+    '(Heat h) -> h.getTags().get("k") != null': "tags['k'] IS NOT NULL",
+    "(Heat h) -> Limits.ROOMS.contains(h.getRoom())": "room IN ('a', 'b')",
+    '(Heat h) -> Limits.inRoom(h, "x")': "room IS NOT NULL AND room = 'x'",
+    "(Reading r) -> r instanceof Heat && ((Heat) r).getCount() > 1": "type = 'Heat' AND count > 1",
+    "(Reading r) -> r instanceof Heat h && h.isOpen()": "type = 'Heat' AND open",
+    "(Reading r) -> r.getClass() == Power.class": "type = 'Power'",
+    "new Above(7)": "degrees > 7.0 AND NOT isnan(degrees)",
+    "(Heat h) -> h.getCount() % 2 == 0": "count % 2 = 0",
+    "(Heat h) -> h.getTime() / 1000 > 5": "time DIV 1000 > 5",
+    "(Heat h) -> h.getCount() + 1L > 5": "CAST(count AS bigint) + 1 > 5",
+    "(Heat h) -> Math.abs(h.getDegrees() - 1) < 0.5": "abs(degrees - 1.0D) < 0.5D",
+    "(Heat h) -> { int n = h.getCount(); if (n > 3) { return true; } return n == 1; }": (
+        "count > 3 OR count = 1"
+    ),
+    '(Heat h) -> { switch (h.getRoom()) { case "a": case "b": return true; default: return false; } }': (
+        "room = 'a' OR room = 'b'"
+    ),
+}
+
+
+@pytest.mark.parametrize(("java", "sql"), SQL.items())
+def test_sql_of_the_same_meaning(java: str, sql: str) -> None:
+    """What SQL says in the same way becomes SQL: getters, constants, locals and branches folded."""
+    found = condition(java)
+
+    assert (found.sql, found.python, found.stub) == (sql, None, False)
+
+
+EVENTS = 'ctx.getEventsForPattern("up")'
+LOOPS = {
+    f"double s = 0; for (Heat e : {EVENTS}) {{ s += e.getDegrees(); }} return s < 5;": (
+        "coalesce(sum(up.degrees), 0D) < 5.0D"
+    ),
+    f"int n = 0; for (Heat e : {EVENTS}) {{ n++; }} return n >= 2;": "count(up) >= 2",
+    f"int n = 0; for (Heat e : {EVENTS}) {{ if (e.isOpen()) n++; }} return n > 2;": (
+        "coalesce(sum(CASE WHEN up.open THEN 1 ELSE 0 END), 0) > 2"
+    ),
+    f"double s = 0; int n = 0; for (Heat e : {EVENTS}) {{ s += e.getDegrees(); n++; }} "
+    "return h.getDegrees() > s / n;": "degrees > avg(up.degrees) AND NOT isnan(degrees)",
+    f"Heat last = null; for (Heat e : {EVENTS}) {{ last = e; }} "
+    "return last == null || h.getCount() > last.getCount();": "count(up) = 0 OR count > last(up.count)",
+    f"for (Heat e : {EVENTS}) {{ if (e.getCount() >= h.getCount()) return false; }} return true;": (
+        "NOT coalesce(max(up.count) >= count, false)"
+    ),
+    f"return {EVENTS}.iterator().next().getCount() < h.getCount();": "first(up.count) < count",
+    f"return StreamSupport.stream({EVENTS}.spliterator(), false).noneMatch(e -> e.isOpen());": (
+        "NOT coalesce(sum(CASE WHEN up.open THEN 1 ELSE 0 END), 0) > 0"
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "sql"), LOOPS.items())
+def test_loops_become_aggregates(body: str, sql: str) -> None:
+    """Sums, counts, averages, first and last events, any and all become SQL over stages."""
+    java = f"new IterativeCondition<Heat>() {{ public boolean filter(Heat h, Context<Heat> ctx) {{ {body} }} }}"
+
+    found = condition(java, stages=["up"])
+
+    assert found.sql == sql
+
+
+def _event(**values: object) -> Any:
+    return as_event({"room": None, "degrees": 1.0, "count": 2, "level": None, **values})
+
+
+PYTHON = {
+    "(Heat h) -> h.getCount() + 1 > h.getCount()": (_event(count=2147483647), False),
+    '(Heat h) -> h.getRoom().equalsIgnoreCase("fail")': (_event(room="FAIL"), True),
+    "(Heat h) -> h.getRoom().length() == 2": (_event(room="😀"), True),
+    '(Heat h) -> h.getRoom().matches("[a-z]+\\\\d")': (_event(room="ab1"), True),
+    "(Heat h) -> (h.getCount() + 4) / 2 * 3 == 0": (_event(count=-5), True),
+    "(Heat h) -> 1 / h.getDegrees() > 5": (_event(degrees=0.0), True),
+    "(Heat h) -> (int) h.getDegrees() == 2147483647": (_event(degrees=1e300), True),
+    "(Heat h) -> Limits.dots(h.getRoom()) == 2": (_event(room="a.b."), True),
+    "(Heat h) -> (h.getRoom() + h.getDegrees()).equals(\"x1.0\")": (_event(room="x"), True),
+    '(Heat h) -> { try { return Integer.parseInt(h.getRoom()) > 1; } catch (NumberFormatException e) { return false; } }': (
+        _event(room="no"), False
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("java", "case"), PYTHON.items())
+def test_functions_of_the_same_meaning(java: str, case: tuple[Any, bool]) -> None:
+    """What SQL says differently becomes a function: overflow, casts, chars, regular expressions."""
+    found = condition(java)
+    event, expected = case
+
+    assert (found.sql, found.stub) == (None, False)
+    assert defined(found)(event) is expected
+
+
+@pytest.mark.parametrize(
+    "java",
+    [
+        '(Heat h) -> h.getRoom().equals("a")',
+        "(Heat h) -> h.getLevel() == 3",
+        "(Heat h) -> h.getLevel() > 3",
+        "(Heat h) -> h.getRoom().isEmpty()",
+    ],
+)
+def test_null_is_an_error_or_noted(java: str) -> None:
+    """Where Java throws a NullPointerException a function raises, and SQL has a note."""
+    function = defined(condition(java, sql=False))
+    with pytest.raises(Exception, match=r".*"):
+        function(_event())
+
+    assert ["null" in note.what for note in condition(java).notes] == [True]
+
+
+def test_what_is_not_translated_raises_with_the_java_text() -> None:
+    """A stub has the Java, its file and line; nothing is dropped silently."""
+    found = condition("(Heat h) -> Other.check(h)")
+
+    assert found.stub
+    assert "# (Heat h) -> Other.check(h)" in (found.python or "")
+    assert [note.what for note in found.notes] == [
+        "not translated: Other.check() has no translation"
+    ]
+    with pytest.raises(NotSupportedError, match=r"Job\.java:\d+ is not translated: Other\.check"):
+        defined(found)(None, None)
+
+
+def test_a_condition_on_a_missing_stage_is_noted() -> None:
+    """A stage that a condition names and that the pattern does not have is reported."""
+    java = (
+        "new IterativeCondition<Heat>() { public boolean filter(Heat h, Context<Heat> ctx) { "
+        'for (Heat e : ctx.getEventsForPattern("upp")) { if (e.getRoom().equals(h.getRoom())) '
+        "return true; } return false; } }"
+    )
+
+    assert "no stage is named 'upp'" in [n.what for n in condition(java, stages=["up"]).notes]
+
+
+def test_captured_variables_are_constants() -> None:
+    """A variable of the method around has the value that the caller knows."""
+    assert condition("(Heat h) -> h.getCount() > limit", known={"limit": 3}).sql == "count > 3"
+    assert condition("(Heat h) -> h.getCount() > limit").stub
+
+
+def test_translated_sql_matches() -> None:
+    """The SQL of a condition over an earlier stage finds matches."""
+    java = (
+        "new IterativeCondition<Heat>() { public boolean filter(Heat h, Context<Heat> ctx) { "
+        'double s = 0; for (Heat e : ctx.getEventsForPattern("up")) s += e.getDegrees(); '
+        "return h.getDegrees() > s; } }"
+    )
+    sql = condition(java).sql
+    assert sql is not None
+    pattern = Pattern.begin("up").where("degrees > 0").times(2).next("top").where(sql)
+
+    found = match(pattern, [{"degrees": value} for value in (1.0, 2.0, 3.0, 6.0)])
+
+    assert [one["top"][0].degrees for one in found] == [6.0]
+
+
+def test_selectors_become_sql() -> None:
+    """Key selectors and timestamp assigners are SQL over the event's columns."""
+    text = (
+        "class E { String user; long at; String getUser() { return user; } } class J { Object[] it = "
+        "{ (E e) -> e.getUser(), E::getUser, (E e, long t) -> e.at * 1000, new KeySelector<E, String>() "
+        "{ public String getKey(E e) { return e.user; } } }; }"
+    )
+    source = parse_java(text, "J.java")
+    project = Project([source])
+    declared = project.find("J")
+    assert declared is not None
+    nodes = declared.fields["it"].value.named_children
+
+    found = [translate_value(node, source, project, "E").sql for node in nodes]
+
+    assert found == ["user", "user", "at * 1000", "user"]
