@@ -12,6 +12,8 @@ from pyflinkcep.testing.harness import NFATestHarness, OperatorTestHarness
 from pyflinkcep.testing.match import Matches, Timeout, match
 from pyflinkcep.testing.sase import matchSase
 from pyflinkcep.testing.trace import trace, whyNot
+from pyflinkcep.trace.result import Trace
+from pyflinkcep.trace.why import WhyNot
 
 __all__ = [
     "Matches",
@@ -19,6 +21,8 @@ __all__ = [
     "OperatorTestHarness",
     "Record",
     "Timeout",
+    "Trace",
+    "WhyNot",
     "assertMatches",
     "match",
     "matchSase",

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pyflinkcep import CEP, AfterMatchSkipStrategy, OutputTag, Pattern, keyBy
+from pyflinkcep import CEP, AfterMatchSkipStrategy, OutputTag, Pattern, PatternStream, keyBy
 from pyflinkcep.testing import OperatorTestHarness
 from tests.conformance.bounded_cases import runs_on_spark
 from tests.conformance.cases import Case, build_pattern, by_key, load, make_event, match_ids
@@ -33,9 +33,15 @@ Answer = dict[str, dict[Any, list[Any]]]
 
 def everything(table: DataFrame, name: str, pattern: Pattern, keyed: bool = True) -> Any:
     """Apply a pattern to the events of a case; its matches, timeouts and late events as text."""
+    stream = applied(table, name, pattern, keyed)
+    return stream.sideOutputLateData(LATE).process(Everything(), ROW)
+
+
+def applied(table: DataFrame, name: str, pattern: Pattern, keyed: bool = True) -> PatternStream:
+    """Apply a pattern to the events of a case."""
     own = table.where(F.col("case") == name)
     stream = CEP.pattern(keyBy(own, "key") if keyed else own, pattern, keyGroups=2)
-    return stream.inEventTime("time").sideOutputLateData(LATE).process(Everything(), ROW)
+    return stream.inEventTime("time")
 
 
 def in_one(results: dict[str, Any]) -> DataFrame:
@@ -67,12 +73,19 @@ def harness_answer(
     pattern: Pattern, keyed: bool, batches: list[list[dict[str, Any]]], watermarks: list[int]
 ) -> Answer:
     """Return what the operator gives for micro-batches, each under its watermark."""
+    return _collected(fed(pattern, keyed, batches, watermarks))
+
+
+def fed(
+    pattern: Pattern, keyed: bool, batches: list[list[dict[str, Any]]], watermarks: list[int]
+) -> OperatorTestHarness:
+    """Return a harness that has seen micro-batches, each under its watermark."""
     harness = OperatorTestHarness(pattern, timeoutHandling=True, lateDataOutput=True)
     for number, watermark in enumerate(watermarks):
         harness.processWatermark(watermark)
         for row in batches[number] if number < len(batches) else ():
             harness.processElement(make_event(row), row["ts"], row["key"] if keyed else None)
-    return _collected(harness)
+    return harness
 
 
 def _collected(harness: OperatorTestHarness) -> Answer:
@@ -224,7 +237,7 @@ def _count(answer: Answer) -> tuple[int, int]:
 
 
 def test_the_watermark_decides_what_is_given_when(spark: SparkSession, tmp_path: Path) -> None:
-    """Until the flush a stream gives what the operator gives under the same watermarks."""
+    """Until the flush a stream gives, and holds, what the operator does under its watermarks."""
     source = FileSource(tmp_path / "source", COLUMNS)
     names = [column.split()[0] for column in COLUMNS.split(", ")]
     rows = disordered(9, "loop", 60)
@@ -236,12 +249,32 @@ def test_the_watermark_decides_what_is_given_when(spark: SparkSession, tmp_path:
     with settings(spark, {"spark.sql.shuffle.partitions": 2}):
         result = everything(source.stream(spark, 0), "loop", patterns()["loop"])
         finished: Finished = run(in_one({"loop": result}), tmp_path / "checkpoint")
+        stream = applied(source.stream(spark, 0), "loop", patterns()["loop"])
+        waiting = stream.waiting(str(tmp_path / "checkpoint")).collect()
 
-    expected = harness_answer(
-        _python_loop(), True, batches, finished.watermarks
-    )  # fmt: skip
+    harness = fed(_python_loop(), True, batches, finished.watermarks)
+    expected = _collected(harness)
+    assert sorted((row.key or "", row.what, row.events) for row in waiting) == _held(harness)
+    assert [row.began for row in waiting] == sorted(row.began for row in waiting)
+    assert {(row.after, row.waitsFor) for row in waiting} >= {("a", "b"), ("b", "b or c")}
     assert answers(finished.rows, {"loop": True})["loop"] == expected
     assert all(expected.values())
+
+
+def _held(harness: OperatorTestHarness) -> list[tuple[str, str, int]]:
+    """Return what a harness holds: key, what it is, and its number of events."""
+    found, queued = [], 0
+    for key, context in harness._operator.keys.items():
+        nfa_state, accessor = context.state.nfa_state, context.state.buffer.get_accessor()
+        queued += sum(map(len, context.queue.values()))
+        kinds = {
+            "partial match": nfa_state.partial_matches, "match held back": nfa_state.completed_matches
+        }  # fmt: skip
+        for what, states in kinds.items():
+            for state in states:
+                events = accessor.materialize_match(state.previous_node, state.version).values()
+                found += [(key, what, sum(map(len, events)))] if state.previous_node else []
+    return sorted([*found, *([("", "queued events", queued)] if queued else [])])
 
 
 def _python_loop() -> Pattern:

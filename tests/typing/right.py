@@ -19,6 +19,7 @@ from pyflinkcep import (
     AfterMatchSkipStrategy,
     CepDataFrame,
     CompressedStream,
+    Diagram,
     GroupPattern,
     IterativeCondition,
     OutputTag,
@@ -30,11 +31,22 @@ from pyflinkcep import (
     SimpleCondition,
     Time,
     WithinType,
+    diagram,
     keyBy,
     parse,
     seq,
 )
-from pyflinkcep.testing import Matches, Record, assertMatches, match, matchSase
+from pyflinkcep.testing import (
+    Matches,
+    Record,
+    Trace,
+    WhyNot,
+    assertMatches,
+    match,
+    matchSase,
+    trace,
+    whyNot,
+)
 
 
 class Trade(NamedTuple):
@@ -155,3 +167,19 @@ def lists(frame: pd.DataFrame) -> None:
     columns: dict[str, list[Any]] = {"user": ["anna"], "at": [3]}
     match(patterns(), columns, "at").late.clear()
     assertMatches(trades, [{"a": ["x"]}], by="symbol", ignoreOrder=True)
+
+
+def shown(frame: DataFrame) -> None:
+    assert_type(patterns().diagram(automaton=True), Diagram)
+    assert_type(diagram("PATTERN (A B+)"), Diagram)
+    diagram(parse("PATTERN A;B")).save("query.svg")
+    found = trace(patterns(), [Trade("x", 1.0)], key="symbol", maxPartialMatches=5)
+    assert_type(found, Trace)
+    assert_type(found.partials[0].ending.event, int | None)
+    found.diagram().save("trace.html")
+    why = whyNot(patterns(), [{"user": "anna", "at": 3}], timestamp="at")
+    assert_type(why, WhyNot)
+    assert_type(why.advice, tuple[str, ...])
+    stream = CEP.pattern(keyBy(frame, "user"), patterns())
+    assert_type(stream.whyNot(key="anna", maxEvents=10), WhyNot)
+    stream.waiting("checkpoint", operatorId=1).show()
