@@ -2,8 +2,8 @@
 """
 Flink CEP's pattern API on PySpark, with Flink's matches.
 
-Importing this package does not import pyspark: ``CEP``, ``keyBy`` and everything else that needs it
-are loaded on first use, as is ``diagram``.
+Importing this package loads nothing but its version: names are loaded on first use, and pyspark
+with ``CEP``, ``keyBy`` and everything else that needs it.
 """
 
 from __future__ import annotations
@@ -12,51 +12,49 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pyflinkcep._version import __version__
-from pyflinkcep.errors import (
-    CepError,
-    CepRuntimeError,
-    ConditionError,
-    FunctionError,
-    InputError,
-    InvalidArgumentError,
-    MalformedPatternException,
-    MissingConditionError,
-    NotSupportedError,
-    OutOfMemoryError,
-    PatternChangedError,
-    SkipError,
-    StateFormatError,
-    StateLimitError,
-)
-from pyflinkcep.functions import (
-    EventComparator,
-    OutputTag,
-    PatternFlatSelectFunction,
-    PatternFlatTimeoutFunction,
-    PatternProcessFunction,
-    PatternSelectFunction,
-    PatternTimeoutFunction,
-    RichPatternFlatSelectFunction,
-    RichPatternSelectFunction,
-    TimedOutPartialMatchHandler,
-)
-from pyflinkcep.pattern import (
-    AfterMatchSkipStrategy,
-    GroupPattern,
-    IterativeCondition,
-    Pattern,
-    RichIterativeCondition,
-    SimpleCondition,
-    UnusedResultWarning,
-    WithinType,
-)
-from pyflinkcep.sase import SaseQuery, elements, parse, seq
-from pyflinkcep.show import Diagram
-from pyflinkcep.time import Time
-from pyflinkcep.warned import MicroBatchWarning, TimeUnitWarning
 
 if TYPE_CHECKING:
     from pyflinkcep.diagrams import diagram
+    from pyflinkcep.errors import (
+        CepError,
+        CepRuntimeError,
+        ConditionError,
+        FunctionError,
+        InputError,
+        InvalidArgumentError,
+        MalformedPatternException,
+        MissingConditionError,
+        NotSupportedError,
+        OutOfMemoryError,
+        PatternChangedError,
+        SkipError,
+        StateFormatError,
+        StateLimitError,
+    )
+    from pyflinkcep.functions import (
+        EventComparator,
+        OutputTag,
+        PatternFlatSelectFunction,
+        PatternFlatTimeoutFunction,
+        PatternProcessFunction,
+        PatternSelectFunction,
+        PatternTimeoutFunction,
+        RichPatternFlatSelectFunction,
+        RichPatternSelectFunction,
+        TimedOutPartialMatchHandler,
+    )
+    from pyflinkcep.pattern import (
+        AfterMatchSkipStrategy,
+        GroupPattern,
+        IterativeCondition,
+        Pattern,
+        RichIterativeCondition,
+        SimpleCondition,
+        UnusedResultWarning,
+        WithinType,
+    )
+    from pyflinkcep.sase import SaseQuery, elements, parse, seq
+    from pyflinkcep.show import Diagram
     from pyflinkcep.spark import (
         CEP,
         CepDataFrame,
@@ -68,6 +66,8 @@ if TYPE_CHECKING:
         keyBy,
         matchRecognize,
     )
+    from pyflinkcep.time import Time
+    from pyflinkcep.warned import MicroBatchWarning, TimeUnitWarning
 
 __all__ = [
     "CEP",
@@ -123,26 +123,70 @@ __all__ = [
     "seq",
 ]
 
-_ON_SPARK = frozenset(
-    [
-        "CEP",
-        "CepDataFrame",
-        "CompressedStream",
-        "KeyedDataFrame",
-        "PatternStream",
-        "QueryStream",
-        "cepError",
-        "keyBy",
-        "matchRecognize",
-    ]
-)
+_MODULES = {
+    "AfterMatchSkipStrategy": "pattern",
+    "CEP": "spark",
+    "CepDataFrame": "spark",
+    "CepError": "errors",
+    "CepRuntimeError": "errors",
+    "CompressedStream": "spark",
+    "ConditionError": "errors",
+    "Diagram": "show",
+    "EventComparator": "functions",
+    "FunctionError": "errors",
+    "GroupPattern": "pattern",
+    "InputError": "errors",
+    "InvalidArgumentError": "errors",
+    "IterativeCondition": "pattern",
+    "KeyedDataFrame": "spark",
+    "MalformedPatternException": "errors",
+    "MicroBatchWarning": "warned",
+    "MissingConditionError": "errors",
+    "NotSupportedError": "errors",
+    "OutOfMemoryError": "errors",
+    "OutputTag": "functions",
+    "Pattern": "pattern",
+    "PatternChangedError": "errors",
+    "PatternFlatSelectFunction": "functions",
+    "PatternFlatTimeoutFunction": "functions",
+    "PatternProcessFunction": "functions",
+    "PatternSelectFunction": "functions",
+    "PatternStream": "spark",
+    "PatternTimeoutFunction": "functions",
+    "QueryStream": "spark",
+    "RichIterativeCondition": "pattern",
+    "RichPatternFlatSelectFunction": "functions",
+    "RichPatternSelectFunction": "functions",
+    "SaseQuery": "sase",
+    "SimpleCondition": "pattern",
+    "SkipError": "errors",
+    "StateFormatError": "errors",
+    "StateLimitError": "errors",
+    "Time": "time",
+    "TimeUnitWarning": "warned",
+    "TimedOutPartialMatchHandler": "functions",
+    "UnusedResultWarning": "pattern",
+    "WithinType": "pattern",
+    "cepError": "spark",
+    "diagram": "diagrams",
+    "elements": "sase",
+    "keyBy": "spark",
+    "matchRecognize": "spark",
+    "parse": "sase",
+    "seq": "sase",
+}
+"""Where names are, which load when they are asked for: workers do not need what users write."""
+
+_SUBMODULES = frozenset({*_MODULES.values(), "conditions", "local", "testing"})
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ON_SPARK:
-        return getattr(import_module("pyflinkcep.spark"), name)
-    if name == "diagram":
-        return import_module("pyflinkcep.diagrams").diagram
+    if name in _MODULES:
+        found = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        globals()[name] = found
+        return found
+    if name in _SUBMODULES:
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -160,6 +160,25 @@ def test_a_job_begins_without_pandas() -> None:
     assert outcome.stdout.split() == ["False"]
 
 
+@pytest.mark.parametrize(
+    ("module", "unneeded"),
+    [
+        ("batch", ("sase", "show", "match_recognize", "testing")),
+        ("pack", ("sase", "show", "match_recognize", "testing")),
+        ("processor", ("sase", "show", "match_recognize", "testing", "pattern", "expressions")),
+    ],
+)
+def test_workers_load_what_they_run(module: str, unneeded: tuple[str, ...]) -> None:
+    """Each new worker imports anew: not what users write in another language, or look at."""
+    code = f"import sys, pyflinkcep.spark.worker.{module}; print(*sys.modules)"
+    outcome = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    loaded = {name.split(".")[1] for name in outcome.stdout.split() if "pyflinkcep." in name}
+
+    assert loaded & set(unneeded) == set()
+
+
 def test_the_package_lists_its_names() -> None:
     """``dir`` gives the public names, those on Spark among them; another name is an error."""
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):

@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import attrs
 
 from pyflinkcep.conditions import BooleanConditions, IterativeCondition
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.display import html_table, one_line
-from pyflinkcep.pattern.drawn import stage_diagram
 from pyflinkcep.pattern.quantifier import Quantifier, Times, WithinType
 from pyflinkcep.pattern.stage import Change, Stage
 from pyflinkcep.pattern.unused import Usage
-from pyflinkcep.show import Diagram
+
+if TYPE_CHECKING:
+    from pyflinkcep.show import Diagram
 
 __all__ = ["LinkedStages"]
 
@@ -131,7 +132,7 @@ class LinkedStages(Generic[PatternT]):
             # The compiler is above patterns, and loads with the first pattern that runs.
             drawn = import_module("pyflinkcep.engines.flink.nfa.compiler.drawn")
             return cast("Diagram", drawn.automaton_diagram(self))
-        return stage_diagram(self._chain(), self._skip)
+        return self._drawn()
 
     def __repr__(self) -> str:
         self._usage.shown()
@@ -140,9 +141,15 @@ class LinkedStages(Generic[PatternT]):
     def _repr_html_(self) -> str:
         self._usage.shown()
         chain = self._chain()
-        picture = stage_diagram(chain, self._skip).svg
+        picture = self._drawn().svg
         table = html_table(chain, self._skip)
         return f"{picture}<details><summary>as a table</summary>{table}</details>"
+
+    def _drawn(self) -> Diagram:
+        """Return the stages as a diagram, whose modules no worker needs."""
+        from pyflinkcep.pattern.drawn import stage_diagram
+
+        return stage_diagram(self._chain(), self._skip)
 
     def _replaced(self, stage: Stage, previous: Any, change: Change) -> PatternT:
         return cast("PatternT", attrs.evolve(self, stage=stage, previous=previous))
