@@ -42,6 +42,8 @@ def why_no_pattern(query: Query, placement: Placement) -> str | None:
     """Return why no pattern has the matches of a query, given its clauses; None if one has."""
     if query.form is Form.LIST:
         return "elements joined by ; have distinct times, those of a pattern may be equal"
+    if query.before is not None:
+        return "it reads the events of another query"
     if query.most_events is not None:
         return "its window counts events"
     if query.is_composed:

@@ -11,7 +11,17 @@ import attrs
 from pyflinkcep.expressions.tree import Literal, Tree
 from pyflinkcep.sase.shapes import Shape, Word, words
 
-__all__ = ["MOST_WORDS", "Column", "Component", "Form", "Query", "Strategy", "default_variable"]
+__all__ = [
+    "EVENT_TIME",
+    "EVENT_TYPE",
+    "MOST_WORDS",
+    "Column",
+    "Component",
+    "Form",
+    "Query",
+    "Strategy",
+    "default_variable",
+]
 
 
 MOST_WORDS = 128
@@ -72,6 +82,10 @@ def default_variable(type_: str) -> str:
     return (type_.rpartition(".")[2] if is_dotted else type_).lower()
 
 
+EVENT_TYPE, EVENT_TIME = "type", "matchTimestamp"
+"""The attributes of events that matches become, beside the columns of RETURN."""
+
+
 @attrs.frozen
 class Column:
     """A column of RETURN; `given` says whether its name was written after AS."""
@@ -114,6 +128,10 @@ class Query:
     most_events : int or None
         ``WITHIN n EVENTS``: the most events of the partition, of any type, from the first event of
         a match to its last; then there is no `window`.
+    event : str or None
+        ``RETURN EVENT type(…)``: the type of the events that matches become.
+    before : Query or None
+        The query whose events it reads, before THEN.
     """
 
     form: Form
@@ -128,6 +146,8 @@ class Query:
     source: str | None = None
     shape: Shape | None = None
     most_events: int | None = None
+    event: str | None = None
+    before: Query | None = None
 
     @property
     def positive(self) -> tuple[Component, ...]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import attrs
 
@@ -13,9 +13,9 @@ from pyflinkcep.sase.composed_checks import check_query
 from pyflinkcep.sase.computed import is_computed, is_path
 from pyflinkcep.sase.conditions import ConditionReader
 from pyflinkcep.sase.cursor import Cursor
-from pyflinkcep.sase.model import Column, Query
+from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Column, Query
 from pyflinkcep.sase.pattern_reader import SHAPE, PatternReader
-from pyflinkcep.sase.tokens import END, KEYWORDS, NAME, NUMBER, Token
+from pyflinkcep.sase.tokens import END, KEYWORDS, NAME, NUMBER, TEXT, Token
 from pyflinkcep.sase.where import WhereReader
 
 __all__ = ["parsed", "parsed_columns", "parsed_condition"]
@@ -24,6 +24,8 @@ _UNITS = {
     "millisecond": 1, "ms": 1, "second": 1000, "sec": 1000, "minute": 60_000, "min": 60_000,
     "hour": 3_600_000, "day": 86_400_000, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000,
 }  # fmt: skip
+
+_CHAIN = "write PATTERN … RETURN EVENT Rise(a.x AS x) THEN PATTERN SEQ(Rise r, Rise s) …"
 
 
 def parsed(text: str) -> Query:
@@ -69,6 +71,17 @@ class _QueryReader:
     def query(self) -> Query:
         cursor = self._cursor
         source = cursor.name("a table", "write FROM table").name if cursor.take("from") else None
+        query = self._one()
+        while query.event is not None and cursor.take("then"):
+            query = attrs.evolve(self._one(), before=query)
+        if cursor.here.kind != END:
+            hint = _CHAIN if cursor.here.word == "then" else SHAPE
+            raise cursor.unexpected("the end", hint)
+        return attrs.evolve(query, source=source)
+
+    def _one(self) -> Query:
+        """Read a query up to THEN or the end."""
+        cursor = self._cursor
         cursor.need("pattern", SHAPE)
         pattern = PatternReader(cursor)
         form, shape = pattern.read()
@@ -78,6 +91,8 @@ class _QueryReader:
         if cursor.take("where"):
             where.read()
         window, most_events = self._window() if cursor.take("within") else (None, None)
+        having = _having(values) if cursor.take("having") else None
+        event, columns = _returned(cursor, values) if cursor.take("return") else (None, None)
         query = Query(
             form,
             components,
@@ -86,14 +101,12 @@ class _QueryReader:
             tuple(where.constants),
             tuple(where.conditions),
             window,
-            _having(values) if cursor.take("having") else None,
-            tuple(_columns(cursor, values)) if cursor.take("return") else None,
-            source,
-            shape,
-            most_events,
+            having,
+            columns,
+            shape=shape,
+            most_events=most_events,
+            event=event,
         )
-        if cursor.here.kind != END:
-            raise cursor.unexpected("the end", SHAPE)
         check_query(query, cursor.failure)
         return query
 
@@ -139,13 +152,29 @@ class _QueryReader:
         return int(number.text)
 
 
+def _returned(cursor: Cursor, values: ConditionReader) -> tuple[str | None, tuple[Column, ...]]:
+    """Read RETURN: the type of the events that matches become, if any, and the columns."""
+    follows = cursor.ahead()
+    is_event = cursor.here.word == "event" and follows.kind in (NAME, TEXT)
+    if not is_event or follows.word == "as":
+        return None, tuple(_columns(cursor, values))
+    cursor.next()
+    type_ = cursor.type(_CHAIN)
+    cursor.need("(", _CHAIN)
+    columns = tuple(_columns(cursor, values, (EVENT_TYPE, EVENT_TIME)))
+    cursor.need(")", _CHAIN)
+    return type_, columns
+
+
 def _having(values: ConditionReader) -> tree.Tree:
     values.on_matches = True
     return values.condition()
 
 
-def _columns(cursor: Cursor, values: ConditionReader) -> Iterator[Column]:
-    taken: set[str] = set()
+def _columns(
+    cursor: Cursor, values: ConditionReader, reserved: Iterable[str] = ()
+) -> Iterator[Column]:
+    taken = set(reserved)
     number = 0
     values.on_matches = True
     while number == 0 or cursor.take(","):

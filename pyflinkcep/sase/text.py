@@ -21,7 +21,10 @@ _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second
 def query_text(query: Query) -> str:
     """Return the text of a query."""
     lines = [f"FROM {written_name(query.source)}"] if query.source else []
-    lines.append(f"PATTERN {_pattern(query)}")
+    if query.before is not None:
+        lines.append(query_text(query.before))
+    then = "" if query.before is None else "THEN "
+    lines.append(f"{then}PATTERN {_pattern(query)}")
     where = _where(query)
     if where:
         lines.append(f"WHERE {where}")
@@ -32,7 +35,10 @@ def query_text(query: Query) -> str:
     if query.having is not None:
         lines.append(f"HAVING {shown(query.having)}")
     if query.columns is not None:
-        lines.append(f"RETURN {', '.join(map(_column, query.columns))}")
+        columns = ", ".join(map(_column, query.columns))
+        if query.event is not None:
+            columns = f"EVENT {_type(query.event)}({columns})"
+        lines.append(f"RETURN {columns}")
     return "\n".join(lines)
 
 

@@ -20,7 +20,7 @@ from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.sase.analysed import AnalysedQuery
-from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.types import one_line
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, changed
 from pyflinkcep.spark.compressed import CompressedStream
@@ -78,7 +78,32 @@ class QueryStream(SideOutputs):
         >>> CEP.pattern(events, query, type="result").inEventTime("ts")
         QueryStream(pattern: PATTERN ..., input: bounded [user: ...], key: user, time: ts)
         """
-        return attrs.evolve(self, time_column=time_name(column, one_line(self._query)))
+        timed = attrs.evolve(self, time_column=time_name(column, one_line(self._query)))
+        return timed if self._query.before is None else timed._after(self._query.before)
+
+    def _after(self, before: Query) -> QueryStream:
+        """Return the query on the events of the one before THEN."""
+        if self._dataframe.isStreaming:
+            raise NotSupportedError(
+                "a query with THEN on a stream",
+                "run them one after another: CEP.pattern(first.toDF().withEventTime("
+                f'"{EVENT_TIME}"), second)',
+            )
+        columns = {column.name for column in before.columns or ()}
+        if not all(isinstance(key, str) and key in columns for key in self._keys):
+            raise InvalidArgumentError(
+                "keyBy with a query before THEN that does not return the key",
+                "name the key in RETURN EVENT, or write [attribute] in place of keyBy",
+            )
+        first = attrs.evolve(self, analysed=AnalysedQuery(before, self._analysed.type_column))
+        earlier = first if before.before is None else first._after(before.before)
+        events = attrs.evolve(earlier, output="all", limit=None).toDF()
+        return attrs.evolve(
+            self,
+            dataframe=events.toDF(),
+            analysed=AnalysedQuery(attrs.evolve(self._query, before=None), EVENT_TYPE),
+            time_column=EVENT_TIME,
+        )
 
     def explain(self) -> None:
         """

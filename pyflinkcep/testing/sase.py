@@ -13,11 +13,18 @@ from pyflinkcep.engines.choice import chosen, chosen_for_compressed
 from pyflinkcep.engines.compressed.counting import Total
 from pyflinkcep.engines.compressed.matches import CompressedMatches, Measured
 from pyflinkcep.engines.flink.operator.limit import PartialMatchLimit, compressed_with_limit
-from pyflinkcep.engines.queries import Compressed, compressed_matches, query_matches
+from pyflinkcep.engines.queries import (
+    Compressed,
+    MatchPositions,
+    compressed_matches,
+    last_event,
+    query_matches,
+)
 from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.sase import parse
-from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.testing.event_list import EventObjects, attribute_of
 from pyflinkcep.testing.events import Table
@@ -118,6 +125,10 @@ def matchSase(
         raise InvalidArgumentError(
             f"expected a query or its text, got {query!r}", "pass the result of parse(...)"
         )
+    if asked.before is not None:
+        events = matchSase(asked.before, events, timestamp, type, evaluation)
+        timestamp, type = EVENT_TIME, EVENT_TYPE
+        asked = attrs.evolve(asked, before=None)
     limit = PartialMatchLimit.of(maxPartialMatches, "fail")
     if compressed:
         _refuse_compressed(asked, output, limit)
@@ -130,9 +141,24 @@ def matchSase(
     if compressed:
         return CompressedMatches(_Pieces(asked, objects, compressed_matches(asked, objects.table)))
     runs = None if limit is None else RunLimit(limit.most)
-    found = map(objects.match, query_matches(asked, objects.table, how.name, output, runs))
+    found = query_matches(asked, objects.table, how.name, output, runs)
     returns = Returns(asked, attribute_of)
-    return [returns.row(match) for match in found if returns.keeps(match)]
+    matches = ((positions, objects.match(positions)) for positions in found)
+    return [
+        {**_event(asked, objects.table, positions), **returns.row(match)}
+        for positions, match in matches
+        if returns.keeps(match)
+    ]
+
+
+def _event(query: Query, table: EventTable, match: MatchPositions) -> dict[str, Any]:
+    """Return the type and the time of the event that a match becomes, if it becomes one."""
+    if query.event is None:
+        return {}
+    time = table.times[last_event(match)]
+    if query.looks_ahead and query.window is not None:  # it is certain when its window has passed
+        time = table.times[min(own[0] for own in match.values())] + query.window
+    return {EVENT_TYPE: query.event, EVENT_TIME: time}
 
 
 def _refuse_compressed(query: Query, output: str, limit: PartialMatchLimit | None) -> None:

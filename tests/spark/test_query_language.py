@@ -10,7 +10,8 @@ from collections import Counter
 import pytest
 from pyspark.sql import SparkSession
 
-from pyflinkcep import CEP
+from pyflinkcep import CEP, keyBy
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.sase import parse
 from pyflinkcep.testing import matchSase
 from tests.spark.streams import settings
@@ -123,3 +124,27 @@ def test_literal_times_are_those_of_the_session(spark: SparkSession) -> None:
             rows = stream.toDF().selectExpr("a[0].id", "b[0].id").collect()
             assert (evaluation, sorted(map(tuple, rows))) == (evaluation, expected)
         assert 10 < len(expected) < 100
+
+
+@pytest.mark.spark
+def test_another_query_reads_the_events_of_matches(spark: SparkSession) -> None:
+    """RETURN EVENT and THEN in one text, keyed by [k]: as on lists; refused without the key."""
+    chance = random.Random(5)
+    events = [{"ts": 3 * n, "kind": "S", "k": n % 2, "x": chance.randrange(9)} for n in range(120)]
+    schema = "ts bigint, kind string, k bigint, x bigint"
+    frame = spark.createDataFrame([tuple(event.values()) for event in events], schema)
+    text = (
+        "PATTERN SEQ(S a, S b) WHERE partition_contiguity AND [k] AND b.x > a.x + 1 RETURN EVENT "
+        "Rise(a.k AS k, a.x AS low, b.x AS high) THEN PATTERN SEQ(Rise p, Rise q) WHERE [k] AND "
+        "q.high >= p.high WITHIN 60 RETURN p.low, q.high, q.matchTimestamp AS at, p.k AS k"
+    )
+    expected = Counter(tuple(row.values()) for row in matchSase(text, events, "ts", "kind"))
+    assert len(expected) > 5
+    for given in (frame, keyBy(frame, "k")):
+        stream = CEP.pattern(given, parse(text), type="kind").inEventTime("ts")
+        assert Counter(map(tuple, stream.toDF().collect())) == expected
+    with pytest.raises(InvalidArgumentError, match="does not return the key"):
+        CEP.pattern(keyBy(frame, "kind"), parse(text), type="kind").inEventTime("ts")
+    unbounded = spark.readStream.format("rate").load().selectExpr("value AS ts", "'S' AS kind")
+    with pytest.raises(NotSupportedError, match="THEN on a stream"):
+        CEP.pattern(unbounded, parse(text), type="kind").inEventTime("ts")

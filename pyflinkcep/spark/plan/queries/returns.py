@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from pyflinkcep.expressions.spark_sql import spark_sql
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Tree
 from pyflinkcep.sase.computed import is_computed, qualified
-from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.tree import FIRST, LAST
 from pyflinkcep.spark.arrow.columns import quoted
 
@@ -23,6 +23,8 @@ def returned(query: Query, matches: DataFrame) -> DataFrame:
     if query.columns is None:
         return matches
     columns = [F.expr(_column(query, c.value)).alias(c.name) for c in query.columns]
+    if query.event is not None:
+        columns = [F.lit(query.event).alias(EVENT_TYPE), F.col(EVENT_TIME), *columns]
     return matches.select(*columns)
 
 
