@@ -13,7 +13,7 @@ from pyflinkcep.match_recognize.tokens import Source, Token, closing, is_at, tok
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.match_recognize.with_queries import named_queries
 
-__all__ = ["VIEW", "Statement", "Use"]
+__all__ = ["VIEW", "Statement", "Use", "view_tokens"]
 
 VIEW = "__cep_view_"
 """The prefix of the names of views that replace clauses."""
@@ -186,6 +186,14 @@ class Statement:
         end = tokens[0].start if tokens else 0
         for token in tokens:
             yield self.source.text[end : token.start]
-            is_view = token.kind == "word" and token.text.startswith(VIEW)
-            yield token.text if is_view else self.source.text[token.start : token.end]
+            yield token.text if _is_view(token) else self.source.text[token.start : token.end]
             end = token.end
+
+
+def view_tokens(text: str) -> list[Token]:
+    """Return the names of views in a statement whose clauses are replaced."""
+    return [token for token in tokenize(Source(text)) if _is_view(token)]
+
+
+def _is_view(token: Token) -> bool:
+    return token.kind == "word" and token.text.startswith(VIEW)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
@@ -20,7 +19,7 @@ from pyflinkcep.match_recognize.checks import check_clause
 from pyflinkcep.match_recognize.names import Names, spelled_alike
 from pyflinkcep.match_recognize.parameters import with_parameters
 from pyflinkcep.match_recognize.parser import parse_clause
-from pyflinkcep.match_recognize.statement import VIEW, Statement, Use
+from pyflinkcep.match_recognize.statement import VIEW, Statement, Use, view_tokens
 from pyflinkcep.match_recognize.tokens import Source, tokenize, with_names
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.match_recognize.with_queries import without_unused
@@ -221,7 +220,7 @@ def _check_chain(
 
 def _views_in(query: str) -> set[str]:
     """Return the clauses that a query reads."""
-    return set(re.findall(rf"{VIEW}\w+", without_unused(query)))
+    return {token.text for token in view_tokens(without_unused(query))}
 
 
 def _check_streams(main: DataFrame, levels: list[_Level], query: str, source: Source) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 
@@ -25,7 +24,7 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.errors import CepError, InputError
-from pyflinkcep.expressions.tokens import tokenized
+from pyflinkcep.expressions.tokens import TokenKind, tokenized
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import Leaf, parts_of
 from pyflinkcep.match_recognize.names import Names
@@ -49,7 +48,6 @@ _WAYS_OUT = {
     "MISSING_GROUP_BY": "write an aggregate of Spark's own, or ARRAY_AGG and a function of arrays",
 }
 """The hint for some of Spark's error conditions."""
-_NAME = re.compile(r"`(?:[^`]|``)+`|\w+")
 
 
 @attrs.frozen
@@ -110,10 +108,9 @@ class Arguments:
         return dataframe.select("*", *columns)
 
     def _added(self, sql: str, cast: DataType | None) -> str:
-        if cast is None and _NAME.fullmatch(sql):
-            name = sql[1:-1].replace("``", "`") if sql[0] == "`" else sql
-            if name.lower() in self._own:
-                return self._own[name.lower()]
+        own = self._own.get(_name_of(sql)) if cast is None else None
+        if own is not None:
+            return own
         name = f"argument {len(self.computed)}"
         while name in self._own:
             name += "_"
@@ -121,6 +118,13 @@ class Arguments:
         self.computed[name] = column if cast is None else column.cast(cast)
         self.sql[name] = sql
         return name
+
+
+def _name_of(sql: str) -> str:
+    """Return the name that SQL consists of, in lower case; empty for anything else."""
+    name, *others = tokenized(sql)
+    is_name = name.kind is TokenKind.NAME and others[0].kind is TokenKind.END
+    return name.text.lower() if is_name else ""
 
 
 def argument_types(

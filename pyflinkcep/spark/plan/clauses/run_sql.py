@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.match_recognize.statement import VIEW, Statement
+from pyflinkcep.match_recognize.statement import Statement, view_tokens
+from pyflinkcep.match_recognize.tokens import Token
 from pyflinkcep.spark.plan.analysis import error_condition
 from pyflinkcep.spark.plan.pipelines import is_mutation
 
@@ -35,13 +36,27 @@ def run_sql(spark: SparkSession, text: str, frames: Mapping[str, DataFrame]) -> 
         The DataFrames that it names. Spark itself resolves them, so they work over Spark Connect,
         where a plan is analysed again whenever it is used.
     """
-    used: dict[str, Any] = {name: frame for name, frame in frames.items() if name in text}
+    views = view_tokens(text) if frames else []
+    used: dict[str, Any] = {token.text: frames[token.text] for token in views}
     if used:
-        text = re.sub(rf"({VIEW}\w+)", r"{\1}", text.replace("{", "{{").replace("}", "}}"))
+        text = _as_format(text, views)
     if not _DEFINES.match(text):
         return _analysed(spark.sql(text, **used))
     with _views_as_plans(spark):
         return _analysed(spark.sql(text, **used))
+
+
+def _as_format(text: str, views: Sequence[Token]) -> str:
+    """Return a statement in the form in which Spark takes DataFrames by name."""
+    pieces, at = [], 0
+    for view in views:
+        pieces += [_escaped(text[at : view.start]), f"{{{view.text}}}"]
+        at = view.end
+    return "".join(pieces) + _escaped(text[at:])
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
 
 
 def _analysed(frame: DataFrame) -> DataFrame:
