@@ -23,6 +23,7 @@ from pyflinkcep.expressions.rules import (
 )
 
 __all__ = [
+    "alike",
     "arithmetic",
     "compared",
     "divided",
@@ -111,6 +112,12 @@ def compared(a: Any, b: Any) -> int:
 def is_same(a: Any, b: Any) -> bool:
     """Whether two values are equal, NULL being equal to itself."""
     return a is b if a is None or b is None else compared(a, b) == 0
+
+
+def alike(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return two values, both as doubles if one of two numbers is."""
+    is_mixed = isinstance(a, float) is not isinstance(b, float)
+    return (float(a), float(b)) if is_mixed and _is_number(a) and _is_number(b) else (a, b)
 
 
 def greater(a: Any, b: Any) -> Any:

@@ -29,6 +29,7 @@ from pyflinkcep.expressions.sql_functions import (
     time_between,
 )
 from pyflinkcep.expressions.sql_values import (
+    alike,
     arithmetic,
     compared,
     divided,
@@ -226,8 +227,8 @@ def _of_times(operator: str) -> Callable[..., Any]:
 _STRICT: dict[str, Callable[..., Any]] = {
     "not": lambda a: not truth(a),
     "neg": negated,
-    "greatest": greater,
-    "least": lesser,
+    "greatest": lambda a, b: greater(*alike(a, b)),
+    "least": lambda a, b: lesser(*alike(a, b)),
 }
 
 

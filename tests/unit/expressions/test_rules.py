@@ -29,7 +29,8 @@ RANKS = TextRanks({text: number for number, text in enumerate(["", "ab"])})
 
 def same(found: Any, expected: Any) -> bool:
     """Whether two values are equal, NaN being equal to itself."""
-    return bool(found == expected) or repr(found) == repr(expected)
+    is_nan = found != found and expected != expected
+    return type(found) is type(expected) and (is_nan or bool(found == expected))
 
 
 def tree_of(text: str) -> Tree:
