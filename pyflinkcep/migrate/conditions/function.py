@@ -15,7 +15,7 @@ from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
 from pyflinkcep.migrate.java.types import UNKNOWN
 from pyflinkcep.migrate.meaning.lambdas import parameters_of
-from pyflinkcep.migrate.meaning.objects import assigned
+from pyflinkcep.migrate.meaning.objects import assigned, opened
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.scope import Findings, Scope
 from pyflinkcep.migrate.meaning.tree import Const, Expression, Untranslatable
@@ -237,10 +237,21 @@ class _Finder:
             fields = assigned(reader, of, constructor, values)
         elif arguments:
             fields = dict(zip(of.fields, map(reader.argument, arguments), strict=False))
+        fields.update(self._opened(of, fields, reader))
         parents = [one for one in (of.superclass, *of.interfaces) if one is not None and one.args]
         above = parents[0] if parents else type_
         found = self._method(method, of.source, of, above, fields, {})
         return attrs.evolve(found, class_name=of.name, doc=found.doc or javadoc(of.node))
+
+    def _opened(
+        self, of: JavaClass, fields: dict[str, Expression], reader: Reader
+    ) -> dict[str, Expression]:
+        """Return what ``open()`` assigns to fields, as far as the values are known."""
+        for owner in self.project.lineage(of):
+            for method in owner.methods.get("open", []):
+                inner = reader.at(owner.source, owner, fields=dict(fields))
+                return opened(inner, method)
+        return {}
 
     def _method(
         self,

@@ -93,7 +93,8 @@ def translate_function(
     except Exception as error:
         why = reason_of(error, node)
         made = stub(node, source, why, findings, name or kind, _PARAMETERS[kind], "Any")
-        return TranslatedFunction(**attrs.asdict(made, recurse=False))
+        ddl = translator.declared(kind)
+        return TranslatedFunction(**attrs.asdict(made, recurse=False), output_type=ddl)
 
 
 @attrs.define(eq=False)
@@ -149,6 +150,14 @@ class _Translator:
             args = function.type_arguments
             return args[1] if len(args) == 2 else UNKNOWN
         return result
+
+    def declared(self, kind: str) -> str | None:
+        """Return the schema of the declared type of the result; None if unknown."""
+        try:
+            result = self._result(self._find(_METHODS[kind]), kind)
+            return ddl_of(result, self.project, self.source)
+        except Exception:
+            return None
 
     # --- functions
 

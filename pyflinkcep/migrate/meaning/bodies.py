@@ -10,7 +10,7 @@ from pyflinkcep.migrate.java.source import Node
 from pyflinkcep.migrate.meaning.folding import folded
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
-from pyflinkcep.migrate.meaning.scope import python_name
+from pyflinkcep.migrate.meaning.scope import snake_case
 from pyflinkcep.migrate.meaning.statements import read_block
 from pyflinkcep.migrate.meaning.tree import Call, Expression, Untranslatable
 
@@ -46,7 +46,7 @@ def value_of_body(
 def _helper(inner: Reader, method: Method) -> str:
     """Write a method as a function of Python; return its name."""
     findings = inner.findings
-    name = python_name(method.name)
+    name = "_" + snake_case(method.name)
     while name in findings.helper_names.values():
         name += "_"
     findings.helper_names[method.node.id] = name

@@ -39,6 +39,11 @@ if TYPE_CHECKING:
 
 __all__ = ["method_call", "on_value", "reference"]
 
+_LIBRARY = frozenset({
+    "String", "List", "Map", "Iterable", "Set", "Collection", "Optional", "BigDecimal", "Instant",
+    "LocalDateTime", "LocalDate", "ZonedDateTime", "Date", "Timestamp", "Duration", "Class",
+    "Context", "Collector", "Iterator", "Stream",
+})  # fmt: skip
 _OF_ENUM = ("name", "toString", "equals", "ordinal", "compareTo")
 _MOST_CALLS = 12
 """How deep calls of the project's methods are followed."""
@@ -151,7 +156,7 @@ def on_value(
 def _may_be_property(reader: Reader, owner: Expression, of: JavaClass | None) -> bool:
     if of is not None:
         return reader.scope.project.method(of, "", 0) is None
-    known = is_boxed(owner.type) or owner.type.name in ("String", "List", "Map", "Iterable")
+    known = is_boxed(owner.type) or owner.type.name in _LIBRARY
     return isinstance(owner, Var | Get | Call) and not known
 
 

@@ -24,6 +24,7 @@ from pyflinkcep.migrate.java.types import (
 )
 from pyflinkcep.migrate.meaning.json_events import json_call
 from pyflinkcep.migrate.meaning.streams import element_of, list_call, map_call, stream_call
+from pyflinkcep.migrate.meaning.times import time_call
 from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression, Get, Make
 
 if TYPE_CHECKING:
@@ -145,36 +146,11 @@ def _of_other(
             return Call("length", (owner,), INT)
     if type_ == "Collector" and name == "collect" and len(operands) == 1:
         return Call("collect", (owner, *operands), JavaType("void"))
-    if type_ == "BigDecimal":
-        if name in ("compareTo",) and len(operands) == 1 and operands[0].type.name == type_:
-            return Call("compare", (owner, *operands), INT)
-        if name in ("add", "subtract", "multiply") and len(operands) == 1:
-            return Call(f"BigDecimal.{name}", (owner, *operands), owner.type)
-        if name == "doubleValue":
-            return Call("BigDecimal.doubleValue", (owner,), DOUBLE)
-    if type_ in ("Duration", "Instant", "Date", "Timestamp", "LocalDateTime", "ZonedDateTime"):
-        return _of_time(owner, name, operands)
+    timed = time_call(owner, name, operands)
+    if timed is not None:
+        return timed
     if is_enum(owner.type, reader.scope.project, reader.source) and name == "name":
         return Call("name of", (owner,), STRING)
-    return None
-
-
-_DURATIONS = {"toMillis": 1, "getSeconds": 1000, "toSeconds": 1000, "toMinutes": 60_000,
-              "toHours": 3_600_000, "toDays": 86_400_000}  # fmt: skip
-
-
-def _of_time(owner: Expression, name: str, operands: tuple[Expression, ...]) -> Expression | None:
-    if name in _DURATIONS and owner.type.name == "Duration" and not operands:
-        return Call("Duration.to", (owner, Const(_DURATIONS[name], INT)), LONG)
-    same = len(operands) == 1 and operands[0].type == owner.type
-    if name in ("isAfter", "isBefore", "after", "before") and same:
-        return Call(name.removeprefix("is").lower(), (owner, *operands), BOOLEAN)
-    if name in ("toEpochMilli", "getTime") and not operands:
-        return Call("millis of", (owner,), LONG)
-    if name == "compareTo" and len(operands) == 1 and owner.type.name != "Duration":
-        return Call("compare", (owner, *operands), INT)
-    if name == "compareTo" and len(operands) == 1:
-        return Call("compare", (owner, *operands), INT)
     return None
 
 

@@ -13,7 +13,7 @@ from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Make, Untra
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
 
-__all__ = ["built", "constructed", "made", "read_creation"]
+__all__ = ["built", "constructed", "made", "opened", "read_creation"]
 
 _EMPTY = {
     "ArrayList": "List.of", "LinkedList": "List.of", "HashSet": "Set.of", "TreeSet": "Set.of",
@@ -35,6 +35,8 @@ def read_creation(reader: Reader, node: Node) -> Expression:
     if type_.name in _EMPTY and not (values and values[0].type != INT):
         return Call(_EMPTY[type_.name], (), type_)
     if type_.name in _EMPTY and len(values) == 1:
+        if isinstance(values[0], Call) and values[0].name == "List.of":
+            return Call("List.of", values[0].operands, JavaType(type_.name, values[0].type.args))
         return Call("copy of", values, type_)
     if type_.name in ("JSONObject", "ObjectNode") and not values:
         return Call("Map.of", (), JavaType("JSONObject"))
@@ -135,6 +137,20 @@ def assigned(
         found[target] = inner.read(value)
         if target not in names:
             inner.scope.values[target] = found[target]
+    return found
+
+
+def opened(reader: Reader, method: Method) -> dict[str, Expression]:
+    """Return the fields that a method sets, of those whose values are known."""
+    found: dict[str, Expression] = {}
+    for statement in children(method.body) if method.body is not None else ():
+        target, value = _assignment(statement)
+        if target is None or value is None:
+            continue
+        try:
+            found[target] = reader.read(value)
+        except Untranslatable:
+            found.pop(target, None)
     return found
 
 

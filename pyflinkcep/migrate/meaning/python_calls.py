@@ -4,22 +4,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pyflinkcep.migrate.java.types import INT, unboxed
 from pyflinkcep.migrate.meaning.constants import constant
+from pyflinkcep.migrate.meaning.python_streams import STREAMS
+from pyflinkcep.migrate.meaning.python_writers import (
+    ATOM,
+    COMPARED,
+    PLUS,
+    Operands,
+    Writer,
+    dereferenced,
+    function,
+    helper,
+    listed_again,
+    method,
+)
 from pyflinkcep.migrate.meaning.regex import python_regex
-from pyflinkcep.migrate.meaning.tree import Binary, Call, Const, Expression, Lambda, Untranslatable
+from pyflinkcep.migrate.meaning.tree import Binary, Call, Const, Expression, Untranslatable
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.python import Python
 
-__all__ = ["CALLS", "TYPED_BOOL", "dereferenced"]
-
-ATOM, PLUS, COMPARED = 9, 6, 5
-Operands = tuple[Expression, ...]
-Writer = Callable[["Python", Operands], tuple[str, int]]
+__all__ = ["CALLS", "TYPED_BOOL"]
 
 TYPED_BOOL = frozenset({
     "is null", "equalsIgnoreCase", "isBlank", "matches", "same boxed", "isNaN", "has any",
@@ -27,30 +35,6 @@ TYPED_BOOL = frozenset({
     "Stream.anyMatch", "Stream.allMatch", "Stream.noneMatch", "parse boolean",
 })  # fmt: skip
 """Calls whose Python text mypy knows to be a bool."""
-
-
-def _helper(name: str, *more: str) -> Writer:
-    def write(writer: Python, operands: Operands) -> tuple[str, int]:
-        texts = [writer.write(operand) for operand in operands]
-        return f"{writer.use(name)}({', '.join([*texts, *more])})", ATOM
-
-    return write
-
-
-def _method(name: str) -> Writer:
-    def write(writer: Python, operands: Operands) -> tuple[str, int]:
-        first, *rest = operands
-        texts = ", ".join(writer.write(operand) for operand in rest)
-        return f"{writer.write(first, ATOM)}.{name}({texts})", ATOM
-
-    return write
-
-
-def _function(name: str) -> Writer:
-    def write(writer: Python, operands: Operands) -> tuple[str, int]:
-        return f"{name}({', '.join(writer.write(operand) for operand in operands)})", ATOM
-
-    return write
 
 
 def _contains(writer: Python, operands: Operands) -> tuple[str, int]:
@@ -168,7 +152,7 @@ def _math(name: str) -> Writer:
 
 
 def _java_math(name: str) -> Writer:
-    return _helper("java_math", f'"{name}"')
+    return helper("java_math", f'"{name}"')
 
 
 def _compared(writer: Python, operands: Operands) -> tuple[str, int]:
@@ -176,19 +160,11 @@ def _compared(writer: Python, operands: Operands) -> tuple[str, int]:
 
 
 def _parsed(name: str, bits: int) -> Writer:
-    return _helper(name, str(bits)) if bits else _helper(name)
+    return helper(name, str(bits)) if bits else helper(name)
 
 
 def _events(writer: Python, operands: Operands) -> tuple[str, int]:
     return f"list(ctx.getEventsForPattern({writer.write(operands[0])}))", ATOM
-
-
-def dereferenced(writer: Python, whole: Expression) -> str:
-    """Return a list; one of a match that is missing is an error."""
-    if isinstance(whole, Call) and whole.name == "Map.get":
-        inner, key = whole.operands
-        return f"{writer.write(inner, ATOM)}[{writer.write(key)}]"
-    return writer.write(whole, ATOM)
 
 
 def _item(writer: Python, operands: Operands) -> tuple[str, int]:
@@ -238,6 +214,15 @@ def _listed(writer: Python, operands: Operands) -> tuple[str, int]:
     return f"[{', '.join(writer.write(operand) for operand in operands)}]", ATOM
 
 
+def _part(name: str) -> Writer:
+    return lambda writer, operands: (f"{writer.write(operands[0], ATOM)}.{name}", ATOM)
+
+
+def _decimal(writer: Python, operands: Operands) -> tuple[str, int]:
+    writer.findings.imports.add("from decimal import Decimal")
+    return f"Decimal({writer.write(operands[0])})", ATOM
+
+
 def _plain(text: str) -> Writer:
     return lambda _, __: (text, ATOM)
 
@@ -251,62 +236,17 @@ def _first_written(writer: Python, operands: Operands) -> tuple[str, int]:
     return writer.write(operands[0], PLUS), PLUS
 
 
-# --- streams
-
-
-def _each(writer: Python, function: Expression) -> tuple[str, str]:
-    assert isinstance(function, Lambda)
-    return function.parameters[0], writer.write(function.body, 2)
-
-
-def _filtered(writer: Python, operands: Operands) -> tuple[str, int]:
-    name, test = _each(writer, operands[1])
-    return f"[{name} for {name} in {writer.write(operands[0], 2)} if {test}]", ATOM
-
-
-def _mapped(writer: Python, operands: Operands) -> tuple[str, int]:
-    name, value = _each(writer, operands[1])
-    return f"[{value} for {name} in {writer.write(operands[0], 2)}]", ATOM
-
-
-def _quantified(word: str, negated: bool = False) -> Writer:
-    def write(writer: Python, operands: Operands) -> tuple[str, int]:
-        name, test = _each(writer, operands[1])
-        text = f"{word}({test} for {name} in {writer.write(operands[0], 2)})"
-        return (f"not {text}", 4) if negated else (text, ATOM)
-
-    return write
-
-
-def _summed(writer: Python, operands: Operands) -> tuple[str, int]:
-    (of,) = operands
-    inner = writer.write(of)
-    if of.type.name == "DoubleStream":
-        return f"{writer.use('stream_sum')}({inner})", ATOM
-    wrap = writer.use("int32" if of.type.name == "IntStream" else "int64")
-    return f"{wrap}(sum({inner}))", ATOM
-
-
-def _extreme(word: str) -> Writer:
-    def write(writer: Python, operands: Operands) -> tuple[str, int]:
-        if operands[0].type.name == "DoubleStream":
-            return f"{writer.use('stream_' + word)}({writer.write(operands[0])})", ATOM
-        return f"{word}({writer.write(operands[0])}, default=None)", ATOM
-
-    return write
-
-
 def _formatted(writer: Python, operands: Operands) -> tuple[str, int]:
     pattern = operands[0].value if isinstance(operands[0], Const) else None
     if not isinstance(pattern, str) or re.search(
         r"%[-+0 ,#(]*\d*(\.\d+)?[^-+0 ,#(\d.sdfxXcbn%]", pattern
     ):
         raise Untranslatable("String.format() with an unusual pattern")
-    return _helper("java_format")(writer, operands)
+    return helper("java_format")(writer, operands)
 
 
 def _logged(writer: Python, operands: Operands) -> tuple[str, int]:
-    return _helper("log")(writer, operands)
+    return helper("log")(writer, operands)
 
 
 def _printed(writer: Python, operands: Operands) -> tuple[str, int]:
@@ -329,32 +269,32 @@ def _output(writer: Python, operands: Operands) -> tuple[str, int]:
 
 
 CALLS: dict[str, Writer] = {
-    "equalsIgnoreCase": _helper("equals_ignore_case"), "contains": _contains,
-    "startsWith": _method("startswith"), "endsWith": _method("endswith"), "matches": _matches,
-    "isEmpty": _is_empty, "isBlank": _helper("is_a_blank"), "length": _helper("length"),
-    "toLowerCase": _method("lower"), "toUpperCase": _method("upper"), "trim": _helper("trim"),
-    "strip": _helper("strip_white"), "substring": _helper("substring"),
-    "charAt": _helper("char_at"), "indexOf": _helper("index_of"),
-    "lastIndexOf": _helper("last_index_of"), "replace": _helper("replace_text"),
-    "concat": _concat, "compareTo": _helper("compare_text"),
-    "compareToIgnoreCase": _helper("compare_text", "True"), "hashCode": _helper("java_hash"),
+    "equalsIgnoreCase": helper("equals_ignore_case"), "contains": _contains,
+    "startsWith": method("startswith"), "endsWith": method("endswith"), "matches": _matches,
+    "isEmpty": _is_empty, "isBlank": helper("is_a_blank"), "length": helper("length"),
+    "toLowerCase": method("lower"), "toUpperCase": method("upper"), "trim": helper("trim"),
+    "strip": helper("strip_white"), "substring": helper("substring"),
+    "charAt": helper("char_at"), "indexOf": helper("index_of"),
+    "lastIndexOf": helper("last_index_of"), "replace": helper("replace_text"),
+    "concat": _concat, "compareTo": helper("compare_text"),
+    "compareToIgnoreCase": helper("compare_text", "True"), "hashCode": helper("java_hash"),
     "split": _split, "repeat": lambda w, o: (f"{w.write(o[0], 7)} * {w.write(o[1], 7)}", 7),
     "text": _text, "toString": _to_string, "name of": lambda w, o: (w.non_null(o[0]), ATOM),
-    "builder": _first_written, "same boxed": _helper("same_boxed"), "compare": _compared,
+    "builder": _first_written, "same boxed": helper("same_boxed"), "compare": _compared,
     "isNaN": _math("isnan"), "isInfinite": _math("isinf"), "parse int": _parsed("parse_int", 32),
     "parse long": _parsed("parse_int", 64), "parse double": _parsed("parse_double", 0),
-    "parse boolean": _helper("parse_boolean"), "ordinal": _helper("ordinal"),
+    "parse boolean": helper("parse_boolean"), "ordinal": helper("ordinal"),
     "StringUtils.isEmpty": lambda w, o: (f"not {w.write(o[0], 4)}", 4),
-    "StringUtils.isBlank": _helper("is_blank_or_null"), "String.format": _formatted,
-    "Math.abs": _absolute, "Math.max": _helper("java_max"), "Math.min": _helper("java_min"),
-    "Math.round": _rounded, "Math.pow": _helper("java_pow"),
+    "StringUtils.isBlank": helper("is_blank_or_null"), "String.format": _formatted,
+    "Math.abs": _absolute, "Math.max": helper("java_max"), "Math.min": helper("java_min"),
+    "Math.round": _rounded, "Math.pow": helper("java_pow"),
     **{f"Math.{name}": _java_math(name) for name in (
         "sqrt", "floor", "ceil", "exp", "log", "log10", "sin", "cos", "tan", "hypot", "signum",
         "toRadians", "toDegrees", "atan2", "asin", "acos", "atan", "rint", "cbrt",
     )},
     "events": _events, "ctx.timestamp": _plain("ctx.timestamp()"),
     "ctx.currentProcessingTime": _plain("ctx.currentProcessingTime()"),
-    "System.currentTimeMillis": _helper("current_millis"), "millis of": _helper("millis"),
+    "System.currentTimeMillis": helper("current_millis"), "millis of": helper("millis"),
     "Duration.of": lambda w, o: (
         f"{w.use('of_millis')}({w.write(o[0], 7)} * {w.write(o[1])})", ATOM),
     "Duration.between": lambda w, o: (f"{w.write(o[1], PLUS)} - {w.write(o[0], 7)}", PLUS),
@@ -362,37 +302,33 @@ CALLS: dict[str, Writer] = {
         f"{w.use('div_int')}({w.use('millis')}({w.write(o[0])}), {w.write(o[1])})", ATOM),
     "after": lambda w, o: (f"{w.write(o[0], PLUS)} > {w.write(o[1], PLUS)}", COMPARED),
     "before": lambda w, o: (f"{w.write(o[0], PLUS)} < {w.write(o[1], PLUS)}", COMPARED),
+    **{f"time.{name}": _part(name) for name in (
+        "hour", "minute", "second", "year", "month", "day")},
+    "BigDecimal.of": _decimal, "BigDecimal.doubleValue": function("float"),
+    **{f"BigDecimal.{name}": helper("decimal", f'"{name}"') for name in (
+        "add", "subtract", "multiply")},
     "copy": lambda w, o: (w.write(o[0], ATOM), ATOM),
-    "time of millis": _helper("time_of"), "Optional.map": _optional_map,
+    "time of millis": helper("time_of"), "Optional.map": _optional_map,
     "Optional.flatMap": _optional_map, "Optional.filter": _optional_filter,
-    **{f"Character.{name}": _helper("char_is", f'"{name}"') for name in (
+    **{f"Character.{name}": helper("char_is", f'"{name}"') for name in (
         "isDigit", "isLetter", "isLetterOrDigit", "isUpperCase", "isLowerCase", "isWhitespace",
     )},
-    "json": _helper("json_text"),
+    "json": helper("json_text"),
     "or else": _or_else, "append": _concat,
     "List.get": _item, "List.size": _size, "List.isEmpty": _is_empty,
     "List.getFirst": _first, "List.getLast": _last, "List.contains": _contains,
-    "List.add": _method("append"), "Set.add": _method("add"), "List.addAll": _method("extend"),
-    "List.clear": _method("clear"), "List.of": _listed, "Set.of": _plain("set()"),
-    "Map.of": _plain("{}"), "copy of": _function("list"), "has any": _has_any,
-    "iterator": _helper("Iterator"), "Iterator.next": _method("next"),
-    "Iterator.hasNext": _method("has_next"), "Map.get": _method("get"),
-    "Map.getOrDefault": _method("get"), "Map.containsKey": _contains,
-    "Map.keySet": _method("keys"), "Map.values": _method("values"),
-    "Map.entrySet": _method("items"), "Entry.getKey": _first,
+    "List.add": method("append"), "Set.add": method("add"), "List.addAll": method("extend"),
+    "List.clear": method("clear"), "List.of": _listed, "Set.of": _plain("set()"),
+    "Map.of": _plain("{}"), "copy of": listed_again, "has any": _has_any,
+    "iterator": helper("Iterator"), "Iterator.next": method("next"),
+    "Iterator.hasNext": method("has_next"), "Map.get": method("get"),
+    "Map.getOrDefault": method("get"), "Map.containsKey": _contains,
+    "Map.keySet": method("keys"), "Map.values": method("values"),
+    "Map.entrySet": method("items"), "Entry.getKey": _first,
     "Entry.getValue": lambda w, o: (f"{w.write(o[0], ATOM)}[1]", ATOM),
     "Map.put": lambda w, o: (
         f"{w.write(o[0], ATOM)}.update({{{w.write(o[1])}: {w.write(o[2])}}})", ATOM),
-    "stream": lambda w, o: (dereferenced(w, o[0]), ATOM), "Stream.filter": _filtered,
-    "Stream.map": _mapped, "Stream.anyMatch": _quantified("any"),
-    "Stream.allMatch": _quantified("all"), "Stream.noneMatch": _quantified("any", True),
-    "Stream.count": _function("len"), "Stream.toList": _function("list"),
-    "Stream.sum": _summed, "Stream.average": _helper("stream_average"),
-    "Stream.max": _extreme("max"), "Stream.min": _extreme("min"),
-    "Stream.findFirst": _helper("first_of"), "Stream.distinct": _helper("distinct"),
-    "Stream.joining": _helper("joined"),
-    "Stream.limit": lambda w, o: (f"{w.write(o[0], ATOM)}[:{w.write(o[1])}]", ATOM),
-    "Stream.skip": lambda w, o: (f"{w.write(o[0], ATOM)}[{w.write(o[1])}:]", ATOM),
+    **STREAMS,
     "collect": lambda w, o: (f"{w.write(o[0], ATOM)}.collect({w.write(o[1])})", ATOM),
     "ctx.output": _output, "log": _logged, "print": _printed,
 }  # fmt: skip

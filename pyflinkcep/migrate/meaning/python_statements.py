@@ -10,7 +10,7 @@ import attrs
 from pyflinkcep.migrate.java.types import is_floating
 from pyflinkcep.migrate.meaning.nulls import non_null_if
 from pyflinkcep.migrate.meaning.python import Python
-from pyflinkcep.migrate.meaning.python_calls import dereferenced
+from pyflinkcep.migrate.meaning.python_writers import dereferenced
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Break,

@@ -9,6 +9,7 @@ import re
 
 import attrs
 
+from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Source
@@ -17,7 +18,9 @@ from pyflinkcep.migrate.translated import Note
 
 __all__ = ["Findings", "Scope", "python_name", "snake_case"]
 
-_USED = frozenset({"event", "ctx", "match", "out", "Any", "Row"})
+_USED = frozenset({"event", "ctx", "match", "out", "math"})
+"""Names of parameters and modules."""
+_RUNTIME = frozenset(runtime.__all__)
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -36,7 +39,12 @@ def snake_case(name: str) -> str:
 def python_name(name: str) -> str:
     """Return the name of a variable in Python, which shadows nothing that is used."""
     found = snake_case(name)
-    taken = keyword.iskeyword(found) or found in dir(builtins) or found in _USED or found == "l"
+    taken = (
+        keyword.iskeyword(found)
+        or found in dir(builtins)
+        or found in _USED | _RUNTIME
+        or found == "l"
+    )
     return found + "_" if taken or keyword.issoftkeyword(found) else found
 
 

@@ -46,6 +46,10 @@ _OPPOSITE = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _SQL = {"==": "=", "!=": "<>"}
 
 
+def _are_decimals(a: Expression, b: Expression) -> bool:
+    return a.type.name == b.type.name == "BigDecimal"
+
+
 @attrs.define(eq=False)
 class Sql(SqlValues):
     """Writes conditions of one function."""
@@ -197,7 +201,7 @@ class Sql(SqlValues):
             fixed = any(isinstance(x, Const) and x.value not in (0, 0.0) for x in (a, b))
             if not fixed:
                 raise self.no("compare() of doubles, for which -0.0 is less than 0.0")
-        elif not (is_whole(a.type) and is_whole(b.type)):
+        elif not _are_decimals(a, b) and not (is_whole(a.type) and is_whole(b.type)):
             raise self.no(f"compare() of {a.type}")
         for side in (a, b):
             self._may_be_null(inner_of(side))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 import attrs
@@ -46,6 +47,9 @@ from pyflinkcep.migrate.meaning.tree import (
 __all__ = ["SqlValues"]
 
 ATOM, TIMES, PLUS, COMPARED, NOT, AND, OR = range(7, 0, -1)
+
+
+_DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 
 
 @attrs.define(eq=False)
@@ -219,6 +223,14 @@ class SqlValues:
                     self._may_be_null(inner_of(side))
                 name = "greatest" if of.name == "Math.max" else "least"
                 return f"{name}({self.value(a)}, {self.value(b)})", ATOM
+            case "BigDecimal.of", (Const(value=str(digits)),) if _DECIMAL.fullmatch(digits):
+                return f"{digits}BD", ATOM
+            case (
+                ("time.hour" | "time.minute" | "time.second" | "time.year"),
+                (Get() as inner,),
+            ) if stage_free(inner) and inner.type.name == "LocalDateTime":
+                self._may_be_null(inner)
+                return f"{of.name[5:]}({self.value(inner)})", ATOM
             case "name of", (inner,):
                 self._may_be_null(inner)
                 return self._value(inner)

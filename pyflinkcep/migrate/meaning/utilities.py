@@ -20,11 +20,15 @@ __all__ = ["CONSTANTS", "UTILITIES"]
 Operands = tuple[Expression, ...]
 Static = Callable[["Reader", Operands, Node], Expression | None]
 
-CONSTANTS = {
+CONSTANTS: dict[tuple[str, str], Expression] = {
     ("Boolean", "TRUE"): Const(True, BOOLEAN),
     ("Boolean", "FALSE"): Const(False, BOOLEAN),
     ("Math", "PI"): Const(3.141592653589793, JavaType("double")),
     ("Math", "E"): Const(2.718281828459045, JavaType("double")),
+    **{
+        ("BigDecimal", name): Call("BigDecimal.of", (Const(value, STRING),), JavaType("BigDecimal"))
+        for name, value in (("ZERO", "0"), ("ONE", "1"), ("TEN", "10"))
+    },
 }
 """By class and name, constants of Java's library."""
 
@@ -89,6 +93,13 @@ def _joined(_: Reader, given: Operands, __: Node) -> Expression | None:
     return Call("Stream.joining", (values, given[0]), STRING)
 
 
+def _decimal(_: Reader, given: Operands, __: Node) -> Expression | None:
+    if len(given) != 1 or not isinstance(given[0], Const):
+        return None
+    text = Const(str(given[0].value), STRING)
+    return Call("BigDecimal.of", (text,), JavaType("BigDecimal"))
+
+
 def _itself(_: Reader, given: Operands, __: Node) -> Expression | None:
     return Call("not null", given[:1], given[0].type) if given else None
 
@@ -110,6 +121,7 @@ UTILITIES: dict[tuple[str, str], Static] = {
         for name in ("isDigit", "isLetter", "isLetterOrDigit", "isUpperCase", "isLowerCase",
                      "isWhitespace")
     },
+    ("BigDecimal", "valueOf"): _decimal,
     ("Pattern", "matches"): _matches,
     ("StringUtils", "isNotEmpty"): _negated("StringUtils.isEmpty"),
     ("StringUtils", "isNotBlank"): _negated("StringUtils.isBlank"),

@@ -9,6 +9,7 @@ from pyflinkcep.migrate.runtime.null import (
     present,
 )
 from pyflinkcep.migrate.runtime.numbers import (
+    decimal,
     div_float,
     div_int,
     float32,
@@ -79,6 +80,7 @@ __all__ = [
     "compare",
     "compare_text",
     "current_millis",
+    "decimal",
     "distinct",
     "div_float",
     "div_int",

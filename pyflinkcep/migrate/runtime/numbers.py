@@ -6,12 +6,13 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
+from decimal import Decimal, localcontext
 from typing import Any
 
 __all__ = [
-    "div_float", "div_int", "float32", "int32", "int64", "java_abs", "java_math", "java_max",
-    "java_min", "java_pow", "java_round", "narrowed", "rem_float", "rem_int", "to_float32",
-    "truncated",
+    "decimal", "div_float", "div_int", "float32", "int32", "int64", "java_abs", "java_math",
+    "java_max", "java_min", "java_pow", "java_round", "narrowed", "rem_float", "rem_int",
+    "to_float32", "truncated",
 ]  # fmt: skip
 
 
@@ -92,6 +93,13 @@ def div_float(a: float, b: float) -> float:
     if a == 0 or math.isnan(a):
         return math.nan
     return math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def decimal(a: Decimal, b: Decimal, operation: str) -> Decimal:
+    """Add, subtract or multiply exactly, as ``BigDecimal`` does."""
+    with localcontext() as context:
+        context.prec = 1000
+        return {"add": a + b, "subtract": a - b, "multiply": a * b}[operation]
 
 
 def rem_float(a: float, b: float) -> float:

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes streams as Python: lists and comprehensions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyflinkcep.migrate.meaning.python_writers import (
+    ATOM,
+    Operands,
+    Writer,
+    dereferenced,
+    function,
+    helper,
+    listed_again,
+)
+from pyflinkcep.migrate.meaning.tree import Expression, Lambda
+
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.meaning.python import Python
+
+__all__ = ["STREAMS"]
+
+
+def _each(writer: Python, of: Expression) -> tuple[str, str]:
+    assert isinstance(of, Lambda)
+    return of.parameters[0], writer.write(of.body, 2)
+
+
+def _filtered(writer: Python, operands: Operands) -> tuple[str, int]:
+    name, test = _each(writer, operands[1])
+    return f"[{name} for {name} in {writer.write(operands[0], 2)} if {test}]", ATOM
+
+
+def _mapped(writer: Python, operands: Operands) -> tuple[str, int]:
+    name, value = _each(writer, operands[1])
+    return f"[{value} for {name} in {writer.write(operands[0], 2)}]", ATOM
+
+
+def _quantified(word: str, negated: bool = False) -> Writer:
+    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+        name, test = _each(writer, operands[1])
+        text = f"{word}({test} for {name} in {writer.write(operands[0], 2)})"
+        return (f"not {text}", 4) if negated else (text, ATOM)
+
+    return write
+
+
+def _summed(writer: Python, operands: Operands) -> tuple[str, int]:
+    (of,) = operands
+    inner = writer.write(of)
+    if of.type.name == "DoubleStream":
+        return f"{writer.use('stream_sum')}({inner})", ATOM
+    wrap = writer.use("int32" if of.type.name == "IntStream" else "int64")
+    return f"{wrap}(sum({inner}))", ATOM
+
+
+def _extreme(word: str) -> Writer:
+    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+        if operands[0].type.name == "DoubleStream":
+            return f"{writer.use('stream_' + word)}({writer.write(operands[0])})", ATOM
+        return f"{word}({writer.write(operands[0])}, default=None)", ATOM
+
+    return write
+
+
+STREAMS: dict[str, Writer] = {
+    "stream": lambda w, o: (dereferenced(w, o[0]), ATOM), "Stream.filter": _filtered,
+    "Stream.map": _mapped, "Stream.anyMatch": _quantified("any"),
+    "Stream.allMatch": _quantified("all"), "Stream.noneMatch": _quantified("any", True),
+    "Stream.count": function("len"), "Stream.toList": listed_again,
+    "Stream.sum": _summed, "Stream.average": helper("stream_average"),
+    "Stream.max": _extreme("max"), "Stream.min": _extreme("min"),
+    "Stream.findFirst": helper("first_of"), "Stream.distinct": helper("distinct"),
+    "Stream.joining": helper("joined"),
+    "Stream.limit": lambda w, o: (f"{w.write(o[0], ATOM)}[:{w.write(o[1])}]", ATOM),
+    "Stream.skip": lambda w, o: (f"{w.write(o[0], ATOM)}[{w.write(o[1])}:]", ATOM),
+}  # fmt: skip
+"""By the name of the call, what writes it."""

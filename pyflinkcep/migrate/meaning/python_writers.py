@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writers of calls, for the tables of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pyflinkcep.migrate.meaning.tree import Call, Expression
+
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.meaning.python import Python
+
+__all__ = [
+    "ATOM", "COMPARED", "PLUS", "Operands", "Writer", "dereferenced", "function", "helper",
+    "listed_again", "method",
+]  # fmt: skip
+
+ATOM, PLUS, COMPARED = 9, 6, 5
+Operands = tuple[Expression, ...]
+Writer = Callable[["Python", Operands], tuple[str, int]]
+
+
+def helper(name: str, *more: str) -> Writer:
+    """Return a writer of a call of a function of the runtime."""
+
+    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+        texts = [writer.write(operand) for operand in operands]
+        return f"{writer.use(name)}({', '.join([*texts, *more])})", ATOM
+
+    return write
+
+
+def method(name: str) -> Writer:
+    """Return a writer of a call of a method of Python."""
+
+    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+        first, *rest = operands
+        texts = ", ".join(writer.write(operand) for operand in rest)
+        return f"{writer.write(first, ATOM)}.{name}({texts})", ATOM
+
+    return write
+
+
+def function(name: str) -> Writer:
+    """Return a writer of a call of a function of Python."""
+
+    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+        return f"{name}({', '.join(writer.write(operand) for operand in operands)})", ATOM
+
+    return write
+
+
+def dereferenced(writer: Python, whole: Expression) -> str:
+    """Return a list; one of a match that is missing is an error."""
+    if isinstance(whole, Call) and whole.name == "Map.get":
+        inner, key = whole.operands
+        return f"{writer.write(inner, ATOM)}[{writer.write(key)}]"
+    return writer.write(whole, ATOM)
+
+
+def listed_again(writer: Python, operands: Operands) -> tuple[str, int]:
+    """Write a list of values, which may be one already."""
+    written = dereferenced(writer, operands[0])
+    is_new = written.startswith(("list(", "[")) and written.endswith((")", "]"))
+    return (written if is_new else f"list({written})"), ATOM
