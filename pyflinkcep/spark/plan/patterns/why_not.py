@@ -60,12 +60,14 @@ def why_not(job: PatternJob, key: object, most: int) -> WhyNot:
     rows = _fetched(job, events, most)
     sample = _Sample.of(job, rows)
     keys = len(set(sample.given.keys))
-    left_out = counts.usable - len(rows)
+    left_out = counts.usable > most
     text = f"counted over all, traced for {counted(len(rows), 'event')} of {counted(keys, 'key')}"
     limit = job.limit or PartialMatchLimit(_MOST_PARTIAL_MATCHES, "dropOldest")
     numbers = {"events": counts.events, "without a time": counts.without_time}
     if job.source.keys:
-        numbers |= {"keys": counts.keys, "without a key": counts.without_key}
+        numbers["without a key"] = counts.without_key
+        if left_out:
+            numbers |= {"keys": 0, "keys or so": counts.keys}
     return explained(
         sample.pattern,
         sample.nfa,
