@@ -21,7 +21,7 @@ def test_on_a_cluster_of_two_executors(spark: SparkSession, folder: Path) -> Non
     Three times a Python worker is killed in the middle of a micro-batch: the task is done again,
     nothing else.
     """
-    job = begin(start(folder, "batch,stream,flush", "local-cluster[2,1,1024]", 5, slow_ms=10))
+    job = begin(start(folder, "batch,stream,flush", "local-cluster[2,1,1024]", 8, slow_ms=10))
     killed: list[int] = []
     deadline = time.monotonic() + 240
     while len(killed) < 3 and job.poll() is None and time.monotonic() < deadline:

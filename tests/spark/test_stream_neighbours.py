@@ -29,7 +29,7 @@ def source(tmp_path: Path) -> FileSource:
     """Return a source with events of two users, up to 4 ms late, and one that ends everything."""
     rows = [("uv"[n % 2], 10 * n - 4 * (n % 3 == 0), "abab"[n // 2 % 4], n) for n in range(1, 60)]
     source = FileSource(tmp_path / "source")
-    source.add(rows[:20], rows[20:40], rows[40:], LAST, LAST)
+    source.add(rows[:30], rows[30:], LAST, LAST)
     return source
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
 from functools import reduce
 from pathlib import Path
@@ -65,6 +66,21 @@ def counted(found: Any) -> Counter[str]:
     return Counter(row.found for row in found)
 
 
+def in_json(frame: DataFrame) -> DataFrame:
+    """Return each row as a text."""
+    return frame.selectExpr("to_json(struct(*)) AS found")
+
+
+def flushed(
+    results: list[Any],
+    checkpoint: Path,
+    shown: Callable[[Any], DataFrame] = lambda rest: rest.toDF(),
+) -> Counter[str]:
+    """Return what the results of a query still hold; in one job."""
+    rests = [shown(result.flush(str(checkpoint), n)) for n, result in enumerate(results)]
+    return counted(reduce(DataFrame.unionAll, rests).collect())
+
+
 @pytest.fixture
 def source(tmp_path: Path) -> FileSource:
     """Return an empty source."""
@@ -81,9 +97,7 @@ def test_stream_and_flush_give_what_the_bounded_job_gives(
             source.add(*(events[n : n + 40] for n in range(at, at + 120, 40)))
             streams = [listed(source.stream(spark, 10), number) for number in range(len(QUERIES))]
             run(reduce(DataFrame.unionAll, [s.toDF() for s in streams]), checkpoint, finished)
-        found = counted(finished.rows)
-        for number, stream in enumerate(streams):
-            found += counted(stream.flush(str(checkpoint), number).collect())
+        found = counted(finished.rows) + flushed(streams, checkpoint)
     bounded = [listed(source.bounded(spark), number).toDF() for number in range(len(QUERIES))]
     expected = counted(reduce(DataFrame.unionAll, bounded).collect())
     assert found == expected
@@ -136,13 +150,10 @@ def test_compressed_matches_are_counted_and_stored(
                 for n in numbers
             ]
             results += [made[n].toDF() for n in numbers]
-            shown = [r.selectExpr("to_json(struct(*)) AS found") for r in results]
+            shown = list(map(in_json, results))
             if kind == "stream":
                 got = counted(run(reduce(DataFrame.unionAll, shown), checkpoint).rows)
-                for number, result in enumerate(results):
-                    rest = result.flush(str(checkpoint), number)
-                    got += counted(rest.selectExpr("to_json(struct(*)) AS found").collect())
-                both[kind] = got
+                both[kind] = got + flushed(results, checkpoint, in_json)
             else:
                 both[kind] = counted(reduce(DataFrame.unionAll, shown).collect())
     assert both["stream"] == both["batch"]
@@ -170,12 +181,10 @@ def test_patterns_are_counted_and_stored_on_streams(
 
     with settings(spark, {"spark.sql.shuffle.partitions": 1}):
         streams = results(source.stream(spark, 10))
-        shown = [result.selectExpr("to_json(struct(*)) AS found") for result in streams]
+        shown = list(map(in_json, streams))
         got = counted(run(shown[0].unionAll(shown[1]), checkpoint).rows)
-        for number, result in enumerate(streams):
-            rest = result.flush(str(checkpoint), number)
-            got += counted(rest.selectExpr("to_json(struct(*)) AS found").collect())
-    bounded = [r.selectExpr("to_json(struct(*)) AS found") for r in results(source.bounded(spark))]
+        got += flushed(streams, checkpoint, in_json)
+    bounded = list(map(in_json, results(source.bounded(spark))))
     expected = counted(bounded[0].unionAll(bounded[1]).collect())
     assert got == expected
     assert sum(expected.values()) > 40
@@ -215,7 +224,6 @@ def test_a_null_attribute_equals_nothing_and_stops_no_stream(
     with settings(spark, {"spark.sql.shuffle.partitions": 1}):
         together = reduce(DataFrame.unionAll, [stream.toDF() for stream in streams])
         found = counted(run(together, tmp_path / "checkpoint").rows)
-        for number, stream in enumerate(streams):
-            found += counted(stream.flush(str(tmp_path / "checkpoint"), number).collect())
+        found += flushed(streams, tmp_path / "checkpoint")
     assert found == expected
     assert {json.loads(text)[0] for text in expected} == {0, 1, 2, 3, 4, 5}

@@ -98,7 +98,7 @@ def test_which_watermark_a_pattern_follows(spark: SparkSession, source: FileSour
 def events() -> list[list[tuple[str, int, str, int]]]:
     """Return micro-batches of two users' events, up to 5 ms late, and one that ends everything."""
     rows = [("uv"[n % 2], 10 * n - 4 * (n % 3 == 0), "abab"[n // 2 % 4], n) for n in range(1, 60)]
-    return [rows[at : at + 9] for at in range(0, len(rows), 9)] + [[("w", 5000, "c", 0)]]
+    return [rows[at : at + 15] for at in range(0, len(rows), 15)] + [[("w", 5000, "c", 0)]]
 
 
 def above(matches: Any, depth: int) -> Any:
