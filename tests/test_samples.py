@@ -31,12 +31,6 @@ def expected_output(module):
     return dedent(module.__doc__.split("Expected output::", 1)[1]).strip()
 
 
-@pytest.fixture
-def spark(spark, compiled_plans):
-    """Return the session as users have it."""
-    return spark
-
-
 # --- the patterns, without Spark
 
 

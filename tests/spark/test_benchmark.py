@@ -36,12 +36,6 @@ MACHINE = ("date", "cores", "memory_gib", "system", "python", "pyspark", "pyarro
 SOMEWHERE = {"machine": dict.fromkeys(MACHINE, "?"), "settings": {"events": 1_000, "repeat": 1}}
 
 
-@pytest.fixture
-def spark(spark: Any, compiled_plans: None) -> Any:
-    """Return the session as users have it."""
-    return spark
-
-
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of generated events."""
