@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+import attrs
 
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import Aggregate, Tree, leaves
+from pyflinkcep.sase import shapes
 from pyflinkcep.sase.model import Component, Form, Query, Strategy
 from pyflinkcep.sase.text import query_text
 from pyflinkcep.show import Diagram
-from pyflinkcep.show.model import Box, Link, Row
+from pyflinkcep.show.model import Box, Choice, Frame, Link, Part, Row
 from pyflinkcep.time import duration_text
 
 __all__ = ["query_diagram"]
@@ -42,10 +45,40 @@ def query_diagram(query: Query) -> Diagram:
         notes.append(f"having {shown(query.having)}")
     if query.columns is not None:
         notes.append("returns " + ", ".join(column.name for column in query.columns))
-    boxes = tuple(_box(part, lines[part.variable]) for part in query.components)
-    links = tuple(_link(query, part) for part in query.components[1:])
+    boxes = {part.variable: _box(part, lines[part.variable]) for part in query.components}
+    shape = query.shape or shapes.Sequence(tuple(map(shapes.One, boxes)))
     title = " ".join(query_text(query).split("\n", 1)[0].split())
-    return Diagram(Row(boxes, links), tuple(notes), title=title)
+    return Diagram(_row(shape, query, boxes), tuple(notes), title=title)
+
+
+def _row(shape: shapes.Shape, query: Query, boxes: Mapping[str, Box]) -> Row:
+    """Return a shape as a row: of its parts if they follow each other, otherwise of itself."""
+    parts = shape.parts if isinstance(shape, shapes.Sequence) else (shape,)
+    links = [_link(query, query.component(_first(part))) for part in parts[1:]]
+    return Row(tuple(_part(part, query, boxes) for part in parts), tuple(links))
+
+
+def _part(shape: shapes.Shape, query: Query, boxes: Mapping[str, Box]) -> Part:
+    if isinstance(shape, shapes.One):
+        return boxes[shape.variable]
+    if isinstance(shape, shapes.Choice):
+        return Choice(tuple(_row(part, query, boxes) for part in shape.parts), "one of")
+    if isinstance(shape, shapes.AnyOrder):
+        inside = tuple(_part(part, query, boxes) for part in shape.parts)
+        return Frame(Row(inside, tuple(Link("plain", "and") for _ in inside[1:])), "in any order")
+    if isinstance(shape, shapes.Optional):
+        drawn = _part(shape.part, query, boxes)
+        if isinstance(drawn, Choice):
+            drawn = Frame(Row((drawn,)))
+        return attrs.evolve(drawn, optional="optional")
+    return Frame(_row(shape, query, boxes))
+
+
+def _first(shape: shapes.Shape) -> str:
+    """Return the first variable of a shape."""
+    while not isinstance(shape, shapes.One):
+        shape = shape.part if isinstance(shape, shapes.Optional) else shape.parts[0]
+    return shape.variable
 
 
 def _variables(condition: Tree) -> set[str]:

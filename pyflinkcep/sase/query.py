@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase.analysed import AnalysedQuery
 from pyflinkcep.sase.drawn import query_diagram
@@ -197,20 +197,13 @@ class SaseQuery(Query):
         >>> seq("A a", "B+ b[]").diagram()
         Diagram(PATTERN SEQ(A a, B+ b[]))
         """
-        if self.shape is not None:
-            raise NotSupportedError(
-                "a picture of a pattern with |, AND, ? or *", "its text says how parts follow"
-            )
         return query_diagram(self)
 
     def __repr__(self) -> str:
         return query_text(self)
 
     def _repr_html_(self) -> str:
-        text = f"<pre>{escape(query_text(self))}</pre>"
-        if self.shape is not None:
-            return text
-        text = f"<details><summary>as text</summary>{text}</details>"
+        text = f"<details><summary>as text</summary><pre>{escape(query_text(self))}</pre></details>"
         return query_diagram(self).svg + text
 
 

@@ -149,8 +149,6 @@ def test_what_composed_patterns_do_not_have() -> None:
         matchSase(query, [], evaluation="eventLists")
     with pytest.raises(NotSupportedError, match="composed of"):
         query.asPattern()
-    with pytest.raises(NotSupportedError, match="picture"):
-        query.diagram()
     assert "SEQ(A a, B* b[], C c)" in query._repr_html_()
     assert AnalysedQuery(query).slots == {}
 

@@ -162,6 +162,22 @@ def test_a_query_is_drawn() -> None:
     assert QUERY._repr_html_().startswith("<svg")
 
 
+def test_a_composed_query_is_drawn() -> None:
+    """Alternatives, parts in any order and optional parts of a query have their form."""
+    query = parse("PATTERN SEQ(A a, (B b | SEQ(C c, D d))?, AND(E e, F+ f[]), G* g[])")
+    a, choice, both, last = row(query.diagram()).parts
+
+    assert isinstance(choice, Frame)
+    assert (choice.optional, type(choice.row.parts[0]).__name__) == ("optional", "Choice")
+    assert isinstance(both, Frame)
+    assert (both.caption, both.row.links[0].text) == ("in any order", "and")
+    assert (a, last) == (
+        Box("a", ("type A",)),
+        Box("g", ("type G",), "1 or more", "optional"),
+    )
+    assert overlapping(boxes(query.diagram().svg)) == []
+
+
 def test_a_clause_is_drawn() -> None:
     """Alternatives, groups, exclusions, permutations and anchors of PATTERN have their form."""
     start, a, choice, excluded, permuted = row(CLAUSE).parts
