@@ -67,15 +67,26 @@ def check(
     """
     found: list[Difference] = []
     for file in files:
-        if not file.checked:
+        found += _not_compared(file)
+        able = [one for one in file.checked if not one.problem]
+        if not able:
             continue
-        names = [one.name for one in file.checked]
-        answers = run_on_flink(
-            project, file.checked, dict.fromkeys(names, events), jars, discriminators(project)
-        )
+        given = dict.fromkeys([one.name for one in able], events)
+        answers = run_on_flink(project, able, given, jars, discriminators(project))
         module = load(file)
-        for one in file.checked:
+        for one in able:
             found.append(compare(one, getattr(module, one.name), answers[one.name]))
+    return found
+
+
+def _not_compared(file: Written) -> list[Difference]:
+    """Return the patterns of a file that cannot be run alone, with the reason."""
+    reasons = {one.name: one.problem for one in file.checked}
+    found = []
+    for name in file.patterns:
+        reason = reasons.get(name, "it has parameters, or is not made in one place")
+        if reason:
+            found.append(Difference(name, 0, 0, 0, f"not compared: {reason}"))
     return found
 
 

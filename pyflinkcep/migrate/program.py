@@ -150,6 +150,7 @@ def translate_file(source: Source, project: Project, module_name: str) -> Writte
                 schema = translation.schema(kind, links[-1].begun)
                 time = _likely_time(schema or "")
                 written.checked.append(Checked(name, site, kind, time=time, schema=schema))
+    _write_missed(project, source, patterns)
     written.notes += patterns.notes
     written.patterns = [name for name, _ in patterns.written.values()]
     if written.patterns or jobs:
@@ -179,6 +180,26 @@ def _likely_time(schema: str) -> str | None:
     times = [c.split(" ", 1) for c in columns_of(schema) if c.split(" ", 1)[-1] == "bigint"]
     names = ("time", "timestamp", "ts", "at", "eventtime", "event_time", "millis")
     return next((name for name, _ in times if name.strip("`").lower() in names), None)
+
+
+def _write_missed(project: Project, source: Source, patterns: PatternWriter) -> None:
+    """Write the patterns that no method leads to, as far as their own text says what they are."""
+    for call in inside(source.root, "method_invocation"):
+        name = text_of(call.child_by_field_name("name"))
+        if name != "begin" or not _is_flink(call) or call.start_byte in patterns.seen_starts:
+            continue
+        whole = call
+        while whole.parent is not None and whole.parent.type == "method_invocation":
+            whole = whole.parent
+        owner = project.at(source, call.start_point[0] + 1)
+        walker = Walker(project)
+        value = None
+        if owner is not None:
+            value = walker.evaluate(whole, Scope(source, owner))
+        if isinstance(value, Link):
+            patterns.write(value)
+        else:
+            patterns.missed(whole, source)
 
 
 def _count(written: Written, translation: Translation) -> None:

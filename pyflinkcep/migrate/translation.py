@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import attrs
 
-from pyflinkcep.migrate.chains.lookup import simple_name, type_arguments
+from pyflinkcep.migrate.chains.lookup import inside, simple_name, type_arguments
 from pyflinkcep.migrate.chains.values import Code, Link, Made, Unknown, Value
 from pyflinkcep.migrate.conditions import translate_condition, translate_value
 from pyflinkcep.migrate.functions import translate_comparator, translate_function
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import line_of
+from pyflinkcep.migrate.java.source import line_of, parse_java, text_of
 from pyflinkcep.migrate.java.types import discriminator, schema_of, spark_type
 from pyflinkcep.migrate.translated import Translated, TranslatedFunction
 
@@ -32,6 +33,9 @@ def code_of(value: Value | None) -> Code | None:
     if isinstance(value, Made | Unknown):
         return value.code
     return value.begun if isinstance(value, Link) else None
+
+
+_MOMENT = re.compile(r"([^{}]*?)(?:\.toInstant\(\))?\.(?:toEpochMilli|getTime)\(\)\s*", re.DOTALL)
 
 
 @attrs.define(eq=False)
@@ -85,6 +89,20 @@ class Translation:
         )
         self.columns.setdefault(kind, {}).update(made.columns)
         return made
+
+    def moment(self, code: Code, event_type: str | None) -> str | None:
+        """Return the column of a moment whose milliseconds a function returns."""
+        found = _MOMENT.fullmatch(text_of(code.node))
+        if found is None:
+            return None
+        parsed = parse_java(f"class T {{ Object o = {found[1]}; }}", code.source.file)
+        lambdas = list(inside(parsed.root, "lambda_expression"))
+        if not lambdas:
+            return None
+        source = attrs.evolve(code.source, root=parsed.root)
+        kind = event_type and simple_name(event_type)
+        made = translate_value(lambdas[0], source, self.project, kind)
+        return made.sql if made.sql and made.sql.strip("`").isidentifier() else None
 
     def comparator(self, code: Code, event_type: str | None) -> Translated:
         """Translate a comparator of events."""

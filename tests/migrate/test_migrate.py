@@ -3,6 +3,8 @@
 
 import json
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +84,133 @@ def test_patterns_answer_like_the_originals(translated):
     assert differences == {}
     assert list(patterns) == []
     assert matches > 500
+
+
+def test_nine_conditions_in_ten_are_translated(translated):
+    """Of the conditions of all programs at least 90 % are no stubs, most of them SQL."""
+    report, _ = translated
+    conditions = sum(file.conditions for file in report.files)
+    stubs = sum(file.text.count("raise not_translated(") for file in report.files)
+
+    assert len(report.files) >= 25
+    assert conditions >= 100
+    assert stubs <= conditions / 10
+    assert sum(file.sql for file in report.files) >= conditions * 0.75
+
+
+def test_modules_pass_the_linter(translated):
+    """What is written passes ruff as it is without any configuration."""
+    pytest.importorskip("ruff")
+    _, folder = translated
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", str(folder)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout
+
+
+JOB = """
+import org.apache.flink.cep.CEP;
+class Job {{
+    public static class Event {{ public String user; public int n; public long at; }}
+    public static void main(String[] args) throws Exception {{
+        StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
+        {before}
+        DataStream<Event> events = {source};
+        Pattern<Event, ?> rise = Pattern.<Event>begin("a").where(SimpleCondition.of(e -> e.n > 3));
+        SingleOutputStreamOperator<String> rows = CEP.pattern(events.keyBy({key}), rise).select(m -> "x");
+        rows.{sink};
+    }}
+}}
+"""
+
+
+def job(tmp_path, source="env.addSource(new Own())", key="e -> e.user", sink="print()", before=""):
+    """Return the module of a job, and its report."""
+    file = tmp_path / "Job.java"
+    text = JOB.format(source=source, key=key, sink=sink, before=before)
+    file.write_text(text, encoding="utf-8")
+    report = migrate([str(file)]).report
+    return report.files[0].text, report.as_text()
+
+
+@pytest.mark.parametrize(
+    ("java", "python"),
+    [
+        ('env.socketTextStream("h", 9).map(s -> mapper.readValue(s, Event.class))', '"host", "h"'),
+        ('env.addSource(new FlinkKafkaConsumer<>("t", schema, p))', '.option("subscribe", "t")'),
+        ("env.fromElements(new Event())", "createDataFrame"),
+        ('env.readTextFile("/in").map(s -> gson.fromJson(s, Event.class))', '.load("/in")'),
+        ("env.addSource(new Own()).filter(e -> e.n > 0)", '.where("n > 0")'),
+        (
+            "env.addSource(new Own()).assignTimestampsAndWatermarks(WatermarkStrategy.<Event>"
+            "forBoundedOutOfOrderness(Duration.ofMinutes(2)).withTimestampAssigner((e, t) -> e.at))",
+            '"event_time", "2 minutes"',
+        ),
+        (
+            "env.addSource(new Own()).assignTimestampsAndWatermarks(new AscendingTimestampExtractor"
+            "<Event>() { public long extractAscendingTimestamp(Event e) { return e.at * 1000; } })",
+            '"timestamp_millis(at * 1000',
+        ),
+    ],
+)
+def test_sources(tmp_path, java, python):
+    """A source, and what is done with its events, become their counterparts on Spark."""
+    assert python in job(tmp_path, source=java)[0]
+
+
+@pytest.mark.parametrize(
+    ("java", "python"),
+    [
+        ("print()", 'format("console")'),
+        ('writeAsText("/out")', '.option("path", "/out")'),
+        ('addSink(new FlinkKafkaProducer<>("b:1", "t", s))', '.option("topic", "t")'),
+        ("addSink(new Own())", "foreachBatch(write_rows)"),
+        (
+            'sinkTo(KafkaSink.<String>builder().setBootstrapServers("b:1").setRecordSerializer('
+            'KafkaRecordSerializationSchema.builder().setTopic("t").build()).build())',
+            '.option("topic", "t")',
+        ),
+    ],
+)
+def test_sinks(tmp_path, java, python):
+    """A sink becomes its counterpart on Spark, or a function to write."""
+    assert python in job(tmp_path, sink=java)[0]
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "e -> e.user",
+        '"user"',
+        "new KeySelector<Event, String>() { public String getKey(Event e) { return e.user; } }",
+    ],
+)
+def test_keys(tmp_path, key):
+    """A key by a lambda, a name or a selector becomes a column."""
+    assert 'keyBy(events, "user")' in job(tmp_path, key=key)[0]
+
+
+def test_other_languages_are_refused(tmp_path):
+    """Scala and Kotlin are refused with the reason, and the status is not 0."""
+    (tmp_path / "Job.scala").write_text("import org.apache.flink.cep.scala.CEP", encoding="utf-8")
+    (tmp_path / "Job.kt").write_text("import org.apache.flink.cep.CEP", encoding="utf-8")
+    report = migrate([str(tmp_path)]).report
+
+    assert [note.what.split(":")[0] for note in report.refused] == [
+        "Kotlin is not read",
+        "Scala is not read",
+    ]
+    assert report.status == 2
+
+
+def test_a_difference_is_shown(translated):
+    """The first match that only one of both has is shown."""
+    report, _ = translated
+    file = next(file for file in report.files if file.module == "account_takeover")
+    checked = file.checked[0]
+    stored = recorded_patterns()["account_takeover", checked.name]
+    answer = restored(stored)
+    answer.timeouts.pop()
+    found = compare(checked, getattr(load(file), checked.name), answer)
+
+    assert found.text.startswith("the translation has 1 timeout more, the first: {")

@@ -12,6 +12,7 @@ from pyflinkcep.migrate.chains.values import (
     Item,
     Link,
     Scope,
+    Stream,
     Symbol,
     Unknown,
     Value,
@@ -99,6 +100,10 @@ class Fork(Watch):
         for key in [*first[0], *(key for key in second[0] if key not in first[0])]:
             old = self.old(key)
             values = first[0].get(key, old), second[0].get(key, old)
+            if all(isinstance(value, Stream) for value in values):
+                walker.doubt(walker.last, self.scope, "one of two streams: the first was taken")
+                self.set(key, values[0])
+                continue
             self.set(key, either(test, *values) or self._unknown(old, walker))
 
     def returned(

@@ -10,7 +10,7 @@ import attrs
 from pyflinkcep.migrate.chains import flow
 from pyflinkcep.migrate.chains.branches import Watch
 from pyflinkcep.migrate.chains.constants import binary, literal
-from pyflinkcep.migrate.chains.lookup import simple_name, snake, type_arguments
+from pyflinkcep.migrate.chains.lookup import inside, simple_name, snake, type_arguments
 from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
@@ -18,6 +18,7 @@ from pyflinkcep.migrate.chains.values import (
     Link,
     Loop,
     Scope,
+    Skip,
     Stream,
     Symbol,
     Unknown,
@@ -114,6 +115,10 @@ class Expressions:
         owner, name = node.child_by_field_name("object"), text_of(node.child_by_field_name("field"))
         if owner.type == "this":
             return self.field(name, scope)
+        if name == "length":
+            held = self.evaluate(owner, scope)
+            if isinstance(held, Constant) and isinstance(held.value, tuple):
+                return Constant(len(held.value))
         if owner.type in ("identifier", "field_access", "scoped_identifier"):
             declared = self.project.find(simple_name(text_of(owner)), scope.source)
             if declared is not None and scope.find(text_of(owner)) is None:
@@ -155,12 +160,25 @@ class Expressions:
                 value = self.evaluate(found.value, scope)
                 node = found.value.parent.parent
                 self._fields[key] = self.declared(value, name, str(found.type), node)
+            elif (assigned := self._assigned(owner, name)) is not None:
+                self._fields[key] = self.declared(assigned, name, str(found.type), owner.node)
             elif self.is_stream_type(str(found.type)):
                 self._fields[key] = self.parameter_stream(where, name, str(found.type))
             elif str(found.type) in ("int", "long", "String", "boolean", "double", "Duration"):
                 python = snake(name)
                 self._fields[key] = Symbol(python, str(found.type), ((python, str(found.type)),))
         return self._fields[key]
+
+    def _assigned(self, owner: JavaClass, name: str) -> Value | None:
+        """Return what a constructor of a class makes of a field, if that is a pattern."""
+        for constructor in owner.methods.get(owner.name, []):
+            for assignment in inside(constructor.body, "assignment_expression"):
+                left = text_of(assignment.child_by_field_name("left")).removeprefix("this.")
+                if left == name:
+                    scope = Scope(owner.source, owner)
+                    value = self.evaluate(assignment.child_by_field_name("right"), scope)
+                    return value if isinstance(value, Link | Skip | Constant) else None
+        return None
 
     def declared(self, value: Value, name: str, kind: str, node: Node) -> Value:
         """Return a value with the name and type of the variable that holds it."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pyflinkcep.migrate.chains.lookup import type_arguments
@@ -20,6 +21,9 @@ STAGES = frozenset(["next", "followedBy", "followedByAny", "notNext", "notFollow
 CONDITIONS = frozenset(["where", "or", "until"])
 """The calls with a condition."""
 
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]?")
+"""The name of a type that a method is given."""
+
 _CHANGES = CONDITIONS | {
     "subtype", "within", "optional", "oneOrMore", "timesOrMore", "times", "greedy",
     "allowCombinations", "consecutive",
@@ -30,7 +34,8 @@ def begin(walker: Expressions, call: Call) -> Link:
     """Return the pattern that a call of ``begin`` makes."""
     types = call.code.node.child_by_field_name("type_arguments")
     written = type_arguments(text_of(types)) if types is not None else []
-    link = Link(None, [call], call.code, written[0] if written else None)
+    kind = written[0] if written and not _VARIABLE.fullmatch(written[0]) else None
+    link = Link(None, [call], call.code, kind)
     walker.links.append(link)
     _take_groups(link, call)
     return link

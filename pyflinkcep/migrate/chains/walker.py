@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import attrs
@@ -37,6 +38,12 @@ class _Returned:
 
 _VAGUE = frozenset(["pattern", "p", "result", "res", "ceppattern", "pat"])
 """Names of variables that say less than that of their method."""
+
+
+def _is_vague(name: str) -> bool:
+    """Whether a name says no more than that it is a pattern."""
+    return re.sub(r"^(get|build|create|make)|Pattern$", "", name).lower() in ("", *_VAGUE)
+
 
 _PRIMITIVES = frozenset(
     [
@@ -89,11 +96,13 @@ class Walker(Invocations):
         finally:
             self.depth -= 1
         value = returned.value if isinstance(returned, _Returned) else None
-        if isinstance(value, Link) and (value.name is None or value.name.lower() in _VAGUE):
-            value.name = method.name
+        if isinstance(value, Link) and (value.name is None or not _is_vague(method.name)):
+            in_class = _is_vague(method.name) and owner.outer is not None
+            value.name = owner.name if in_class else method.name
             value.documented = javadoc(method.node) or value.documented
         if isinstance(value, Link) and value.event_type is None and method.type.args:
-            value.event_type = method.type.args[0].name
+            events = method.type.args[0].name
+            value.event_type = events if len(events) > 2 else None  # T is not a class
         if isinstance(value, Stream) and value.event_type is None and method.type.args:
             value.event_type = str(method.type.args[0])
         return value

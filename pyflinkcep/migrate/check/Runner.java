@@ -82,9 +82,9 @@ public final class Runner {
       if (named != null && one.get("kinds").has(named.asText())) {
         own = Class.forName(one.get("kinds").get(named.asText()).asText());
       }
-      Object event = bind(given, own);
+      Object event = isPlain(own) ? bind(given.get("value"), own) : bind(given, own);
       events.add(event);
-      ObjectNode shown = (ObjectNode) show(event);
+      ObjectNode shown = row(event);
       if (!column.isEmpty()) shown.put(column, own.getSimpleName());
       echoed.add(shown);
     }
@@ -199,7 +199,7 @@ public final class Runner {
       for (Map.Entry<String, List<Object>> stage : match.entrySet()) {
         ArrayNode events = stages.putArray(stage.getKey());
         for (Object event : stage.getValue()) {
-          ObjectNode shown = (ObjectNode) show(event);
+          ObjectNode shown = Runner.row(event);
           if (!discriminator.isEmpty()) shown.put(discriminator, event.getClass().getSimpleName());
           events.add(shown);
         }
@@ -335,6 +335,14 @@ public final class Runner {
 
   private static Object zero(Class<?> kind) {
     return Array.get(Array.newInstance(kind, 1), 0);
+  }
+
+  /** An event as an object; a plain value is its column "value". */
+  static ObjectNode row(Object event) {
+    if (!isPlain(event.getClass())) return (ObjectNode) show(event);
+    ObjectNode made = JSON.createObjectNode();
+    made.set("value", show(event));
+    return made;
   }
 
   static JsonNode show(Object value) {

@@ -41,6 +41,8 @@ class Checked:
         The column with the time of an event; None for the order in which they are given.
     schema : str or None
         The columns of the events as DDL.
+    problem : str
+        Why it cannot be compared; empty if it can.
     """
 
     name: str
@@ -49,6 +51,7 @@ class Checked:
     keys: tuple[str, ...] = ()
     time: str | None = None
     schema: str | None = None
+    problem: str = ""
 
 
 @attrs.frozen

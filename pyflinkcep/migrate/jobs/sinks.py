@@ -66,6 +66,8 @@ def sink_of(stream: Stream) -> Sink:
     made = given if isinstance(given, Made) else None
     code = code_of(given)
     text = text_of(code.node) if code is not None and code.node is not None else ""
+    if made is not None and made.calls:
+        text = text_of(made.calls[-1].code.node)
     if made is not None and made.type.startswith("KafkaSink"):
         return _kafka(text)
     if "KafkaProducer" in text.split("(", 1)[0]:

@@ -22,7 +22,18 @@ __all__ = ["EVENT_TIME", "POSITION", "Input", "InputWriter"]
 EVENT_TIME = "event_time"
 POSITION = "position"
 _PASSED = SAME_EVENTS - {"filter", "union", "assignTimestamps", "assignTimestampsAndWatermarks"}
-_JSON = ("readValue", "fromJson", "parseObject", "ObjectMapper", "JSONObject", "Gson", "Json")
+_JSON_CLASSES = ("JsonNode", "ObjectNode", "JSONObject", "JsonObject", "Row", "Map")
+_JSON = (
+    "readValue",
+    "readTree",
+    "ObjectNode",
+    "fromJson",
+    "parseObject",
+    "ObjectMapper",
+    "JSONObject",
+    "Gson",
+    "Json",
+)
 
 
 @attrs.frozen
@@ -82,7 +93,8 @@ class InputWriter:
     def schema(self, type_: str | None, code: Code) -> str:
         """Return the constant with the schema of a class."""
         ddl = self.translation.schema(type_, code)
-        name = snake(simple_name(type_ or "event")).upper().strip("_")
+        kind = simple_name(type_ or "event")
+        name = snake("json" if kind in _JSON_CLASSES else kind).upper().strip("_")
         if ddl is None:
             self._note(code, f"the fields of {type_ or 'the events'} are not known: write {name}")
             ddl = "TODO string"
@@ -274,12 +286,16 @@ class InputWriter:
             )
             return 'F.col("timestamp")'
         made = self.translation.value(times.time, stream.event_type)
+        moment = self.translation.moment(times.time, stream.event_type)
+        if made.sql is None and moment is not None:
+            self.columns[id(stream)] = moment.strip("`")
+            return f'F.col({quoted(moment)}).cast("timestamp")'
         self.notes.extend(made.notes)
         if made.sql is None:
             self._note(times.time, "the time of an event is not translated: write it as a column")
             return 'F.col("TODO")'
-        if made.sql.isidentifier():
-            self.columns[id(stream)] = made.sql
+        if made.sql.strip("`").isidentifier():
+            self.columns[id(stream)] = made.sql.strip("`")
             return f"F.timestamp_millis({quoted(made.sql)})"
         return f"F.expr({quoted(f'timestamp_millis({made.sql})')})"
 

@@ -9,7 +9,7 @@ import attrs
 
 from pyflinkcep.migrate.chains.flow import STATEMENTS
 from pyflinkcep.migrate.chains.lookup import snake
-from pyflinkcep.migrate.chains.values import Call, Stream
+from pyflinkcep.migrate.chains.values import Call, Stream, Tag
 from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.java.source import line_of
 from pyflinkcep.migrate.jobs.sinks import SINKS, Sink, sink_of
@@ -18,7 +18,7 @@ from pyflinkcep.migrate.translation import Translation, place
 from pyflinkcep.migrate.writing.inputs import InputWriter
 from pyflinkcep.migrate.writing.module import Module
 from pyflinkcep.migrate.writing.patterns import PatternWriter
-from pyflinkcep.migrate.writing.results import RESULTS, ResultWriter
+from pyflinkcep.migrate.writing.results import RESULTS, ResultWriter, applied_by, result_for_pattern
 from pyflinkcep.migrate.writing.statements import StatementWriter
 from pyflinkcep.migrate.writing.text import chain, docstring, indented, quoted
 
@@ -57,6 +57,7 @@ class JobWriter:
     _inputs: InputWriter = attrs.field(init=False)
     _results: ResultWriter = attrs.field(init=False)
     statements: int = 0
+    _plain: set[str] = attrs.field(factory=set)
     _queries: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -72,6 +73,10 @@ class JobWriter:
         statements = [s for s in self.streams if s.call.method in STATEMENTS]
         written = StatementWriter(self.module, self.notes).write(statements, self._lines)
         self.statements = written
+        for stream in self.streams:
+            if stream.call.method == "pattern":
+                before = result_for_pattern(stream.inputs[0])
+                self._results.chained |= {id(before)} if before is not None else set()
         given = [s for s in self.streams if self._is_result(s) and self._is_given(s)]
         for stream in given:
             self._results.write(stream)
@@ -93,7 +98,9 @@ class JobWriter:
         return stream.call.method == "parameter"
 
     def _is_result(self, stream: Stream) -> bool:
-        return stream.call.method in RESULTS and any(i.pattern is not None for i in stream.inputs)
+        if stream.call.method not in RESULTS or not stream.inputs:
+            return False
+        return applied_by(stream.inputs[0]) is not None
 
     def _of_pattern(self, stream: Stream) -> bool:
         """Whether a pattern is somewhere before a stream."""
@@ -138,7 +145,10 @@ class JobWriter:
         made = self._results.write(stream)
         before = self._variable(made.events)
         self._bounded[id(stream)] = self._bounded.get(id(made.events), False)
-        name = self._local(stream.name or "found", "found")
+        wanted = stream.name or made.function.removeprefix("find_")
+        name = self._local(wanted, "found")
+        if made.function in self._results.plain:
+            self._plain.add(name)
         self._parameters.update(made.parameters)
         arguments = ", ".join([before, *(name for name, _ in made.parameters)])
         self._assign(name, f"{made.function}({arguments})")
@@ -150,6 +160,9 @@ class JobWriter:
         tag = self._results.tag(stream.call.arguments[0]) if stream.call.arguments else "TAG"
         name = self._local(stream.name or snake(tag.lower()), "side")
         self._assign(name, f"{before}.getSideOutput({tag})")
+        given = stream.call.arguments[0] if stream.call.arguments else None
+        if isinstance(given, Tag) and given.name in self._results.plain:
+            self._plain.add(name)
         return name
 
     def _after(self, stream: Stream) -> str:
@@ -201,8 +214,8 @@ class JobWriter:
     def _rows(self, name: str, sink: Sink) -> tuple[str, str]:
         if sink.kind == "console":
             return name, "console"
-        if sink.kind == "csv":
-            return name, "csv"
+        if sink.kind == "csv" or name in self._plain:
+            return name, sink.kind
         self.module.use("from pyspark.sql import functions as F")
         return f'{name}.select(F.to_json(F.struct("*")).alias("value"))', sink.kind
 

@@ -23,7 +23,7 @@ from pyflinkcep.migrate.chains.values import (
     Unknown,
     Value,
 )
-from pyflinkcep.migrate.java.source import line_of, text_of
+from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
 from pyflinkcep.migrate.translated import Note
 from pyflinkcep.migrate.translation import Translation, code_of, place
 from pyflinkcep.migrate.writing.module import Module
@@ -80,6 +80,8 @@ class PatternWriter:
     notes: list[Note] = attrs.field(factory=list)
     written: dict[int, tuple[str, tuple[tuple[str, str], ...]]] = attrs.field(factory=dict)
     written_starts: set[int] = attrs.field(factory=set)
+    seen_starts: set[int] = attrs.field(factory=set)
+    _kept: list[Link] = attrs.field(factory=list)
     _stages: tuple[str, ...] = ()
     _stage: str = "event"
     _parameters: dict[str, str] = attrs.field(factory=dict)
@@ -104,9 +106,21 @@ class PatternWriter:
         summary, more = _documented(link)
         body = indented("\n".join([docstring(summary, more), *self._lines]))
         self.module.function(f"def {name}({signature}) -> Pattern:\n{body}")
+        self._kept.append(link)  # so that its id stays its own
         self.written[id(link)] = (name, parameters)
         self.written_starts.add(link.begun.node.start_byte)
         return self.written[id(link)]
+
+    def missed(self, node: Node, source: Source) -> None:
+        """Write a function that raises, for a pattern that could not be followed."""
+        where = f"{source.file.rsplit('/', 1)[-1]}:{line_of(node)}"
+        self.module.use("from pyflinkcep import Pattern")
+        java = [f"# {line}".rstrip() for line in text_of(node).splitlines()]
+        lines = [docstring(f"TODO: build the pattern of {where}"), *java]
+        body = indented("\n".join([*lines, f'raise NotImplementedError("{where}")']))
+        self.module.function(f"def {self.module.name('missed_pattern')}() -> Pattern:\n{body}")
+        note = Note(source.file, line_of(node), "a pattern that could not be followed: write it")
+        self.notes.append(note)
 
     # --- statements
 
@@ -187,6 +201,8 @@ class PatternWriter:
         """Return a call as Python, and the class of the events of the calls after it."""
         if call.method in CONDITIONS:
             return self._condition(call, event_type), event_type
+        if call.method == "begin":
+            self.seen_starts.add(call.code.node.start_byte)
         if call.method == "begin" or call.method in STAGES:
             self._stage = _stage_name(call)
         if call.method == "subtype":

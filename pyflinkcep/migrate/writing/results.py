@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import attrs
 
 from pyflinkcep.migrate.chains.lookup import snake
@@ -17,7 +19,7 @@ from pyflinkcep.migrate.writing.module import Module
 from pyflinkcep.migrate.writing.patterns import PatternWriter, python_type
 from pyflinkcep.migrate.writing.text import WIDTH, call, chain, docstring, indented, quoted
 
-__all__ = ["RESULTS", "Result", "ResultWriter"]
+__all__ = ["RESULTS", "Result", "ResultWriter", "applied_by", "result_for_pattern"]
 
 RESULTS = frozenset(["select", "flatSelect", "process"])
 """The calls that make rows of matches."""
@@ -42,8 +44,14 @@ class ResultWriter:
     patterns: PatternWriter
     inputs: InputWriter
     checked: list[Checked] = attrs.field(factory=list)
+    chained: set[int] = attrs.field(factory=set)
+    _timed: set[int] = attrs.field(factory=set)
     _written: dict[int, Result] = attrs.field(factory=dict)
+    plain: set[str] = attrs.field(factory=set)
     _row_name: str = "match"
+    _pattern_name: str = "match"
+    _event_columns: str | None = None
+    _more_columns: str = ""
 
     def write(self, stream: Stream) -> Result:
         """Write the function of the rows of matches, once."""
@@ -67,7 +75,9 @@ class ResultWriter:
         if link is None:
             self._note(applied.call.code, "the pattern given to CEP.pattern could not be followed")
             pattern = self._no_pattern(applied)
-        function = self.module.name(self._function_name(stream, pattern))
+        self._pattern_name = pattern.removesuffix("_pattern")
+        self._pattern_name = "matches" if self._pattern_name == "pattern" else self._pattern_name
+        function = self.module.name(f"find_{snake(stream.name or self._pattern_name)}")
         given = ", ".join(name for name, _ in parameters)
         arguments = ["events", f"{pattern}({given})"]
         if keys:
@@ -76,6 +86,8 @@ class ResultWriter:
         arguments += self._comparator(applied)
         bounded = self._bounded(events)
         calls = self._time_calls(applied, changes, events, bounded=bounded)
+        self._event_columns = self.translation.schema(applied.event_type, applied.call.code)
+        self._more_columns = next((_TYPED.get(given[0], "") for _, given in calls if given), "")
         lines = [
             chain("CEP", [("pattern", arguments), *calls], "found = ", 4),
             self._rows(stream),
@@ -99,11 +111,10 @@ class ResultWriter:
         schema = self.translation.schema(kind, applied.call.code)
         time = self.inputs.columns.get(id(events))
         site = Site(node, applied.call.code.source)
-        self.checked.append(Checked(pattern, site, kind, tuple(plain), time, schema))
-
-    def _function_name(self, stream: Stream, pattern: str) -> str:
-        base = stream.name or pattern.removesuffix("_pattern")
-        return f"find_{snake(base)}"
+        problem = "its key is computed" if len(plain) < len(keys) else ""
+        if time is None and self.inputs.times.get(id(events)) is not None:
+            problem = "its time is computed"
+        self.checked.append(Checked(pattern, site, kind, tuple(plain), time, schema, problem))
 
     def _no_pattern(self, applied: Stream) -> str:
         name = self.module.name("unknown_pattern")
@@ -151,7 +162,7 @@ class ResultWriter:
             if selected.sql is None:
                 self._note(code, "the key is not translated: write its column")
                 made.append('"TODO"')
-            elif selected.sql.isidentifier():
+            elif selected.sql.strip("`").isidentifier():
                 made.append(quoted(selected.sql))
             else:
                 self.module.use("from pyspark.sql import functions as F")
@@ -175,6 +186,9 @@ class ResultWriter:
         if events.call.method == "parameter":
             self._note(applied.call.code, "the time column of the events is chosen elsewhere")
             return [("inEventTime", [quoted(EVENT_TIME)]), *self._late(changes)]
+        result = _result_before(events)
+        if result is not None and id(result) in self._timed:
+            return [("inEventTime", [quoted(EVENT_TIME)]), *self._late(changes)]
         timed = self._times(events)
         processing = any(c.method == "inProcessingTime" for c in changes)
         settings = [text_of(c.code.node) for c in self.inputs.settings]
@@ -192,14 +206,14 @@ class ResultWriter:
 
     def _late(self, changes: list[Call]) -> list[tuple[str, list[str]]]:
         return [
-            ("sideOutputLateData", [self.tag(change.arguments[0])])
+            ("sideOutputLateData", [self.late_tag(change.arguments[0])])
             for change in changes
             if change.method == "sideOutputLateData" and change.arguments
         ]
 
     def _times(self, events: Stream) -> bool:
         """Whether events have a column with their time."""
-        if id(events) not in self.inputs.times and not _after_match(events):
+        if id(events) not in self.inputs.times and _result_before(events) is None:
             self.inputs.write(events)
         return self.inputs.times.get(id(events)) is not None
 
@@ -207,7 +221,7 @@ class ResultWriter:
 
     def _rows(self, stream: Stream) -> str:
         call = stream.call
-        self._row_name = snake(stream.name or "match").strip("_")
+        self._row_name = snake(stream.name or self._pattern_name).strip("_")
         events = stream.inputs[0].event_type
         tags = [a for a in call.arguments if isinstance(a, Tag)]
         functions = [code for a in call.arguments if (code := _function(a)) is not None]
@@ -226,7 +240,10 @@ class ResultWriter:
         made = self.translation.function(code, kind, events, name)
         self.notes.extend(made.notes)
         for tag, ddl in made.output_tags:
-            self._make_tag(tag, ddl)
+            is_new = re.search(r"ctx\.output\(\w+, \{", made.python or "") is not None
+            is_event = ddl is not None and ddl == self._event_columns and not is_new
+            more = f", {self._more_columns}" if is_event and self._more_columns else ""
+            self._make_tag(tag, ddl and f"{ddl}{more}")
         return made
 
     def _defined(self, made: TranslatedFunction) -> str:
@@ -234,20 +251,51 @@ class ResultWriter:
         return f"{name}()" if made.python and f"class {made.name}" in made.python else name
 
     def _call(self, kind: str, before: list[str], made: TranslatedFunction, stream: Stream) -> str:
-        schema = self._schema(made, stream)
-        return chain("found", [(kind, [*before, self._defined(made), schema])], "return ", 4)
+        schema, function = self._schema(made, stream), self._defined(made)
+        calls: list[tuple[str, list[str]]] = []
+        if id(stream) in self.chained and self._more_columns == _TYPED[quoted(EVENT_TIME)]:
+            timed = self._with_time(function, made) if kind == "select" else None
+            if timed is not None or self._are_events(made):
+                calls.append(("withEventTime", [quoted(EVENT_TIME)]))
+                self._timed.add(id(stream))
+            if timed is not None:
+                function, schema = timed, f'{schema} + ", {self._more_columns}"'
+        return chain("found", [(kind, [*before, function, schema]), *calls], "return ", 4)
+
+    def _are_events(self, made: TranslatedFunction) -> bool:
+        """Whether the rows are events as they are, with the columns that were added."""
+        is_new = re.search(r"\(\{|return \{|return \(", made.python or "") is not None
+        return made.output_type == self._event_columns and not is_new
+
+    def _with_time(self, function: str, made: TranslatedFunction) -> str | None:
+        """Write a function that adds the time of a match to its row."""
+        returns = re.findall(r"^\s+return (.)", made.python or "", re.MULTILINE)
+        if set(returns) not in ({"{"}, {"("}):
+            return None
+        row = "(*row, time)" if returns[0] == "(" else f'{{**row, "{EVENT_TIME}": time}}'
+        name = self.module.name(f"timed_{self._row_name}")
+        events = "event for events in match.values() for event in events"
+        body = indented(
+            f'"""Return the row of a match with its time, that of its last event."""\n'
+            f"time = max(event.{EVENT_TIME} for {events.removeprefix('event for ')})\n"
+            f"row = {function}(match)\n"
+            f"return {row}"
+        )
+        self.module.function(f"def {name}(match: Any) -> Any:\n{body}")
+        return name
 
     def _schema(self, made: TranslatedFunction, stream: Stream) -> str:
         ddl = made.output_type or self.translation.schema(stream.event_type, stream.call.code)
-        name = snake(stream.event_type or stream.name or "row").upper().strip("_")
-        name = (
-            name
-            if stream.event_type not in ("String", None)
-            else f"{snake(stream.name or 'row')}".upper()
-        )
+        kind = stream.event_type or "String"
+        is_named = "<" not in kind and kind not in ("String", "Long", "Integer", "Double")
+        name = snake(kind if is_named else self._row_name).upper().strip("_")
+        if ddl == "value string":
+            self.plain.add(f"find_{self._row_name}")
         if ddl is None:
             self._note(stream.call.code, f"the columns of the rows are not known: write {name}")
             ddl = "TODO string"
+        if self._are_events(made) and self._more_columns:
+            ddl, name = f"{ddl}, {self._more_columns}", f"{name}_ROW"
         return self.module.constant(name, literal(ddl, len(name) + 3), "The columns of the result.")
 
     def _timeout_tag(self, tags: list[Tag], made: TranslatedFunction, stream: Stream) -> str:
@@ -269,9 +317,15 @@ class ResultWriter:
             return self.module.constant(snake(label).upper(), f"OutputTag({quoted(label)})")
         return self._make_tag(value.name, ddl or self.translation.schema(value.type, value.code))
 
+    def late_tag(self, value: Value) -> str:
+        """Return the constant of the tag of late data, whose rows are the events."""
+        return self._make_tag(value.name, None) if isinstance(value, Tag) else self.tag(value)
+
     def _make_tag(self, tag: str, ddl: str | None) -> str:
         self.module.use("from pyflinkcep import OutputTag")
         if tag not in self._tags:
+            if ddl == "value string":
+                self.plain.add(tag)
             name = snake(tag).upper().strip("_")
             start = f"OutputTag({quoted(tag)}"
             value = f"{start}, {quoted(ddl)})" if ddl else f"{start})"
@@ -291,18 +345,44 @@ _IN_ORDER = (
     "bounded events without a time are matched in their order: windows, which Flink measures by "
     "the clock, count their positions here"
 )
+_TYPED = {
+    quoted(EVENT_TIME): f"{EVENT_TIME} timestamp",
+    quoted(POSITION): f"{POSITION} bigint",
+}
 _NO_TIME = (
     "no timestamps are assigned: Flink before 1.12 matches in processing time, as is written here; "
     "later versions wait for watermarks"
 )
 
 
-def _after_match(stream: Stream) -> bool:
-    while stream.inputs:
-        if stream.call.method in RESULTS:
-            return True
+def applied_by(stream: Stream) -> Stream | None:
+    """Return where a pattern was applied, if a stream is that of its matches."""
+    while stream.inputs and stream.call.method in _SETTINGS:
         stream = stream.inputs[0]
-    return False
+    return stream if stream.call.method == "pattern" else None
+
+
+_SETTINGS = frozenset(["inProcessingTime", "inEventTime", "sideOutputLateData"])
+
+
+def _result_before(stream: Stream) -> Stream | None:
+    """Return the rows of matches that a stream is made of."""
+    while stream.inputs:
+        if stream.call.method in RESULTS and applied_by(stream.inputs[0]) is not None:
+            return stream
+        stream = stream.inputs[0]
+    return None
+
+
+def result_for_pattern(stream: Stream) -> Stream | None:
+    """Return the rows of matches that a pattern is applied to with the time of the matches."""
+    while stream.inputs:
+        if stream.call.method in RESULTS and applied_by(stream.inputs[0]) is not None:
+            return stream
+        if stream.call.method.startswith("assign"):
+            return None
+        stream = stream.inputs[0]
+    return None
 
 
 def _function(value: Value) -> Code | None:
