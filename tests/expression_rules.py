@@ -61,7 +61,9 @@ CASES: dict[str, Any] = {
     "n div m": -7, "m % n": -1, "pmod(m, n)": 6, "low % m": 0, "inf % x": NAN, "x % inf": 2.5,
     "sqrt(-x)": NAN, "power(zx, m)": math.inf, "power(nan, zx)": 1.0, "floor(nan)": 0,
     "round(x)": 3.0, "round(-x)": -3.0, "floor(-x)": -3, "ceil(x)": 3, "abs(-inf)": math.inf,
-    "startswith(s, e)": True, "e < s": True,
+    "startswith(s, e)": True, "e < s": True, "startswith(s, if(t, e, 'aa'))": True,
+    "startswith(if(startswith(s, e), e, s), s)": False, "x / coalesce(zx, 2)": None,
+    "x / if(n > x, zx, 2D)": None,
 }  # fmt: skip
 """Conditions and values that never fail, and what they are."""
 

@@ -134,7 +134,7 @@ def columnar(code: Code, ranks: TextRanks, *, is_condition: bool = False) -> Cod
     is_condition : bool
         Whether its value is to be a truth value.
     """
-    return unbranched(_ranked(code, ranks), is_condition=is_condition)
+    return _ranked(unbranched(code, is_condition=is_condition), ranks)
 
 
 def _ranked(code: Code, ranks: TextRanks) -> Code:

@@ -132,6 +132,8 @@ ANY = A.followedByAny("b")
         (ANY.within(ms(5), WithinType.PREVIOUS_AND_CURRENT), "a gap between"),
         (ANY.where("n + last(a.n) > 1"), "overflow"),
         (ANY.where("n / last(a.n) > 1"), "divide by zero"),
+        (ANY.where("n / coalesce(last(a.n), 2) > 1"), "divide by zero"),
+        (ANY.where("n / if(n > last(a.n), n, 2D) > 1"), "divide by zero"),
         (ANY.where("avg(a.n) > n"), "averages"),
         (ANY.where("count(a.*) > n"), "counts"),
         (ANY.where("n > avg(match.n)"), "'match', which is not an earlier stage"),

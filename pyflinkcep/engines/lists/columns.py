@@ -131,7 +131,7 @@ def by_ranks(tree: Tree) -> Tree:
     if not isinstance(tree, Operation):
         return tree
     if tree.operator == "startswith":
-        text, prefix = tree.operands
+        text, prefix = map(by_ranks, tree.operands)
         end = Operation("prefix end", (prefix,), span=tree.span)
         tests = Operation(">=", (text, prefix)), Operation("<", (text, end))
         return Operation("and", tests, tree.text, tree.span)

@@ -14,6 +14,7 @@ from pyflinkcep.expressions.leaf_fields import LeafFields
 from pyflinkcep.expressions.program import Code, Kind, Op, Type
 from pyflinkcep.expressions.rules import RULES
 from pyflinkcep.expressions.tree import Column, Leaf, Tree, rewritten
+from pyflinkcep.expressions.unbranched import unbranched
 
 __all__ = ["StageValues"]
 
@@ -77,7 +78,8 @@ class StageValues:
             return Column(part.argument, part.stage)
 
         found = rewritten(tree, leaf)
-        problem = self._problem(condition_code(found, LeafFields(self.kinds), self.stage))
+        code = condition_code(found, LeafFields(self.kinds), self.stage)
+        problem = self._problem(unbranched(code))
         if problem is not None:
             raise refused(problem)
         return found

@@ -24,7 +24,7 @@ from tests.unit.kernel.random_programs import NAME
 from tests.unit.kernel.test_expressions import kernel_answer
 
 KINDS = {f"`{name}`": kind for name, (kind, _) in VALUES.items()}
-RANKS = TextRanks({text: number for number, text in enumerate(["", "ab"])})
+RANKS = TextRanks({text: number for number, text in enumerate(["", "aa", "ab"])})
 
 
 def same(found: Any, expected: Any) -> bool:
