@@ -83,6 +83,11 @@ def _about(
         yield f"{count} still wait for {wanted}: no event that fits came. {few}".rstrip()
     elif kind is End.SKIP:
         yield f"{count} were dropped by the skip strategy, after a match: noSkip() keeps them."
+    elif kind is End.HELD:
+        yield (
+            f"{count} became a match that is held back: under a skip strategy a match waits for "
+            "partial matches that began earlier. A window ends these."
+        )
     elif kind is End.LIMIT:
         yield f"{count} were dropped because there were too many: see maxPartialMatches."
 

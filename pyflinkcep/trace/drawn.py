@@ -19,6 +19,7 @@ _MOST_EVENTS, _MOST_LANES = 60, 40
 _LEFT, _TOP, _LANE, _MARGIN = 20.0, 74.0, 38.0, 22.0
 _COLOURS = {
     End.MATCH: "green",
+    End.HELD: "amber",
     End.INPUT: "amber",
     End.WINDOW: "amber",
     End.GAP: "amber",
@@ -119,7 +120,7 @@ class _Page:
         return stop + 12 + text_width(text, 11)
 
     def _mark(self, partial: PartialMatch, x: float, y: float, colour: str) -> None:
-        if partial.ending.kind is End.MATCH:
+        if partial.ending.kind in (End.MATCH, End.HELD):
             return
         if partial.ending.kind is End.INPUT:
             self.drawing.line([(x - 6, y), (x + 4, y)], colour, 2, arrow=True)
@@ -192,6 +193,8 @@ def _ended(partial: PartialMatch) -> str:
     match ending.kind:
         case End.MATCH:
             return f"match {ending.match}"
+        case End.HELD:
+            return f"complete, held back by #{ending.partial}"
         case End.CONTIGUITY:
             return f"{stages} had to follow directly"
         case End.UNTIL:

@@ -25,7 +25,9 @@ class End(Enum):
     """Why a partial match is no more, or still waits."""
 
     MATCH = "match"
-    """It became a match."""
+    """It became a match, which came out."""
+    HELD = "held back"
+    """It became a match that waits for a partial match that began earlier."""
     CONTIGUITY = "contiguity"
     """The event could not be taken, and may not be skipped."""
     UNTIL = "until"
@@ -37,7 +39,7 @@ class End(Enum):
     GAP = "gap"
     """The window between two events had passed."""
     SKIP = "skip"
-    """A match made it superfluous, by the skip strategy."""
+    """A match made it superfluous, by the skip strategy; it may have been a match itself."""
     LIMIT = "limit"
     """There were too many partial matches."""
     INPUT = "input"
@@ -121,6 +123,8 @@ class Ending:
         The stages that it waited for, or the NOT stage whose event came.
     match : int or None
         The match that it became, or that made it superfluous.
+    partial : int or None
+        The partial match that holds it back.
     answers : tuple of Answer
         The conditions of the NOT stage, if its event came.
     """
@@ -131,6 +135,7 @@ class Ending:
     stages: tuple[str, ...] = ()
     match: int | None = None
     answers: tuple[Answer, ...] = ()
+    partial: int | None = None
 
 
 @attrs.frozen

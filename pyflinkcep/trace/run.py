@@ -236,7 +236,7 @@ class _Maker:
     def _partial(self, lane: Lane, numbers: dict[int, tuple[Completed, int]]) -> PartialMatch:
         ending = lane.ending or Ending(End.INPUT, None, None, lane.waits_for)
         if lane.became is not None:
-            ending = attrs.evolve(ending, match=numbers[id(lane.became)][1])
+            ending = _of_match(lane.became, ending, numbers[id(lane.became)][1])
         order = list(self.stages)
         taken = [order.index(step.stage) for step in lane.steps]
         return PartialMatch(
@@ -263,3 +263,12 @@ class _Maker:
             match.held_back_by,
             match.discarded_by,
         )
+
+
+def _of_match(match: Completed, ending: Ending, number: int) -> Ending:
+    """Return how a partial match ended that became a match, which may not have come out."""
+    if match.number is not None:
+        return attrs.evolve(ending, match=number)
+    if match.discarded_by is not None:
+        return attrs.evolve(ending, kind=End.SKIP, match=match.discarded_by)
+    return attrs.evolve(ending, kind=End.HELD, match=number, partial=match.held_back_by)

@@ -146,7 +146,8 @@ _WHY: Mapping[End, str] = {
     End.SKIP: "a match made them superfluous",
     End.LIMIT: "there were too many partial matches",
     End.INPUT: "the input ended",
-    End.MATCH: "a match that waits, or was dropped",
+    End.HELD: "a match that is held back",
+    End.MATCH: "a match",
 }
 
 

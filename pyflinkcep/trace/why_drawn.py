@@ -19,7 +19,8 @@ _ENDED = {
     End.INPUT: ("amber", "input ended"),
     End.SKIP: ("violet", "superfluous after a match"),
     End.LIMIT: ("violet", "too many"),
-    End.MATCH: ("line", "match waits or was dropped"),
+    End.HELD: ("amber", "a match held back"),
+    End.MATCH: ("green", "a match"),
 }
 
 

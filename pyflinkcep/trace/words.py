@@ -86,6 +86,8 @@ def ending_text(partial: PartialMatch) -> str:
     match ending.kind:
         case End.MATCH:
             return f"became match {ending.match}"
+        case End.HELD:
+            return f"is complete, but #{ending.partial}, which began earlier, holds it back"
         case End.CONTIGUITY:
             return f"ended{at}: {stages} had to follow directly"
         case End.UNTIL:

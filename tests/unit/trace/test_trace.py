@@ -62,16 +62,21 @@ def test_a_match_drops_what_the_skip_strategy_says() -> None:
     assert [match.events for match in found.found if match.came_out] == [{"a": [0, 1], "b": [2]}]
     dropped = [match for match in found.found if not match.came_out]
     assert {match.discarded_by for match in dropped} == {0}
-    skipped = [p for p in found.partials if p.ending.kind is End.SKIP]
-    assert all(p.ending.match == 0 for p in skipped)
+    kinds = {p.number: (p.ending.kind, p.ending.match) for p in found.partials}
+    assert {kinds[match.partial] for match in dropped} == {(End.SKIP, 0)}
+    assert sorted(kinds.values(), key=str).count((End.MATCH, 0)) == 1
+    assert len(set(kinds.values())) == 2
 
 
 def test_a_match_held_back_says_by_whom() -> None:
     """Under a skip strategy a match waits for a partial match that began earlier."""
     rows = [{"n": n} for n in (9, 1, 2)]
     pattern = Pattern.begin("a", TO_NEXT).where("n > 0").followedBy("b").where("n = first(a.n) + 1")
-    (held,) = trace(pattern, rows).found
+    waiting = trace(pattern, rows)
+    (held,) = waiting.found
+    ending = waiting.partials[held.partial].ending
 
+    assert (ending.kind, ending.partial) == (End.HELD, 0)
     assert (held.events, held.held_back_by, held.came_out) == ({"a": [1], "b": [2]}, 0, False)
     (soon,) = trace(pattern.within(timedelta(milliseconds=5)), rows).found
     assert (soon.held_back_by, soon.completed, soon.came_out, soon.emitted) == (0, 2, True, None)
