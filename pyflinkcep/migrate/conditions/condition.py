@@ -16,7 +16,7 @@ from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of
 from pyflinkcep.migrate.java.types import BOOLEAN, is_boxed, is_numeric, spark_type, unboxed
-from pyflinkcep.migrate.meaning.bodies import folded_body, helper_lines
+from pyflinkcep.migrate.meaning.bodies import folded_body, has_aggregates, helper_lines
 from pyflinkcep.migrate.meaning.loops import streams_folded
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
@@ -25,7 +25,6 @@ from pyflinkcep.migrate.meaning.scope import Findings, snake_case
 from pyflinkcep.migrate.meaning.sql import Sql
 from pyflinkcep.migrate.meaning.statements import read_block
 from pyflinkcep.migrate.meaning.tree import (
-    Aggregate,
     Expression,
     Get,
     Return,
@@ -84,7 +83,7 @@ def translate_condition(
     >>> translate_condition(field.value, source, Project([source])).sql
     'n > 3 AND n < 9'
     """
-    findings = Findings()
+    findings = Findings(aggregates=True)
     try:
         function = function_of(node, source, project, ("filter",), findings, known)
         event = _event_type(function, event_type)
@@ -147,7 +146,7 @@ def _translated(
         if not function.is_block:
             raise
     columns = _columns(written, event, reader) if written is not None else ()
-    if written is not None and not sql and _is_folded(written):
+    if written is not None and not sql and has_aggregates(written):
         written = None
     found = _sql(written, reader, findings, function) if written is not None and sql else None
     if found is not None:
@@ -185,7 +184,8 @@ def _function(
 ) -> Translated:
     python = Python(findings)
     name = snake_case(name)
-    if written is not None and not _is_long(written) and not _is_folded(written):
+    findings.aggregates = False
+    if written is not None and not _is_long(written) and not has_aggregates(written):
         body = [f"return {python.condition(written)}"]
     else:
         statements = (
@@ -208,11 +208,6 @@ def _function(
         notes=tuple(findings.notes),
         columns=columns,
     )
-
-
-def _is_folded(of: Expression) -> bool:
-    """Whether loops have become aggregates, which only SQL has."""
-    return any(isinstance(part, Aggregate) for part in parts(of))
 
 
 def _is_long(of: Expression) -> bool:

@@ -15,7 +15,7 @@ from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
 from pyflinkcep.migrate.java.types import UNKNOWN
 from pyflinkcep.migrate.meaning.lambdas import parameters_of
-from pyflinkcep.migrate.meaning.objects import assigned, opened
+from pyflinkcep.migrate.meaning.objects import assigned, initial, opened
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.scope import Findings, Scope
 from pyflinkcep.migrate.meaning.tree import Const, Expression, Untranslatable
@@ -228,15 +228,15 @@ class _Finder:
         )
         if method is None:
             raise Untranslatable(f"{of.name} has no {self.methods[0]}()", line_of(node))
-        fields: dict[str, Expression] = {}
+        fields = initial(reader, of)
         constructor = next(
             (m for m in of.methods.get(of.name, []) if len(m.parameters) == len(arguments)), None
         )
         if constructor is not None:
             values = [reader.argument(argument) for argument in arguments]
-            fields = assigned(reader, of, constructor, values)
+            fields.update(assigned(reader, of, constructor, values))
         elif arguments:
-            fields = dict(zip(of.fields, map(reader.argument, arguments), strict=False))
+            fields.update(zip(of.fields, map(reader.argument, arguments), strict=False))
         fields.update(self._opened(of, fields, reader))
         parents = [one for one in (of.superclass, *of.interfaces) if one is not None and one.args]
         above = parents[0] if parents else type_

@@ -12,17 +12,31 @@ from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.scope import snake_case
 from pyflinkcep.migrate.meaning.statements import read_block
-from pyflinkcep.migrate.meaning.tree import Call, Expression, Untranslatable
+from pyflinkcep.migrate.meaning.tree import Aggregate, Call, Expression, Untranslatable, parts
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
 
-__all__ = ["folded_body", "helper_lines", "value_of_body"]
+__all__ = ["folded_body", "has_aggregates", "helper_lines", "value_of_body"]
 
 
 def folded_body(reader: Reader, body: Node) -> Expression:
     """Return a block that returns a value as an expression; raise Untranslatable otherwise."""
-    return folded(read_block(reader, body))
+    found = folded(read_block(reader, body))
+    if not reader.findings.aggregates and has_aggregates(found):
+        raise Untranslatable("a loop in an expression")
+    return found
+
+
+def has_aggregates(of: Expression) -> bool:
+    """Whether loops have become aggregates, which only SQL has."""
+    return any(
+        isinstance(part, Aggregate) or (isinstance(part, Call) and part.name in _OF_SQL)
+        for part in parts(of)
+    )
+
+
+_OF_SQL = ("any", "greatest", "least")
 
 
 def value_of_body(

@@ -13,7 +13,7 @@ from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Make, Untra
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
 
-__all__ = ["built", "constructed", "made", "opened", "read_creation"]
+__all__ = ["built", "constructed", "initial", "made", "opened", "read_creation"]
 
 _EMPTY = {
     "ArrayList": "List.of", "LinkedList": "List.of", "HashSet": "Set.of", "TreeSet": "Set.of",
@@ -137,6 +137,21 @@ def assigned(
         found[target] = inner.read(value)
         if target not in names:
             inner.scope.values[target] = found[target]
+    return found
+
+
+def initial(reader: Reader, of: JavaClass) -> dict[str, Expression]:
+    """Return the fields of an object that have a value before its constructor runs."""
+    found: dict[str, Expression] = {}
+    for name, field in reader.scope.project.all_fields(of).items():
+        if field.value is None:
+            continue
+        try:
+            value = reader.at(of.source, of).argument(field.value)
+        except Untranslatable:
+            continue
+        if not (isinstance(value, Call) and not value.operands):
+            found[name] = reader.assigned(value, field.type)
     return found
 
 

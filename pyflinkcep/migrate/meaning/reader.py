@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.migrate.java.constants import constant_of, promoted
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
 from pyflinkcep.migrate.java.literals import literal_of
 from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
 from pyflinkcep.migrate.java.types import (
@@ -94,10 +94,19 @@ class Reader(Operators):
         found = scope.project.constant_field(name, self.source, of or scope.within)
         if found is not None and found[0].type.name == "OutputTag":
             return None
-        if found is None or not found[0].is_constant or scope.depth > 8:
+        if found is None or scope.depth > 8:
             return None
         field, owner = found
-        return self.assigned(self.at(owner.source, owner).argument(field.value), field.type)
+        if field.value is None or "static" not in field.modifiers:
+            return None
+        value = self.assigned(self.at(owner.source, owner).argument(field.value), field.type)
+        if isinstance(value, Call) and not value.operands:
+            return None  # filled elsewhere
+        if "final" not in field.modifiers:
+            line = line_of(field.value)
+            what = f"{name} is not final: its first value is taken as the only one"
+            self.findings.note(owner.source.file, line, what)
+        return value
 
     def _static_enum(self, name: str) -> Expression | None:
         around = self.scope.within
@@ -203,6 +212,19 @@ class Reader(Operators):
         if node.type == "method_reference":
             return reference(self, node, types)
         return read_lambda(self, node, types)
+
+    def _array_initializer(self, node: Node) -> Expression:
+        items = tuple(self.read(item) for item in children(node))
+        element = items[0].type if items else UNKNOWN
+        return Call("List.of", items, attrs.evolve(element, dims=element.dims + 1))
+
+    def _array_creation_expression(self, node: Node) -> Expression:
+        values = node.child_by_field_name("value")
+        if values is None:
+            raise self.no(node, "an array without values")
+        type_ = read_type(node.child_by_field_name("type"))
+        dims = attrs.evolve(type_, dims=type_.dims + 1)
+        return attrs.evolve(self._array_initializer(values), type=dims)
 
     def _array_access(self, node: Node) -> Expression:
         array = self.read(node.child_by_field_name("array"))

@@ -50,7 +50,14 @@ def python_name(name: str) -> str:
 
 @attrs.define(eq=False)
 class Findings:
-    """What reading and writing an expression brings to light."""
+    """
+    What reading and writing an expression brings to light.
+
+    Attributes
+    ----------
+    aggregates : bool
+        Whether loops may become aggregates, which only SQL has.
+    """
 
     notes: list[Note] = attrs.field(factory=list)
     columns: dict[str, str] = attrs.field(factory=dict)
@@ -58,6 +65,7 @@ class Findings:
     helpers: dict[str, str] = attrs.field(factory=dict)
     helper_names: dict[int, str] = attrs.field(factory=dict)
     tags: dict[str, str | None] = attrs.field(factory=dict)
+    aggregates: bool = False
 
     def note(self, file: str, line: int, what: str) -> None:
         """Add a note, once."""

@@ -39,6 +39,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Const,
     Expression,
     Get,
+    Make,
     Unary,
     Untranslatable,
     Var,
@@ -103,6 +104,9 @@ class SqlValues:
                 return self._choice(of, lambda s, x: s.value(x)), ATOM
             case Aggregate():
                 return self._aggregate(of), ATOM
+            case Make(fields=fields) if of.class_name.startswith("Tuple"):
+                parts = [f"'{name}', {self.value(value)}" for name, value in fields]
+                return f"named_struct({', '.join(parts)})", ATOM
             case Call():
                 return self._call(of)
         if unboxed(of.type) == BOOLEAN:

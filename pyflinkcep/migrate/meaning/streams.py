@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pyflinkcep.migrate.java.declarations import JavaType
@@ -178,7 +179,7 @@ def _ended(owner: Expression, name: str, element: JavaType) -> Expression | None
 def _collected(
     reader: Reader, owner: Expression, collector: Node, element: JavaType
 ) -> Expression | None:
-    text = text_of(collector).replace("Collectors.", "")
+    text = re.sub(r"^(java\.util\.stream\.)?Collectors\.", "", text_of(collector))
     if text == "toList()":
         return Call("Stream.toList", (owner,), JavaType("List", (element,)))
     if text == "toSet()":
