@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.compiler import value_code
 from pyflinkcep.expressions.layout import Layout
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.text import shown
-from pyflinkcep.expressions.tree import Column, Operation, Tree
+from pyflinkcep.expressions.tree import Column, Leaf, Literal, Operation, Tree, parts
 from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.parts import part_of
@@ -19,7 +20,9 @@ from pyflinkcep.sase.tree import references
 __all__ = ["check_types", "one_line", "output_attributes"]
 
 
-def check_types(query: Query, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+def check_types(
+    query: Query, kinds: Mapping[str, Kind], *, has_events: bool = True
+) -> dict[str, Kind]:
     """
     Refuse a query that compares or computes with values of incompatible types.
 
@@ -34,6 +37,8 @@ def check_types(query: Query, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
         The query.
     kinds : mapping of str to Kind
         The types of its attributes; others are NULL, or of types that are only copied.
+    has_events : bool
+        Whether there are events, from which the types are known.
 
     Raises
     ------
@@ -41,6 +46,15 @@ def check_types(query: Query, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
         If types are incompatible; the message says where.
     """
     sql = {column_sql(name): kind for name, kind in kinds.items()}
+    for value in _conditions_alone(query):
+        kind = sql.get(str(value.over.sql))
+        if not has_events or kind not in (Kind.BOOLEAN, None):
+            found = "an attribute" if kind is None else kind.value
+            raise InputError(
+                f"query {one_line(query)}: {shown(value)!r}: expected a comparison or a boolean, "
+                f"got {found}",
+                f"compare it, as in {shown(value)} = TRUE",
+            )
     casts: dict[str, Kind] = {}
     for what, part in _conditions(query):
         layout = Layout(sql)
@@ -50,6 +64,17 @@ def check_types(query: Query, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
         what = f"query {one_line(query)}: the output {shown(tree)!r}"
         value_code(part_of(tree), Layout(sql), what)
     return casts
+
+
+def _conditions_alone(query: Query) -> Iterator[Leaf]:
+    """Yield the attributes that are conditions by themselves, as in ``WHERE a.flag``."""
+    outputs = () if query.having is None else (query.having,)
+    for tree in (part for whole in (*query.conditions, *outputs) for part in parts(whole)):
+        if isinstance(tree, Operation) and tree.operator == "=" and tree.text:
+            value, other = tree.operands
+            is_true = isinstance(other, Literal) and other.value is True
+            if is_true and isinstance(value, Leaf) and tree.text == shown(value):
+                yield value
 
 
 def _conditions(query: Query) -> Iterator[tuple[str, Tree]]:

@@ -80,7 +80,8 @@ class EventObjects:
         columns = {name: _values(rows, name) for name in queried_attributes(query)}
         kinds = _known({name: _kind(name, values) for name, values in columns.items()})
         outputs = {name: _output_kind(_values(rows, name)) for name in output_attributes(query)}
-        for cast, kind in check_types(query, {**_known(outputs), **kinds}).items():
+        every = {**_known(outputs), **kinds}
+        for cast, kind in check_types(query, every, has_events=bool(rows)).items():
             columns[cast] = _values(rows, cast)
             kinds[cast] = kind
         added = added_attributes(query)

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from hypothesis import given, settings
@@ -21,6 +23,7 @@ from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.model import Form
 from pyflinkcep.testing.event_list import EventObjects
 from pyflinkcep.time import MAX_WATERMARK
+from tests.property.composed_queries import queries as composed_queries
 from tests.property.test_sase_properties import events, has_their_attributes, texts
 
 Rows = list[dict[str, Any]]
@@ -158,3 +161,38 @@ def test_portions_count_what_all_events_count(query: SaseQuery, seed: int, cuts:
     measures = [(last, [row["x"] for row in rows], function)]
     whole = compressed_matches(query, table).totals_by_event(measures)
     assert found == {rows[at]["id"]: counted for at, *counted in whole}
+
+
+def test_portions_of_composed_queries() -> None:
+    """Alternatives, any order, optional and counted components: listed, and counted by event."""
+    chance = random.Random(8)
+    every = (q for q in composed_queries(chance) if q.most_events is None and not q.constants)
+    several = 0
+    for query in islice(every, 25):
+        groups, cuts = (
+            grouped(query, chance.randrange(10**6)),
+            sorted(chance.choices(range(17), k=4)),
+        )
+        whole = [row for own in groups for row in own]
+        table = table_of(query, whole, [key for key, own in enumerate(groups) for _ in own])
+        for how in ("nfa", "backtracking"):
+            streamed, listed, counted = StreamedQuery(query, how), Counter[str](), Counter[int]()
+
+            def ask(portion: Portion, rows: Rows) -> Kept:
+                matches, kept = streamed.matches(portion)
+                listed.update(ids(match, rows) for match in matches)
+                return kept
+
+            def count(portion: Portion, rows: Rows) -> Kept:
+                endings, kept = streamed.endings(portion, lambda c: c.totals_by_event([]))
+                counted.update({rows[at]["id"]: number for at, number, _ in endings})
+                return kept
+
+            in_portions(query, groups, cuts, ask)
+            in_portions(query, groups, cuts, count)
+            expected = Counter(ids(m, whole) for m in query_matches(query, table, how, "all"))
+            assert (query, listed) == (query, expected)
+            totals = compressed_matches(query, table).totals_by_event([])
+            assert counted == {whole[at]["id"]: number for at, number, _ in totals}
+            several += sum(expected.values()) > 1
+    assert several > 8

@@ -178,7 +178,7 @@ def test_columns_are_computed() -> None:
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ("a.x AND b.x > 1", "'a.x' puts bigint and boolean together"),
+        ("a.x AND b.x > 1", "'a.x': expected a comparison or a boolean, got bigint"),
         ("[flag = 1]", "'flag = 1' puts boolean and bigint together"),
         ("a.s || b.x = 'p'", "needs string, got bigint"),
         ("startswith(b.s, a.s) = TRUE", "startswith(b.s, a.s) is a condition"),
@@ -203,3 +203,10 @@ def test_lists_refuse_what_they_do_not_compute() -> None:
     one = "PATTERN A;B WHERE CASE WHEN a.x > 1 THEN a.x END = 2 AND b.s || 'q' = 'pq' WITHIN 99"
     expected = pairs(lambda a, b: a["x"] == 2 and b["s"] == "p")
     assert {(m["a"][0]["n"], m["b"][0]["n"]) for m in matchSase(one, events())} == expected
+
+
+def test_without_events_nothing_is_known_to_be_boolean() -> None:
+    """An attribute alone is refused then, as its type is unknown; compared, it is NULL."""
+    with pytest.raises(InputError, match="expected a comparison or a boolean"):
+        matchSase("PATTERN SEQ(A a) WHERE a.flag", [])
+    assert matchSase("PATTERN SEQ(A a) WHERE a.flag = TRUE", []) == []
