@@ -102,6 +102,7 @@ class TextRanks:
     """
 
     numbers: Mapping[str, int]
+    _fitting: dict[str, Array] = attrs.field(factory=dict, init=False, repr=False)
 
     @cached_property
     def ends(self) -> Array:
@@ -117,8 +118,11 @@ class TextRanks:
 
     def fitting(self, pattern: str) -> Array:
         """Return by number which texts are like a pattern."""
-        fits = like_regex(pattern).fullmatch
-        return np.asarray([fits(text) is not None for text in sorted(self.numbers)], bool)
+        if pattern not in self._fitting:
+            fits = like_regex(pattern).fullmatch
+            found = [fits(text) is not None for text in sorted(self.numbers)]
+            self._fitting[pattern] = np.asarray(found, bool)
+        return self._fitting[pattern]
 
 
 def columnar(code: Code, ranks: TextRanks, *, is_condition: bool = False) -> Code:
