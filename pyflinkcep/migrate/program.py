@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import attrs
 
 from pyflinkcep.migrate.chains.flow import STATEMENTS, share_types
@@ -19,9 +21,14 @@ from pyflinkcep.migrate.translation import Translation, columns_of
 from pyflinkcep.migrate.writing.jobs import JobWriter
 from pyflinkcep.migrate.writing.module import Module
 from pyflinkcep.migrate.writing.patterns import PatternWriter
+from pyflinkcep.migrate.writing.statements import is_match
 from pyflinkcep.migrate.writing.text import docstring
 
 __all__ = ["Written", "has_patterns", "translate_file"]
+
+
+_BEGIN = re.compile(r"\bPattern\s*\.\s*(?:<[^;(]*>)?\s*begin\s*\(")
+_APPLY = re.compile(r"\bCEP\s*\.\s*pattern\s*\(")
 
 
 @attrs.define(eq=False)
@@ -71,9 +78,7 @@ class Written:
 
 def has_patterns(text: str) -> bool:
     """Whether the text of a file may build a pattern or apply one."""
-    return ("Pattern" in text and (".begin(" in text or ">begin(" in text)) or (
-        "MATCH_RECOGNIZE" in text.upper() or "CEP.pattern" in text
-    )
+    return _BEGIN.search(text) is not None or _APPLY.search(text) is not None or is_match(text)
 
 
 def _methods(project: Project, source: Source) -> list[tuple[JavaClass, Method]]:
@@ -87,8 +92,7 @@ def _methods(project: Project, source: Source) -> list[tuple[JavaClass, Method]]
 
 
 def _matters(node: Node) -> bool:
-    text = text_of(node)
-    return "begin(" in text or "CEP.pattern" in text or "MATCH_RECOGNIZE" in text.upper()
+    return has_patterns(text_of(node))
 
 
 def translate_file(source: Source, project: Project, module_name: str) -> Written:
@@ -216,7 +220,7 @@ def _entries(project: Project, source: Source) -> list[tuple[JavaClass, Method |
     mains = [(c, m) for c, m in methods if m.name == "main"]
     others = [(c, m) for c, m in methods if m.name != "main" and m.body is not None]
     others = [(c, m) for c, m in others if _matters(m.body)]
-    others.sort(key=lambda pair: "CEP.pattern" not in text_of(pair[1].body))
+    others.sort(key=lambda pair: _APPLY.search(text_of(pair[1].body)) is None)
     classes = {id(c): c for c, _ in methods}
     fields = [
         (c, None)

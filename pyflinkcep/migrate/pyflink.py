@@ -42,7 +42,7 @@ def translate_python(file: str, data: bytes, module_name: str) -> Written:
             written.notes.append(Note(file, call.lineno, "the text of a statement is not known"))
         elif is_match(sql):
             number += 1
-            writer.statement(sql, f"statement_{number}", f"{name}:{call.lineno}", lines)
+            writer.statement(sql, f"statement_{number}", (file, call.lineno), lines)
     if number:
         lines = [line for line in lines if "awaitAny" not in line]
         lines.append("spark.streams.awaitAnyTermination()")

@@ -12,6 +12,7 @@ import pytest
 from pyflinkcep.migrate.__main__ import main
 from pyflinkcep.migrate.check.compare import compare
 from pyflinkcep.migrate.checking import load
+from pyflinkcep.migrate.java import source
 from pyflinkcep.migrate.migration import migrate, write
 from tests.migrate.record import restored
 
@@ -214,3 +215,26 @@ def test_a_difference_is_shown(translated):
     found = compare(checked, getattr(load(file), checked.name), answer)
 
     assert found.text.startswith("the translation has 1 timeout more, the first: {")
+
+
+def test_an_insert_becomes_rows_to_write(tmp_path):
+    """INSERT INTO before a clause is left out, and the report says where the rows go."""
+    text = '''
+from pyflink.table import TableEnvironment
+t_env.execute_sql("""INSERT INTO alerts SELECT * FROM logins MATCH_RECOGNIZE (
+  PARTITION BY u ORDER BY ts MEASURES A.ts AS t PATTERN (A) DEFINE A AS A.x = 1);""")
+'''
+    (tmp_path / "job.py").write_text(text, encoding="utf-8")
+    report = migrate([str(tmp_path)]).report
+
+    assert 'ALERTS_SQL = """\n    SELECT * FROM logins' in report.files[0].text
+    assert "INSERT INTO alerts: write the rows there" in report.as_text()
+
+
+def test_without_tree_sitter(monkeypatch, capsys):
+    """Without the extra the command says what to install, and returns 2."""
+    source._parser.cache_clear()
+    monkeypatch.setitem(sys.modules, "tree_sitter", None)
+
+    assert main([str(PROGRAMS / "LongRides.java")]) == 2
+    assert "pip install 'pyflinkcep[migrate]'" in capsys.readouterr().err

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Iterator
 
 from pyflinkcep.migrate.java.source import Node, text_of
@@ -171,4 +173,6 @@ def javadoc(node: Node) -> str:
             if stripped.startswith("@"):
                 break
             lines.append(stripped)
-    return "\n".join(lines).strip()
+    found = re.sub(r"\{@\w+\s+#?([^}]*)\}", r"\1", "\n".join(lines))
+    found = re.sub(r"<p>\s*", "\n", found)
+    return html.unescape(re.sub(r"</?[a-zA-Z][^<>]*>", "", found)).strip()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import attrs
 
@@ -11,12 +12,12 @@ from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.chains.values import Constant, Stream
 from pyflinkcep.migrate.java.source import line_of
 from pyflinkcep.migrate.translated import Note
-from pyflinkcep.migrate.translation import place
 from pyflinkcep.migrate.writing.module import Module
 
 __all__ = ["StatementWriter", "is_match", "sql_literal"]
 
 _MATCH = re.compile(r"\bMATCH_RECOGNIZE\b", re.IGNORECASE)
+_INSERT = re.compile(r"INSERT\s+INTO\s+[`\"]?(\w+)[`\"]?\s+(?=SELECT\b|WITH\b)", re.IGNORECASE)
 _CREATE = re.compile(r"\s*CREATE\s+(?:TEMPORARY\s+)?TABLE\b", re.IGNORECASE)
 
 
@@ -55,18 +56,23 @@ class StatementWriter:
                 self._note(stream, "the text of a statement is not known before the program runs")
             elif is_match(sql):
                 found += 1
-                self.statement(
-                    sql, stream.name or f"statement_{number}", place(stream.call.code), lines
-                )
+                where = (stream.call.code.source.file, line_of(stream.call.code.node))
+                self.statement(sql, stream.name or f"statement_{number}", where, lines)
             elif _CREATE.match(sql):
                 self._table(stream, sql, lines)
         return found
 
-    def statement(self, sql: str, name: str, where: str, lines: list[str]) -> None:
-        """Add a statement with a clause."""
+    def statement(self, sql: str, name: str, where: tuple[str, int], lines: list[str]) -> None:
+        """Add a statement with a clause, of a file and a line."""
+        file, line = where
         self.module.use("from pyflinkcep import CEP")
+        sql = sql.strip().rstrip(";")
+        into = _INSERT.match(sql)
+        if into is not None:
+            sql, name = sql[into.end() :], into[1]
+            self.notes.append(Note(file, line, f"INSERT INTO {into[1]}: write the rows there"))
         constant = self.module.constant(
-            f"{snake(name).upper()}_SQL", sql_literal(sql), f"From {where}."
+            f"{snake(name).upper()}_SQL", sql_literal(sql), f"From {Path(file).name}:{line}."
         )
         variable = snake(name)
         lines.append(f"{variable} = CEP.sql(spark, {constant})")
