@@ -149,7 +149,7 @@ class Python:
         plain = of.name.isidentifier() and not keyword.iskeyword(of.name)
         is_dict = isinstance(of.owner, Var) and of.owner.name in self.made
         if is_dict or isinstance(of.owner, Make) or not plain or of.name in _CLASHES:
-            return f'{owner}["{of.name}"]'
+            return f"{owner}[{constant(of.name)}]"
         return f"{owner}.{of.name}"
 
     def _unary(self, of: Unary) -> tuple[str, int]:

@@ -38,8 +38,8 @@ from pyflinkcep.migrate.meaning.walked import all_statements, expressions_of
 
 __all__ = ["Statements"]
 
-_TYPES = {"int": "int", "long": "int", "double": "float", "float": "float", "String": "str",
-          "boolean": "bool"}  # fmt: skip
+_TYPES = {"int": "int", "long": "int", "double": "float", "float": "float", "boolean": "bool"}
+_ZEROS = {"int": "0", "long": "0", "double": "0.0", "float": "0.0", "boolean": "False"}
 
 
 @attrs.define(eq=False)
@@ -64,10 +64,17 @@ class Statements:
     row: Callable[[Expression], str] | None = None
     output: Callable[[Call], str] | None = None
     _read: set[str] = attrs.field(factory=set)
+    _declared: set[str] = attrs.field(factory=set)
+    _kinds: dict[str, set[str | None]] = attrs.field(factory=dict)
 
     def block(self, statements: tuple[Statement, ...]) -> list[str]:
         """Return the lines of a function's body."""
         self._read = set(_names_read(statements))
+        for one in all_statements(statements):
+            if isinstance(one, Let):
+                known = isinstance(one.value, Const | Binary) and one.value.type.name != "null"
+                plain = _TYPES.get(one.type.name) if known and not one.type.dims else None
+                self._kinds.setdefault(one.name, set()).add(plain)
         self.python.made |= set(_names_made(statements))
         return self._lines(statements)
 
@@ -94,9 +101,12 @@ class Statements:
 
     def _counts(self, loop: Statement, after: list[Statement], start: Let) -> bool:
         """Whether a loop becomes one over a range, and nothing after it reads its counter."""
-        if not isinstance(loop, While) or _reads(after, start.name):
+        if not isinstance(loop, While) or _is_read(after, start.name):
             return False
-        return self._counted(loop, start) is not None
+        declared = set(self._declared)
+        counted = self._counted(loop, start)
+        self._declared = declared
+        return counted is not None
 
     def _inner(self, statements: Iterable[Statement], facts: frozenset[Expression]) -> list[str]:
         before = self.python.known
@@ -157,19 +167,23 @@ class Statements:
         if of.name not in self._read:
             kept = of.value is not None and any(isinstance(p, Call) for p in parts(of.value))
             return [f"_ = {self.python.write(of.value)}"] if kept and of.value is not None else []
-        type_ = of.type
+        annotation = self._annotation(of)
         if of.value is None:
-            zeros = {"int": "0", "long": "0", "double": "0.0", "float": "0.0", "boolean": "False"}
-            return [f"{of.name}: Any = {zeros.get(type_.name, 'None')}"]
+            zero = _ZEROS.get(of.type.name, "None") if not of.type.dims else "None"
+            return [f"{of.name}{annotation} = {zero}"]
         written = self.python.write(of.value)
-        if is_floating(type_) and isinstance(of.value, Const) and isinstance(of.value.value, int):
+        if is_floating(of.type) and isinstance(of.value, Const) and isinstance(of.value.value, int):
             written = repr(float(of.value.value))
-        is_null = isinstance(of.value, Const) and of.value.value is None
-        plain = _TYPES.get(type_.name) if not type_.dims else None
-        if is_null or plain is None or isinstance(of.value, Make):
-            return [f"{of.name}: Any = {written}"]
-        known = isinstance(of.value, Const | Binary)
-        return [f"{of.name}{f': {plain}' if known else ': Any'} = {written}"]
+        return [f"{of.name}{annotation} = {written}"]
+
+    def _annotation(self, of: Let) -> str:
+        """Return the annotation of a variable where it is declared for the first time."""
+        if of.name in self._declared:
+            return ""
+        self._declared.add(of.name)
+        kinds = self._kinds.get(of.name, {None})
+        kind = next(iter(kinds)) if len(kinds) == 1 else None
+        return f": {kind or 'Any'}"
 
     def _set(self, of: Set) -> list[str]:
         target, value = of.target, of.value
@@ -250,6 +264,16 @@ def _start_of(of: Statement, loop: Statement | None) -> Let | None:
         ) if name == same == again == of.name:
             return None if _changes(loop.body, name) else of
     return None
+
+
+def _is_read(statements: list[Statement], name: str) -> bool:
+    """Whether a variable is read before one of the same name is declared."""
+    for one in statements:
+        if isinstance(one, Let) and one.name == name:
+            return one.value is not None and _reads((Do(one.value),), name)
+        if _reads((one,), name):
+            return True
+    return False
 
 
 def _reads(statements: Iterable[Statement], name: str) -> bool:
