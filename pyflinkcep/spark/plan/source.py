@@ -217,7 +217,7 @@ class EventSource:
 
     def prepare(self, extra: dict[str, Column]) -> DataFrame:
         """Return the events with computed keys and further columns."""
-        own = [F.col(quoted(name)) for name in self.event_columns]
+        own = ["*"] if self.kept is None else [F.col(quoted(name)) for name in self.kept]
         added = {**self.key_expressions, **extra}
         return self.dataframe.select(*own, *(c.alias(name) for name, c in added.items()))
 
