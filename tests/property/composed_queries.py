@@ -94,6 +94,18 @@ class Writer:
         """Return a condition."""
         chance = self.chance
         operator = chance.choice(["<", "<=", ">", "=", "<>"])
+        kind = chance.random()
+        if kind < 0.1:
+            flag = f"{self.event()}.flag"
+            forms = [flag, f"NOT {flag}", f"{flag} = TRUE", f"{flag} IS NOT TRUE"]
+            return chance.choice(forms)
+        if kind < 0.2:
+            return f"abs({self.value()} - {self.value()}) {operator} {chance.randrange(3)}"
+        if kind < 0.25:
+            return f"coalesce({self.value()}, {self.value()}, 9) {operator} {self.value()}"
+        if kind < 0.3:
+            test = f"{self.event()}.flag OR {self.value()} {operator} 1"
+            return f"CASE WHEN {test} THEN {self.value()} ELSE {self.value()} END > 1"
         left, right = self.value(), chance.choice([self.value(), str(chance.randrange(4))])
         if chance.random() < 0.2:
             return f"({left} {operator} {right} OR {self.value()} > {chance.randrange(3)})"
@@ -102,16 +114,18 @@ class Writer:
     def value(self) -> str:
         """Return a value of an event."""
         chance = self.chance
-        kinds = [k for k in (self.singles, self.singles, self.loops, self.negated) if k]
-        kind = chance.choice(kinds)
-        variable = chance.choice(kind)
-        if kind is not self.loops:
-            return f"{variable}.x"
-        return chance.choice(
-            [f"{variable}[1].x", f"{variable}[i].x", f"{variable}[i-1].x", f"{variable}[LEN].x",
-             f"{variable}[].x", f"max({variable}[].x)", f"count({variable}[])",
-             f"sum({variable}[..i-1].x)"]
-        )  # fmt: skip
+        variable = chance.choice([*self.singles, *self.singles, *self.loops, *self.negated])
+        if variable in self.loops and chance.random() < 0.4:
+            over = ["max({}[].x)", "count({}[])", "sum({}[..i-1].x)"]
+            return chance.choice(over).format(variable)
+        return f"{self.event(variable)}.{chance.choice(['x', 'x', 'p.y'])}"
+
+    def event(self, variable: str = "") -> str:
+        """Return one event of a variable."""
+        variable = variable or self.chance.choice([*self.singles, *self.loops, *self.negated])
+        if variable not in self.loops:
+            return variable
+        return f"{variable}{self.chance.choice(['[1]', '[i]', '[i-1]', '[LEN]', '[]'])}"
 
 
 def events(chance: random.Random, size: int) -> list[dict[str, Any]]:
@@ -123,7 +137,8 @@ def events(chance: random.Random, size: int) -> list[dict[str, Any]]:
             {
                 "id": number, "ts": time, "type": chance.choice("AABBCCD"),
                 "k": chance.choice([0, 0, 1, None]), "x": chance.choice([None, 0, 1, 2, 3]),
-                "m": chance.choice([1, 1, 1, 0]),
+                "m": chance.choice([1, 1, 1, 0]), "flag": chance.choice([True, False, None]),
+                "p": chance.choice([None, {"y": chance.randrange(4)}]),
             }
         )  # fmt: skip
     return rows

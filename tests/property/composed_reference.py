@@ -14,6 +14,7 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.tree import Aggregate, Column, Literal, Operation, Tree, leaves
 from pyflinkcep.sase.model import Component, Query, Strategy
 from pyflinkcep.sase.normal_form import clauses
@@ -243,16 +244,8 @@ class _Machine:
         if isinstance(tree, Column | Aggregate):
             return self.leaf(tree, dict(taken), variable, at, edge)
         assert isinstance(tree, Operation)
-        a, *others = (self.value(part, taken, variable, at, edge) for part in tree.operands)
-        if tree.operator == "or":
-            return any(value is True for value in (a, *others))
-        (b,) = others
-        if a is None or b is None:
-            return None
-        return {
-            "=": lambda: a == b, "<>": lambda: a != b, "<": lambda: a < b, "<=": lambda: a <= b,
-            ">": lambda: a > b, ">=": lambda: a >= b, "+": lambda: a + b, "-": lambda: a - b,
-        }[tree.operator]()  # fmt: skip
+        values = [self.value(part, taken, variable, at, edge) for part in tree.operands]
+        return computed(tree.operator, values)
 
     def leaf(
         self,
@@ -265,7 +258,11 @@ class _Machine:
         over = leaf.over
         positions = taken.get(over.variable, ())
         if isinstance(leaf, Aggregate):
-            values = [self.events[p][over.attribute] for p in positions] if over.attribute else []
+            values = (
+                [attribute(self.events[p], over.attribute) for p in positions]
+                if over.attribute
+                else []
+            )
             known = [value for value in values if value is not None]
             if leaf.function == "count":
                 return len(known) if over.attribute else len(positions)
@@ -276,6 +273,36 @@ class _Machine:
             ](known)
         is_at_hand = over.variable == variable and edge != "leave"
         if is_at_hand and (leaf.index in (None, "i", "") or not positions):
-            return self.events[at][str(leaf.attribute)]
+            return attribute(self.events[at], str(leaf.attribute))
         which = positions[-1] if leaf.index in ("i-1", "LEN") else positions[0]
-        return self.events[which][str(leaf.attribute)]
+        return attribute(self.events[which], str(leaf.attribute))
+
+
+def attribute(event: Event, name: str) -> Any:
+    """Return an attribute of an event, or what SQL computes from it."""
+    return event_function(name)(event) if name.startswith("(") else event[name]
+
+
+def computed(operator: str, values: list[Any]) -> Any:
+    """Return an operation on values, by the rules of SQL."""
+    if operator == "case":
+        pairs = zip(values[::2], values[1::2], strict=False)
+        otherwise = values[-1] if len(values) % 2 else None
+        return next((then for condition, then in pairs if condition is True), otherwise)
+    if operator == "coalesce":
+        return next((value for value in values if value is not None), None)
+    if operator in ("is null", "is not null"):
+        return (values[0] is None) is (operator == "is null")
+    if operator == "or":
+        return True if True in values else None if None in values else False
+    if operator == "and":
+        return False if False in values else None if None in values else True
+    if None in values:
+        return None
+    if operator in ("not", "abs"):
+        return not values[0] if operator == "not" else abs(values[0])
+    a, b = values
+    return {
+        "=": lambda: a == b, "<>": lambda: a != b, "<": lambda: a < b, "<=": lambda: a <= b,
+        ">": lambda: a > b, ">=": lambda: a >= b, "+": lambda: a + b, "-": lambda: a - b,
+    }[operator]()  # fmt: skip
