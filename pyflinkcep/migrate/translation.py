@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import attrs
 
 from pyflinkcep.migrate.chains.lookup import inside, simple_name, type_arguments
-from pyflinkcep.migrate.chains.values import Code, Link, Made, Unknown, Value
+from pyflinkcep.migrate.chains.values import Code, Link, Made, Symbol, Unknown, Value
 from pyflinkcep.migrate.conditions import translate_condition, translate_value
 from pyflinkcep.migrate.functions import translate_comparator, translate_function
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
@@ -63,9 +63,13 @@ class Translation:
     ) -> Translated:
         """Translate a condition."""
         kind = event_type and simple_name(event_type)
-        made = translate_condition(
-            code.node, code.source, self.project, kind, stages, code.scope.known(), name
-        )
+        given = (code.node, code.source, self.project, kind, stages)
+        made = translate_condition(*given, code.scope.known(), name)
+        names = _symbols(code)
+        if made.stub and names:
+            stand_ins = {java: stand_in for java, (_, stand_in) in names.items()}
+            known = {**code.scope.known(), **stand_ins}
+            made = template(translate_condition(*given, known, name), names) or made
         self.conditions.append((code, made))
         self.columns.setdefault(kind, {}).update(made.columns)
         return made
@@ -141,6 +145,50 @@ class Translation:
         if name.startswith("Tuple") and single.startswith("struct<"):
             return ", ".join(part.replace(":", " ", 1) for part in columns_of(single[7:-1]))
         return f"value {single}"
+
+
+@attrs.frozen
+class Template(Translated):
+    """
+    A condition with values that are known at run time alone, as ``{name}`` in its SQL.
+
+    Attributes
+    ----------
+    names : tuple of (str, str)
+        The parameters, with their Java types.
+    """
+
+    names: tuple[tuple[str, str], ...] = ()
+
+
+def _symbols(code: Code) -> dict[str, tuple[Symbol, int | float]]:
+    """Return the numbers that a condition captures, with stand-ins that nothing else equals."""
+    used = {text_of(name) for name in inside(code.node, "identifier")}
+    found: dict[str, tuple[Symbol, int | float]] = {}
+    for place, (name, value) in enumerate(code.scope.all().items()):
+        if isinstance(value, Symbol) and name in used and value.python.isidentifier():
+            number = 918273645 + place
+            if value.type in ("int", "long", "Integer", "Long"):
+                found[name] = (value, number)
+            elif value.type in ("double", "float", "Double"):
+                found[name] = (value, number + 0.5)
+    return found
+
+
+def template(made: Translated, names: dict[str, tuple[Symbol, int | float]]) -> Template | None:
+    """Return a condition with parameters in the place of stand-ins; None if one is gone."""
+    text = made.sql if made.sql is not None else made.python or ""
+    if made.stub or not all(repr(stand_in) in text for _, stand_in in names.values()):
+        return None
+    if made.sql is not None:
+        text = text.replace("{", "{{").replace("}", "}}")
+    for symbol, stand_in in names.values():
+        inner = symbol.python if made.sql is None else f"{{{symbol.python}}}"
+        text = text.replace(repr(stand_in), inner)
+    parameters = tuple(pair for symbol, _ in names.values() for pair in symbol.names)
+    facts = attrs.asdict(made, recurse=False)
+    facts["sql" if made.sql is not None else "python"] = text
+    return Template(**facts, names=parameters)
 
 
 def read(written: str) -> JavaType:

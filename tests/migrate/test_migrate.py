@@ -14,6 +14,7 @@ from pyflinkcep.migrate.check.compare import compare
 from pyflinkcep.migrate.checking import load
 from pyflinkcep.migrate.java import source
 from pyflinkcep.migrate.migration import migrate, write
+from pyflinkcep.testing import match
 from tests.migrate.record import restored
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -238,3 +239,41 @@ def test_without_tree_sitter(monkeypatch, capsys):
 
     assert main([str(PROGRAMS / "LongRides.java")]) == 2
     assert "pip install 'pyflinkcep[migrate]'" in capsys.readouterr().err
+
+
+PARAMETERS = """
+class Limits {
+    public static class Ev { public double v; public int n; }
+    private final int most;
+    Limits(int most) { this.most = most; }
+    Pattern<Ev, ?> above(double limit, int times) {
+        Pattern<Ev, ?> pattern = Pattern.<Ev>begin("high")
+            .where(SimpleCondition.of(e -> e.v > limit && e.n <= most));
+        for (int i = 1; i <= times; i++) {
+            final int wanted = i;
+            pattern = pattern.next("n" + i).where(SimpleCondition.of(e -> e.n == wanted));
+        }
+        return pattern.next("end").where(new IterativeCondition<Ev>() {
+            public boolean filter(Ev e, Context<Ev> ctx) throws Exception {
+                int odd = 0;
+                for (Ev high : ctx.getEventsForPattern("high")) {
+                    if (high.n % 2 == 1) { odd += 2; } else { odd--; }
+                }
+                return odd < most;
+            }
+        });
+    }
+}
+"""
+
+
+def test_values_of_run_time_become_parameters(tmp_path):
+    """Numbers that conditions and loops capture become parameters of the pattern's function."""
+    (tmp_path / "Limits.java").write_text(PARAMETERS, encoding="utf-8")
+    file = migrate([str(tmp_path)]).report.files[0]
+    pattern = load(file).above_pattern(limit=3.0, most=9, times=2)
+    events = [{"v": 3.5, "n": 9}, {"v": 0.0, "n": 1}, {"v": 0.0, "n": 2}, {"v": 0.0, "n": 0}]
+
+    assert [len(found) for found in match(pattern, events)] == [4]
+    assert match(load(file).above_pattern(limit=3.5, most=9, times=2), events) == []
+    assert file.notes == []

@@ -92,11 +92,25 @@ class Expressions:
         if node.type in _LITERALS:
             return literal(node) or Unknown(Code(node, scope.source, scope))
         if node.type in _CODE:
-            return Code(node, scope.source, scope.snapshot())
+            return self.captured(node, scope)
         follow: Callable[[Node, Scope], Value | None] | None
         follow = getattr(self, f"_{node.type}", None)
         value = None if follow is None else follow(node, scope)
         return Unknown(Code(node, scope.source, scope.snapshot())) if value is None else value
+
+    def captured(self, node: Node, scope: Scope) -> Code:
+        """Return code to be translated later, with the variables and fields that it sees now."""
+        seen = scope.snapshot()
+        owner = scope.owner
+        while owner is not None:
+            names = {text_of(name) for name in inside(node, "identifier")} & set(owner.fields)
+            for name in sorted(names - set(seen.values)):
+                field = owner.fields[name]
+                value = None if field.is_constant else self.field_of(owner, name)
+                if isinstance(value, Symbol | Constant):
+                    seen.values[name] = value
+            owner = owner.outer
+        return Code(node, scope.source, seen)
 
     def _parenthesized_expression(self, node: Node, scope: Scope) -> Value | None:
         parts = children(node)

@@ -45,7 +45,7 @@ class Invocations(Expressions):
         kind = text_of(node.child_by_field_name("type"))
         name = simple_name(kind)
         body = any(part.type == "class_body" for part in children(node))
-        code = Code(node, scope.source, scope.snapshot())
+        code = self.captured(node, scope)
         if name == "OutputTag":
             values = self.arguments(node, scope)
             first = values[0] if values else None
@@ -95,7 +95,7 @@ class Invocations(Expressions):
         if declared is not None and name in declared.methods:
             return self._own(node, name, declared, scope)
         if kind in ("SimpleCondition", "RichIterativeCondition") and name == "of":
-            return Code(node, scope.source, scope.snapshot())
+            return self.captured(node, scope)
         arguments = self.arguments(node, scope)
         call = Call(name, arguments, code)
         if kind in ("Pattern", "GroupPattern") and name == "begin":

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
@@ -25,7 +26,7 @@ from pyflinkcep.migrate.chains.values import (
 )
 from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
 from pyflinkcep.migrate.translated import Note
-from pyflinkcep.migrate.translation import Translation, code_of, place
+from pyflinkcep.migrate.translation import Template, Translation, code_of, place
 from pyflinkcep.migrate.writing.module import Module
 from pyflinkcep.migrate.writing.text import chain, docstring, indented, quoted, timed
 
@@ -217,9 +218,26 @@ class PatternWriter:
         made = self.translation.condition(code, event_type, self._stages, name)
         self.notes.extend(made.notes)
         method = "or_" if call.method == "or" else call.method
+        if isinstance(made, Template):
+            self._parameters.update(made.names)
+            return method, [self._template(made)]
         if made.sql is not None:
             return method, [quoted(made.sql)]
         return method, [self.module.define(made)]
+
+    def _template(self, made: Template) -> str:
+        """Return a condition with parameters: SQL, or a function that a function makes."""
+        if made.sql is not None:
+            return f"f{quoted(made.sql)}"
+        assert made.name is not None
+        self.module.use(*made.imports, "from collections.abc import Callable")
+        typed = ", ".join(f"{name}: {python_type(kind)}" for name, kind in made.names)
+        name = self.module.name(made.name)
+        inner = re.sub(rf"\b{made.name}\b", "condition", made.python or "")
+        doc = '"""Return the condition for values that are known at run time."""'
+        body = indented(f"{doc}\n\n{inner.strip()}\n\nreturn condition")
+        self.module.function(f"def {name}({typed}) -> Callable[..., bool]:\n{body}")
+        return f"{name}({', '.join(name for name, _ in made.names)})"
 
     def _subtype(self, call: Call) -> tuple[tuple[str, list[str]] | None, str | None]:
         written = text_of(call.code.node.child_by_field_name("arguments")).strip("()")
