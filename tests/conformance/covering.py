@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tests.conformance.cases import Case
+from tests.kernel_harness import HAS_KERNEL
 
-__all__ = ["covering", "features"]
+__all__ = ["covering", "enough", "features"]
+
+_SAMPLE = 100
 
 
 def covering(cases: Sequence[Case], count: int) -> list[Case]:
@@ -28,6 +32,16 @@ def covering(cases: Sequence[Case], count: int) -> list[Case]:
         chosen.append(case)
         missing -= own
     return chosen
+
+
+def enough(cases: Sequence[Case]) -> Sequence[Case]:
+    """
+    Return the cases for what is around the matching: a sample if the kernel is off, but there.
+
+    The rules themselves are tested on all cases, with and without the kernel, in this folder.
+    """
+    is_plain = os.environ.get("PYFLINKCEP_KERNEL") == "0"
+    return covering(cases, _SAMPLE) if is_plain and HAS_KERNEL else cases
 
 
 def features(case: Case) -> frozenset[Any]:

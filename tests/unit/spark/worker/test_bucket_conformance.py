@@ -9,22 +9,19 @@ from typing import Any
 import pytest
 
 from tests.conformance.cases import (
-    OPERATOR_FILES,
     Case,
     build_pattern,
     by_key,
-    chunks,
     difference,
     error_difference,
     expected_rows,
     load,
 )
+from tests.conformance.covering import enough
 from tests.conformance.drivers import disagreements
 from tests.unit.spark.worker.buckets import Bucket, pushed_down
 
 pytestmark = pytest.mark.usefixtures("each_path")
-
-_CASES = chunks(OPERATOR_FILES, 50)
 
 
 def rows_for_subtypes(case: Case) -> Case:
@@ -81,10 +78,10 @@ def check_bucket(case: Case, filtered: bool = False) -> str | None:
     return next((problem for problem in problems if problem is not None), None)
 
 
-@pytest.mark.parametrize("cases", [part for _, part in _CASES], ids=[name for name, _ in _CASES])
-def test_operator_cases(cases: tuple[Case, ...]) -> None:
+@pytest.mark.parametrize("part", range(8))
+def test_operator_cases(part: int) -> None:
     """Matches, timeouts and late events are Flink's, with state as bytes between all batches."""
-    assert disagreements(cases, check_bucket) == {}
+    assert disagreements(enough(load("operator_cases"))[part::8], check_bucket) == {}
 
 
 @pytest.mark.parametrize("kind", ["match", "timeout", "late"])
