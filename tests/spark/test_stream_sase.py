@@ -94,7 +94,7 @@ def test_stream_and_flush_give_what_the_bounded_job_gives(
     events, finished, checkpoint = rows(), Finished(), tmp_path / "checkpoint"
     with settings(spark, {"spark.sql.shuffle.partitions": 1}):
         for at in (0, 120):
-            source.add(*(events[n : n + 40] for n in range(at, at + 120, 40)))
+            source.add(*(events[n : n + 60] for n in range(at, at + 120, 60)))
             streams = [listed(source.stream(spark, 10), number) for number in range(len(QUERIES))]
             run(reduce(DataFrame.unionAll, [s.toDF() for s in streams]), checkpoint, finished)
         found = counted(finished.rows) + flushed(streams, checkpoint)
@@ -139,7 +139,7 @@ def test_compressed_matches_are_counted_and_stored(
 ) -> None:
     """What a stream and its flush count and pack is what a bounded job does."""
     events, checkpoint = rows(), tmp_path / "checkpoint"
-    source.add(*(events[n : n + 80] for n in range(0, 240, 80)))
+    source.add(*(events[n : n + 120] for n in range(0, 240, 120)))
     both = {}
     with settings(spark, {"spark.sql.shuffle.partitions": 1}):
         for kind, frame in (("stream", source.stream(spark, 10)), ("batch", source.bounded(spark))):
@@ -167,7 +167,7 @@ def test_patterns_are_counted_and_stored_on_streams(
 ) -> None:
     """As many matches as a bounded job counts: loops, SQL over stages and Python conditions."""
     events, checkpoint = rows(), tmp_path / "checkpoint"
-    source.add(*(events[n : n + 80] for n in range(0, 240, 80)))
+    source.add(*(events[n : n + 120] for n in range(0, 240, 120)))
     pattern = (
         Pattern.begin("a").where("kind = 'A'").oneOrMore().allowCombinations()
         .where("x >= coalesce(max(a.x), 0)")
