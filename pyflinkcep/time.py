@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import time
 from datetime import timedelta
 
 from pyflinkcep.errors import InvalidArgumentError
@@ -12,6 +13,7 @@ __all__ = [
     "MAX_WATERMARK",
     "MIN_WATERMARK",
     "Time",
+    "clock_ms",
     "duration_ms",
     "duration_text",
     "to_milliseconds",
@@ -70,6 +72,11 @@ class Time:
     def days(days: int) -> timedelta:
         """Return a duration of a number of days, 24 hours each."""
         return timedelta(days=days)
+
+
+def clock_ms() -> int:
+    """Return what the clock shows, epoch milliseconds."""
+    return time.time_ns() // 1_000_000
 
 
 def to_milliseconds(duration: timedelta, what: str) -> int:

@@ -9,12 +9,17 @@ from decimal import Decimal
 from pyflinkcep.expressions.tokens import string_value
 
 __all__ = [
+    "LEAST",
+    "MOST",
     "UNITS_US",
     "interval_us",
     "like_pattern",
     "like_regex",
     "literal_value",
 ]
+
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+"""The range of whole numbers."""
 
 _US = 1_000_000
 UNITS_US = {
@@ -72,7 +77,7 @@ def literal_value(written: str) -> int | float | str | bool | Decimal | None:
     if "." in digits:
         return Decimal(digits)
     value = int(digits)
-    return value if -(1 << 63) <= value < 1 << 63 else Decimal(value)
+    return value if LEAST <= value <= MOST else Decimal(value)
 
 
 def interval_us(written: str) -> int | None:

@@ -14,6 +14,7 @@ from enum import IntEnum
 
 import attrs
 
+from pyflinkcep.expressions.literals import LEAST, MOST
 from pyflinkcep.expressions.program import Op
 
 __all__ = [
@@ -34,9 +35,6 @@ __all__ = [
 
 OVERFLOW = "overflow: the result does not fit bigint"
 BY_ZERO = "division by zero"
-
-LEAST, MOST = -(1 << 63), (1 << 63) - 1
-"""The range of whole numbers."""
 
 
 def wrapped(number: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from pyflinkcep.expressions.literals import UNITS_US
+from pyflinkcep.expressions.literals import MOST, UNITS_US
 from pyflinkcep.expressions.program import Instruction, Kind, Op, Type
 from pyflinkcep.expressions.tree import Interval, Literal, Moment, Tree
 
@@ -82,7 +82,7 @@ def constant(
         return moment(value, Kind.DATE if value.is_date else Kind.TIMESTAMP)
     scale = max(0, -int(value.as_tuple().exponent))
     digits = int(value.scaleb(scale))
-    if abs(digits) >= 1 << 63:
+    if abs(digits) > MOST:
         return None
     return Typed([(Op.INT, digits)], Kind.BIGINT, scale)
 

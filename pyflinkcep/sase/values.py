@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import reduce
 
 from pyflinkcep.errors import InvalidArgumentError, counted
+from pyflinkcep.expressions.literals import MOST
 from pyflinkcep.expressions.spark_sql import spark_sql
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
@@ -224,9 +225,9 @@ class ValueReader(ReferenceReader):
         token = cursor.next()
         written = token.text
         value: int | float = float(written)
-        if written.isdigit() and abs(value) < 1 << 63:
+        if written.isdigit() and abs(value) <= MOST:
             value = int(written)
-        if abs(value) >= 1 << 63 and (written.isdigit() or value == math.inf):
+        if abs(value) > MOST and (written.isdigit() or value == math.inf):
             raise cursor.failure(
                 token.at, f"the number {written} is too large", "whole numbers have 64 bits"
             )

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from pyflinkcep.engines.flink.nfa import NFA
@@ -21,6 +20,7 @@ from pyflinkcep.engines.flink.sharedbuffer import EventId, NodeId
 from pyflinkcep.engines.flink.sharedbuffer.buffer import lost_path
 from pyflinkcep.errors import CepError, MissingConditionError, OutOfMemoryError
 from pyflinkcep.expressions.rules import BY_ZERO, OVERFLOW
+from pyflinkcep.time import clock_ms
 
 __all__ = ["KernelHelper"]
 
@@ -144,4 +144,4 @@ class KernelHelper:
         """Return the clock, epoch milliseconds."""
         if self.processing_time is not None:
             return self.processing_time
-        return time.time_ns() // 1_000_000
+        return clock_ms()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -29,7 +28,7 @@ from pyflinkcep.spark.arrow.retyping import retyped
 from pyflinkcep.spark.arrow.rows import RowWriter, shortened
 from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.results import Found
-from pyflinkcep.time import MAX_WATERMARK
+from pyflinkcep.time import MAX_WATERMARK, clock_ms
 
 __all__ = [
     "MAIN",
@@ -181,7 +180,7 @@ class _Context:
         return self.now
 
     def currentProcessingTime(self) -> int:
-        return time.time_ns() // 1_000_000
+        return clock_ms()
 
     def output(self, outputTag: OutputTag, value: Any) -> None:
         if outputTag.name == MAIN or outputTag.name not in self.rows:

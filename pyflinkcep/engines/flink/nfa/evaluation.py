@@ -7,7 +7,6 @@ Specifies ``kernel/src/evaluation.c``, ``context.c`` and ``paths.c``; they must 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +22,7 @@ from pyflinkcep.engines.flink.sharedbuffer import (
 )
 from pyflinkcep.errors import CepError, ConditionError, MissingConditionError
 from pyflinkcep.expressions.codegen import MatchFunctions
+from pyflinkcep.time import clock_ms
 
 __all__ = [
     "EventEvaluation",
@@ -307,7 +307,7 @@ class EventEvaluation:
         """Return the clock, epoch milliseconds."""
         if self._processing_time is not None:
             return self._processing_time
-        return time.time_ns() // 1_000_000
+        return clock_ms()
 
 
 def as_bool(atom: Atom, answer: Any, timestamp: int) -> bool:
