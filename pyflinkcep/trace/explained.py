@@ -18,6 +18,8 @@ from pyflinkcep.trace.why_facts import ConditionCount, counted_facts
 __all__ = ["explained"]
 
 _LOOKED_AT = 50
+_PARTIALS = 20_000
+"""After how many partial matches to stop: a pattern that doubles them would never end."""
 _ALL_OF, _MISSES = 1000, 20
 """How many events are recorded in full; of more, the first misses of each partial match are."""
 
@@ -52,7 +54,10 @@ def explained(
         Replaces the counts of conditions by those over all events, if these are a sample.
     """
     brief = _MISSES if len(given.events) > _ALL_OF else None
-    trace, recorder = watched(pattern, nfa, given, expressions, limit, sql_of, brief)
+    trace, recorder = watched(pattern, nfa, given, expressions, limit, sql_of, brief, _PARTIALS)
+    if len(trace.partials) == _PARTIALS:
+        stopped = f"stopped at {_PARTIALS} partial matches: this pattern makes very many"
+        sample = f"{sample}, {stopped}" if sample else stopped
     answered = Answered(nfa, given.events, sql_of)
     stages = list(single_stages(pattern))
     order = [stage.name for stage in stages]

@@ -20,7 +20,11 @@ from pyflinkcep.trace.lanes import Completed, Lane, Step
 from pyflinkcep.trace.model import Effect, End, Ending, Miss
 from pyflinkcep.trace.reasons import refusals, stopped_by, wanted
 
-__all__ = ["Recorder"]
+__all__ = ["EnoughError", "Recorder"]
+
+
+class EnoughError(Exception):
+    """More partial matches than anyone would look at."""
 
 
 @attrs.define(eq=False)
@@ -38,6 +42,8 @@ class Recorder:
         Decides what a match makes superfluous.
     most_misses : int or None
         Of how many events that it passes by each partial match keeps why; None for all.
+    most_partials : int or None
+        How many partial matches are recorded before :class:`EnoughError`; None for all.
     key : object
         The key whose events or timers are at work; set by the operator.
     lanes : list of Lane
@@ -58,6 +64,7 @@ class Recorder:
     windows: Windows
     strategy: AfterMatchSkipStrategy
     most_misses: int | None = None
+    most_partials: int | None = None
     key: Any = None
     lanes: list[Lane] = attrs.field(factory=list)
     matches: list[Completed] = attrs.field(factory=list)
@@ -240,6 +247,8 @@ class Recorder:
         return self._now
 
     def _lane(self, parent: Lane | None, steps: tuple[Step, ...]) -> Lane:
+        if self.most_partials is not None and len(self.lanes) >= self.most_partials:
+            raise EnoughError
         lane = Lane(len(self.lanes), self.key, None if parent is None else parent.number, steps)
         self.lanes.append(lane)
         return lane

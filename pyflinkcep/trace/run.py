@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -19,7 +20,7 @@ from pyflinkcep.time import MAX_WATERMARK
 from pyflinkcep.trace.answers import Answerer
 from pyflinkcep.trace.lanes import Completed, Lane
 from pyflinkcep.trace.model import End, Ending, PartialMatch, TracedEvent, TracedMatch
-from pyflinkcep.trace.recorder import Recorder
+from pyflinkcep.trace.recorder import EnoughError, Recorder
 from pyflinkcep.trace.result import Trace
 
 __all__ = ["Input", "single_stages", "traced", "watched"]
@@ -71,6 +72,7 @@ def watched(
     limit: PartialMatchLimit | None,
     sql_of: Callable[[IterativeCondition], str | None],
     most_misses: int | None = None,
+    most_partials: int | None = None,
 ) -> tuple[Trace, Recorder]:
     """
     Return the trace of a pattern, and what was recorded for it.
@@ -91,11 +93,13 @@ def watched(
         Returns the SQL of a condition about one event; None if it is a function.
     most_misses : int, optional
         Of how many events that it passes by each partial match keeps why; by default of all.
+    most_partials : int, optional
+        After how many partial matches to stop; by default never.
     """
     stages = list(single_stages(pattern))
     untils = [stage.until for stage in stages if stage.until is not None]
     answerer = Answerer(given.events, sql_of, frozenset(_atoms(nfa, untils)))
-    recorder = Recorder(answerer, nfa.windows, nfa.skip_strategy, most_misses)
+    recorder = Recorder(answerer, nfa.windows, nfa.skip_strategy, most_misses, most_partials)
     fields = expressions and Expressions(
         expressions.functions, lambda number: expressions.fields(given.events[number])
     )
@@ -109,15 +113,21 @@ def watched(
     )
     order, of = given.order, given.events
     keyed = KeyedCepOperator(operator, output, order and (lambda number: order(of[number])))
+    with suppress(EnoughError):
+        _feed(keyed, given)
+    fewest = {stage.name: _fewest(stage) for stage in stages if not stage.is_absent}
+    return _Maker(nfa.description, given, recorder, fewest).trace(output), recorder
+
+
+def _feed(keyed: KeyedCepOperator, given: Input) -> None:
+    """Let the events arrive, and then the end, as in ``match``."""
     latest: int | None = None
     for number, (time, key) in enumerate(zip(given.times, given.keys, strict=True)):
         keyed.process_element(key, number, time)
         latest = time if latest is None else max(latest, time)
         if given.delay is not None:
-            keyed.advance_watermark(latest - given.delay - 1)  # as in match()
+            keyed.advance_watermark(latest - given.delay - 1)
     keyed.advance_watermark(MAX_WATERMARK)
-    fewest = {stage.name: _fewest(stage) for stage in stages if not stage.is_absent}
-    return _Maker(nfa.description, given, recorder, fewest).trace(output), recorder
 
 
 def single_stages(pattern: Pattern) -> Iterator[Stage]:

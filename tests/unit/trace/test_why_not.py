@@ -170,6 +170,16 @@ def test_conditions_that_fail_are_not_counted() -> None:
     assert [(one.holds, one.of) for one in why.facts.conditions] == [(0, 2), (0, 0)]
 
 
+def test_a_pattern_that_doubles_its_partial_matches_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody looks at very many partial matches: the trace stops there, and the answer says so."""
+    monkeypatch.setattr("pyflinkcep.trace.explained._PARTIALS", 300)
+    why = whyNot(pattern_of("a ->> b[*]+:any -> c"), ["a1", *["b1"] * 100])
+
+    assert len(why.trace.partials) == 300
+    assert "stopped at 300 partial matches: this pattern makes very many" in why.text()
+    assert why.diagram().svg
+
+
 def test_other_things_are_refused() -> None:
     """The first argument is a pattern."""
     with pytest.raises(InvalidArgumentError, match="whyNot: expected a Pattern"):
