@@ -6,9 +6,10 @@ from __future__ import annotations
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Source
-from pyflinkcep.migrate.java.types import schema_of, spark_type
+from pyflinkcep.migrate.java.types import column_names, schema_of, spark_type
+from pyflinkcep.migrate.meaning.constants import constant
 from pyflinkcep.migrate.meaning.python import Python
-from pyflinkcep.migrate.meaning.tree import Choice, Const, Expression, Make
+from pyflinkcep.migrate.meaning.tree import Call, Choice, Const, Expression, Make, Var
 
 __all__ = ["ddl_of", "row_of"]
 
@@ -53,6 +54,31 @@ def row_of(
         return f"({inner},)" if len(value.fields) == 1 else f"({inner})"
     of = project.find(known.name, source) if not known.dims else None
     is_object = (of is not None and of.kind != "enum") or isinstance(value, Make)
+    is_new = isinstance(value, Make) or (isinstance(value, Var) and value.name in python.made)
+    if of is not None and of.kind != "enum" and not is_new:
+        names = ", ".join(map(constant, column_names(of, project)))
+        return f"{python.use('row_of')}({python.write(value)}, {names})"
+    listed = _rows_of(python, value, known, project, source)
+    if listed is not None:
+        return f"({listed},)"
     if is_object or known.name.startswith("Tuple") or known.name in ("?", "Row"):
         return python.write(value)
     return f"({python.write(value)},)"
+
+
+def _rows_of(
+    python: Python, value: Expression, type_: JavaType, project: Project, source: Source | None
+) -> str | None:
+    """Return a list of events, or a map of such lists, as rows; None for others."""
+    is_map = type_.name in ("Map", "HashMap", "LinkedHashMap") and len(type_.args) == 2
+    inner = type_.args[1] if is_map else type_
+    if inner.name not in ("List", "ArrayList", "Collection", "Iterable") or not inner.args:
+        return None
+    of = project.find(inner.args[0].name, source)
+    if of is None or of.kind == "enum" or (isinstance(value, Call) and value.name == "List.of"):
+        return None
+    names = ", ".join(map(constant, column_names(of, project)))
+    rows, written = python.use("rows_of"), python.write(value, 9)
+    if is_map:
+        return f"{{name: {rows}(events, {names}) for name, events in {written}.items()}}"
+    return f"{rows}({written}, {names})"

@@ -13,6 +13,7 @@ __all__ = [
     "LONG",
     "STRING",
     "UNKNOWN",
+    "column_names",
     "discriminator",
     "is_boxed",
     "is_enum",
@@ -139,6 +140,11 @@ def _columns(of: JavaClass, project: Project, seen: tuple[str, ...]) -> list[tup
             if type_ is not None:
                 found.setdefault(name, type_)
     return list(found.items())
+
+
+def column_names(of: JavaClass, project: Project) -> list[str]:
+    """Return the names of the columns of a class, in the order of :func:`schema_of`."""
+    return [name for name, _ in _columns(of, project, (of.full_name,))]
 
 
 def discriminator(of: JavaClass, project: Project) -> str:

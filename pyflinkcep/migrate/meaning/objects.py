@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
 from pyflinkcep.migrate.java.source import Node, children, text_of
-from pyflinkcep.migrate.java.types import INT, STRING
+from pyflinkcep.migrate.java.types import INT, STRING, column_names
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Make, Untranslatable
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
 
-__all__ = ["built", "constructed", "initial", "made", "opened", "read_creation"]
+__all__ = ["as_row", "built", "constructed", "initial", "made", "opened", "read_creation"]
 
 _EMPTY = {
     "ArrayList": "List.of", "LinkedList": "List.of", "HashSet": "Set.of", "TreeSet": "Set.of",
@@ -63,6 +63,7 @@ def built(reader: Reader, owner: Make, name: str, arguments: list[Node]) -> Make
             raise Untranslatable(f"{name}() of the builder of {of.name}")
         type_ = fields[name].type
         value = reader.assigned(reader.argument(arguments[0], (type_,)), type_)
+        value = as_row(reader, value, type_)
         return Make(owner.class_name, (*owner.fields, (name, value)), owner.type)
     given = dict(owner.fields)
     values = {
@@ -100,11 +101,24 @@ def constructed(reader: Reader, of: JavaClass, arguments: list[Node], node: Node
     for name, field in fields.items():
         value = given.get(name)
         result[name] = (
-            reader.assigned(value, field.type)
+            as_row(reader, reader.assigned(value, field.type), field.type)
             if value is not None
             else _default(reader, field.type, field.value, of)
         )
     return made(JavaType(of.name), result)
+
+
+def as_row(reader: Reader, value: Expression, type_: JavaType) -> Expression:
+    """Return an event, or a list of events, as fields of a row that has their columns alone."""
+    is_list = type_.name in ("List", "Collection", "Iterable", "Set") and len(type_.args) == 1
+    of = reader.class_of(type_.args[0] if is_list else type_)
+    is_null = isinstance(value, Const) and value.value is None
+    if of is None or of.kind == "enum" or is_null or isinstance(value, Make):
+        return value
+    if is_list and isinstance(value, Call) and value.name == "List.of":
+        return value
+    names = tuple(Const(name, STRING) for name in column_names(of, reader.scope.project))
+    return Call("rows of" if is_list else "row of", (value, *names), value.type)
 
 
 def _default(reader: Reader, type_: JavaType, value: Node | None, of: JavaClass) -> Expression:

@@ -307,6 +307,7 @@ CALLS: dict[str, Writer] = {
     "BigDecimal.of": _decimal, "BigDecimal.doubleValue": function("float"),
     **{f"BigDecimal.{name}": helper("decimal", f'"{name}"') for name in (
         "add", "subtract", "multiply")},
+    "row of": helper("row_of"), "rows of": helper("rows_of"),
     "copy": lambda w, o: (w.write(o[0], ATOM), ATOM),
     "time of millis": helper("time_of"), "Optional.map": _optional_map,
     "Optional.flatMap": _optional_map, "Optional.filter": _optional_filter,

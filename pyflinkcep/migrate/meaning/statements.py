@@ -13,6 +13,7 @@ from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 from pyflinkcep.migrate.java.types import BOOLEAN, INT, STRING, UNKNOWN, unboxed
 from pyflinkcep.migrate.meaning.lambdas import case_labels, is_case
 from pyflinkcep.migrate.meaning.logging import logged
+from pyflinkcep.migrate.meaning.objects import as_row
 from pyflinkcep.migrate.meaning.streams import element_of
 from pyflinkcep.migrate.meaning.tree import (
     Break,
@@ -189,6 +190,7 @@ def _setter(reader: Reader, node: Node) -> Statement | None:
     if field is None:
         raise reader.no(node, f"{of.name} has no field {field_name}")
     given_value = reader.assigned(reader.argument(given[0], (field.type,)), field.type)
+    given_value = as_row(reader, given_value, field.type)
     return Set(Get(value, field_name, field.type), given_value)
 
 

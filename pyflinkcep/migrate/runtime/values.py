@@ -17,7 +17,8 @@ from pyflinkcep.migrate.runtime.strings import text
 
 __all__ = [
     "Iterator", "compare", "current_millis", "distinct", "equal_floats", "first_of", "item",
-    "joined", "json_text", "log", "millis", "of_millis", "ordinal", "same_boxed", "stream_average",
+    "joined", "json_text", "log", "millis", "of_millis", "ordinal", "row_of", "rows_of",
+    "same_boxed", "stream_average",
     "stream_max", "stream_min", "stream_sum", "time_of",
 ]  # fmt: skip
 
@@ -142,6 +143,26 @@ class Iterator:
         """Return the next element; raise if there is none."""
         self._at += 1
         return self._values[self._at - 1]
+
+
+def row_of(value: Any, *names: str) -> Any:
+    """
+    Return some fields of an event, which may have others; None for null.
+
+    Examples
+    --------
+    >>> row_of({"user": "ann", "n": 2, "event_time": 7}, "user", "n")
+    ('ann', 2)
+    """
+    if value is None:
+        return None
+    by_name = isinstance(value, dict | tuple)
+    return tuple(value[name] if by_name else getattr(value, name) for name in names)
+
+
+def rows_of(values: Iterable[Any] | None, *names: str) -> list[Any] | None:
+    """Return some fields of each of some events."""
+    return None if values is None else [row_of(value, *names) for value in values]
 
 
 def current_millis() -> int:

@@ -58,6 +58,29 @@ def test_objects_filled_by_setters() -> None:
     assert defined(function(java))(MATCH) == {"user": "x;y;", "count": 1}
 
 
+def test_events_as_rows() -> None:
+    """An event in a result has the columns of its class alone; a list or map of events too."""
+    event = {"time": 1, "room": "x", "degrees": 2.0, "count": 3, "level": None, "kind": "RED",
+             "place": None, "open": True, "tags": {}, "event_time": 9}  # fmt: skip
+    row = tuple(value for name, value in event.items() if name != "event_time")
+
+    rows = [
+        defined(function(f"(Map<String, List<Heat>> p) -> {java}"))({"a": [event]})
+        for java in ('p.get("a").get(0)', 'p.get("a")', "p")
+    ]
+
+    assert rows == [row, ([row],), ({"a": [row]},)]
+
+
+def test_methods_with_loops_are_functions_inside() -> None:
+    """A method of the project that is no single expression comes along."""
+    java = '(Map<String, List<Heat>> p) -> "dots: " + Limits.dots(p.get("a").get(0).getRoom())'
+    found = function(java)
+
+    assert defined(found)({"a": [_heat("a.b.", 1)]}) == ("dots: 2",)
+    assert "def _dots(s: Any) -> Any:" in (found.python or "")
+
+
 class _Collected(list[Any]):
     collect = list.append
 
