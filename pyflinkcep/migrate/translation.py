@@ -94,19 +94,48 @@ class Translation:
         self.columns.setdefault(kind, {}).update(made.columns)
         return made
 
+    def returned(self, code: Code, event_type: str | None) -> Translated | None:
+        """Translate what ``extractTimestamp`` of a class returns in the end, without the rest."""
+        declared = self.class_made(code)
+        bodies = [code.node, *([declared.node] if declared is not None else [])]
+        for method in (m for body in bodies for m in inside(body, "method_declaration")):
+            if not text_of(method.child_by_field_name("name")).startswith("extract"):
+                continue
+            returns = list(inside(method, "return_statement"))
+            first = list(inside(method.child_by_field_name("parameters"), "formal_parameter"))
+            if len(returns) == 1 and first:
+                written = text_of(returns[0]).removeprefix("return").rstrip("; ")
+                event = text_of(first[0].child_by_field_name("name"))
+                return self._as_lambda(f"{event} -> {written}", code, event_type)
+        return None
+
+    def class_made(self, code: Code) -> JavaClass | None:
+        """Return the class of the program of which an expression makes an object."""
+        if not code.node.type.startswith("object"):
+            return None
+        name = simple_name(text_of(code.node.child_by_field_name("type")))
+        return self.project.find(name, code.source)
+
+    def _as_lambda(self, text: str, code: Code, event_type: str | None) -> Translated | None:
+        parsed = parse_java(f"class T {{ Object o = {text}; }}", code.source.file)
+        lambdas = list(inside(parsed.root, "lambda_expression"))
+        if not lambdas:
+            return None
+        source = attrs.evolve(code.source, root=parsed.root)
+        made = translate_value(
+            lambdas[0], source, self.project, event_type and simple_name(event_type)
+        )
+        return None if made.stub else made
+
     def moment(self, code: Code, event_type: str | None) -> str | None:
         """Return the column of a moment whose milliseconds a function returns."""
         found = _MOMENT.fullmatch(text_of(code.node))
         if found is None:
             return None
-        parsed = parse_java(f"class T {{ Object o = {found[1]}; }}", code.source.file)
-        lambdas = list(inside(parsed.root, "lambda_expression"))
-        if not lambdas:
+        made = self._as_lambda(found[1], code, event_type)
+        if made is None or made.sql is None:
             return None
-        source = attrs.evolve(code.source, root=parsed.root)
-        kind = event_type and simple_name(event_type)
-        made = translate_value(lambdas[0], source, self.project, kind)
-        return made.sql if made.sql and made.sql.strip("`").isidentifier() else None
+        return made.sql if made.sql.strip("`").isidentifier() else None
 
     def comparator(self, code: Code, event_type: str | None) -> Translated:
         """Translate a comparator of events."""

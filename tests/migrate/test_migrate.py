@@ -277,3 +277,26 @@ def test_values_of_run_time_become_parameters(tmp_path):
     assert [len(found) for found in match(pattern, events)] == [4]
     assert match(load(file).above_pattern(limit=3.5, most=9, times=2), events) == []
     assert file.notes == []
+
+
+ASSIGNER = """
+class Assigner implements AssignerWithPeriodicWatermarks<Job.Event> {
+    private final long lag = 5_000L;
+    private long max = 0;
+    public long extractTimestamp(Job.Event e, long before) { max = Math.max(max, e.at); return e.at; }
+    public Watermark getCurrentWatermark() { return new Watermark(max - lag); }
+}
+"""
+
+
+def test_an_assigner_of_its_own_class(tmp_path):
+    """An old assigner in a class of its own gives the column of the time and the delay."""
+    (tmp_path / "Assigner.java").write_text(ASSIGNER, encoding="utf-8")
+    java = "env.addSource(new Own()).assignTimestampsAndWatermarks(new Assigner())"
+    (tmp_path / "Job.java").write_text(
+        JOB.format(source=java, key="e -> e.user", sink="print()", before=""), encoding="utf-8"
+    )
+    text = migrate([str(tmp_path)]).report.files[0].text
+
+    assert 'F.timestamp_millis("at")' in text
+    assert '"event_time", "5 seconds"' in text

@@ -15,6 +15,7 @@ from pyflinkcep.migrate.chains.values import (
     Code,
     Constant,
     Link,
+    Made,
     Scope,
     Stream,
     Symbol,
@@ -35,6 +36,9 @@ DEEPEST = 24
 class _Returned:
     value: Value | None
 
+
+_NUMBERS = frozenset(["int", "long", "double", "float", "boolean", "Integer", "Long", "Double"])
+"""Types of values that become parameters if the program reads them when it starts."""
 
 _VAGUE = frozenset(["pattern", "p", "result", "res", "ceppattern", "pat"])
 """Names of variables that say less than that of their method."""
@@ -153,7 +157,20 @@ class Walker(Invocations):
             value_node = declarator.child_by_field_name("value")
             code = Code(declarator, scope.source, scope)
             value = Unknown(code) if value_node is None else self.evaluate(value_node, scope)
+            if value_node is not None and kind in _NUMBERS and isinstance(value, Unknown | Made):
+                value = self._read_at_start(value_node, name, kind, value, scope)
             scope.set(name, self.declared(value, name, kind, node), kind)
+
+    def _read_at_start(self, node: Node, name: str, kind: str, value: Value, scope: Scope) -> Value:
+        """Return a value that the program reads when it starts, such as an argument."""
+        if node.type != "method_invocation":
+            return value
+        given = children(node.child_by_field_name("arguments"))
+        default = self.evaluate(given[-1], scope) if len(given) > 1 else None
+        if isinstance(default, Constant):
+            self.doubt(node, scope, f"{name} is a parameter: in Java {default.value!r} by default")
+        python = snake(name)
+        return Symbol(python, kind, ((python, kind),))
 
     def _expression_statement(self, node: Node, scope: Scope) -> None:
         for part in children(node):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 
 import attrs
@@ -11,7 +12,7 @@ from pyflinkcep.migrate.chains.lookup import inside
 from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Unknown, Value
 from pyflinkcep.migrate.java.source import Node, children, text_of
 
-__all__ = ["Times", "delay_text", "times_of"]
+__all__ = ["Times", "delay_text", "lag", "times_of"]
 
 
 @attrs.frozen
@@ -72,7 +73,7 @@ def _old_form(code: Code) -> Times:
     if "BoundedOutOfOrderness" in kind:
         delay = _written_duration(arguments[0]) if arguments else None
     elif "Ascending" not in kind:
-        delay = _lag(code.node)
+        delay = lag(code.node)
     return Times(delay, _method_of(code))
 
 
@@ -100,15 +101,24 @@ def _written_duration(text: str) -> timedelta | None:
     return duration(name.rsplit(".", 1)[-1], [int(amount)])
 
 
-def _lag(node: Node) -> timedelta | None:
+def lag(node: Node) -> timedelta | None:
     """Return what ``new Watermark(max - 5000)`` takes off, if it is a number."""
     for made in inside(node, "object_creation_expression"):
         if text_of(made.child_by_field_name("type")).endswith("Watermark"):
             for number in inside(made, "decimal_integer_literal"):
-                digits = text_of(number).replace("_", "").rstrip("lL")
-                return timedelta(milliseconds=int(digits))
+                return _milliseconds(text_of(number))
+            for difference in inside(made, "binary_expression"):
+                name = text_of(difference.child_by_field_name("right")).removeprefix("this.")
+                form = rf"\b{re.escape(name)}\s*=\s*([\d_]+)[lL]?\s*;"
+                named = re.search(form, text_of(node))
+                if named is not None:
+                    return _milliseconds(named[1])
             return None
     return timedelta(0)
+
+
+def _milliseconds(digits: str) -> timedelta:
+    return timedelta(milliseconds=int(digits.replace("_", "").rstrip("lL")))
 
 
 def delay_text(delay: timedelta) -> str:

@@ -25,7 +25,7 @@ def rows_of(translation: Translation, elements: tuple[Value, ...]) -> list[str] 
 
 def _row(translation: Translation, element: Value) -> str | None:
     if isinstance(element, Constant) and not isinstance(element.value, tuple):
-        return f"({element.value!r},)"
+        return f"({_python(element.value)},)"
     if not isinstance(element, Made):
         return None
     declared = translation.project.find(simple_name(element.type), element.code.source)

@@ -10,7 +10,7 @@ from pyflinkcep.migrate.chains.lookup import simple_name, snake
 from pyflinkcep.migrate.chains.values import Call, Code, Stream
 from pyflinkcep.migrate.java.source import line_of, text_of
 from pyflinkcep.migrate.jobs.sources import Source, source_of
-from pyflinkcep.migrate.jobs.times import Times, delay_text, times_of
+from pyflinkcep.migrate.jobs.times import Times, delay_text, lag, times_of
 from pyflinkcep.migrate.translated import Note
 from pyflinkcep.migrate.translation import Translation, code_of, place
 from pyflinkcep.migrate.writing.elements import rows_of
@@ -271,6 +271,9 @@ class InputWriter:
         column = self._time_column(stream, times)
         calls = [("withColumn", [quoted(EVENT_TIME), column])]
         delay = times.delay
+        if delay is None and times.time is not None:
+            declared = self.translation.class_made(times.time)
+            delay = None if declared is None else lag(declared.node)
         if delay is None:
             self._note(code, "how far the watermark is behind is not known: '0 seconds' is assumed")
         if not bounded:
@@ -286,6 +289,8 @@ class InputWriter:
             )
             return 'F.col("timestamp")'
         made = self.translation.value(times.time, stream.event_type)
+        if made.sql is None:
+            made = self.translation.returned(times.time, stream.event_type) or made
         moment = self.translation.moment(times.time, stream.event_type)
         if made.sql is None and moment is not None:
             self.columns[id(stream)] = moment.strip("`")
