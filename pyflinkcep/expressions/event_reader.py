@@ -58,6 +58,9 @@ class EventReader(Operators):
     def _shifted(self, node: Syntax) -> Tree | None:
         return None
 
+    def _inside_one(self, node: Syntax) -> Tree | None:
+        return None  # each part is computed by itself
+
     def _other(self, node: Syntax, _what: str = "", _hint: str = "") -> Tree:
         if node.form is Form.CALL:
             return self._function_of_event(node)

@@ -230,6 +230,7 @@ def test_what_aggregates_take_from_rows() -> None:
         ("X AS max_by(id, -id) = 1 AND count(DISTINCT name) = 2 AND count(*) > 2", [(1, "A A X")]),
         ("X AS max(id * MATCH_NUMBER()) = 2 AND sum(B.id) = 1", [(1, "B X")]),
         ("X AS stddev(id) > 1 AND min(lower(CLASSIFIER())) = 'b'", [(1, "B B B X")]),
+        ("X AS stddev(id) > 1 AND round(abs(X.id - avg(id)) / X.id, 2) > 0.3", [(1, "A A A X")]),
         ("X AS round(X.id / A.id, 1) = 1.5 AND upper(A.name || X.k) = 'BY'", [(1, "A A X")]),
         ("X AS avg(X.v) = 2.0 AND median(A.id) = 1 AND A.id = 1", [(1, "A X")]),
         ("X AS collect_list(B.id) = array(1, 3) AND sum(id) FILTER (WHERE id > 1) = 9",
