@@ -11,7 +11,7 @@ from types import ModuleType
 
 from pyflinkcep.errors import InputError, counted
 from pyflinkcep.migrate.check.compare import Difference, compare
-from pyflinkcep.migrate.check.flink import Event, run_on_flink
+from pyflinkcep.migrate.check.flink import CompileError, Event, run_on_flink
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.types import discriminator
 from pyflinkcep.migrate.program import Written
@@ -72,7 +72,13 @@ def check(
         if not able:
             continue
         given = dict.fromkeys([one.name for one in able], events)
-        answers = run_on_flink(project, able, given, jars, discriminators(project))
+        try:
+            answers = run_on_flink(project, able, given, jars, discriminators(project))
+        except CompileError as error:
+            found += [
+                Difference(one.name, 0, 0, 0, f"not compared: {error.message}") for one in able
+            ]
+            continue
         module = load(file)
         for one in able:
             found.append(compare(one, getattr(module, one.name), answers[one.name]))

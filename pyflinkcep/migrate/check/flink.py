@@ -17,9 +17,13 @@ from pyflinkcep.errors import InputError
 from pyflinkcep.migrate.check.slices import Jars, Site, binary_name, sliced
 from pyflinkcep.migrate.java.project import Project
 
-__all__ = ["Answer", "Checked", "run_on_flink"]
+__all__ = ["Answer", "Checked", "CompileError", "run_on_flink"]
 
 Event = dict[str, Any]
+
+
+class CompileError(InputError):
+    """If what a pattern needs does not compile against the jars."""
 
 
 @attrs.frozen(eq=False)
@@ -101,7 +105,9 @@ def run_on_flink(
     Raises
     ------
     InputError
-        If there is no Java, or no such jars, or the program does not compile against them.
+        If there is no Java, or no such jars, or Flink does not run.
+    CompileError
+        If the program does not compile against the jars.
     """
     for tool in ("javac", "java"):
         if shutil.which(tool) is None:
@@ -141,7 +147,7 @@ def _compile(folder: Path, files: Mapping[str, str], classpath: str) -> None:
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if "error:" in line]
         first = (lines or done.stderr.splitlines() or ["javac failed"])[0]
-        raise InputError(
+        raise CompileError(
             f"what the pattern needs does not compile: {first.replace(str(folder / 'src'), '')}",
             "pass the jars of the Flink that it is written for, and of the other libraries it uses",
         )
