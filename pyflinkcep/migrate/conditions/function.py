@@ -22,6 +22,7 @@ from pyflinkcep.migrate.meaning.tree import Const, Expression, Untranslatable
 
 __all__ = ["Function", "function_of", "javadoc", "reader_of"]
 
+_METHODS = ("filter", "test", "apply")
 _WRAPPERS = ("of", "fromFunction", "returns")
 
 
@@ -119,6 +120,8 @@ def function_of(
         The values of captured variables.
     """
     finder = _Finder(project, methods, findings, known)
+    inner = _Finder(project, _METHODS, findings, known)
+    findings.resolve = lambda node_, source_, around: inner.find(node_, source_, around, 1)
     return finder.find(node, source, project.at(source, line_of(node)), 0)
 
 

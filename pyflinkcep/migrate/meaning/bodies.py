@@ -12,12 +12,22 @@ from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.scope import snake_case
 from pyflinkcep.migrate.meaning.statements import read_block
-from pyflinkcep.migrate.meaning.tree import Aggregate, Call, Expression, Untranslatable, parts
+from pyflinkcep.migrate.meaning.tree import (
+    Aggregate,
+    Call,
+    Const,
+    Expression,
+    Lambda,
+    Untranslatable,
+    Var,
+    parts,
+    rewritten,
+)
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
 
-__all__ = ["folded_body", "has_aggregates", "helper_lines", "value_of_body"]
+__all__ = ["folded_body", "function_called", "has_aggregates", "helper_lines", "value_of_body"]
 
 
 def folded_body(reader: Reader, body: Node) -> Expression:
@@ -55,6 +65,30 @@ def value_of_body(
         except Untranslatable:
             called = _helper(inner, method)
     return Call(f"helper {called}", (*([owner] if owner else []), *values), method.type)
+
+
+def function_called(
+    reader: Reader, owner: Expression, values: list[Expression], node: Node
+) -> Expression:
+    """Return what a function that is an object returns for some arguments."""
+    if isinstance(owner, Lambda):
+        given = dict(zip(owner.parameters, values, strict=False))
+        return rewritten(owner.body, lambda p: given.get(p.name) if isinstance(p, Var) else None)
+    number = owner.value if isinstance(owner, Const) else None
+    if not isinstance(number, int) or reader.scope.depth > _MOST:
+        raise reader.no(node, "a function that is not known here")
+    function = reader.findings.objects[number]
+    inner = reader.at(function.source, function.within, fields=dict(function.fields))
+    inner.local_methods = function.methods
+    for (name, type_), value in zip(function.parameters, values, strict=False):
+        inner.scope.values[name] = reader.cast_known(value, type_)
+    if function.is_block:
+        return folded_body(inner, function.body)
+    return inner.read(function.body)
+
+
+_MOST = 12
+"""How deep calls of functions are followed."""
 
 
 def _helper(inner: Reader, method: Method) -> str:

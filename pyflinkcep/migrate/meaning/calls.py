@@ -18,9 +18,10 @@ from pyflinkcep.migrate.java.types import (
     discriminator,
     is_boxed,
 )
+from pyflinkcep.migrate.meaning.bodies import function_called
 from pyflinkcep.migrate.meaning.enums import enum_value
 from pyflinkcep.migrate.meaning.library import STATIC, by_name, library_call
-from pyflinkcep.migrate.meaning.objects import built
+from pyflinkcep.migrate.meaning.objects import built, known_function
 from pyflinkcep.migrate.meaning.texts import object_text
 from pyflinkcep.migrate.meaning.tree import (
     Call,
@@ -116,6 +117,8 @@ def _static(reader: Reader, owner: str, name: str, arguments: list[Node], node: 
             return Make(of.name, (), JavaType(f"builder of {of.name}"))
         if of.kind == "enum" and name == "valueOf" and len(arguments) == 1:
             return attrs.evolve(reader.read(arguments[0]), type=JavaType(of.name))
+    if (simple, name) == ("SimpleCondition", "of"):
+        return known_function(reader, node)
     operands = tuple(reader.argument(argument) for argument in arguments)
     found = STATIC.get((simple, name)) or UTILITIES.get((simple, name))
     if found is None:
@@ -132,6 +135,9 @@ def on_value(
     """Return a method of an object."""
     if isinstance(owner, Make) and owner.type.name.startswith("builder of "):
         return built(reader, owner, name, arguments)
+    if isinstance(owner, Lambda) or owner.type == JavaType("Function"):
+        values = [reader.argument(argument) for argument in arguments]
+        return function_called(reader, owner, values, node)
     of = reader.class_of(owner.type)
     if of is not None:
         found = _of_project(reader, owner, of, name, arguments, node)

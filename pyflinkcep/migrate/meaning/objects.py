@@ -13,8 +13,21 @@ from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Make, Untra
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
 
-__all__ = ["as_row", "built", "constructed", "initial", "made", "opened", "read_creation"]
+__all__ = [
+    "as_row",
+    "built",
+    "constructed",
+    "initial",
+    "known_function",
+    "made",
+    "opened",
+    "read_creation",
+]
 
+_FUNCTIONS = (
+    "SimpleCondition", "IterativeCondition", "FilterFunction", "Predicate", "Function",
+    "BiPredicate", "BiFunction", "RichIterativeCondition",
+)  # fmt: skip
 _EMPTY = {
     "ArrayList": "List.of", "LinkedList": "List.of", "HashSet": "Set.of", "TreeSet": "Set.of",
     "LinkedHashSet": "Set.of", "HashMap": "Map.of", "LinkedHashMap": "Map.of",
@@ -25,6 +38,9 @@ _EMPTY = {
 def read_creation(reader: Reader, node: Node) -> Expression:
     """Return what ``new`` makes."""
     type_ = read_type(node.child_by_field_name("type"))
+    function = _function(reader, node, type_)
+    if function is not None:
+        return function
     if any(part.type == "class_body" for part in children(node)):
         raise reader.no(node, f"an anonymous {type_.name} as a value")
     arguments = children(node.child_by_field_name("arguments"))
@@ -71,6 +87,25 @@ def built(reader: Reader, owner: Make, name: str, arguments: list[Node]) -> Make
         for field in fields
     }
     return made(JavaType(of.name), values)
+
+
+def _function(reader: Reader, node: Node, type_: JavaType) -> Expression | None:
+    """Return an object that is a condition or a function; None for others."""
+    of = reader.class_of(type_)
+    has_body = any(part.type == "class_body" for part in children(node))
+    named = of is not None and any(reader.scope.project.is_a(of, one) for one in _FUNCTIONS)
+    if not named and not (has_body and type_.name in _FUNCTIONS):
+        return None
+    return known_function(reader, node) if reader.findings.resolve is not None else None
+
+
+def known_function(reader: Reader, node: Node) -> Expression:
+    """Return an object that is a condition or a function, by its number."""
+    findings = reader.findings
+    if findings.resolve is None:
+        raise reader.no(node, "a function as a value")
+    findings.objects.append(findings.resolve(node, reader.source, reader.scope.within))
+    return Const(len(findings.objects) - 1, JavaType("Function"))
 
 
 def made(type_: JavaType, fields: dict[str, Expression]) -> Make:

@@ -6,13 +6,15 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from collections.abc import Callable
+from typing import Any
 
 import attrs
 
 from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Source
+from pyflinkcep.migrate.java.source import Node, Source
 from pyflinkcep.migrate.meaning.tree import Expression, Var
 from pyflinkcep.migrate.translated import Note
 
@@ -57,6 +59,10 @@ class Findings:
     ----------
     aggregates : bool
         Whether loops may become aggregates, which only SQL has.
+    resolve : callable, optional
+        Finds the function that an object is, by its node, file and class around.
+    objects : list
+        The functions found so, which values of the type Function number.
     """
 
     notes: list[Note] = attrs.field(factory=list)
@@ -66,6 +72,8 @@ class Findings:
     helper_names: dict[int, str] = attrs.field(factory=dict)
     tags: dict[str, str | None] = attrs.field(factory=dict)
     aggregates: bool = False
+    resolve: Callable[[Node, Source, JavaClass | None], Any] | None = None
+    objects: list[Any] = attrs.field(factory=list)
 
     def note(self, file: str, line: int, what: str) -> None:
         """Add a note, once."""

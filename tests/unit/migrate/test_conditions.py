@@ -162,6 +162,19 @@ def test_a_condition_on_a_missing_stage_is_noted() -> None:
     assert "no stage is named 'upp'" in [n.what for n in condition(java, stages=["up"]).notes]
 
 
+def test_conditions_inside_conditions() -> None:
+    """A condition that is given others asks them, as the Java does."""
+    java = (
+        "new Not(Named.HOT); } class Not extends SimpleCondition<Heat> { private final "
+        "SimpleCondition<Heat> inner; Not(SimpleCondition<Heat> inner) { this.inner = inner; } public "
+        "boolean filter(Heat h) throws Exception { return !inner.filter(h); } } class Named { static "
+        "final SimpleCondition<Heat> HOT = SimpleCondition.of(h -> h.getCount() > 9); } class Z { "
+        "Object y = null"
+    )
+
+    assert condition(java).sql == "NOT count > 9"
+
+
 def test_captured_variables_are_constants() -> None:
     """A variable of the method around has the value that the caller knows."""
     assert condition("(Heat h) -> h.getCount() > limit", known={"limit": 3}).sql == "count > 3"
