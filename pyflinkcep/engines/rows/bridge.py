@@ -14,13 +14,13 @@ from pyflinkcep.kernel.programs import instruction
 if TYPE_CHECKING:
     from pyflinkcep.kernel import _kernel
 
-__all__ = ["Search", "make_search"]
+__all__ = ["RowSearch", "make_search"]
 
 _MOST_PLACES = 1 << 62
 _Failed = Callable[[int, str], Exception]
 
 
-class Search(Protocol):
+class RowSearch(Protocol):
     """
     The search in the rows of concatenated partitions; see ``search.c``.
 
@@ -71,7 +71,7 @@ class Search(Protocol):
 
 
 class _CompiledSearch:
-    """The compiled search with the buffers that it writes; see :class:`Search`."""
+    """The compiled search with the buffers that it writes; see :class:`RowSearch`."""
 
     def __init__(
         self, search: _kernel.Search, labels: bytearray, hidden: bytearray, failed: _Failed
@@ -82,7 +82,7 @@ class _CompiledSearch:
         self._failed = failed
 
     def find(self, start: int, number: int) -> tuple[int, int] | None:
-        """See :class:`Search`."""
+        """See :class:`RowSearch`."""
         try:
             found: tuple[int, int] | None = self._search.find(start, number)
         except ArithmeticError as cause:
@@ -107,7 +107,7 @@ def make_search(
     within: int,
     watermark: int | None,
     failed: _Failed,
-) -> Search | None:
+) -> RowSearch | None:
     """
     Return a search by the compiled kernel; None if it was not built or is switched off.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 
-from pyflinkcep.engines.rows.bridge import Search
+from pyflinkcep.engines.rows.bridge import RowSearch
 from pyflinkcep.engines.rows.plain_search import OPEN
 from pyflinkcep.errors import OutOfMemoryError, SkipError
 from pyflinkcep.match_recognize.tree import Skip, SkipTo
@@ -78,7 +78,7 @@ class Matcher:
 
     Parameters
     ----------
-    search : Search
+    search : RowSearch
         Searches for one match.
     variables : sequence of str
         The variables by number.
@@ -99,7 +99,7 @@ class Matcher:
 
     def __init__(
         self,
-        search: Search,
+        search: RowSearch,
         variables: Sequence[str],
         skip: Skip,
         subsets: Mapping[str, tuple[str, ...]],

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.rows.bridge import Search, make_search
+from pyflinkcep.engines.rows.bridge import RowSearch, make_search
 from pyflinkcep.engines.rows.columns import RowColumns
 from pyflinkcep.engines.rows.matcher import Matcher, Place, out_of_memory
 from pyflinkcep.engines.rows.output import Output, OutputRows
@@ -82,7 +82,7 @@ class Matching:
             plan.rows, plan.leaves, plan.program.variables, plan.subsets, partitions.measured
         )
         try:
-            search: Search | None = None
+            search: RowSearch | None = None
             if compiled.tables is not None:
                 search = _compiled_search(plan, compiled, compiled.tables, partitions)
             if search is None:
@@ -121,7 +121,7 @@ class Matching:
 
 def _compiled_search(
     plan: StandardPlan, compiled: Compiled, tables: SearchTables, partitions: Partitions
-) -> Search | None:
+) -> RowSearch | None:
     size, program = partitions.size, plan.program
     splits = sum(op is Op.SPLIT for op, _, _ in program.code)
     places = (splits << program.loops) * (partitions.longest + 1)

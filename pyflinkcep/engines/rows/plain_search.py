@@ -105,7 +105,7 @@ class _FailedStates:
 
 class PlainSearch:
     """
-    The machine; see :class:`~pyflinkcep.engines.rows.bridge.Search`.
+    The machine; see :class:`~pyflinkcep.engines.rows.bridge.RowSearch`.
 
     Parameters
     ----------

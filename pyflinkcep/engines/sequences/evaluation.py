@@ -20,7 +20,7 @@ from pyflinkcep.engines.sequences.counting import KernelCounter
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.sequences.listing import KernelLister, KernelSearch
 from pyflinkcep.engines.sequences.merged import MergedRuns
-from pyflinkcep.engines.sequences.search import Search
+from pyflinkcep.engines.sequences.search import DepthFirstSearch
 from pyflinkcep.engines.sequences.track import Track
 from pyflinkcep.engines.table import EventTable, listed
 from pyflinkcep.sase.model import Query
@@ -167,7 +167,7 @@ class Sequences:
     ) -> Iterator[MatchPositions]:
         """Yield the matches that the plain search finds."""
         for part in self._partitions():
-            search = Search(part.track, watermark)
+            search = DepthFirstSearch(part.track, watermark)
             searches: dict[str, Callable[[], Iterable[list[tuple[int, int]]]]] = {
                 "all": search.all,
                 "onePerStart": search.first_of_each_start,

@@ -10,7 +10,7 @@ from pyflinkcep.engines.sequences.liveness import LOOPING, WAITING
 from pyflinkcep.engines.sequences.runs import Run, Runs
 from pyflinkcep.engines.sequences.track import Track
 
-__all__ = ["Search"]
+__all__ = ["DepthFirstSearch"]
 
 _MOST_SHARED = 1 << 18
 """This many failed configurations, or two for each event and component if that is more, are kept
@@ -34,7 +34,7 @@ class _Ways:
         raise NotImplementedError  # one run at a time, so none are merged
 
 
-class Search:
+class DepthFirstSearch:
     """
     The search over the events of one partition.
 
