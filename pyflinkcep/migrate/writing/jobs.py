@@ -25,6 +25,9 @@ from pyflinkcep.migrate.writing.text import chain, docstring, indented, quoted
 __all__ = ["JobWriter"]
 
 
+_AS_JSON = 'F.to_json(F.struct("*")).alias("value")'
+
+
 @attrs.define(eq=False)
 class JobWriter:
     """
@@ -217,11 +220,13 @@ class JobWriter:
         if sink.kind == "csv" or name in self._plain:
             return name, sink.kind
         self.module.use("from pyspark.sql import functions as F")
-        return f'{name}.select(F.to_json(F.struct("*")).alias("value"))', sink.kind
+        return f"{name}.select({_AS_JSON})", sink.kind
 
     def _write_stream(self, name: str, sink: Sink) -> None:
         rows, kind = self._rows(name, sink)
-        calls = [("format", [quoted(kind)])]
+        calls = [("writeStream.format", [quoted(kind)])]
+        if rows != name:
+            calls.insert(0, ("select", [_AS_JSON]))
         if kind == "console":
             calls.append(("option", ['"truncate"', "False"]))
         options = [*sink.options, *((option, "TODO") for option in sink.missing)]
@@ -230,7 +235,7 @@ class JobWriter:
             place = f"checkpoints/{name}"
             calls.append(("option", ['"checkpointLocation"', quoted(place)]))
         calls.append(("start", []))
-        self._lines.append(chain(f"{rows}.writeStream", calls, "", 4))
+        self._lines.append(chain(name, calls, "", 4))
         self._queries += 1
 
     def _unknown_sink(self, stream: Stream, name: str, sink: Sink, bounded: bool) -> None:

@@ -132,7 +132,9 @@ def chain(start: str, calls: Sequence[tuple[str, Sequence[str]]], prefix: str, i
         (first, given), (second, others) = calls
         owner = f"{start}.{first}({', '.join(given)}).{second}"
         if "\n" not in owner and len(prefix) + len(owner) + indent < WIDTH:
-            return prefix + call(owner, others, indent)
+            return prefix + call(owner, others, indent + len(prefix))
+    if "\n" not in line and len(line) + indent + 4 <= WIDTH:
+        return f"{prefix}(\n    {line}\n)"
     rows = []
     for at, (name, arguments) in enumerate(calls):
         owner = f"{start}.{name}" if at == 0 else f".{name}"
