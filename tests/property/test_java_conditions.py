@@ -6,7 +6,6 @@ from __future__ import annotations
 import random
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -128,9 +127,8 @@ def compared(java: str, found: Translated, said: str) -> list[int]:
     return wrong
 
 
-def check(bodies: list[str], given: list[Any], runs: list[Run], folder: Path) -> dict[str, int]:
-    """Hold translations to Java; return how many there are of each kind."""
-    java = answers(folder, bodies, given, runs)
+def check(bodies: list[str], java: list[str], given: list[Any], runs: list[Run]) -> dict[str, int]:
+    """Hold translations to what Java says; return how many there are of each kind."""
     records = [as_event(event) for event in given]
     failed: list[str] = []
     kinds = {"sql": 0, "python": 0, "stub": 0}
@@ -159,31 +157,36 @@ def check(bodies: list[str], given: list[Any], runs: list[Run], folder: Path) ->
     return kinds
 
 
-@pytest.mark.skipif(shutil.which("javac") is None, reason="needs javac")
-def test_translated_conditions_mean_the_same(tmp_path: Path) -> None:
-    """SQL and functions hold where the condition holds in Java, on extremes, nulls and NaN."""
-    random_ = random.Random(20)
-    writer = Conditions(random_)
-    bodies = [f"return {writer.condition(place % 3)};" for place in range(150)]
-    given = events(random_, 30)
+_RANDOM = random.Random(20)
+_EVENTS = events(_RANDOM, 30)
+_SINGLE: list[Run] = [[place] for place in range(30)]
+_AFTER: list[Run] = [[_RANDOM.randrange(30) for _ in range(size)] for size in (1, 2, 2, 3, 3, 4, 5)]
+_CONDITIONS = Conditions(_RANDOM)
+_LOOPS = Loops(_RANDOM)
+_ALONE = [f"return {_CONDITIONS.condition(place % 3)};" for place in range(150)]
+_WALKING = [_LOOPS.body() for _ in range(70)]
 
-    kinds = check(bodies, given, [[place] for place in range(30)], tmp_path)
+
+@pytest.fixture(scope="module")
+def java(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return what Java says of all conditions, compiled once."""
+    if shutil.which("javac") is None:
+        pytest.skip("needs javac")
+    folder = tmp_path_factory.mktemp("java")
+    return answers(folder, [*_ALONE, *_WALKING], _EVENTS, [*_SINGLE, *_AFTER])
+
+
+def test_translated_conditions_mean_the_same(java: list[str]) -> None:
+    """SQL and functions hold where the condition holds in Java, on extremes, nulls and NaN."""
+    kinds = check(_ALONE, [line[:30] for line in java[:150]], _EVENTS, _SINGLE)
 
     assert kinds["stub"] == 0
     assert kinds["sql"] > 50
 
 
-@pytest.mark.skipif(shutil.which("javac") is None, reason="needs javac")
-def test_translated_loops_mean_the_same(tmp_path: Path) -> None:
+def test_translated_loops_mean_the_same(java: list[str]) -> None:
     """Loops, streams and early returns hold after other events as they do in Java."""
-    random_ = random.Random(21)
-    writer = Loops(random_)
-    bodies = [writer.body() for _ in range(70)]
-    given = events(random_, 20)
-    sizes = [1, 2, 2, 3, 3, 4, 5]
-    runs = [[random_.randrange(20) for _ in range(size)] for size in sizes]
-
-    kinds = check(bodies, given, runs, tmp_path)
+    kinds = check(_WALKING, [line[30:] for line in java[150:]], _EVENTS, _AFTER)
 
     assert kinds["stub"] <= 1
     assert kinds["sql"] > 20
