@@ -13,7 +13,7 @@ from pyflinkcep.expressions.tree import WHOLE
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Component, Form, Query, Strategy
-from pyflinkcep.sase.placement import Clause, Edges, Placement
+from pyflinkcep.sase.placement import Edges, PlacedClause, Placement
 from pyflinkcep.sase.sql import all_of, condition_sql
 
 __all__ = ["as_pattern", "why_no_pattern"]
@@ -159,7 +159,7 @@ class _Builder:
             tests += begin
         return all_of(tests)
 
-    def _all(self, clauses: tuple[Clause, ...], *, is_first: bool = False) -> list[str]:
+    def _all(self, clauses: tuple[PlacedClause, ...], *, is_first: bool = False) -> list[str]:
         texts = [condition_sql(clause.tree) for clause in clauses]
         if is_first:
             return texts

@@ -24,11 +24,11 @@ from pyflinkcep.sase.tree import (
     references,
 )
 
-__all__ = ["Clause", "Edges", "Placement", "clause_edges", "placed"]
+__all__ = ["Edges", "PlacedClause", "Placement", "clause_edges", "placed"]
 
 
 @attrs.frozen
-class Clause:
+class PlacedClause:
     """
     A clause as SQL over the current event and what the run has taken.
 
@@ -54,20 +54,20 @@ class Edges:
 
     Attributes
     ----------
-    begin : tuple of Clause
+    begin : tuple of PlacedClause
         Evaluated on the first event, or the only one.
-    take : tuple of Clause
+    take : tuple of PlacedClause
         Evaluated on each further event of a loop.
-    leave : tuple of Clause
+    leave : tuple of PlacedClause
         Evaluated when a loop is left; these read no event.
-    absent : tuple of Clause
+    absent : tuple of PlacedClause
         Evaluated on the events of a negated component.
     """
 
-    begin: tuple[Clause, ...] = ()
-    take: tuple[Clause, ...] = ()
-    leave: tuple[Clause, ...] = ()
-    absent: tuple[Clause, ...] = ()
+    begin: tuple[PlacedClause, ...] = ()
+    take: tuple[PlacedClause, ...] = ()
+    leave: tuple[PlacedClause, ...] = ()
+    absent: tuple[PlacedClause, ...] = ()
 
 
 Placement = Mapping[str, Edges]
@@ -80,7 +80,7 @@ def placed(query: Query) -> Placement:
 
     Each clause belongs to the last component that it names, or to the negated one.
     """
-    found: dict[str, dict[str, list[Clause]]] = {
+    found: dict[str, dict[str, list[PlacedClause]]] = {
         part.variable: {"begin": [], "take": [], "leave": [], "absent": []}
         for part in query.components
     }
@@ -117,10 +117,10 @@ def clause_edges(clause: Tree, query: Query) -> tuple[str, tuple[str, ...]]:
     return owner, ("leave",)
 
 
-def _clause(clause: Tree, owner: str, edge: str) -> Clause:
+def _clause(clause: Tree, owner: str, edge: str) -> PlacedClause:
     def at_hand(reference: Column) -> bool:
         return event_at_hand(reference, owner, edge)
 
     taken = {r.variable for r in plain_references(clause) if not at_hand(r)}
     taken |= {f.over.variable for f in functions(clause)}
-    return Clause(shown(clause), part_of(clause, owner, edge), frozenset(taken))
+    return PlacedClause(shown(clause), part_of(clause, owner, edge), frozenset(taken))

@@ -10,7 +10,7 @@ from pyflinkcep.expressions.text import written_name
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Operation, Tree
 from pyflinkcep.sase.computed import column_sql, is_computed, qualified
 from pyflinkcep.sase.model import Component, Query
-from pyflinkcep.sase.placement import Clause, Edges, Placement
+from pyflinkcep.sase.placement import Edges, PlacedClause, Placement
 
 __all__ = ["all_of", "condition_sql", "usable_sql"]
 
@@ -43,7 +43,7 @@ def _way(part: Component, edges: Edges | None, type_column: str) -> str:
     return f"{is_type} AND ({begin} OR {take})"
 
 
-def _plain(clauses: Iterable[Clause]) -> list[str]:
+def _plain(clauses: Iterable[PlacedClause]) -> list[str]:
     return [condition_sql(c.tree) for c in clauses if _is_plain(c.tree)]
 
 

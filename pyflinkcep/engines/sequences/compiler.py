@@ -24,7 +24,7 @@ from pyflinkcep.expressions.tree import (
 from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Query, Strategy
 from pyflinkcep.sase.parts import joined
-from pyflinkcep.sase.placement import Clause, placed
+from pyflinkcep.sase.placement import PlacedClause, placed
 
 __all__ = ["EdgeConditions", "Fields", "Negative", "SaseAutomaton", "Slots", "compile_query"]
 
@@ -210,7 +210,7 @@ class _Compiler:
         ]
 
     def _edge(
-        self, what: str, own: Iterable[Clause], *, constants: bool, same: bool
+        self, what: str, own: Iterable[PlacedClause], *, constants: bool, same: bool
     ) -> tuple[str | None, str | None]:
         """Register the conditions of an edge; return their texts, on the event alone and joint."""
         query = self._query
