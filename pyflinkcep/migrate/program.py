@@ -15,7 +15,7 @@ from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Node, Source, children, text_of
+from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
 from pyflinkcep.migrate.translated import Note
 from pyflinkcep.migrate.translation import Translation, columns_of
 from pyflinkcep.migrate.writing.jobs import JobWriter
@@ -155,6 +155,7 @@ def translate_file(source: Source, project: Project, module_name: str) -> Writte
                 time = _likely_time(schema or "")
                 written.checked.append(Checked(name, site, kind, time=time, schema=schema))
     _write_missed(project, source, patterns)
+    written.notes += _missed_jobs(source, used)
     written.notes += patterns.notes
     written.patterns = [name for name, _ in patterns.written.values()]
     if written.patterns or jobs:
@@ -184,6 +185,18 @@ def _likely_time(schema: str) -> str | None:
     times = [c.split(" ", 1) for c in columns_of(schema) if c.split(" ", 1)[-1] == "bigint"]
     names = ("time", "timestamp", "ts", "at", "eventtime", "event_time", "millis")
     return next((name for name, _ in times if name.strip("`").lower() in names), None)
+
+
+def _missed_jobs(source: Source, used: set[int]) -> list[Note]:
+    """Return a note for each pattern that is applied where nothing leads to."""
+    what = "a pattern is applied where it could not be followed: write that part of the job"
+    return [
+        Note(source.file, line_of(call), what)
+        for call in inside(source.root, "method_invocation")
+        if text_of(call.child_by_field_name("name")) == "pattern"
+        and _is_flink(call)
+        and call.start_byte not in used
+    ]
 
 
 def _write_missed(project: Project, source: Source, patterns: PatternWriter) -> None:

@@ -300,3 +300,21 @@ def test_an_assigner_of_its_own_class(tmp_path):
 
     assert 'F.timestamp_millis("at")' in text
     assert '"event_time", "5 seconds"' in text
+
+
+def test_nothing_is_left_out_silently(tmp_path):
+    """Matches that go where nothing can be followed are in the report, with the status 1."""
+    java = """
+class Unused {
+    static void run(DataStream<String> words) {
+        Pattern<String, ?> word = Pattern.<String>begin("a").where(SimpleCondition.of(w -> w.equals("x")));
+        Helper.handle(CEP.pattern(words, word));
+    }
+}
+"""
+    (tmp_path / "Unused.java").write_text(java, encoding="utf-8")
+    report = migrate([str(tmp_path)]).report
+
+    assert report.files[0].patterns == ["word_pattern"]
+    assert "what becomes of the matches could not be followed" in report.as_text()
+    assert report.status == 1

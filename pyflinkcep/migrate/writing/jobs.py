@@ -90,9 +90,20 @@ class JobWriter:
                 self._end(stream)
             else:
                 self._variable(stream)
+        self._unused()
         if self._lines or written:
             self._main()
         return bool(ends or loose or written or given)
+
+    def _unused(self) -> None:
+        """Write the patterns of which the matches go where they cannot be followed."""
+        results = [s for s in self.streams if self._is_result(s)]
+        handled = {id(applied_by(result.inputs[0])) for result in results}
+        for stream in self.streams:
+            if stream.call.method == "pattern" and id(stream) not in handled:
+                self._note(stream, "what becomes of the matches could not be followed: write it")
+                if stream.pattern is not None:
+                    self.patterns.write(stream.pattern)
 
     def _is_given(self, stream: Stream) -> bool:
         """Whether a stream begins with one that the method is given."""
