@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import attrs
 
 from pyflinkcep.expressions.tree import Literal, Tree
+from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.conditions import ConditionReader
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component, Strategy
@@ -171,7 +172,14 @@ class WhereReader:
         hint = "write [attribute] or [attribute = literal]"
         cursor.next()
         while True:
-            attribute = cursor.name("an attribute", hint).name
+            named = cursor.name("an attribute", hint)
+            attribute = named.name
+            if is_computed(attribute) or cursor.here.text == ".":
+                raise cursor.failure(
+                    named.at,
+                    f"expected a column in a test, got {named.text}{cursor.here.text}",
+                    "add a column of a plain name for it, or write a condition: b.x.y = a.x.y",
+                )
             if cursor.take("=", "=="):
                 self.constants.append((attribute, self._values.literal()))
             else:

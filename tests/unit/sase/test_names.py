@@ -69,6 +69,8 @@ def test_the_variable_of_an_element_is_its_type() -> None:
     [
         ("PATTERN SEQ(A `a", "line 1, column 15: the name `a does not end"),
         ("PATTERN SEQ(A a) WHERE a.`` = 1", "column 26: the name `` = 1 does not end"),
+        ("PATTERN SEQ(A a) WHERE [`(x)`]", "column 25: expected a column in a test, got `(x)`"),
+        ("PATTERN SEQ(A a) WHERE [user.id]", "column 25: expected a column in a test, got user."),
         ("PATTERN (SEQ(A a)", "column 18: expected ')', got the end"),
         ("PATTERN SEQ(com. a)", "column 19: expected a variable, got ')'"),
         ("PATTERN SEQ(login-failed a)", "quote the type: 'login-failed'"),
