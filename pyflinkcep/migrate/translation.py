@@ -10,7 +10,7 @@ import attrs
 
 from pyflinkcep.migrate.chains.lookup import inside, simple_name, type_arguments
 from pyflinkcep.migrate.chains.values import Code, Link, Made, Symbol, Unknown, Value
-from pyflinkcep.migrate.conditions import translate_condition, translate_value
+from pyflinkcep.migrate.conditions import joined_columns, translate_condition, translate_value
 from pyflinkcep.migrate.functions import translate_comparator, translate_function
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
 from pyflinkcep.migrate.java.project import Project
@@ -71,7 +71,7 @@ class Translation:
             known = {**code.scope.known(), **stand_ins}
             made = template(translate_condition(*given, known, name), names) or made
         self.conditions.append((code, made))
-        self.columns.setdefault(kind, {}).update(made.columns)
+        self.columns[kind] = joined_columns(self.columns.get(kind, {}), made.columns)
         return made
 
     def function(
@@ -91,7 +91,7 @@ class Translation:
         made = translate_value(
             code.node, code.source, self.project, kind, code.scope.known(), "value"
         )
-        self.columns.setdefault(kind, {}).update(made.columns)
+        self.columns[kind] = joined_columns(self.columns.get(kind, {}), made.columns)
         return made
 
     def returned(self, code: Code, event_type: str | None) -> Translated | None:

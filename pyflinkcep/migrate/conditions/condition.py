@@ -10,12 +10,13 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import CepError
+from pyflinkcep.migrate.conditions.columns import columns_read
 from pyflinkcep.migrate.conditions.function import Function, function_of, reader_of
 from pyflinkcep.migrate.conditions.stub import reason_of, stub
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of
-from pyflinkcep.migrate.java.types import BOOLEAN, is_boxed, is_numeric, spark_type, unboxed
+from pyflinkcep.migrate.java.types import BOOLEAN, is_boxed, is_numeric, unboxed
 from pyflinkcep.migrate.meaning.bodies import folded_body, has_aggregates, helper_lines
 from pyflinkcep.migrate.meaning.loops import streams_folded
 from pyflinkcep.migrate.meaning.python import Python
@@ -218,12 +219,7 @@ def _columns(written: Expression, event: JavaType, reader: Reader) -> tuple[tupl
     """Return the columns that a condition reads of an event whose class is not in the sources."""
     if reader.class_of(event) is not None:
         return ()
-    found: dict[str, str] = {}
-    for part in parts(written):
-        if isinstance(part, Get) and isinstance(part.owner, Var) and part.owner.name == "event":
-            type_ = spark_type(part.type, reader.scope.project, reader.source)
-            found[part.name] = type_ or found.get(part.name, "string")
-    return tuple(found.items())
+    return tuple(columns_read(written, reader.scope.project).items())
 
 
 def translate_value(
