@@ -23,8 +23,8 @@ from tests.spark.stream_job import RISES, SCHEMA, WINDOW
 from tests.spark.streams import FileSource
 
 ROOT = Path(__file__).parents[2]
-FILES = 40  # more than a few short runs can read
 KILLS = int(os.environ.get("KILLS", "4"))  # each costs the start of a JVM
+FILES = max(40, 10 * KILLS)  # more than that many short runs can read
 
 
 def events() -> list[tuple[str, int, str, int]]:
@@ -155,7 +155,7 @@ def test_killed_again_and_again(spark: SparkSession, folder: Path, classes: Path
         mode, files = ("all", 1) if kills_left else ("all,allflush", 10)
         following = start(folder, mode, files=files, java=map_classes(classes))
         assert "started\n" in iter(job.stdout.readline, ""), "the query did not start"
-        time.sleep(choose.random() * 4)  # the first batch takes about two seconds
+        time.sleep(choose.random() * 3)  # the first batch takes about two seconds
         while not kills_left and commits(folder) < 3 and job.poll() is None:
             time.sleep(0.05)
         assert job.poll() is None, f"the query has ended by itself: {job.stdout.read()[-4000:]}"
