@@ -119,17 +119,24 @@ class Job {{
         {before}
         DataStream<Event> events = {source};
         Pattern<Event, ?> rise = Pattern.<Event>begin("a").where(SimpleCondition.of(e -> e.n > 3));
-        SingleOutputStreamOperator<String> rows = CEP.pattern(events.keyBy({key}), rise).select(m -> "x");
+        SingleOutputStreamOperator<String> rows = CEP.pattern(events.keyBy({key}), rise).select(m -> "x"{typed});
         rows.{sink};
     }}
 }}
 """
 
 
-def job(tmp_path, source="env.addSource(new Own())", key="e -> e.user", sink="print()", before=""):
+def job(
+    tmp_path,
+    source="env.addSource(new Own())",
+    key="e -> e.user",
+    sink="print()",
+    before="",
+    typed="",
+):
     """Return the module of a job, and its report."""
     file = tmp_path / "Job.java"
-    text = JOB.format(source=source, key=key, sink=sink, before=before)
+    text = JOB.format(source=source, key=key, sink=sink, before=before, typed=typed)
     file.write_text(text, encoding="utf-8")
     report = migrate([str(file)]).report
     return report.files[0].text, report.as_text()
@@ -190,6 +197,22 @@ def test_sinks(tmp_path, java, python):
 def test_keys(tmp_path, key):
     """A key by a lambda, a name or a selector becomes a column."""
     assert 'keyBy(events, "user")' in job(tmp_path, key=key)[0]
+
+
+@pytest.mark.parametrize(
+    "information",
+    [
+        "Types.STRING",
+        "org.apache.flink.api.common.typeinfo.Types.STRING",
+        "TypeInformation.of(String.class)",
+    ],
+)
+def test_a_type_of_rows_is_no_function(tmp_path, information):
+    """The type of the rows that follows a select function is no second function."""
+    text = job(tmp_path, typed=f", {information}")[0]
+
+    assert "found.select(select_rows, ROWS)" in text
+    assert "not_translated" not in text
 
 
 def test_other_languages_are_refused(tmp_path):

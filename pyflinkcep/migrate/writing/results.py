@@ -363,6 +363,7 @@ def applied_by(stream: Stream) -> Stream | None:
 
 
 _SETTINGS = frozenset(["inProcessingTime", "inEventTime", "sideOutputLateData"])
+_TYPE = re.compile(r"(\w+\.)*(TypeInformation|Types)\b")  # its package may stand before it
 
 
 def _result_before(stream: Stream) -> Stream | None:
@@ -391,8 +392,7 @@ def _function(value: Value) -> Code | None:
     code = code_of(value)
     if code is None or code.node is None:
         return None
-    text = text_of(code.node)
-    is_type = text.startswith(("TypeInformation", "Types.", "TypeInformation.of")) or (
+    is_type = _TYPE.match(text_of(code.node)) is not None or (
         isinstance(value, Made)
         and value.type.split(".")[0].endswith(("TypeInfo", "TypeInformation", "TypeHint", "Types"))
     )
