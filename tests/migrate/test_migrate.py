@@ -302,6 +302,26 @@ def test_values_of_run_time_become_parameters(tmp_path):
     assert file.notes == []
 
 
+def test_an_argument_with_a_default_becomes_a_parameter(tmp_path):
+    """A number of the command line becomes a parameter, whose default in Java is told."""
+    before = "final double most = args.length > 0 ? Double.parseDouble(args[0]) : 7;"
+    (tmp_path / "Job.java").write_text(
+        JOB.format(
+            source="env.addSource(new Own())",
+            key="e -> e.user",
+            sink="print()",
+            before=before,
+            typed="",
+        ).replace("e.n > 3", "e.n > most"),
+        encoding="utf-8",
+    )
+    report = migrate([str(tmp_path)]).report
+
+    assert "def rise_pattern(most: float) -> Pattern:" in report.files[0].text
+    assert 'parser.add_argument("--most"' in report.files[0].text
+    assert "most is a parameter: in Java 7 by default" in report.as_text()
+
+
 ASSIGNER = """
 class Assigner implements AssignerWithPeriodicWatermarks<Job.Event> {
     private final long lag = 5_000L;

@@ -163,11 +163,16 @@ class Walker(Invocations):
 
     def _read_at_start(self, node: Node, name: str, kind: str, value: Value, scope: Scope) -> Value:
         """Return a value that the program reads when it starts, such as an argument."""
-        if node.type != "method_invocation":
+        choices: Sequence[Node] = ()
+        if node.type == "ternary_expression":
+            choices = [node.child_by_field_name(part) for part in ("consequence", "alternative")]
+        elif node.type == "method_invocation":
+            choices = children(node.child_by_field_name("arguments"))[1:][-1:]
+        else:
             return value
-        given = children(node.child_by_field_name("arguments"))
-        default = self.evaluate(given[-1], scope) if len(given) > 1 else None
-        if isinstance(default, Constant):
+        defaults = [self.evaluate(choice, scope) for choice in choices]
+        default = next((found for found in defaults if isinstance(found, Constant)), None)
+        if default is not None:
             self.doubt(node, scope, f"{name} is a parameter: in Java {default.value!r} by default")
         python = snake(name)
         return Symbol(python, kind, ((python, kind),))
