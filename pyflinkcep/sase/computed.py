@@ -133,7 +133,7 @@ def like(cursor: Cursor, left: Tree, operator: Token) -> Operation:
     return Operation("=", (tested, Literal(1, "1", span)), span=span)
 
 
-_NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|(?<!\.)`(?:[^`]|``)+`", re.DOTALL)
+_NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|\.?`(?:[^`]|``)+`", re.DOTALL)
 
 
 _PATH = re.compile(
@@ -157,7 +157,7 @@ def qualified(sql: str, owner: str) -> str:
     """
 
     def named(found: re.Match[str]) -> str:
-        return found[0] if found[0].startswith("'") else f"{owner}.{found[0]}"
+        return found[0] if found[0].startswith(("'", ".")) else f"{owner}.{found[0]}"
 
     return _NAMES.sub(named, sql)
 

@@ -337,7 +337,8 @@ def test_an_assigner_of_its_own_class(tmp_path):
     (tmp_path / "Assigner.java").write_text(ASSIGNER, encoding="utf-8")
     java = "env.addSource(new Own()).assignTimestampsAndWatermarks(new Assigner())"
     (tmp_path / "Job.java").write_text(
-        JOB.format(source=java, key="e -> e.user", sink="print()", before=""), encoding="utf-8"
+        JOB.format(source=java, key="e -> e.user", sink="print()", before="", typed=""),
+        encoding="utf-8",
     )
     text = migrate([str(tmp_path)]).report.files[0].text
 
