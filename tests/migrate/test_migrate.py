@@ -322,6 +322,57 @@ def test_an_argument_with_a_default_becomes_a_parameter(tmp_path):
     assert "most is a parameter: in Java 7 by default" in report.as_text()
 
 
+NESTED = """
+class Trips {
+    public record Place(String city, int zone) {}
+    public static class Trip {
+        public String car; public Place from; public List<String> tags; public long at;
+        public Trip(String car, Place from, List<String> tags, long at) {
+            this.car = car; this.from = from; this.tags = tags; this.at = at;
+        }
+    }
+    public static void main(String[] args) throws Exception {
+        StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
+        DataStream<Trip> trips = env.fromElements(
+            new Trip("a", new Place("Berlin", 7 / -2), Arrays.asList("x", "y"), 1L), new Trip("b", null, null, 2L))
+            .assignTimestampsAndWatermarks(WatermarkStrategy.<Trip>forBoundedOutOfOrderness(Duration.ZERO)
+                .withTimestampAssigner((e, t) -> e.at));
+        Pattern<Trip, ?> any = Pattern.<Trip>begin("a").where(SimpleCondition.of(e -> e.at > 0));
+        CEP.pattern(trips.keyBy(e -> e.car), any).select(m -> m.get("a").get(0).car).print();
+    }
+}
+"""
+
+
+def test_elements_with_objects_in_them(tmp_path):
+    """Events that a program lists become rows: objects in them, lists, and what is null."""
+    (tmp_path / "Trips.java").write_text(NESTED, encoding="utf-8")
+    file = migrate([str(tmp_path)]).report.files[0]
+
+    assert '("a", ("Berlin", -3), ["x", "y"], 1),' in file.text
+    assert '("b", None, None, 2),' in file.text
+    assert file.notes == []
+
+
+HALVES = """
+class Halves {
+    public static class Ev { public int n; }
+    Pattern<Ev, ?> some(int times) {
+        return Pattern.<Ev>begin("a").where(SimpleCondition.of(e -> e.n > 0)).times(4 + times / 2);
+    }
+}
+"""
+
+
+def test_whole_numbers_of_run_time_divide_towards_zero(tmp_path):
+    """Arithmetic with a parameter is Java's."""
+    (tmp_path / "Halves.java").write_text(HALVES, encoding="utf-8")
+    pattern = load(migrate([str(tmp_path)]).report.files[0]).some_pattern
+
+    assert [len(found["a"]) for found in match(pattern(times=-3), [{"n": 1}] * 3)] == [3]
+    assert [len(found["a"]) for found in match(pattern(times=1), [{"n": 1}] * 4)] == [4]
+
+
 ASSIGNER = """
 class Assigner implements AssignerWithPeriodicWatermarks<Job.Event> {
     private final long lag = 5_000L;

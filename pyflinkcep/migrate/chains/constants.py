@@ -38,8 +38,15 @@ def literal(node: Node) -> Constant | None:
 
 def _divide(left: Any, right: Any) -> object:
     if isinstance(left, int) and isinstance(right, int):
-        return math.trunc(left / right) if abs(left) < 2**53 else int(left // right)
+        size = abs(left) // abs(right)
+        return size if (left < 0) == (right < 0) else -size
     return left / right
+
+
+def _remainder(left: Any, right: Any) -> object:
+    if isinstance(left, int) and isinstance(right, int):
+        return abs(left) % abs(right) * (-1 if left < 0 else 1)
+    return math.fmod(left, right)
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], object]] = {
@@ -47,9 +54,7 @@ _OPERATORS: dict[str, Callable[[Any, Any], object]] = {
     "-": operator.sub,
     "*": operator.mul,
     "/": _divide,
-    "%": lambda left, right: (
-        math.fmod(left, right) if isinstance(left, float) else int(math.fmod(left, right))
-    ),
+    "%": _remainder,
     "==": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -59,7 +64,10 @@ _OPERATORS: dict[str, Callable[[Any, Any], object]] = {
     "&&": lambda left, right: left and right,
     "||": lambda left, right: left or right,
 }
-_PYTHON = {"&&": "and", "||": "or", "/": "//"}
+_PYTHON = {"&&": "and", "||": "or"}
+_TRUTHS = frozenset(["==", "!=", "<", "<=", ">", ">=", "&&", "||"])
+_FLOATS = frozenset(["float", "double", "Float", "Double"])
+_LONGS = frozenset(["long", "Long"])
 
 
 def binary(sign: str, left: Value, right: Value) -> Value | None:
@@ -79,9 +87,22 @@ def binary(sign: str, left: Value, right: Value) -> Value | None:
     ]
     if sign == "+" and any(kind in ("String", "str") for kind in texts):
         return Symbol(_joined(left, right), "String", tuple(names.items()))
-    kind = "boolean" if sign in ("==", "!=", "<", "<=", ">", ">=", "&&", "||") else "int"
+    kind = _kind_of(texts)
+    if sign == "%" or (sign == "/" and kind == "long"):
+        return None  # Python's signs, and its quotients beyond 53 bits, are others
+    if sign == "/" and kind == "int":
+        return Symbol(f"int({operands[0]} / {operands[1]})", kind, tuple(names.items()))
     python = f"{operands[0]} {_PYTHON.get(sign, sign)} {operands[1]}"
-    return Symbol(f"({python})" if kind == "int" else python, kind, tuple(names.items()))
+    if sign in _TRUTHS:
+        return Symbol(python, "boolean", tuple(names.items()))
+    return Symbol(f"({python})", kind, tuple(names.items()))
+
+
+def _kind_of(operands: list[str]) -> str:
+    """Return the Java type of an operation on numbers of some types."""
+    if _FLOATS & set(operands):
+        return "double"
+    return "long" if _LONGS & set(operands) else "int"
 
 
 def _names(value: Value) -> dict[str, str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 
 import attrs
 
@@ -129,6 +130,8 @@ class Expressions:
         owner, name = node.child_by_field_name("object"), text_of(node.child_by_field_name("field"))
         if owner.type == "this":
             return self.field(name, scope)
+        if simple_name(text_of(owner)) == "Duration" and name == "ZERO":
+            return Constant(timedelta(0))
         if name == "length":
             held = self.evaluate(owner, scope)
             if isinstance(held, Constant) and isinstance(held.value, tuple):

@@ -41,10 +41,23 @@ def _row(translation: Translation, element: Value) -> str | None:
         value = given.get(name, Constant(None))
         if name == column and name not in given:
             value = Constant(declared.name)
-        if not isinstance(value, Constant) or isinstance(value.value, tuple):
+        text = _value(translation, value)
+        if text is None:
             return None
-        values.append(_python(value.value))
+        values.append(text)
     return f"({', '.join(values)}{',' if len(values) == 1 else ''})"
+
+
+def _value(translation: Translation, value: Value) -> str | None:
+    """Return a field's value: a constant, a list of constants, or an object in the event."""
+    if not isinstance(value, Constant):
+        return _row(translation, value)
+    if isinstance(value.value, tuple):
+        held = [part if isinstance(part, Made) else Constant(part) for part in value.value]
+        parts = [_value(translation, part) for part in held]
+        known = [part for part in parts if part is not None]
+        return f"[{', '.join(known)}]" if len(known) == len(parts) else None
+    return _python(value.value)
 
 
 def _python(value: object) -> str:
