@@ -243,3 +243,41 @@ def test_an_assigner_of_its_own_class(tmp_path):
 
     assert 'F.timestamp_millis("at")' in text
     assert '"event_time", "5 seconds"' in text
+
+
+SHAPES = """
+class Shapes {
+    static class Shape { public int id; }
+    static class Circle extends Shape { public double r; Circle(int id, double r) { this.id = id; this.r = r; } }
+    static class Square extends Shape { public double a; Square(int id, double a) { this.id = id; this.a = a; } }
+    public static void main(String[] args) throws Exception {
+        StreamExecutionEnvironment env = StreamExecutionEnvironment.getExecutionEnvironment();
+        Pattern<Shape, ?> both = Pattern.<Shape>begin("c").subtype(Circle.class)
+            .next("s").subtype(Square.class).where(SimpleCondition.of(s -> s.a < 5))
+            .within(Duration.ofHours(1).plusMinutes(30).minus(Duration.ofMinutes(1)));
+        CEP.pattern(env.fromElements(new Circle(1, 2.0), new Square(2, 3.0)), both)
+            .select(m -> "x").print();
+    }
+}
+"""
+
+
+def test_elements_of_several_classes_are_events_of_the_pattern(tmp_path):
+    """The columns are those of the pattern's class and its subclasses; durations add up."""
+    (tmp_path / "Shapes.java").write_text(SHAPES, encoding="utf-8")
+    text = migrate([str(tmp_path)]).report.files[0].text
+
+    assert 'SHAPE = "type string, id int, r double, a double"' in text
+    assert ".within(timedelta(minutes=89))" in text
+
+
+def test_a_generator_is_a_place_to_write(tmp_path):
+    """A generator of events makes rows that only its function knows."""
+    generator = (
+        "env.fromSource(new DataGeneratorSource<>(make, 9, TypeInformation.of(Event.class)), "
+        'WatermarkStrategy.noWatermarks(), "events")'
+    )
+    text, report = job(tmp_path, source=generator)
+
+    assert "raise NotImplementedError" in text
+    assert "DataGeneratorSource has no counterpart" in report

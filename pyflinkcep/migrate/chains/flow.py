@@ -139,10 +139,10 @@ def _source(walker: Expressions, call: Call) -> Stream:
     made = Stream(call)
     first = call.arguments[0] if call.arguments else None
     if call.method in ("fromElements", "fromData", "fromCollection"):
-        if isinstance(first, Constant) and isinstance(first.value, tuple) and first.value:
-            head = first.value[0]
-            first = head if isinstance(head, Value) else first
-        made.event_type = first.type if isinstance(first, Made) else None
+        listed = first.value if isinstance(first, Constant) else None
+        elements = listed if isinstance(listed, tuple) else call.arguments
+        types = {element.type if isinstance(element, Made) else None for element in elements}
+        made.event_type = types.pop() if len(types) == 1 else None  # of several, the pattern's
     walker.streams.append(made)
     return made
 

@@ -185,7 +185,17 @@ class Invocations(Expressions):
             return _of_text(held, call.method, arguments)
         if isinstance(held, timedelta) and call.method in ("toMilliseconds", "toMillis"):
             return Constant(held // timedelta(milliseconds=1))
+        if isinstance(held, timedelta) and call.method in ("plus", "minus"):
+            more = first if isinstance(first, timedelta) else None
+            return None if more is None else Constant(held + more * _SIGNS[call.method])
+        if isinstance(held, timedelta) and call.method.startswith(("plus", "minus")):
+            sign = call.method[: len("plus") if call.method.startswith("plus") else len("minus")]
+            more = duration(f"of{call.method.removeprefix(sign)}", list(arguments))
+            return None if more is None else Constant(held + more * _SIGNS[sign])
         return value if call.method in ("intValue", "longValue", "toString", "getName") else None
+
+
+_SIGNS = {"plus": 1, "minus": -1}
 
 
 def _of_text(held: str, method: str, arguments: list[object]) -> Value | None:

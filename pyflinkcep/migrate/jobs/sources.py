@@ -84,8 +84,6 @@ def _of_object(made: Made) -> Source:
         return _kafka_consumer(made)
     if name == "FileSource":
         return Source("text", bounded=True, lines=True, missing=("path",))
-    if name == "DataGeneratorSource":
-        return Source("rate")
     return Source("unknown", options=(("class", simple_name(made.type)),))
 
 

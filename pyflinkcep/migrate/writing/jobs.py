@@ -294,7 +294,12 @@ class JobWriter:
         for parameter, kind in self._parameters.items():
             option = parameter.strip("_").replace("_", "-")
             read = python_type(kind)
-            kinds = {"str": "", "bool": ', action="store_true"', "int": ", type=int, required=True"}
+            kinds = {
+                "str": "",
+                "bool": ', action="store_true"',
+                "int": ", type=int, required=True",
+                "timedelta": ", type=lambda given: timedelta(seconds=float(given)), required=True",
+            }
             more = kinds.get(read, ", type=float, required=True")
             if read == "str":
                 more = ", required=True"
