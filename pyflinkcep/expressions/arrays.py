@@ -148,7 +148,7 @@ def _ranked(code: Code, ranks: TextRanks) -> Code:
             found.append((Op.INT, ranks.numbers[str(operand)]))
         elif op is Op.PREFIX_END and before is Op.TEXT:
             found[-1] = Op.INT, int(ranks.ends[ranks.numbers[str(text)]])
-        elif operand == Type.TEXT and op in RULES and op is not Op.LIKE:
+        elif operand is Type.TEXT:  # not the number of digits that ROUND has
             found.append((op, Type.INT))
         else:
             found.append((op, operand))

@@ -90,6 +90,16 @@ def joined(code: Code, first: list[Any], second: list[Any]) -> list[bool]:
     return [pair in found for pair in product(range(size), range(more))]
 
 
+@pytest.mark.parametrize("digits", [-1, 0, 1, 2, 3])
+def test_the_digits_of_round_are_no_type(digits: int) -> None:
+    """As many digits are kept as were asked for, whatever types have the same number."""
+    rows: list[tuple[Any, ...]] = [(0, 16.25, ""), (0, 6.125, "")]
+    code: Code = ((Op.FIELD, 1), (Op.ROUND, digits), (Op.FLOAT, 16.25), (Op.GE, Type.FLOAT))
+    columns = [column(list(values), n) for n, values in enumerate(zip(*rows, strict=True))]
+    found = holding(columnar(code, RANKS), len(rows), columns.__getitem__, RANKS)
+    assert found.tolist() == row_by_row(code, rows)
+
+
 @needs_kernel
 @pytest.mark.parametrize("op", [Op.SLOT, Op.LIKE, Op.PREFIX_END, Op.JUMP, 4711])
 def test_joins_refuse_what_they_lack(op: int) -> None:
