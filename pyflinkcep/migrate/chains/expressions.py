@@ -8,10 +8,9 @@ from datetime import timedelta
 
 import attrs
 
-from pyflinkcep.migrate.chains import flow
-from pyflinkcep.migrate.chains.branches import Watch
+from pyflinkcep.migrate.chains.branches import Watch, either
 from pyflinkcep.migrate.chains.constants import binary, literal
-from pyflinkcep.migrate.chains.lookup import inside, simple_name, snake, type_arguments
+from pyflinkcep.migrate.chains.lookup import inside, javadoc, simple_name, snake, type_arguments
 from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
@@ -206,7 +205,7 @@ class Expressions:
             if arguments and value.event_type is None:
                 value.event_type = arguments[-1 if kind.startswith("Single") else 0]
             if isinstance(value, Link) and not value.documented:
-                value.documented = flow.comment(node)
+                value.documented = "" if node is None else javadoc(node)
         return value
 
     def _binary_expression(self, node: Node, scope: Scope) -> Value | None:
@@ -237,8 +236,6 @@ class Expressions:
         return value if sign == "+" else None
 
     def _ternary_expression(self, node: Node, scope: Scope) -> Value | None:
-        from pyflinkcep.migrate.chains.branches import either
-
         condition = self.evaluate(node.child_by_field_name("condition"), scope)
         then, otherwise = (node.child_by_field_name(f) for f in ("consequence", "alternative"))
         if isinstance(condition, Constant):

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from pyflinkcep.migrate.chains.lookup import javadoc
 from pyflinkcep.migrate.chains.values import Call, Constant, Link, Made, Stream, Unknown, Value
-from pyflinkcep.migrate.java.source import Node
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.chains.expressions import Expressions
@@ -20,7 +18,6 @@ __all__ = [
     "built",
     "called",
     "cep_pattern",
-    "comment",
     "consumed",
     "share_types",
 ]
@@ -168,8 +165,3 @@ def share_types(streams: list[Stream]) -> None:
             stream.event_type = stream.event_type or stream.inputs[0].event_type
         if stream.pattern is not None and stream.inputs:
             stream.pattern.event_type = stream.pattern.event_type or stream.inputs[0].event_type
-
-
-def comment(node: Node) -> str:
-    """Return the comment on a declaration."""
-    return javadoc(node) if node is not None else ""

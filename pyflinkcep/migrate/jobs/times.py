@@ -8,6 +8,7 @@ from datetime import timedelta
 
 import attrs
 
+from pyflinkcep.migrate.chains.constants import duration
 from pyflinkcep.migrate.chains.lookup import inside
 from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Unknown, Value
 from pyflinkcep.migrate.java.source import Node, children, text_of
@@ -92,8 +93,6 @@ def _first_duration(arguments: tuple[Value, ...]) -> timedelta | None:
 
 
 def _written_duration(text: str) -> timedelta | None:
-    from pyflinkcep.migrate.chains.constants import duration
-
     name, _, rest = text.partition("(")
     amount = rest.rstrip(") ").replace("_", "").rstrip("lL")
     if not amount.isdigit():

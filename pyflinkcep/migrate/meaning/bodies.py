@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyflinkcep.migrate.java.declarations import JavaType, Method
 from pyflinkcep.migrate.java.source import Node
 from pyflinkcep.migrate.meaning.folding import folded
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.scope import snake_case
 from pyflinkcep.migrate.meaning.statements import read_block
 from pyflinkcep.migrate.meaning.tree import (
@@ -24,13 +23,10 @@ from pyflinkcep.migrate.meaning.tree import (
     rewritten,
 )
 
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
-
 __all__ = ["folded_body", "function_called", "has_aggregates", "helper_lines", "value_of_body"]
 
 
-def folded_body(reader: Reader, body: Node) -> Expression:
+def folded_body(reader: Reading, body: Node) -> Expression:
     """Return a block that returns a value as an expression; raise Untranslatable otherwise."""
     found = folded(read_block(reader, body))
     if not reader.findings.aggregates and has_aggregates(found):
@@ -50,7 +46,7 @@ _OF_SQL = ("any", "greatest", "least")
 
 
 def value_of_body(
-    inner: Reader, method: Method, values: list[Expression], reader: Reader
+    inner: Reading, method: Method, values: list[Expression], reader: Reading
 ) -> Expression:
     """Return the value of a method for some arguments."""
     owner = inner.scope.this
@@ -68,7 +64,7 @@ def value_of_body(
 
 
 def function_called(
-    reader: Reader, owner: Expression, values: list[Expression], node: Node
+    reader: Reading, owner: Expression, values: list[Expression], node: Node
 ) -> Expression:
     """Return what a function that is an object returns for some arguments."""
     if isinstance(owner, Lambda):
@@ -91,7 +87,7 @@ _MOST = 12
 """How deep calls of functions are followed."""
 
 
-def _helper(inner: Reader, method: Method) -> str:
+def _helper(inner: Reading, method: Method) -> str:
     """Write a method as a function of Python; return its name."""
     findings = inner.findings
     name = "_" + snake_case(method.name)
@@ -117,7 +113,7 @@ def _helper(inner: Reader, method: Method) -> str:
     return name
 
 
-def helper_lines(reader: Reader) -> list[str]:
+def helper_lines(reader: Reading) -> list[str]:
     """Return the lines of the functions that a body calls, and forget them."""
     found: list[str] = []
     for text in reader.findings.helpers.values():

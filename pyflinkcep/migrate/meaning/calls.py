@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
@@ -18,10 +16,11 @@ from pyflinkcep.migrate.java.types import (
     discriminator,
     is_boxed,
 )
-from pyflinkcep.migrate.meaning.bodies import function_called
+from pyflinkcep.migrate.meaning.bodies import function_called, value_of_body
 from pyflinkcep.migrate.meaning.enums import enum_value
 from pyflinkcep.migrate.meaning.library import STATIC, by_name, library_call
 from pyflinkcep.migrate.meaning.objects import built, known_function
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.texts import object_text
 from pyflinkcep.migrate.meaning.tree import (
     Call,
@@ -35,9 +34,6 @@ from pyflinkcep.migrate.meaning.tree import (
 )
 from pyflinkcep.migrate.meaning.utilities import UTILITIES
 
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
-
 __all__ = ["method_call", "on_value", "reference"]
 
 _LIBRARY = frozenset({
@@ -50,7 +46,7 @@ _MOST_CALLS = 12
 """How deep calls of the project's methods are followed."""
 
 
-def method_call(reader: Reader, node: Node) -> Expression:
+def method_call(reader: Reading, node: Node) -> Expression:
     """Return what a call means."""
     name = text_of(node.child_by_field_name("name"))
     owner = node.child_by_field_name("object")
@@ -64,7 +60,7 @@ def method_call(reader: Reader, node: Node) -> Expression:
     return on_value(reader, reader.read(owner), name, arguments, node)
 
 
-def _is_value(reader: Reader, owner: Node) -> bool:
+def _is_value(reader: Reading, owner: Node) -> bool:
     first = owner
     while first.type == "field_access":
         first = first.child_by_field_name("object")
@@ -81,7 +77,7 @@ def _is_value(reader: Reader, owner: Node) -> bool:
     return not text_of(owner)[:1].isupper()
 
 
-def _own(reader: Reader, name: str, arguments: list[Node], node: Node) -> Expression:
+def _own(reader: Reading, name: str, arguments: list[Node], node: Node) -> Expression:
     """Return a call without an owner: of the object itself, or of a class around."""
     scope = reader.scope
     if scope.this is not None:
@@ -106,7 +102,9 @@ def _own(reader: Reader, name: str, arguments: list[Node], node: Node) -> Expres
     raise reader.no(node, f"the method {name}() is not in the sources")
 
 
-def _static(reader: Reader, owner: str, name: str, arguments: list[Node], node: Node) -> Expression:
+def _static(
+    reader: Reading, owner: str, name: str, arguments: list[Node], node: Node
+) -> Expression:
     of = reader.class_named(owner)
     simple = owner.rsplit(".", 1)[-1]
     if of is not None:
@@ -130,7 +128,7 @@ def _static(reader: Reader, owner: str, name: str, arguments: list[Node], node: 
 
 
 def on_value(
-    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
+    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression:
     """Return a method of an object."""
     if isinstance(owner, Make) and owner.type.name.startswith("builder of "):
@@ -159,7 +157,7 @@ def on_value(
     return found
 
 
-def _may_be_property(reader: Reader, owner: Expression, of: JavaClass | None) -> bool:
+def _may_be_property(reader: Reading, owner: Expression, of: JavaClass | None) -> bool:
     if of is not None:
         return reader.scope.project.method(of, "", 0) is None
     known = is_boxed(owner.type) or owner.type.name in _LIBRARY
@@ -167,7 +165,7 @@ def _may_be_property(reader: Reader, owner: Expression, of: JavaClass | None) ->
 
 
 def _of_project(
-    reader: Reader,
+    reader: Reading,
     owner: Expression,
     of: JavaClass,
     name: str,
@@ -211,7 +209,7 @@ def _of_project(
 
 
 def _of_enum(
-    reader: Reader, owner: Expression, of: JavaClass, name: str, arguments: list[Node]
+    reader: Reading, owner: Expression, of: JavaClass, name: str, arguments: list[Node]
 ) -> Expression | None:
     if name in ("name", "toString") and not arguments:
         return Call("name of", (owner,), STRING)
@@ -230,7 +228,7 @@ def _of_enum(
 
 
 def _followed(
-    reader: Reader,
+    reader: Reading,
     method: Method,
     of: JavaClass | None,
     owner: Expression | None,
@@ -238,8 +236,6 @@ def _followed(
     node: Node,
 ) -> Expression:
     """Return the value of a method of the project, with its body in place of the call."""
-    from pyflinkcep.migrate.meaning.bodies import value_of_body
-
     if reader.scope.depth >= _MOST_CALLS:
         raise reader.no(node, f"{method.name}() calls itself, or other methods too deeply")
     if method.body is None:
@@ -254,7 +250,7 @@ def _followed(
 
 
 def by_class(
-    reader: Reader,
+    reader: Reading,
     owner: Expression,
     of: JavaClass,
     method: Method,
@@ -283,7 +279,7 @@ def by_class(
     return result
 
 
-def reference(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lambda:
+def reference(reader: Reading, node: Node, types: tuple[JavaType, ...]) -> Lambda:
     """Return what ``Type::method`` means for a value of a type."""
     owner, name = text_of(node.children[0]), text_of(node.children[-1])
     type_ = types[0] if types else UNKNOWN
@@ -314,8 +310,6 @@ def reference(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lambda
     return Lambda(("each",), body, body.type)
 
 
-def _applied(reader: Reader, method: Method, of: JavaClass, value: Expression) -> Expression:
-    from pyflinkcep.migrate.meaning.bodies import value_of_body
-
+def _applied(reader: Reading, method: Method, of: JavaClass, value: Expression) -> Expression:
     inner = reader.at(of.source, of, this=None)
     return value_of_body(inner, method, [value], reader)

@@ -3,22 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
 from pyflinkcep.migrate.java.project import property_of
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import BOOLEAN
 from pyflinkcep.migrate.meaning.objects import assigned
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression
-
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
 
 __all__ = ["enum_value"]
 
 
-def enum_value(reader: Reader, owner: Expression, of: JavaClass, method: str) -> Expression | None:
+def enum_value(reader: Reading, owner: Expression, of: JavaClass, method: str) -> Expression | None:
     """Return what a getter of an enum returns, as a choice of its constants; None if none."""
     name = _field_of(of, method)
     if name is None:
@@ -55,7 +51,7 @@ def _nodes(of: JavaClass) -> list[tuple[str, Node]]:
     ]
 
 
-def _fields(reader: Reader, of: JavaClass, node: Node) -> dict[str, Expression]:
+def _fields(reader: Reading, of: JavaClass, node: Node) -> dict[str, Expression]:
     given = node.child_by_field_name("arguments")
     inner = reader.at(of.source, of)
     values = [inner.read(argument) for argument in children(given)] if given is not None else []

@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.source import Node
 from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, STRING, UNKNOWN
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Get, Unary, Var
-
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
 
 __all__ = ["is_by_name", "json_call"]
 
@@ -52,7 +48,7 @@ def is_by_name(value: Expression) -> bool:
 
 
 def json_call(
-    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
+    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression | None:
     """Return a method that reads a field by its name; None for others."""
     if owner.type.name == "JSONObject" and not isinstance(owner, Get):
@@ -90,7 +86,7 @@ def json_call(
 
 
 def _made_json(
-    reader: Reader, owner: Expression, name: str, arguments: list[Node]
+    reader: Reading, owner: Expression, name: str, arguments: list[Node]
 ) -> Expression | None:
     """Return a method that fills or writes a new object of JSON."""
     if name in ("put", "set", "addProperty") and len(arguments) == 2:

@@ -3,24 +3,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyflinkcep.migrate.java.declarations import JavaType, read_type
 from pyflinkcep.migrate.java.source import Node, children, text_of
-from pyflinkcep.migrate.java.types import BOOLEAN, UNKNOWN
+from pyflinkcep.migrate.java.types import UNKNOWN
+from pyflinkcep.migrate.meaning.bodies import folded_body
+from pyflinkcep.migrate.meaning.cases import case_labels, is_case
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import (
-    Binary,
-    Call,
-    Const,
     Expression,
     Lambda,
-    Untranslatable,
 )
 
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
-
-__all__ = ["case_labels", "is_case", "parameters_of", "read_lambda", "read_switch"]
+__all__ = ["parameters_of", "read_lambda", "read_switch"]
 
 
 def parameters_of(node: Node) -> list[tuple[str, JavaType]]:
@@ -40,10 +34,8 @@ def parameters_of(node: Node) -> list[tuple[str, JavaType]]:
     return result
 
 
-def read_lambda(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lambda:
+def read_lambda(reader: Reading, node: Node, types: tuple[JavaType, ...]) -> Lambda:
     """Return a lambda inside an expression, whose body has to be one."""
-    from pyflinkcep.migrate.meaning.bodies import folded_body
-
     if node.type != "lambda_expression":
         raise reader.no(node, f"{text_of(node)[:60]} as a function")
     inner = reader.within_block()
@@ -57,10 +49,8 @@ def read_lambda(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lamb
     return Lambda(tuple(names), value, value.type)
 
 
-def read_switch(reader: Reader, node: Node) -> Expression:
+def read_switch(reader: Reading, node: Node) -> Expression:
     """Return a switch expression as choices."""
-    from pyflinkcep.migrate.meaning.bodies import folded_body
-
     tested = reader.read(node.child_by_field_name("condition"))
     otherwise: Expression | None = None
     cases: list[tuple[Expression, Expression]] = []
@@ -86,38 +76,3 @@ def read_switch(reader: Reader, node: Node) -> Expression:
     for condition, value in reversed(cases):
         otherwise = reader.choice(condition, value, otherwise)
     return otherwise
-
-
-def case_labels(reader: Reader, label: Node, tested: Expression) -> list[Expression] | None:
-    """Return the values of a case; None for ``default``."""
-    if not children(label):
-        return None
-    of = reader.class_of(tested.type)
-    found: list[Expression] = []
-    for part in children(label):
-        name = text_of(part)
-        if of is not None and of.kind == "enum" and name in of.constants:
-            found.append(Const(name, tested.type))
-        elif part.type in ("pattern", "record_pattern", "type_pattern"):
-            raise reader.no(part, "a pattern in a switch")
-        else:
-            found.append(reader.read(part))
-    return found
-
-
-def is_case(tested: Expression, labels: list[Expression]) -> Expression:
-    """Return whether a value is one of the labels of a case."""
-    found: Expression | None = None
-    for label in labels:
-        if label.type.name in ("String",) or (isinstance(label, Const) and _is_enum(label)):
-            one: Expression = Call("equals", (tested, label), BOOLEAN)
-        else:
-            one = Binary("==", tested, label, BOOLEAN)
-        found = one if found is None else Binary("||", found, one, BOOLEAN)
-    if found is None:
-        raise Untranslatable("a case without a value")
-    return found
-
-
-def _is_enum(label: Const) -> bool:
-    return isinstance(label.value, str) and label.type.name not in ("char", "String")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import attrs
 
@@ -23,17 +22,15 @@ from pyflinkcep.migrate.java.types import (
     unboxed,
 )
 from pyflinkcep.migrate.meaning.json_events import json_call
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.streams import element_of, list_call, map_call, stream_call
 from pyflinkcep.migrate.meaning.times import time_call
 from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression, Get, Make
 
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
-
 __all__ = ["STATIC", "by_name", "library_call"]
 
 DOUBLE = JavaType("double")
-Static = Callable[["Reader", tuple[Expression, ...], Node], Expression | None]
+Static = Callable[["Reading", tuple[Expression, ...], Node], Expression | None]
 
 _STRINGS = {
     ("equalsIgnoreCase", 1): BOOLEAN, ("contains", 1): BOOLEAN, ("startsWith", 1): BOOLEAN,
@@ -50,7 +47,7 @@ _DISTINCT = ("equalsIgnoreCase", "startsWith", "endsWith", "toLowerCase", "toUpp
 
 
 def library_call(
-    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
+    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression | None:
     """Return a method of an object of the library; None if it has no translation."""
     type_ = owner.type
@@ -76,7 +73,7 @@ def library_call(
 
 
 def by_name(
-    reader: Reader, owner: Expression, name: str, operands: tuple[Expression, ...], node: Node
+    reader: Reading, owner: Expression, name: str, operands: tuple[Expression, ...], node: Node
 ) -> Expression | None:
     """Return a method of an object of unknown type, if its name says what it is."""
     if name == "equals" and len(operands) == 1:
@@ -108,7 +105,7 @@ _CONVERSIONS = {
 
 
 def _of_box(
-    reader: Reader, owner: Expression, name: str, operands: tuple[Expression, ...]
+    reader: Reading, owner: Expression, name: str, operands: tuple[Expression, ...]
 ) -> Expression | None:
     if name in _CONVERSIONS and not operands:
         primitive = attrs.evolve(owner, type=unboxed(owner.type)) if _has_type(owner) else owner
@@ -132,7 +129,7 @@ def _compared(a: Expression, b: Expression) -> Expression | None:
 
 
 def _of_other(
-    reader: Reader, owner: Expression, name: str, operands: tuple[Expression, ...], node: Node
+    reader: Reading, owner: Expression, name: str, operands: tuple[Expression, ...], node: Node
 ) -> Expression | None:
     type_ = owner.type.name
     if type_ == "Context" or type_.endswith("Context"):
@@ -155,7 +152,7 @@ def _of_other(
 
 
 def _of_context(
-    reader: Reader, name: str, operands: tuple[Expression, ...], node: Node
+    reader: Reading, name: str, operands: tuple[Expression, ...], node: Node
 ) -> Expression | None:
     if name == "getEventsForPattern" and len(operands) == 1:
         return Call("events", operands, JavaType("Iterable", (reader.event_type,)))
@@ -170,14 +167,14 @@ def _of_context(
 
 
 def _call(name: str, type_: JavaType, count: int) -> Static:
-    def made(_: Reader, operands: tuple[Expression, ...], __: Node) -> Expression | None:
+    def made(_: Reading, operands: tuple[Expression, ...], __: Node) -> Expression | None:
         return Call(name, operands, type_) if len(operands) == count else None
 
     return made
 
 
 def _parsed(name: str, type_: str) -> Static:
-    def made(_: Reader, operands: tuple[Expression, ...], __: Node) -> Expression | None:
+    def made(_: Reading, operands: tuple[Expression, ...], __: Node) -> Expression | None:
         if len(operands) != 1:
             return None
         if operands[0].type not in (STRING, UNKNOWN):
@@ -188,7 +185,7 @@ def _parsed(name: str, type_: str) -> Static:
 
 
 def _boxed(type_: str) -> Static:
-    def made(reader: Reader, operands: tuple[Expression, ...], node: Node) -> Expression | None:
+    def made(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
         if len(operands) == 1 and is_numeric(operands[0].type):
             return reader.cast(operands[0], JavaType(type_))
         if len(operands) == 1 and unboxed(operands[0].type) == BOOLEAN and type_ == "boolean":
@@ -199,7 +196,7 @@ def _boxed(type_: str) -> Static:
 
 
 def _compare(type_: str) -> Static:
-    def made(reader: Reader, operands: tuple[Expression, ...], _: Node) -> Expression | None:
+    def made(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
         if len(operands) != 2 or not all(is_numeric(o.type) or o.type == UNKNOWN for o in operands):
             return None
         a, b = (reader.cast(operand, JavaType(type_)) for operand in operands)
@@ -209,7 +206,7 @@ def _compare(type_: str) -> Static:
 
 
 def _math(name: str) -> Static:
-    def made(reader: Reader, operands: tuple[Expression, ...], node: Node) -> Expression | None:
+    def made(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
         return _math_call(reader, name, operands)
 
     return made
@@ -222,7 +219,7 @@ _OF_DOUBLE = (
 _COUNTS = {"pow": 2, "hypot": 2, "atan2": 2}
 
 
-def _math_call(reader: Reader, name: str, operands: tuple[Expression, ...]) -> Expression | None:
+def _math_call(reader: Reading, name: str, operands: tuple[Expression, ...]) -> Expression | None:
     if not operands or not all(is_numeric(operand.type) for operand in operands):
         return None
     if name in _OF_DOUBLE and len(operands) == _COUNTS.get(name, 1):
@@ -243,33 +240,33 @@ def _math_call(reader: Reader, name: str, operands: tuple[Expression, ...]) -> E
     return None
 
 
-def _is_null(reader: Reader, operands: tuple[Expression, ...], _: Node) -> Expression | None:
+def _is_null(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
     return Call("is null", operands, BOOLEAN) if len(operands) == 1 else None
 
 
-def _non_null(reader: Reader, operands: tuple[Expression, ...], _: Node) -> Expression | None:
+def _non_null(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
     return reader.negated(Call("is null", operands, BOOLEAN)) if len(operands) == 1 else None
 
 
 def _constant_boolean(
-    reader: Reader, operands: tuple[Expression, ...], _: Node
+    reader: Reading, operands: tuple[Expression, ...], _: Node
 ) -> Expression | None:
     if len(operands) != 1:
         return None
     return Call("parse boolean", operands, BOOLEAN) if operands[0].type == STRING else operands[0]
 
 
-def _format(reader: Reader, operands: tuple[Expression, ...], _: Node) -> Expression | None:
+def _format(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
     literal = bool(operands) and isinstance(operands[0], Const)
     return Call("String.format", operands, STRING) if literal else None
 
 
-def _between(reader: Reader, operands: tuple[Expression, ...], _: Node) -> Expression | None:
+def _between(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
     return Call("Duration.between", operands, JavaType("Duration")) if len(operands) == 2 else None
 
 
 def _of_millis(unit: int) -> Static:
-    def made(reader: Reader, operands: tuple[Expression, ...], _: Node) -> Expression | None:
+    def made(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
         if len(operands) != 1:
             return None
         return Call("Duration.of", (*operands, Const(unit, INT)), JavaType("Duration"))
@@ -277,25 +274,25 @@ def _of_millis(unit: int) -> Static:
     return made
 
 
-def _added(reader: Reader, operands: tuple[Expression, ...], node: Node) -> Expression | None:
+def _added(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
     return reader.operation("+", *operands, node) if len(operands) == 2 else None
 
 
-def _streamed(reader: Reader, operands: tuple[Expression, ...], node: Node) -> Expression | None:
+def _streamed(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
     source = operands[0] if operands else None
     if source is None or not (source.type.dims or source.type.name in ("Iterable", "List")):
         return None
     return Call("stream", (source,), JavaType("Stream", (element_of(source.type),)))
 
 
-def _tuple(reader: Reader, operands: tuple[Expression, ...], node: Node) -> Expression | None:
+def _tuple(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
     types = tuple(operand.type for operand in operands)
     fields = tuple((f"f{place}", operand) for place, operand in enumerate(operands))
     return Make(f"Tuple{len(operands)}", fields, JavaType(f"Tuple{len(operands)}", types))
 
 
 def _listed(kind: str) -> Static:
-    def made(reader: Reader, operands: tuple[Expression, ...], node: Node) -> Expression | None:
+    def made(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
         element = (operands[0].type,) if operands else ()
         return Call("List.of", operands, JavaType(kind, element))
 

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import STRING
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Do
-
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
 
 __all__ = ["logged"]
 
@@ -19,7 +15,7 @@ _LEVELS = {"trace": "debug", "debug": "debug", "info": "info", "warn": "warning"
 _PRINTED = ("System.out", "System.err")
 
 
-def logged(reader: Reader, node: Node) -> Do | None:
+def logged(reader: Reading, node: Node) -> Do | None:
     """Return a call that writes to a log or to the terminal; None for others."""
     owner, name = node.child_by_field_name("object"), text_of(node.child_by_field_name("name"))
     if owner is None:

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import INT, STRING, column_names
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Make, Untranslatable
-
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
 
 __all__ = [
     "as_row",
@@ -35,7 +31,7 @@ _EMPTY = {
 }  # fmt: skip
 
 
-def read_creation(reader: Reader, node: Node) -> Expression:
+def read_creation(reader: Reading, node: Node) -> Expression:
     """Return what ``new`` makes."""
     type_ = read_type(node.child_by_field_name("type"))
     function = _function(reader, node, type_)
@@ -68,7 +64,7 @@ def read_creation(reader: Reader, node: Node) -> Expression:
     raise reader.no(node, f"the class {type_} is not in the sources")
 
 
-def built(reader: Reader, owner: Make, name: str, arguments: list[Node]) -> Make:
+def built(reader: Reading, owner: Make, name: str, arguments: list[Node]) -> Make:
     """Return what a method of a builder makes: the object, or a builder that knows more."""
     of = reader.class_named(owner.class_name)
     if of is None:
@@ -89,7 +85,7 @@ def built(reader: Reader, owner: Make, name: str, arguments: list[Node]) -> Make
     return made(JavaType(of.name), values)
 
 
-def _function(reader: Reader, node: Node, type_: JavaType) -> Expression | None:
+def _function(reader: Reading, node: Node, type_: JavaType) -> Expression | None:
     """Return an object that is a condition or a function; None for others."""
     of = reader.class_of(type_)
     has_body = any(part.type == "class_body" for part in children(node))
@@ -99,7 +95,7 @@ def _function(reader: Reader, node: Node, type_: JavaType) -> Expression | None:
     return known_function(reader, node) if reader.findings.resolve is not None else None
 
 
-def known_function(reader: Reader, node: Node) -> Expression:
+def known_function(reader: Reading, node: Node) -> Expression:
     """Return an object that is a condition or a function, by its number."""
     findings = reader.findings
     if findings.resolve is None:
@@ -113,7 +109,7 @@ def made(type_: JavaType, fields: dict[str, Expression]) -> Make:
     return Make(type_.name, tuple(fields.items()), type_)
 
 
-def constructed(reader: Reader, of: JavaClass, arguments: list[Node], node: Node) -> Make:
+def constructed(reader: Reading, of: JavaClass, arguments: list[Node], node: Node) -> Make:
     """Return an object of a class of the project: its fields after the constructor."""
     fields = reader.scope.project.all_fields(of)
     constructor = next(
@@ -143,7 +139,7 @@ def constructed(reader: Reader, of: JavaClass, arguments: list[Node], node: Node
     return made(JavaType(of.name), result)
 
 
-def as_row(reader: Reader, value: Expression, type_: JavaType) -> Expression:
+def as_row(reader: Reading, value: Expression, type_: JavaType) -> Expression:
     """Return an event, or a list of events, as fields of a row that has their columns alone."""
     is_list = type_.name in ("List", "Collection", "Iterable", "Set") and len(type_.args) == 1
     of = reader.class_of(type_.args[0] if is_list else type_)
@@ -156,7 +152,7 @@ def as_row(reader: Reader, value: Expression, type_: JavaType) -> Expression:
     return Call("rows of" if is_list else "row of", (value, *names), value.type)
 
 
-def _default(reader: Reader, type_: JavaType, value: Node | None, of: JavaClass) -> Expression:
+def _default(reader: Reading, type_: JavaType, value: Node | None, of: JavaClass) -> Expression:
     if value is not None:
         return reader.assigned(reader.at(of.source, of).read(value), type_)
     zeros: dict[str, int | float | bool] = {"int": 0, "long": 0, "short": 0, "byte": 0,
@@ -167,7 +163,7 @@ def _default(reader: Reader, type_: JavaType, value: Node | None, of: JavaClass)
 
 
 def assigned(
-    reader: Reader, of: JavaClass, constructor: Method, values: list[Expression]
+    reader: Reading, of: JavaClass, constructor: Method, values: list[Expression]
 ) -> dict[str, Expression]:
     """Return what a constructor assigns to fields."""
     names = {
@@ -189,7 +185,7 @@ def assigned(
     return found
 
 
-def initial(reader: Reader, of: JavaClass) -> dict[str, Expression]:
+def initial(reader: Reading, of: JavaClass) -> dict[str, Expression]:
     """Return the fields of an object that have a value before its constructor runs."""
     found: dict[str, Expression] = {}
     for name, field in reader.scope.project.all_fields(of).items():
@@ -204,7 +200,7 @@ def initial(reader: Reader, of: JavaClass) -> dict[str, Expression]:
     return found
 
 
-def opened(reader: Reader, method: Method) -> dict[str, Expression]:
+def opened(reader: Reading, method: Method) -> dict[str, Expression]:
     """Return the fields that a method sets, of those whose values are known."""
     found: dict[str, Expression] = {}
     for statement in children(method.body) if method.body is not None else ():
@@ -218,7 +214,7 @@ def opened(reader: Reader, method: Method) -> dict[str, Expression]:
     return found
 
 
-def _delegated(reader: Reader, of: JavaClass, node: Node) -> dict[str, Expression]:
+def _delegated(reader: Reading, of: JavaClass, node: Node) -> dict[str, Expression]:
     arguments = children(node.child_by_field_name("arguments"))
     if text_of(node.child_by_field_name("constructor")) == "this":
         target: JavaClass | None = of

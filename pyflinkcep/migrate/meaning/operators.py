@@ -6,11 +6,11 @@ from __future__ import annotations
 import attrs
 
 from pyflinkcep.migrate.java.constants import binary as folded_binary
-from pyflinkcep.migrate.java.constants import converted, promoted
+from pyflinkcep.migrate.java.constants import promoted
 from pyflinkcep.migrate.java.constants import unary as folded_unary
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
+from pyflinkcep.migrate.java.declarations import JavaType, read_type
 from pyflinkcep.migrate.java.literals import Constant, literal_of
-from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
+from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import (
     BOOLEAN,
     INT,
@@ -23,7 +23,7 @@ from pyflinkcep.migrate.java.types import (
     is_whole,
     unboxed,
 )
-from pyflinkcep.migrate.meaning.scope import Findings, Scope
+from pyflinkcep.migrate.meaning.reading import Reading, as_type
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Call,
@@ -34,96 +34,24 @@ from pyflinkcep.migrate.meaning.tree import (
     Get,
     Is,
     Unary,
-    Untranslatable,
     Var,
 )
 
-__all__ = ["Operators", "as_type"]
+__all__ = ["Operators"]
 
 _COMPARISONS = ("<", "<=", ">", ">=")
 _ARITHMETIC = ("+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", ">>>")
 
 
-def as_type(value: Expression, type_: JavaType) -> Expression:
-    """Return a value as a variable of a type holds it."""
-    have, want = unboxed(value.type), unboxed(type_)
-    if have == want or not is_numeric(want) or not is_numeric(have):
-        return value
-    if isinstance(value, Const) and value.value is not None:
-        constant = converted(Constant(value.value, have), want)
-        if constant is not None:
-            return Const(constant.value, want)
-    if is_floating(want) or have.name == "char" or want.name == "char":
-        return Cast(value, want)
-    return value
-
-
 @attrs.define(eq=False)
-class Operators:
-    """
-    Reads operators.
-
-    Attributes
-    ----------
-    scope : Scope
-        What names mean.
-    findings : Findings
-        Gets what was found on the way.
-    event_type : JavaType
-        The class of events.
-    result_type : JavaType
-        What the function around returns.
-    local_methods : dict
-        The methods of the anonymous class around.
-    """
-
-    scope: Scope
-    findings: Findings
-    event_type: JavaType = UNKNOWN
-    result_type: JavaType = UNKNOWN
-    local_methods: dict[tuple[str, int], Method] = attrs.field(factory=dict)
-
-    @property
-    def source(self) -> Source:
-        """The file."""
-        return self.scope.source
-
-    def no(self, node: Node, what: str) -> Untranslatable:
-        """Make the error for something without a translation."""
-        return Untranslatable(what, line_of(node))
-
-    def note(self, node: Node, what: str) -> None:
-        """Add a note about a node."""
-        self.findings.note(self.source.file, line_of(node), what)
-
-    def class_named(self, name: str) -> JavaClass | None:
-        """Return the class of the project that a name means."""
-        return self.scope.project.find(name, self.source, self.scope.within)
-
-    def class_of(self, type_: JavaType) -> JavaClass | None:
-        """Return the class of the project that a type is."""
-        return None if type_.dims else self.class_named(type_.name)
-
-    @staticmethod
-    def unboxed(value: Expression) -> Expression:
-        """Return a value that is not null: Java fails where it is."""
-        if not is_boxed(value.type):
-            return value
-        return Call("not null", (value,), unboxed(value.type))
-
-    def text_of_object(self, value: Expression, node: Node) -> Expression:
-        """Return the text of an object of the project; other values unchanged."""
-        raise NotImplementedError
-
-    def read(self, node: Node | None) -> Expression:
-        """Return what an expression means."""
-        raise NotImplementedError
+class Operators(Reading):
+    """Reads operators."""
 
     def _binary_expression(self, node: Node) -> Expression:
         operator = text_of(node.child_by_field_name("operator"))
         left = self.read(node.child_by_field_name("left"))
         if operator == "&&" and isinstance(left, Is | Binary):
-            self._bind_patterns(node.child_by_field_name("left"))
+            self.bind_patterns(node.child_by_field_name("left"))
         right = self.read(node.child_by_field_name("right"))
         return self.operation(operator, left, right, node)
 
@@ -286,7 +214,7 @@ class Operators:
         names = tuple(one.name for one in kinds if "abstract" not in one.annotations)
         return Is(value, discriminator(of, self.scope.project), names or (of.name,))
 
-    def _bind_patterns(self, node: Node) -> None:
+    def bind_patterns(self, node: Node) -> None:
         """Let the variables of ``x instanceof T t`` stand for x."""
         if node.type == "instanceof_expression" and node.child_by_field_name("name") is not None:
             name = text_of(node.child_by_field_name("name"))
@@ -295,6 +223,4 @@ class Operators:
             self.scope.values[name] = self.cast(value, type_)
         elif node.type in ("binary_expression", "parenthesized_expression"):
             for part in children(node):
-                self._bind_patterns(part)
-
-    bind_patterns = _bind_patterns
+                self.bind_patterns(part)

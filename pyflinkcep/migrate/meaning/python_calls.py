@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from pyflinkcep.migrate.java.types import INT, unboxed
 from pyflinkcep.migrate.meaning.constants import constant
@@ -14,6 +13,7 @@ from pyflinkcep.migrate.meaning.python_writers import (
     COMPARED,
     PLUS,
     Operands,
+    PythonWriter,
     Writer,
     dereferenced,
     function,
@@ -23,9 +23,6 @@ from pyflinkcep.migrate.meaning.python_writers import (
 )
 from pyflinkcep.migrate.meaning.regex import python_regex
 from pyflinkcep.migrate.meaning.tree import Binary, Call, Const, Expression, Untranslatable
-
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.python import Python
 
 __all__ = ["CALLS", "TYPED_BOOL"]
 
@@ -37,12 +34,12 @@ TYPED_BOOL = frozenset({
 """Calls whose Python text mypy knows to be a bool."""
 
 
-def _contains(writer: Python, operands: Operands) -> tuple[str, int]:
+def _contains(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     whole, part = operands
     return f"{writer.write(part, PLUS)} in {writer.write(whole, PLUS)}", COMPARED
 
 
-def _concat(writer: Python, operands: Operands) -> tuple[str, int]:
+def _concat(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     pieces = list(_pieces(operands))
     written = []
     for piece in pieces:
@@ -72,7 +69,7 @@ def _f_text(value: str) -> str:
     return constant(value)[1:-1].replace("{", "{{").replace("}", "}}")
 
 
-def _added(writer: Python, pieces: list[Expression]) -> str:
+def _added(writer: PythonWriter, pieces: list[Expression]) -> str:
     texts = [
         writer.write(piece, PLUS) if _is_text(piece) and isinstance(piece, Const)
         else text_of_value(writer, piece, always=True)
@@ -85,7 +82,7 @@ def _is_text(of: Expression) -> bool:
     return isinstance(of, Const) and isinstance(of.value, str)
 
 
-def text_of_value(writer: Python, of: Expression, *, always: bool = False) -> str:
+def text_of_value(writer: PythonWriter, of: Expression, *, always: bool = False) -> str:
     """Return a value as the text that Java makes of it."""
     type_ = unboxed(of.type).name
     if isinstance(of, Const) and type_ in ("int", "long") and not always:
@@ -97,11 +94,11 @@ def text_of_value(writer: Python, of: Expression, *, always: bool = False) -> st
     return f"{writer.use('float_text' if type_ == 'float' else 'text')}({writer.write(of)})"
 
 
-def _text(writer: Python, operands: Operands) -> tuple[str, int]:
+def _text(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return text_of_value(writer, operands[0], always=True), ATOM
 
 
-def _to_string(writer: Python, operands: Operands) -> tuple[str, int]:
+def _to_string(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     (of,) = operands
     if of.type.name in ("String", "StringBuilder", "StringBuffer"):
         return writer.non_null(of), ATOM
@@ -110,13 +107,13 @@ def _to_string(writer: Python, operands: Operands) -> tuple[str, int]:
     return f"{writer.use('text')}({writer.non_null(of)})", ATOM
 
 
-def _matches(writer: Python, operands: Operands) -> tuple[str, int]:
+def _matches(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     whole, pattern = operands
     written = _regex(pattern)
     return f"{writer.use('java_matches')}({writer.write(whole)}, {written})", ATOM
 
 
-def _split(writer: Python, operands: Operands) -> tuple[str, int]:
+def _split(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     whole, pattern = operands
     return f"{writer.use('java_split')}({writer.write(whole)}, {_regex(pattern)})", ATOM
 
@@ -129,7 +126,7 @@ def _regex(pattern: Expression) -> str:
     return "r" + f'"{found}"' if '"' not in found and not found.endswith("\\") else repr(found)
 
 
-def _absolute(writer: Python, operands: Operands) -> tuple[str, int]:
+def _absolute(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     (of,) = operands
     bits = {"int": 32, "long": 64}.get(unboxed(of.type).name)
     if bits is None:
@@ -137,14 +134,14 @@ def _absolute(writer: Python, operands: Operands) -> tuple[str, int]:
     return f"{writer.use('java_abs')}({writer.write(of)}, {bits})", ATOM
 
 
-def _rounded(writer: Python, operands: Operands) -> tuple[str, int]:
+def _rounded(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     (of,) = operands
     bits = 32 if unboxed(of.type).name == "float" else 64
     return f"{writer.use('java_round')}({writer.write(of)}, {bits})", ATOM
 
 
 def _math(name: str) -> Writer:
-    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+    def write(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
         writer.findings.imports.add("import math")
         return f"math.{name}({', '.join(writer.write(operand) for operand in operands)})", ATOM
 
@@ -155,7 +152,7 @@ def _java_math(name: str) -> Writer:
     return helper("java_math", f'"{name}"')
 
 
-def _compared(writer: Python, operands: Operands) -> tuple[str, int]:
+def _compared(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return f"{writer.use('compare')}({', '.join(writer.write(o) for o in operands)})", ATOM
 
 
@@ -163,11 +160,11 @@ def _parsed(name: str, bits: int) -> Writer:
     return helper(name, str(bits)) if bits else helper(name)
 
 
-def _events(writer: Python, operands: Operands) -> tuple[str, int]:
+def _events(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return f"list(ctx.getEventsForPattern({writer.write(operands[0])}))", ATOM
 
 
-def _item(writer: Python, operands: Operands) -> tuple[str, int]:
+def _item(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     whole, index = operands
     if index == Const(0, INT) and isinstance(whole, Call) and whole.name == "events":
         return _first(writer, operands)
@@ -180,7 +177,7 @@ def _item(writer: Python, operands: Operands) -> tuple[str, int]:
     return f"{writer.use('item')}({written}, {writer.write(index)})", ATOM
 
 
-def _size(writer: Python, operands: Operands) -> tuple[str, int]:
+def _size(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return f"len({dereferenced(writer, operands[0])})", ATOM
 
 
@@ -192,25 +189,25 @@ def _last_of(whole: Expression, index: Expression) -> int:
     return 0
 
 
-def _first(writer: Python, operands: Operands) -> tuple[str, int]:
+def _first(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     if isinstance(operands[0], Call) and operands[0].name == "events":
         return f"next(iter({writer.write(operands[0])[5:-1]}))", ATOM
     return f"{dereferenced(writer, operands[0])}[0]", ATOM
 
 
-def _last(writer: Python, operands: Operands) -> tuple[str, int]:
+def _last(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return f"{dereferenced(writer, operands[0])}[-1]", ATOM
 
 
-def _is_empty(writer: Python, operands: Operands) -> tuple[str, int]:
+def _is_empty(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return f"len({writer.write(operands[0])}) == 0", COMPARED
 
 
-def _has_any(writer: Python, operands: Operands) -> tuple[str, int]:
+def _has_any(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return f"bool({writer.write(operands[0])})", ATOM
 
 
-def _listed(writer: Python, operands: Operands) -> tuple[str, int]:
+def _listed(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return f"[{', '.join(writer.write(operand) for operand in operands)}]", ATOM
 
 
@@ -218,7 +215,7 @@ def _part(name: str) -> Writer:
     return lambda writer, operands: (f"{writer.write(operands[0], ATOM)}.{name}", ATOM)
 
 
-def _decimal(writer: Python, operands: Operands) -> tuple[str, int]:
+def _decimal(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     writer.findings.imports.add("from decimal import Decimal")
     return f"Decimal({writer.write(operands[0])})", ATOM
 
@@ -227,16 +224,16 @@ def _plain(text: str) -> Writer:
     return lambda _, __: (text, ATOM)
 
 
-def _or_else(writer: Python, operands: Operands) -> tuple[str, int]:
+def _or_else(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     a, b = operands
     return f"{writer.use('or_else')}({writer.write(a)}, {writer.write(b)})", ATOM
 
 
-def _first_written(writer: Python, operands: Operands) -> tuple[str, int]:
+def _first_written(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return writer.write(operands[0], PLUS), PLUS
 
 
-def _formatted(writer: Python, operands: Operands) -> tuple[str, int]:
+def _formatted(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     pattern = operands[0].value if isinstance(operands[0], Const) else None
     if not isinstance(pattern, str) or re.search(
         r"%[-+0 ,#(]*\d*(\.\d+)?[^-+0 ,#(\d.sdfxXcbn%]", pattern
@@ -245,26 +242,26 @@ def _formatted(writer: Python, operands: Operands) -> tuple[str, int]:
     return helper("java_format")(writer, operands)
 
 
-def _logged(writer: Python, operands: Operands) -> tuple[str, int]:
+def _logged(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return helper("log")(writer, operands)
 
 
-def _printed(writer: Python, operands: Operands) -> tuple[str, int]:
+def _printed(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     texts = [text_of_value(writer, operand, always=True) for operand in operands]
     return f"print({', '.join(texts)})", ATOM
 
 
-def _optional_map(writer: Python, operands: Operands) -> tuple[str, int]:
+def _optional_map(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     of, function = operands
     return f"{writer.use('mapped')}({writer.write(of)}, {writer.write(function)})", ATOM
 
 
-def _optional_filter(writer: Python, operands: Operands) -> tuple[str, int]:
+def _optional_filter(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     of, function = operands
     return f"{writer.use('kept_if')}({writer.write(of)}, {writer.write(function)})", ATOM
 
 
-def _output(writer: Python, operands: Operands) -> tuple[str, int]:
+def _output(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     raise Untranslatable("ctx.output() in an expression")
 
 

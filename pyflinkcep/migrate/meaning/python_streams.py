@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyflinkcep.migrate.meaning.python_writers import (
     ATOM,
     Operands,
+    PythonWriter,
     Writer,
     dereferenced,
     function,
@@ -16,29 +15,26 @@ from pyflinkcep.migrate.meaning.python_writers import (
 )
 from pyflinkcep.migrate.meaning.tree import Expression, Lambda
 
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.python import Python
-
 __all__ = ["STREAMS"]
 
 
-def _each(writer: Python, of: Expression) -> tuple[str, str]:
+def _each(writer: PythonWriter, of: Expression) -> tuple[str, str]:
     assert isinstance(of, Lambda)
     return of.parameters[0], writer.write(of.body, 2)
 
 
-def _filtered(writer: Python, operands: Operands) -> tuple[str, int]:
+def _filtered(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     name, test = _each(writer, operands[1])
     return f"[{name} for {name} in {writer.write(operands[0], 2)} if {test}]", ATOM
 
 
-def _mapped(writer: Python, operands: Operands) -> tuple[str, int]:
+def _mapped(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     name, value = _each(writer, operands[1])
     return f"[{value} for {name} in {writer.write(operands[0], 2)}]", ATOM
 
 
 def _quantified(word: str, negated: bool = False) -> Writer:
-    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+    def write(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
         name, test = _each(writer, operands[1])
         text = f"{word}({test} for {name} in {writer.write(operands[0], 2)})"
         return (f"not {text}", 4) if negated else (text, ATOM)
@@ -46,7 +42,7 @@ def _quantified(word: str, negated: bool = False) -> Writer:
     return write
 
 
-def _summed(writer: Python, operands: Operands) -> tuple[str, int]:
+def _summed(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     (of,) = operands
     inner = writer.write(of)
     if of.type.name == "DoubleStream":
@@ -56,7 +52,7 @@ def _summed(writer: Python, operands: Operands) -> tuple[str, int]:
 
 
 def _extreme(word: str) -> Writer:
-    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+    def write(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
         if operands[0].type.name == "DoubleStream":
             return f"{writer.use('stream_' + word)}({writer.write(operands[0])})", ATOM
         return f"{word}({writer.write(operands[0])}, default=None)", ATOM

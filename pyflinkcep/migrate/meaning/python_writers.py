@@ -4,27 +4,45 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from pyflinkcep.migrate.meaning.scope import Findings
 from pyflinkcep.migrate.meaning.tree import Call, Expression
 
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.python import Python
-
 __all__ = [
-    "ATOM", "COMPARED", "PLUS", "Operands", "Writer", "dereferenced", "function", "helper",
-    "listed_again", "method",
+    "ATOM", "COMPARED", "PLUS", "Operands", "PythonWriter", "Writer", "dereferenced", "function",
+    "helper", "listed_again", "method",
 ]  # fmt: skip
 
 ATOM, PLUS, COMPARED = 9, 6, 5
 Operands = tuple[Expression, ...]
-Writer = Callable[["Python", Operands], tuple[str, int]]
+
+
+class PythonWriter(Protocol):
+    """What writes expressions, as the writers of calls know it."""
+
+    findings: Findings
+
+    def use(self, name: str) -> str:
+        """Return the name of a function of the runtime, which will be imported."""
+
+    def write(self, of: Expression, level: int = 0) -> str:
+        """Return an expression, in parentheses if it binds less tightly than a level."""
+
+    def non_null(self, of: Expression) -> str:
+        """Return a value; the function raises if it is null."""
+
+    def is_known(self, of: Expression) -> bool:
+        """Whether a value cannot be null."""
+
+
+Writer = Callable[["PythonWriter", Operands], tuple[str, int]]
 
 
 def helper(name: str, *more: str) -> Writer:
     """Return a writer of a call of a function of the runtime."""
 
-    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+    def write(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
         texts = [writer.write(operand) for operand in operands]
         return f"{writer.use(name)}({', '.join([*texts, *more])})", ATOM
 
@@ -34,7 +52,7 @@ def helper(name: str, *more: str) -> Writer:
 def method(name: str) -> Writer:
     """Return a writer of a call of a method of Python."""
 
-    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+    def write(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
         first, *rest = operands
         texts = ", ".join(writer.write(operand) for operand in rest)
         return f"{writer.write(first, ATOM)}.{name}({texts})", ATOM
@@ -45,13 +63,13 @@ def method(name: str) -> Writer:
 def function(name: str) -> Writer:
     """Return a writer of a call of a function of Python."""
 
-    def write(writer: Python, operands: Operands) -> tuple[str, int]:
+    def write(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
         return f"{name}({', '.join(writer.write(operand) for operand in operands)})", ATOM
 
     return write
 
 
-def dereferenced(writer: Python, whole: Expression) -> str:
+def dereferenced(writer: PythonWriter, whole: Expression) -> str:
     """Return a list; one of a match that is missing is an error."""
     if isinstance(whole, Call) and whole.name == "Map.get":
         inner, key = whole.operands
@@ -59,7 +77,7 @@ def dereferenced(writer: Python, whole: Expression) -> str:
     return writer.write(whole, ATOM)
 
 
-def listed_again(writer: Python, operands: Operands) -> tuple[str, int]:
+def listed_again(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     """Write a list of values, which may be one already."""
     written = dereferenced(writer, operands[0])
     is_new = written.startswith(("list(", "[")) and written.endswith((")", "]"))

@@ -3,25 +3,23 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 
-from pyflinkcep.migrate.java.constants import constant_of, promoted
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
+from pyflinkcep.migrate.java.constants import constant_of
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, read_type
 from pyflinkcep.migrate.java.literals import literal_of
-from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
+from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 from pyflinkcep.migrate.java.types import (
-    BOOLEAN,
     INT,
     UNKNOWN,
-    is_boxed,
-    is_numeric,
-    unboxed,
 )
-from pyflinkcep.migrate.meaning.operators import Operators, as_type
-from pyflinkcep.migrate.meaning.scope import Scope
+from pyflinkcep.migrate.meaning.calls import method_call, on_value, reference
+from pyflinkcep.migrate.meaning.lambdas import read_lambda, read_switch
+from pyflinkcep.migrate.meaning.objects import read_creation
+from pyflinkcep.migrate.meaning.operators import Operators
+from pyflinkcep.migrate.meaning.reading import as_type
 from pyflinkcep.migrate.meaning.tags import declared_tag, field_tag
+from pyflinkcep.migrate.meaning.texts import object_text
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Const,
@@ -29,9 +27,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Get,
     Lambda,
     Make,
-    Unary,
     Untranslatable,
-    Var,
 )
 from pyflinkcep.migrate.meaning.utilities import CONSTANTS
 
@@ -174,28 +170,17 @@ class Reader(Operators):
             return self.is_variable(text_of(node))
         return node.type != "field_access" or self._is_value(node.child_by_field_name("object"))
 
-    def is_variable(self, name: str) -> bool:
-        """Whether a name is that of a variable or field rather than of a class."""
-        scope = self.scope
-        if name in scope.values or name in scope.fields:
-            return True
-        of = self.class_of(scope.this.type) if scope.this is not None else scope.within
-        is_field = of is not None and scope.project.field(of, name) is not None
-        return (
-            is_field or (scope.project.constant_field(name, self.source, scope.within)) is not None
-        )
-
     # --- functions and objects
 
     def _method_invocation(self, node: Node) -> Expression:
-        from pyflinkcep.migrate.meaning.calls import method_call
-
         return method_call(self, node)
+
+    def call(self, owner: Expression, name: str, arguments: list[Node], node: Node) -> Expression:
+        """Return what a method of a value returns."""
+        return on_value(self, owner, name, arguments, node)
 
     def text_of_object(self, value: Expression, node: Node) -> Expression:
         """Return the text of an object of the project; other values unchanged."""
-        from pyflinkcep.migrate.meaning.texts import object_text
-
         return object_text(self, value, node)
 
     def _lambda_expression(self, node: Node) -> Expression:
@@ -206,9 +191,6 @@ class Reader(Operators):
 
     def function(self, node: Node, types: tuple[JavaType, ...]) -> Lambda:
         """Return a lambda or method reference as a function of values of some types."""
-        from pyflinkcep.migrate.meaning.calls import reference
-        from pyflinkcep.migrate.meaning.lambdas import read_lambda
-
         if node.type == "method_reference":
             return reference(self, node, types)
         return read_lambda(self, node, types)
@@ -233,13 +215,9 @@ class Reader(Operators):
         return Call("List.get", (array, index), element)
 
     def _switch_expression(self, node: Node) -> Expression:
-        from pyflinkcep.migrate.meaning.lambdas import read_switch
-
         return read_switch(self, node)
 
     def _object_creation_expression(self, node: Node) -> Expression:
-        from pyflinkcep.migrate.meaning.objects import read_creation
-
         return read_creation(self, node)
 
     def _class_literal(self, node: Node) -> Expression:
@@ -248,48 +226,3 @@ class Reader(Operators):
     def new(self, class_name: str, fields: dict[str, Expression]) -> Make:
         """Return a new object."""
         return Make(class_name, tuple(fields.items()), JavaType(class_name))
-
-    def at(self, source: Source, within: JavaClass | None, **names: Any) -> Reader:
-        """Return a reader at another place."""
-        depth = self.scope.depth + 1
-        scope = Scope(source, within, self.scope.project, depth=depth, **names)
-        return Reader(scope, self.findings, self.event_type)
-
-    def within_block(self) -> Reader:
-        """Return a reader of a block inside."""
-        return attrs.evolve(self, scope=self.scope.inside())
-
-    def local_method(self, name: str, count: int) -> Method | None:
-        """Return a method of the anonymous class around."""
-        return self.local_methods.get((name, count))
-
-    def argument(self, node: Node, types: tuple[JavaType, ...] = ()) -> Expression:
-        """Return an argument or assigned value, which may be a function."""
-        if node.type in ("lambda_expression", "method_reference"):
-            return self.function(node, types[0].args if types else ())
-        return self.read(node)
-
-    def assigned(self, value: Expression, type_: JavaType) -> Expression:
-        """Return a value as a variable of a type holds it; better known types are kept."""
-        if type_ == UNKNOWN or type_.name in ("void", "Object"):
-            return value
-        if is_boxed(value.type) and (is_numeric(type_) or type_ == BOOLEAN) and not is_boxed(type_):
-            return as_type(self.unboxed(value), type_)
-        return self.cast_known(as_type(value, type_), type_)
-
-    def cast_known(self, value: Expression, type_: JavaType) -> Expression:
-        """Return a value of unknown type as one of a known type."""
-        unknown = value.type == UNKNOWN or value.type.name == "Object"
-        if unknown and type_ != UNKNOWN and isinstance(value, Get | Var | Call):
-            return attrs.evolve(value, type=type_)
-        return value
-
-    @staticmethod
-    def negated(value: Expression) -> Expression:
-        """Return the negation of a condition."""
-        return Unary("!", value, BOOLEAN)
-
-    @staticmethod
-    def common_type(a: Expression, b: Expression) -> JavaType:
-        """Return the type in which Java computes with two numbers."""
-        return JavaType(promoted(unboxed(a.type).name, unboxed(b.type).name))

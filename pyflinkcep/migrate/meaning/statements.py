@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType, read_type
 from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 from pyflinkcep.migrate.java.types import BOOLEAN, INT, STRING, UNKNOWN, unboxed
-from pyflinkcep.migrate.meaning.lambdas import case_labels, is_case
+from pyflinkcep.migrate.meaning.cases import case_labels, is_case
 from pyflinkcep.migrate.meaning.logging import logged
 from pyflinkcep.migrate.meaning.objects import as_row
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.streams import element_of
 from pyflinkcep.migrate.meaning.tree import (
     Break,
@@ -39,22 +39,19 @@ from pyflinkcep.migrate.meaning.tree import (
 )
 from pyflinkcep.migrate.meaning.walked import all_statements
 
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
-
 __all__ = ["read_block", "read_statements"]
 
 _NOTHING = ("line_comment", "block_comment", ";", "empty_statement")
 
 
-def read_block(reader: Reader, node: Node) -> tuple[Statement, ...]:
+def read_block(reader: Reading, node: Node) -> tuple[Statement, ...]:
     """Return the statements of a block, or a single statement as a block."""
     inner = reader.within_block()
     nodes = children(node) if node.type in ("block", "constructor_body") else [node]
     return read_statements(inner, nodes)
 
 
-def read_statements(reader: Reader, nodes: list[Node]) -> tuple[Statement, ...]:
+def read_statements(reader: Reading, nodes: list[Node]) -> tuple[Statement, ...]:
     """Return statements, in the scope of the reader."""
     found: list[Statement] = []
     for node in nodes:
@@ -73,7 +70,7 @@ def read_statements(reader: Reader, nodes: list[Node]) -> tuple[Statement, ...]:
     return tuple(found)
 
 
-def _local(reader: Reader, node: Node) -> list[Statement]:
+def _local(reader: Reading, node: Node) -> list[Statement]:
     written = read_type(node.child_by_field_name("type"))
     found: list[Statement] = []
     for part in node.children_by_field_name("declarator"):
@@ -97,11 +94,11 @@ def _is_raw(written: JavaType, given: JavaType) -> bool:
     return not written.args and bool(given.args) and written.name == given.name
 
 
-def _expression(reader: Reader, node: Node) -> list[Statement]:
+def _expression(reader: Reading, node: Node) -> list[Statement]:
     return _effect(reader, children(node)[0])
 
 
-def _effect(reader: Reader, node: Node) -> list[Statement]:
+def _effect(reader: Reading, node: Node) -> list[Statement]:
     if node.type == "assignment_expression":
         return _assignment(reader, node)
     if node.type == "update_expression":
@@ -125,7 +122,7 @@ def _effect(reader: Reader, node: Node) -> list[Statement]:
     return [Do(value)]
 
 
-def _appended(reader: Reader, value: Expression, node: Node) -> list[Statement]:
+def _appended(reader: Reading, value: Expression, node: Node) -> list[Statement]:
     pieces: list[Expression] = []
     while isinstance(value, Call) and value.name == "append":
         pieces.insert(0, value.operands[1])
@@ -138,7 +135,7 @@ def _appended(reader: Reader, value: Expression, node: Node) -> list[Statement]:
     return [Set(value, text)]
 
 
-def _assignment(reader: Reader, node: Node) -> list[Statement]:
+def _assignment(reader: Reading, node: Node) -> list[Statement]:
     operator = text_of(node.child_by_field_name("operator"))
     right = node.child_by_field_name("right")
     before: list[Statement] = []
@@ -153,7 +150,7 @@ def _assignment(reader: Reader, node: Node) -> list[Statement]:
     return [*before, _set(reader, target, reader.assigned(value, target.type), node)]
 
 
-def _target(reader: Reader, node: Node) -> Expression:
+def _target(reader: Reading, node: Node) -> Expression:
     return reader.read(node)
 
 
@@ -166,7 +163,7 @@ def _narrowed(value: Expression, type_: JavaType) -> Expression:
     return Cast(value, want)
 
 
-def _set(reader: Reader, target: Expression, value: Expression, node: Node) -> Statement:
+def _set(reader: Reading, target: Expression, value: Expression, node: Node) -> Statement:
     if not isinstance(target, Var | Get) and not (
         isinstance(target, Call) and target.name == "List.get"
     ):
@@ -174,7 +171,7 @@ def _set(reader: Reader, target: Expression, value: Expression, node: Node) -> S
     return Set(target, value)
 
 
-def _setter(reader: Reader, node: Node) -> Statement | None:
+def _setter(reader: Reading, node: Node) -> Statement | None:
     """Return ``x.setY(v)`` of a plain object as an assignment."""
     name = text_of(node.child_by_field_name("name"))
     owner, arguments = node.child_by_field_name("object"), node.child_by_field_name("arguments")
@@ -194,7 +191,7 @@ def _setter(reader: Reader, node: Node) -> Statement | None:
     return Set(Get(value, field_name, field.type), given_value)
 
 
-def _for_each_call(reader: Reader, node: Node) -> Statement | None:
+def _for_each_call(reader: Reading, node: Node) -> Statement | None:
     """Return ``xs.forEach(x -> …)`` as a loop."""
     if text_of(node.child_by_field_name("name")) != "forEach":
         return None
@@ -218,7 +215,7 @@ def _for_each_call(reader: Reader, node: Node) -> Statement | None:
     return ForEach(variable.name, element, iterable, statements)
 
 
-def _added_each(reader: Reader, node: Node, reference: Node) -> Statement | None:
+def _added_each(reader: Reading, node: Node, reference: Node) -> Statement | None:
     """Return ``xs.forEach(list::add)`` as a loop."""
     owner, name = reference.children[0], text_of(reference.children[-1])
     if name != "add" or not reader.is_variable(text_of(owner)):
@@ -230,7 +227,7 @@ def _added_each(reader: Reader, node: Node, reference: Node) -> Statement | None
     return ForEach(each.name, each.type, iterable, (Do(added),))
 
 
-def _if(reader: Reader, node: Node) -> list[Statement]:
+def _if(reader: Reading, node: Node) -> list[Statement]:
     condition_node = node.child_by_field_name("condition")
     condition = reader.read(condition_node)
     then_reader = reader.within_block()
@@ -245,7 +242,7 @@ def _if(reader: Reader, node: Node) -> list[Statement]:
     return [If(condition, then, otherwise)]
 
 
-def _for_each(reader: Reader, node: Node) -> list[Statement]:
+def _for_each(reader: Reading, node: Node) -> list[Statement]:
     iterable = reader.read(node.child_by_field_name("value"))
     written = read_type(node.child_by_field_name("type"))
     element = element_of(iterable.type)
@@ -256,7 +253,7 @@ def _for_each(reader: Reader, node: Node) -> list[Statement]:
     return [ForEach(variable.name, type_, iterable, body)]
 
 
-def _for(reader: Reader, node: Node) -> list[Statement]:
+def _for(reader: Reading, node: Node) -> list[Statement]:
     inner = reader.within_block()
     before: list[Statement] = []
     for part in node.children_by_field_name("init"):
@@ -272,12 +269,12 @@ def _for(reader: Reader, node: Node) -> list[Statement]:
     return [*before, While(condition, body, tuple(update))]
 
 
-def _while(reader: Reader, node: Node) -> list[Statement]:
+def _while(reader: Reading, node: Node) -> list[Statement]:
     condition = reader.read(node.child_by_field_name("condition"))
     return [While(condition, read_block(reader, node.child_by_field_name("body")))]
 
 
-def _do_while(reader: Reader, node: Node) -> list[Statement]:
+def _do_while(reader: Reading, node: Node) -> list[Statement]:
     condition = reader.read(node.child_by_field_name("condition"))
     body = read_block(reader, node.child_by_field_name("body"))
     if any(isinstance(one, Continue) for one in all_statements(body)):
@@ -286,13 +283,13 @@ def _do_while(reader: Reader, node: Node) -> list[Statement]:
     return [While(Const(True, BOOLEAN), (*body, stop))]
 
 
-def _return(reader: Reader, node: Node) -> list[Statement]:
+def _return(reader: Reading, node: Node) -> list[Statement]:
     values = children(node)
     value = reader.argument(values[0], (reader.result_type,)) if values else None
     return [Return(reader.assigned(value, reader.result_type) if value is not None else None)]
 
 
-def _throw(reader: Reader, node: Node) -> list[Statement]:
+def _throw(reader: Reading, node: Node) -> list[Statement]:
     made = children(node)[0]
     message: Expression | None = None
     if made.type == "object_creation_expression":
@@ -303,7 +300,7 @@ def _throw(reader: Reader, node: Node) -> list[Statement]:
     return [Raise(message)]
 
 
-def _try(reader: Reader, node: Node) -> list[Statement]:
+def _try(reader: Reading, node: Node) -> list[Statement]:
     clauses = [part for part in children(node) if part.type == "catch_clause"]
     if len(clauses) != 1 or any(part.type == "finally_clause" for part in children(node)):
         raise reader.no(node, "try with several catch clauses, or with finally")
@@ -317,7 +314,7 @@ def _try(reader: Reader, node: Node) -> list[Statement]:
     return [Try(read_block(reader, node.child_by_field_name("body")), handler)]
 
 
-def _switch(reader: Reader, node: Node) -> list[Statement]:
+def _switch(reader: Reading, node: Node) -> list[Statement]:
     tested = reader.read(node.child_by_field_name("condition"))
     groups = children(node.child_by_field_name("body"))
     cases: list[tuple[list[Expression] | None, tuple[Statement, ...]]] = []
@@ -347,7 +344,9 @@ def _switch(reader: Reader, node: Node) -> list[Statement]:
     return list(otherwise)
 
 
-def _of_case(reader: Reader, group: Node, body: list[Node], is_last: bool) -> tuple[Statement, ...]:
+def _of_case(
+    reader: Reading, group: Node, body: list[Node], is_last: bool
+) -> tuple[Statement, ...]:
     inner = reader.within_block()
     nodes = children(body[0]) if len(body) == 1 and body[0].type == "block" else body
     statements = list(read_statements(inner, nodes))
@@ -360,11 +359,11 @@ def _of_case(reader: Reader, group: Node, body: list[Node], is_last: bool) -> tu
     raise reader.no(group, "a case that falls through to the next")
 
 
-def _yield(reader: Reader, node: Node) -> list[Statement]:
+def _yield(reader: Reading, node: Node) -> list[Statement]:
     return [Return(reader.read(children(node)[0]))]
 
 
-_READERS: dict[str, Callable[[Reader, Node], list[Statement]]] = {
+_READERS: dict[str, Callable[[Reading, Node], list[Statement]]] = {
     "local_variable_declaration": _local,
     "expression_statement": _expression,
     "if_statement": _if,

@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.source import Node, text_of
 from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, STRING, UNKNOWN, unboxed
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Expression, Lambda
-
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
 
 __all__ = ["element_of", "list_call", "map_call", "stream_call"]
 
@@ -31,7 +28,7 @@ def element_of(type_: JavaType) -> JavaType:
 
 
 def list_call(
-    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
+    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression | None:
     """Return a method of a list, set, iterable or iterator; None for others."""
     element = element_of(owner.type)
@@ -78,7 +75,7 @@ def _of_iterator(owner: Expression, name: str, element: JavaType) -> Expression 
 
 
 def map_call(
-    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
+    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression | None:
     """Return a method of a map; None for others."""
     if owner.type.name == "Entry" and name in ("getKey", "getValue") and not arguments:
@@ -125,7 +122,7 @@ def _primitive(type_: JavaType) -> JavaType:
 
 
 def stream_call(
-    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
+    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression | None:
     """Return a method of a stream; None for others."""
     if owner.type.name.startswith("Optional"):
@@ -177,7 +174,7 @@ def _ended(owner: Expression, name: str, element: JavaType) -> Expression | None
 
 
 def _collected(
-    reader: Reader, owner: Expression, collector: Node, element: JavaType
+    reader: Reading, owner: Expression, collector: Node, element: JavaType
 ) -> Expression | None:
     text = re.sub(r"^(java\.util\.stream\.)?Collectors\.", "", text_of(collector))
     if text == "toList()":
@@ -195,7 +192,7 @@ def _collected(
 
 
 def _of_optional(
-    reader: Reader, owner: Expression, name: str, arguments: list[Node]
+    reader: Reading, owner: Expression, name: str, arguments: list[Node]
 ) -> Expression | None:
     element = element_of(owner.type)
     if name in ("isPresent", "isEmpty") and not arguments:

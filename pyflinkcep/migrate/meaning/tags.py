@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyflinkcep.migrate.java.declarations import Field, JavaType, read_type
 from pyflinkcep.migrate.java.literals import literal_of
 from pyflinkcep.migrate.java.source import Node, children, text_of
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Const
-
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.operators import Operators
 
 __all__ = ["declared_tag", "field_tag"]
 
@@ -35,7 +31,7 @@ def field_tag(field: Field | None) -> Const | None:
     return _typed(made_tag(field.value), field.type)
 
 
-def declared_tag(reader: Operators, node: Node) -> Const | None:
+def declared_tag(reader: Reading, node: Node) -> Const | None:
     """Return the tag that a variable of a method around, or a field, holds; None for others."""
     name = text_of(node)
     scope = reader.scope

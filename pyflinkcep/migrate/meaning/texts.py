@@ -3,29 +3,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from pyflinkcep.migrate.java.source import Node
 from pyflinkcep.migrate.java.types import STRING
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Get
-
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
 
 __all__ = ["object_text"]
 
 _LOMBOK = frozenset({"@Data", "@Value", "@ToString"})
 
 
-def object_text(reader: Reader, value: Expression, node: Node) -> Expression:
+def object_text(reader: Reading, value: Expression, node: Node) -> Expression:
     """Return the text of an object of the project; other values unchanged."""
     of = reader.class_of(value.type)
     if of is None or (of.kind == "enum" and reader.scope.project.method(of, "toString", 0) is None):
         return value
     if reader.scope.project.method(of, "toString", 0) is not None:
-        from pyflinkcep.migrate.meaning.calls import on_value
-
-        return on_value(reader, value, "toString", [], node)
+        return reader.call(value, "toString", [], node)
     if of.kind == "record" or _LOMBOK & of.annotations:
         begin, end = "[]" if of.kind == "record" else "()"
         fields = {

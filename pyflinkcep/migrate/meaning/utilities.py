@@ -4,21 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.source import Node
 from pyflinkcep.migrate.java.types import BOOLEAN, LONG, STRING, is_whole
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.streams import element_of
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression
-
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
 
 __all__ = ["CONSTANTS", "UTILITIES"]
 
 Operands = tuple[Expression, ...]
-Static = Callable[["Reader", Operands, Node], Expression | None]
+Static = Callable[["Reading", Operands, Node], Expression | None]
 
 CONSTANTS: dict[tuple[str, str], Expression] = {
     ("Boolean", "TRUE"): Const(True, BOOLEAN),
@@ -38,7 +35,7 @@ def _call(name: str, type_: JavaType, count: int = 1) -> Static:
 
 
 def _negated(name: str) -> Static:
-    def made(reader: Reader, given: Operands, _: Node) -> Expression | None:
+    def made(reader: Reading, given: Operands, _: Node) -> Expression | None:
         return reader.negated(Call(name, given, BOOLEAN)) if len(given) == 1 else None
 
     return made
@@ -47,7 +44,7 @@ def _negated(name: str) -> Static:
 def _strings(name: str) -> Static:
     """Return a test that is false for null."""
 
-    def made(reader: Reader, given: Operands, node: Node) -> Expression | None:
+    def made(reader: Reading, given: Operands, node: Node) -> Expression | None:
         if len(given) != 2:
             return None
         known = reader.negated(Call("is null", (given[0],), BOOLEAN))
@@ -57,7 +54,7 @@ def _strings(name: str) -> Static:
 
 
 def _unit(millis: int, target: int) -> Static:
-    def made(reader: Reader, given: Operands, node: Node) -> Expression | None:
+    def made(reader: Reading, given: Operands, node: Node) -> Expression | None:
         if len(given) != 1 or not is_whole(given[0].type):
             return None
         value = reader.cast(given[0], LONG)
@@ -68,11 +65,11 @@ def _unit(millis: int, target: int) -> Static:
     return made
 
 
-def _matches(_: Reader, given: Operands, __: Node) -> Expression | None:
+def _matches(_: Reading, given: Operands, __: Node) -> Expression | None:
     return Call("matches", (given[1], given[0]), BOOLEAN) if len(given) == 2 else None
 
 
-def _stream(_: Reader, given: Operands, __: Node) -> Expression | None:
+def _stream(_: Reading, given: Operands, __: Node) -> Expression | None:
     element = (given[0].type,) if given else ()
     if len(given) == 1 and given[0].type.dims:
         element = (element_of(given[0].type),)
@@ -81,7 +78,7 @@ def _stream(_: Reader, given: Operands, __: Node) -> Expression | None:
     return Call("stream", (listed,), JavaType("Stream", element))
 
 
-def _joined(_: Reader, given: Operands, __: Node) -> Expression | None:
+def _joined(_: Reading, given: Operands, __: Node) -> Expression | None:
     if len(given) < 2:
         return None
     many = given[1].type.name in ("List", "Set", "ArrayList", "Collection", "Iterable")
@@ -93,18 +90,18 @@ def _joined(_: Reader, given: Operands, __: Node) -> Expression | None:
     return Call("Stream.joining", (values, given[0]), STRING)
 
 
-def _decimal(_: Reader, given: Operands, __: Node) -> Expression | None:
+def _decimal(_: Reading, given: Operands, __: Node) -> Expression | None:
     if len(given) != 1 or not isinstance(given[0], Const):
         return None
     text = Const(str(given[0].value), STRING)
     return Call("BigDecimal.of", (text,), JavaType("BigDecimal"))
 
 
-def _itself(_: Reader, given: Operands, __: Node) -> Expression | None:
+def _itself(_: Reading, given: Operands, __: Node) -> Expression | None:
     return Call("not null", given[:1], given[0].type) if given else None
 
 
-def _optional(_: Reader, given: Operands, __: Node) -> Expression | None:
+def _optional(_: Reading, given: Operands, __: Node) -> Expression | None:
     if len(given) != 1:
         return None
     return Call("copy", given, JavaType("Optional", (given[0].type,)))

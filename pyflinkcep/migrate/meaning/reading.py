@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What reads an expression, as those who read a part of one know it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import attrs
+
+from pyflinkcep.migrate.java.constants import converted, promoted
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
+from pyflinkcep.migrate.java.literals import Constant
+from pyflinkcep.migrate.java.source import Node, Source, line_of
+from pyflinkcep.migrate.java.types import (
+    BOOLEAN,
+    UNKNOWN,
+    is_boxed,
+    is_floating,
+    is_numeric,
+    unboxed,
+)
+from pyflinkcep.migrate.meaning.scope import Findings, Scope
+from pyflinkcep.migrate.meaning.tree import (
+    Call,
+    Cast,
+    Const,
+    Expression,
+    Get,
+    Lambda,
+    Unary,
+    Untranslatable,
+    Var,
+)
+
+__all__ = ["Reading", "as_type"]
+
+
+def as_type(value: Expression, type_: JavaType) -> Expression:
+    """Return a value as a variable of a type holds it."""
+    have, want = unboxed(value.type), unboxed(type_)
+    if have == want or not is_numeric(want) or not is_numeric(have):
+        return value
+    if isinstance(value, Const) and value.value is not None:
+        constant = converted(Constant(value.value, have), want)
+        if constant is not None:
+            return Const(constant.value, want)
+    if is_floating(want) or have.name == "char" or want.name == "char":
+        return Cast(value, want)
+    return value
+
+
+@attrs.define(eq=False)
+class Reading(ABC):
+    """
+    What the reader of expressions is for those who read a part of one with it.
+
+    Attributes
+    ----------
+    scope : Scope
+        What names mean.
+    findings : Findings
+        Gets what was found on the way.
+    event_type : JavaType
+        The class of events.
+    result_type : JavaType
+        What the function around returns.
+    local_methods : dict
+        The methods of the anonymous class around.
+    """
+
+    scope: Scope
+    findings: Findings
+    event_type: JavaType = UNKNOWN
+    result_type: JavaType = UNKNOWN
+    local_methods: dict[tuple[str, int], Method] = attrs.field(factory=dict)
+
+    @property
+    def source(self) -> Source:
+        """The file."""
+        return self.scope.source
+
+    def no(self, node: Node, what: str) -> Untranslatable:
+        """Make the error for something without a translation."""
+        return Untranslatable(what, line_of(node))
+
+    def note(self, node: Node, what: str) -> None:
+        """Add a note about a node."""
+        self.findings.note(self.source.file, line_of(node), what)
+
+    def class_named(self, name: str) -> JavaClass | None:
+        """Return the class of the project that a name means."""
+        return self.scope.project.find(name, self.source, self.scope.within)
+
+    def class_of(self, type_: JavaType) -> JavaClass | None:
+        """Return the class of the project that a type is."""
+        return None if type_.dims else self.class_named(type_.name)
+
+    @staticmethod
+    def unboxed(value: Expression) -> Expression:
+        """Return a value that is not null: Java fails where it is."""
+        if not is_boxed(value.type):
+            return value
+        return Call("not null", (value,), unboxed(value.type))
+
+    # --- what a part of an expression, or a call in it, means
+
+    @abstractmethod
+    def read(self, node: Node | None) -> Expression:
+        """Return what an expression means; raise Untranslatable if that is unknown."""
+
+    @abstractmethod
+    def function(self, node: Node, types: tuple[JavaType, ...]) -> Lambda:
+        """Return a lambda or method reference as a function of values of some types."""
+
+    @abstractmethod
+    def call(self, owner: Expression, name: str, arguments: list[Node], node: Node) -> Expression:
+        """Return what a method of a value returns."""
+
+    @abstractmethod
+    def text_of_object(self, value: Expression, node: Node) -> Expression:
+        """Return the text of an object of the project; other values unchanged."""
+
+    @abstractmethod
+    def operation(self, op: str, left: Expression, right: Expression, node: Node) -> Expression:
+        """Return an operator over two values, with Java's promotions."""
+
+    @abstractmethod
+    def cast(self, value: Expression, type_: JavaType) -> Expression:
+        """Return a value cast to a type."""
+
+    @abstractmethod
+    def choice(self, condition: Expression, yes: Expression, no: Expression) -> Expression:
+        """Return a choice, with Java's common type of both sides."""
+
+    @abstractmethod
+    def bind_patterns(self, node: Node) -> None:
+        """Let the variables of ``x instanceof T t`` stand for x."""
+
+    # --- places and names
+
+    def is_variable(self, name: str) -> bool:
+        """Whether a name is that of a variable or field rather than of a class."""
+        scope = self.scope
+        if name in scope.values or name in scope.fields:
+            return True
+        of = self.class_of(scope.this.type) if scope.this is not None else scope.within
+        is_field = of is not None and scope.project.field(of, name) is not None
+        return (
+            is_field or (scope.project.constant_field(name, self.source, scope.within)) is not None
+        )
+
+    def at(self, source: Source, within: JavaClass | None, **names: Any) -> Self:
+        """Return a reader at another place."""
+        depth = self.scope.depth + 1
+        scope = Scope(source, within, self.scope.project, depth=depth, **names)
+        return type(self)(scope, self.findings, self.event_type)
+
+    def within_block(self) -> Self:
+        """Return a reader of a block inside."""
+        return attrs.evolve(self, scope=self.scope.inside())
+
+    def local_method(self, name: str, count: int) -> Method | None:
+        """Return a method of the anonymous class around."""
+        return self.local_methods.get((name, count))
+
+    def argument(self, node: Node, types: tuple[JavaType, ...] = ()) -> Expression:
+        """Return an argument or assigned value, which may be a function."""
+        if node.type in ("lambda_expression", "method_reference"):
+            return self.function(node, types[0].args if types else ())
+        return self.read(node)
+
+    def assigned(self, value: Expression, type_: JavaType) -> Expression:
+        """Return a value as a variable of a type holds it; better known types are kept."""
+        if type_ == UNKNOWN or type_.name in ("void", "Object"):
+            return value
+        if is_boxed(value.type) and (is_numeric(type_) or type_ == BOOLEAN) and not is_boxed(type_):
+            return as_type(self.unboxed(value), type_)
+        return self.cast_known(as_type(value, type_), type_)
+
+    def cast_known(self, value: Expression, type_: JavaType) -> Expression:
+        """Return a value of unknown type as one of a known type."""
+        unknown = value.type == UNKNOWN or value.type.name == "Object"
+        if unknown and type_ != UNKNOWN and isinstance(value, Get | Var | Call):
+            return attrs.evolve(value, type=type_)
+        return value
+
+    @staticmethod
+    def negated(value: Expression) -> Expression:
+        """Return the negation of a condition."""
+        return Unary("!", value, BOOLEAN)
+
+    @staticmethod
+    def common_type(a: Expression, b: Expression) -> JavaType:
+        """Return the type in which Java computes with two numbers."""
+        return JavaType(promoted(unboxed(a.type).name, unboxed(b.type).name))
