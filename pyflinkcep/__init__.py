@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pyflinkcep._version import __version__
+from pyflinkcep.provided import provide
 
 if TYPE_CHECKING:
     from pyflinkcep.diagrams import diagram
@@ -178,6 +179,9 @@ _MODULES = {
 """Where names are, which load when they are asked for: workers do not need what users write."""
 
 _SUBMODULES = frozenset({*_MODULES.values(), "conditions", "local", "testing"})
+
+
+provide("automaton_diagram", "pyflinkcep.engines.flink.nfa.compiler.drawn")
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,7 @@ import pytest
 import pyflinkcep
 from pyflinkcep.errors import CepError, CepRuntimeError
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
+from tests.module_circles import arrows, circles, imported
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pyflinkcep"
@@ -94,17 +95,44 @@ def test_imports_point_one_way() -> None:
     assert (outcome.returncode, outcome.stdout[-3000:] if outcome.returncode else "") == (0, "")
 
 
+def test_no_modules_import_each_other(package: list[Source]) -> None:
+    """No module gets back to itself: by no import in a function, for types or by name either."""
+    found = arrows({source.path: source.tree for source in package})
+
+    assert circles(found) == []
+    assert sum(map(len, found.values())) > 1_000
+
+
+def test_circles_of_modules_are_found() -> None:
+    """A circle is found however its imports are written, and through a package's face."""
+    files = {
+        "pyflinkcep/__init__.py": 'provide("f", "pyflinkcep.above")',
+        "pyflinkcep/room/__init__.py": "from pyflinkcep.room.low import Low",
+        "pyflinkcep/room/low.py": "def f():\n    from pyflinkcep.room.high import High",
+        "pyflinkcep/room/high.py": "if TYPE_CHECKING:\n    from pyflinkcep.room import Low",
+        "pyflinkcep/above.py": 'import_module("pyflinkcep.below")',
+        "pyflinkcep/below.py": "from pyflinkcep import above",
+        "pyflinkcep/plain.py": "from pyflinkcep.room import Low, high",
+    }
+    found = arrows({Path(path): ast.parse(text) for path, text in files.items()})
+
+    assert circles(found) == [
+        ["pyflinkcep.above", "pyflinkcep.below"],
+        ["pyflinkcep.room.high", "pyflinkcep.room.low"],
+    ]
+
+
 def test_only_the_driver_plans(package: list[Source]) -> None:
     """What runs on executors knows no DataFrame, no Column and no function that makes one."""
     below = tuple(f"pyflinkcep/spark/{room}/" for room in ("worker", "matching", "state", "arrow"))
     planning = ("pyspark.sql.Column", "pyspark.sql.DataFrame", "pyspark.sql.functions")
     executors = [file for file in package if str(file.path).startswith(below)]
     wrong = [
-        f"{file.path}: {imported}"
+        f"{file.path}: {name}"
         for file in executors
         for node in file.nodes(ast.Import, ast.ImportFrom)
-        for imported in _imported(node)
-        if imported.startswith(planning)
+        for name in imported(node)
+        if name.startswith(planning)
     ]
 
     assert wrong == []
@@ -123,12 +151,6 @@ def test_the_settings_of_streams_are_put_together_once(package: list[Source]) ->
     assert list(calls) == ["pyflinkcep/spark/plan/stream.py"]
     settings = {field.name for field in attrs.fields(BucketPlan)}
     assert settings - set(*calls.values()) == {"ahead_ms"}, "which grows with each withEventTime"
-
-
-def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
-    if isinstance(node, ast.ImportFrom):
-        return [f"{node.module}.{name.name}" for name in node.names]
-    return [name.name for name in node.names]
 
 
 @pytest.mark.parametrize(

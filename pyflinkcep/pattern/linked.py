@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import attrs
@@ -14,6 +13,7 @@ from pyflinkcep.pattern.display import html_table, one_line
 from pyflinkcep.pattern.quantifier import Quantifier, Times, WithinType
 from pyflinkcep.pattern.stage import Change, Stage
 from pyflinkcep.pattern.unused import Usage
+from pyflinkcep.provided import provided
 
 if TYPE_CHECKING:
     from pyflinkcep.show import Diagram
@@ -129,9 +129,7 @@ class LinkedStages(Generic[PatternT]):
         """
         self._usage.used()
         if automaton:
-            # The compiler is above patterns, and loads with the first pattern that runs.
-            drawn = import_module("pyflinkcep.engines.flink.nfa.compiler.drawn")
-            return cast("Diagram", drawn.automaton_diagram(self))
+            return cast("Diagram", provided("automaton_diagram")(self))
         return self._drawn()
 
     def __repr__(self) -> str:
