@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -68,10 +69,15 @@ def compared_in_sql(text: str, event: Any) -> tuple[Compared, ...]:
     (False, (('kind', 'b'),), True, (('price * 2', 10),))
     """
     try:
-        tree = EventReader(text).part(parsed(text))
-        return tuple(_compared(tree, _of_event, event))
+        return _answered(_parts_of_sql(text), event)
     except (CepError, ArithmeticError):
         return ()
+
+
+@lru_cache(maxsize=128)
+def _parts_of_sql(text: str) -> tuple[_Part, ...]:
+    """Return the parts of SQL about one event, which is asked about many events."""
+    return tuple(_parts(EventReader(text).part(parsed(text)), _of_event))
 
 
 def compared_in_match(
@@ -97,19 +103,35 @@ def compared_in_match(
         return _aggregate(part, events) if isinstance(part, Aggregate) else _sql_of_event(part)
 
     try:
-        return tuple(_compared(condition.tree, leaf, event))
+        return _answered(_parts(condition.tree, leaf), event)
     except (CepError, ArithmeticError):
         return ()
 
 
-def _compared(tree: Tree, leaf: Callable[[Leaf], Function], event: Any) -> Iterator[Compared]:
+@attrs.frozen
+class _Part:
+    """One of the conditions that AND joins, ready to be evaluated, and what it compares."""
+
+    text: str
+    function: Function
+    values: tuple[tuple[str, Function], ...]
+
+
+def _parts(tree: Tree, leaf: Callable[[Leaf], Function]) -> Iterator[_Part]:
     for part in _conjuncts(tree):
-        values = {shown(value): value for value in _operands(part)}
-        yield Compared(
-            shown(part),
-            truth(function_of(part, leaf)(event)) is True,
-            tuple((text, function_of(value, leaf)(event)) for text, value in values.items()),
+        values = {shown(value): function_of(value, leaf) for value in _operands(part)}
+        yield _Part(shown(part), function_of(part, leaf), tuple(values.items()))
+
+
+def _answered(parts: Iterable[_Part], event: Any) -> tuple[Compared, ...]:
+    return tuple(
+        Compared(
+            part.text,
+            truth(part.function(event)) is True,
+            tuple((text, value(event)) for text, value in part.values),
         )
+        for part in parts
+    )
 
 
 def _conjuncts(tree: Tree) -> Iterator[Tree]:

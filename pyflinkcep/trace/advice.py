@@ -14,7 +14,7 @@ from pyflinkcep.trace.words import quoted
 __all__ = ["advised"]
 
 
-def advised(facts: Facts, longer_ms: Mapping[str, int]) -> Iterator[str]:
+def advised(facts: Facts, longer_ms: Mapping[tuple[End, str], int]) -> Iterator[str]:
     """
     Yield advice, what matters most first.
 
@@ -22,8 +22,9 @@ def advised(facts: Facts, longer_ms: Mapping[str, int]) -> Iterator[str]:
     ----------
     facts : Facts
         What was counted.
-    longer_ms : mapping of str to int, milliseconds
-        For a stage that windows kept from being reached, the shortest window that reaches it.
+    longer_ms : mapping of (End, str) to int, milliseconds
+        For a kind of window, and a stage that it kept from being reached, how much later than the
+        first event, or the one before, one came that may fit.
     """
     if not facts.input["events"]:
         yield "There are no events: look at what was read, and at filters before the pattern."
@@ -54,7 +55,11 @@ def _never(condition: ConditionCount) -> str:
 
 
 def _about(
-    facts: Facts, stage: str, kind: End, ended: list[Beginning], longer_ms: Mapping[str, int]
+    facts: Facts,
+    stage: str,
+    kind: End,
+    ended: list[Beginning],
+    longer_ms: Mapping[tuple[End, str], int],
 ) -> Iterator[str]:
     """Yield what to do about beginnings that ended at a stage for a reason."""
     count, wanted = counted(len(ended), "beginning"), quoted(ended[0].partial.ending.stages)
@@ -68,13 +73,17 @@ def _about(
             call, instead = "next() lets", "followedBy() skips events that do not fit."
         yield f"{text}: {call} no event in between, {key}. {few}{instead}"
     elif kind in (End.WINDOW, End.GAP):
-        text = f"{count} ended after {stage!r} because the window was over. {few}"
-        reached = [longer_ms[name] for name in ended[0].partial.ending.stages if name in longer_ms]
+        is_gap = kind is End.GAP
+        window, since = ("longest gap", "one before") if is_gap else ("window", "first")
+        text = f"{count} ended after {stage!r} because the {window} was over. {few}"
+        stages = [name for one in ended for name in one.partial.ending.stages]
+        reached = [longer_ms[kind, name] for name in stages if (kind, name) in longer_ms]
         if reached:
-            length = duration_text(min(reached))
-            yield f"{text}An event that may fit came {length} after the first, outside the window."
+            came = f"An event that may fit came {duration_text(min(reached))} after the {since}"
+            yield f"{text}{came}, outside the window."
         else:
-            yield f"{text}No event that fits {wanted} came later, so a longer window does not help."
+            never = f"No event that fits {quoted(stages)} came later"
+            yield f"{text}{never}, so a longer window does not help."
     elif kind is End.NOT:
         yield f"{count} ended after {stage!r} because {wanted} came, which must not."
     elif kind is End.UNTIL:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -78,29 +79,60 @@ class Answered:
         return tuple((name, most_frequent(values)) for name, values in seen.items())
 
     def longer_windows(
-        self, trace: Record, beginnings: Sequence[Beginning], stages: Sequence[Stage]
-    ) -> dict[str, int]:
-        """Return for stages that a window kept from being reached how much later an event fits."""
-        conditions = {stage.name: stage.condition for stage in stages}
-        found: dict[str, int] = {}
+        self, trace: Record, beginnings: Iterable[Beginning], stages: Sequence[Stage]
+    ) -> dict[tuple[End, str], int]:
+        """
+        Return how much later an event fits, for stages that a window kept from being reached.
+
+        By the kind of the window and the stage: after the first event, or after the one before.
+        """
+        fitting = _Fitting(self, trace, {stage.name: stage.condition for stage in stages})
+        found: dict[tuple[End, str], int] = {}
         for one in beginnings:
-            partial = one.partial
-            if one.matched or partial.ending.kind is not End.WINDOW:
+            partial, ending = one.partial, one.partial.ending
+            if one.matched or ending.kind not in (End.WINDOW, End.GAP) or ending.time is None:
                 continue
-            for event in trace.events:
-                if event.key != partial.key or event.time < (partial.ending.time or 0):
-                    continue
-                for name in partial.ending.stages:
-                    if name in conditions and self._may_fit(conditions[name], event.number):
-                        length = event.time - partial.began
-                        found[name] = min(found.get(name, length), length)
+            is_gap = ending.kind is End.GAP
+            since = trace.events[partial.steps[-1][0]].time if is_gap else partial.began
+            for name in ending.stages:
+                time = fitting.first(partial.key, name, ending.time)
+                if time is not None:
+                    at = (ending.kind, name)
+                    found[at] = min(found.get(at, time - since), time - since)
         return found
 
-    def _may_fit(self, condition: IterativeCondition | None, number: int) -> bool:
+    def may_fit(self, condition: IterativeCondition | None, number: int) -> bool:
         """Whether an event may satisfy a condition, as far as it is about that event."""
         known = {atom: answers[number] for atom, answers in self.answers.items()}
         answers = {atom: holds for atom, holds in known.items() if holds is not None}
         return valued(condition, self.nfa.start.atoms, answers)[0] is not False
+
+
+@attrs.define(eq=False)
+class _Fitting:
+    """The times of the events that may fit a stage, by key, in order."""
+
+    answered: Answered
+    trace: Record
+    conditions: Mapping[str, IterativeCondition | None]
+    _times: dict[str, dict[Any, list[int]]] = attrs.field(factory=dict)
+
+    def first(self, key: Any, stage: str, since: int) -> int | None:
+        """Return when the first event comes, at or after a time, that may fit; None if none."""
+        if stage not in self.conditions:
+            return None
+        if stage not in self._times:
+            self._times[stage] = self._of(self.conditions[stage])
+        times = self._times[stage].get(key, [])
+        place = bisect_left(times, since)
+        return times[place] if place < len(times) else None
+
+    def _of(self, condition: IterativeCondition | None) -> dict[Any, list[int]]:
+        found: dict[Any, list[int]] = {}
+        for event in sorted(self.trace.events, key=lambda event: event.time):
+            if not event.late and self.answered.may_fit(condition, event.number):
+                found.setdefault(event.key, []).append(event.time)
+        return found
 
 
 def _holds(atom: Atom, event: Any) -> bool | None:

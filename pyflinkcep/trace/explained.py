@@ -17,7 +17,6 @@ from pyflinkcep.trace.why_facts import ConditionCount, counted_facts
 
 __all__ = ["explained"]
 
-_LOOKED_AT = 50
 _PARTIALS = 20_000
 """After how many partial matches to stop: a pattern that doubles them would never end."""
 _ALL_OF, _MISSES = 1000, 20
@@ -65,5 +64,5 @@ def explained(
         counts(answered.counts(recorder)), key=lambda count: order.index(count.stage)
     )
     facts = counted_facts(trace, conditions, more, has_key=has_key, sample=sample)
-    longer = answered.longer_windows(trace, facts.closest[:_LOOKED_AT], stages)
+    longer = answered.longer_windows(trace, facts.beginnings, stages)
     return WhyNot(facts, tuple(advised(facts, longer)))

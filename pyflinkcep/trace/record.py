@@ -36,6 +36,8 @@ class Record:
         The partial matches whose window ended, and its end in epoch milliseconds.
     keys : list
         The keys of the events, each once.
+    values : list
+        The events themselves, by their numbers.
     """
 
     pattern: str
@@ -46,14 +48,14 @@ class Record:
     matches: list[dict[str, list[Any]]]
     timeouts: list[tuple[dict[str, list[Any]], int]]
     keys: list[Any] = attrs.field(init=False)
+    values: list[Any] = attrs.field(init=False, eq=False)
 
     @keys.default
     def _each_once(self) -> list[Any]:
         return list({repr(event.key): event.key for event in self.events}.values())
 
-    @property
-    def values(self) -> list[Any]:
-        """The events themselves, by their numbers."""
+    @values.default
+    def _themselves(self) -> list[Any]:
         return [event.event for event in self.events]
 
     def families(self) -> dict[int, list[PartialMatch]]:

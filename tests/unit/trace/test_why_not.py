@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from cProfile import Profile
 from datetime import timedelta
 from typing import Any
 
@@ -76,6 +77,9 @@ def test_conditions_over_partial_matches_are_counted_as_asked() -> None:
         ("a{3} -> b", "a1 a2 b1", "'a' needs 3 events, the closest had 2"),
         ("a -> b within[2]", "a1 c1 c2 b1", "An event that may fit came 3 ms after the first"),
         ("a -> b within[2]", "a1 c1 c2 c3", "so a longer window does not help"),
+        ("a -> b gap[2] -> c", "a1@0 b1@9 c1@9", "'a' because the longest gap was over"),
+        ("a -> b -> c gap[2]", "a1@0 b1@9 c1@15 c2@18", "came 6 ms after the one before"),
+        ("a -> b gap[2]", "a1 c1 c2 c3", "No event that fits 'b' came later"),
         ("a !-> n -> b", "a1 n1 b1", "because 'n' came, which must not"),
         ("a >> b+:cons until[u] >> c", "a1 b1 u1", "the condition of until() held"),
         ("a -> b", "a1 c1", "1 beginning still wait for 'b'"),
@@ -84,9 +88,67 @@ def test_conditions_over_partial_matches_are_counted_as_asked() -> None:
 )
 def test_advice_says_what_to_change(pattern: str, events: str, words: str) -> None:
     """Each reason has advice in plain words."""
-    advice = " ".join(whyNot(pattern_of(pattern), events.split()).advice)
+    parts = [event.split("@") for event in events.split()]
+    rows = [(name, int(*time) if time else at) for at, (name, *time) in enumerate(parts)]
+    why = whyNot(pattern_of(pattern), [Letter(*row) for row in rows], timestamp="time")
 
-    assert words in advice
+    assert words in " ".join(why.advice)
+
+
+class Letter(str):
+    """An event of a line that has a time."""
+
+    def __new__(cls, name: str, time: int) -> Letter:
+        """Keep the time beside the name."""
+        letter = super().__new__(cls, name)
+        letter.time = time
+        return letter
+
+    time: int
+
+
+def test_advice_about_windows_looks_at_all_beginnings() -> None:
+    """The event that a longer window would reach may come for the last of many beginnings."""
+    pattern = (
+        Pattern.begin("a")
+        .where("n = 1")
+        .followedBy("b")
+        .where("n = 2")
+        .within(timedelta(seconds=1))
+    )
+    events = rows(*((f"k{number}", 0, 1) for number in range(60)), ("k59", 5000, 2))
+    late = rows(("k0", 2, 2))
+    why = whyNot(pattern, events, timestamp="t", key="k")
+
+    assert "An event that may fit came 5 s after the first" in why.advice[0]
+    lagging = whyNot(
+        pattern, [*events[:-1], *rows(("z", 9000, 3)), *late], "t", "k", timedelta(seconds=1)
+    )
+    assert "so a longer window does not help" in lagging.advice[0]
+
+
+def test_the_cost_grows_with_the_number_of_events() -> None:
+    """Twice the events cost twice the calls, also where every beginning ends by its window."""
+
+    def calls(number: int) -> int:
+        events = rows(*((f"k{n % 3}", 9 * n, n % 2) for n in range(number)))
+        pattern = Pattern.begin("a").where("n = 1").followedBy("b").where("n = 7")
+        profile = Profile()
+        profile.runcall(
+            lambda: whyNot(pattern.within(timedelta(milliseconds=40)), events, "t", "k").text()
+        )
+        return sum(entry.callcount for entry in profile.getstats())
+
+    calls(10)
+    assert calls(800) < 2.2 * calls(400)
+
+
+def test_a_trace_knows_its_events() -> None:
+    """The events are listed once, not for every beginning that is told."""
+    trace = whyNot(RISE, SEEN, timestamp="t", key="k").trace
+
+    assert trace.values is trace.values
+    assert trace.values == SEEN
 
 
 def test_advice_names_the_values_there_are() -> None:
