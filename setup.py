@@ -2,6 +2,7 @@
 """The part of the build that setup.cfg cannot say: the compiled kernel."""
 
 import os
+import runpy
 import sysconfig
 import tempfile
 from glob import glob
@@ -18,15 +19,21 @@ FLAGS = {
 # Functions are small, and in many files: inlining across them makes the kernel 5 to 20 % faster.
 WHOLE_PROGRAM = {"unix": ["-flto=auto", "-flto"]}
 
+# Written into the kernel, so that one of other sources is refused.
+SOURCES = runpy.run_path("pyflinkcep/kernel/sources.py")["fingerprint"]()
+
 # One build for Python 3.11 and all later versions; builds without the GIL have no stable ABI yet.
 STABLE_ABI = not sysconfig.get_config_var("Py_GIL_DISABLED")
+LIMITED_API = [("Py_LIMITED_API", "0x030B0000")] if STABLE_ABI else []
 
 
 class BuildKernel(build_ext):
     """Build the kernel with the flags that the compiler at hand takes."""
 
     def build_extension(self, ext):
-        """Build one extension."""
+        """Build one extension, again if the last build was of other sources."""
+        built = Path(self.get_ext_fullpath(ext.name))
+        self.force = self.force or not (built.exists() and SOURCES.encode() in built.read_bytes())
         kind = self.compiler.compiler_type
         wanted = [] if "-fno-lto" in os.environ.get("CFLAGS", "") else WHOLE_PROGRAM.get(kind, [])
         whole = [flag for flag in wanted if self._takes(flag)][:1]
@@ -67,7 +74,7 @@ setup(
             sorted(glob("pyflinkcep/kernel/src/**/*.c", recursive=True)),
             depends=sorted(glob("pyflinkcep/kernel/src/**/*.h", recursive=True)),
             include_dirs=["pyflinkcep/kernel/src"],
-            define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE_ABI else [],
+            define_macros=[("KERNEL_SOURCES", SOURCES), *LIMITED_API],
             py_limited_api=STABLE_ABI,
             optional=True,  # without a compiler the package runs on the plain path
         )

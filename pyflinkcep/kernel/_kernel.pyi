@@ -28,6 +28,9 @@ Match = tuple[bytes, bytes, bytes]
 operations: int
 """The fingerprint of ``base/opcodes.h``."""
 
+sources: str
+"""The fingerprint of all sources; see ``kernel/sources.py``."""
+
 class Key:
     """The state of one key. Mirror: ``KeyState`` in ``engines/flink/operator/cep_operator.py``."""
 

@@ -6,10 +6,11 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.kernel.opcodes import fingerprint
+from pyflinkcep.kernel import opcodes, sources
 
 if TYPE_CHECKING:
     from pyflinkcep.kernel import _kernel
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
 __all__ = ["CompiledModule", "compiled_module", "why_missing"]
 
 _SWITCH = "PYFLINKCEP_KERNEL"
-_OPERATIONS = fingerprint()
+_operations = cache(opcodes.fingerprint)
+_sources = cache(sources.fingerprint)
 
 
 class CompiledModule(Protocol):
     """The compiled module; ``_kernel.pyi`` describes its types and functions."""
 
     operations: int
+    sources: str
     Kernel: type[_kernel.Kernel]
     Counter: type[_kernel.Counter]
     Lister: type[_kernel.Lister]
@@ -41,7 +44,7 @@ def compiled_module() -> CompiledModule | None:
     Raises
     ------
     NotSupportedError
-        If it was built from other sources, whose operations have other numbers.
+        If it was built from other sources than those at hand, or numbers operations otherwise.
     """
     if os.environ.get(_SWITCH, "1") == "0":
         return None
@@ -49,7 +52,9 @@ def compiled_module() -> CompiledModule | None:
         found = cast(CompiledModule, importlib.import_module("pyflinkcep.kernel._kernel"))
     except ImportError:  # the package was built without a compiler
         return None
-    if getattr(found, "operations", None) != _OPERATIONS:
+    now = _sources()
+    is_other = now and now != getattr(found, "sources", None)
+    if is_other or getattr(found, "operations", None) != _operations():
         raise NotSupportedError(
             "the compiled kernel was built from other sources than the Python code beside it",
             f"install the package again, run make kernel in a clone, or set {_SWITCH}=0",

@@ -11,6 +11,10 @@
 #include <stddef.h>
 #include <structmember.h>
 
+/* KERNEL_SOURCES comes from setup.py: a word, for quotes are not the same to all shells. */
+#define QUOTED(word) #word
+#define TEXT_OF(word) QUOTED(word)
+
 typedef struct {
     PyTypeObject *kernel, *key, *context;
 } Types;
@@ -291,6 +295,7 @@ static int module_exec(PyObject *module) {
     }
     Py_DECREF(search);
     if (PyModule_AddIntConstant(module, "operations", OPERATIONS) < 0) return -1;
+    if (PyModule_AddStringConstant(module, "sources", TEXT_OF(KERNEL_SOURCES)) < 0) return -1;
     return PyModule_AddObjectRef(module, "Kernel", (PyObject *)types->kernel);
 }
 
