@@ -43,7 +43,7 @@ class Source:
         return (node for node in ast.walk(self.tree) if isinstance(node, kinds))
 
 
-def _read(folder: Path) -> list[Source]:
+def read(folder: Path) -> list[Source]:
     found = []
     for path in sorted(folder.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
@@ -54,13 +54,13 @@ def _read(folder: Path) -> list[Source]:
 @pytest.fixture(scope="module")
 def package() -> list[Source]:
     """Return the files of the package."""
-    return _read(PACKAGE)
+    return read(PACKAGE)
 
 
 @pytest.fixture(scope="module")
 def files(package: list[Source]) -> list[Source]:
     """Return all files."""
-    return [*package, *_read(ROOT / "tests"), *_read(ROOT / "samples")]
+    return [*package, *read(ROOT / "tests"), *read(ROOT / "samples")]
 
 
 def _core_modules() -> Iterator[ModuleType]:

@@ -20,7 +20,7 @@ import numpy as np
 from pyflinkcep.expressions.literals import like_regex
 from pyflinkcep.expressions.number_functions import rounded
 from pyflinkcep.expressions.program import Code, Instruction, Op, Type
-from pyflinkcep.expressions.rules import LEAST, MOST, RULES, Nulls, floats_compared
+from pyflinkcep.expressions.rules import BITS, LEAST, MOST, RULES, Nulls, floats_compared
 from pyflinkcep.expressions.unbranched import unbranched
 
 __all__ = ["OPERATIONS", "Array", "TextRanks", "Values", "columnar", "computed", "holding"]
@@ -215,9 +215,7 @@ def _numbers(data: Any) -> Any:
 
 def _array_form(op: Op) -> Callable[[Any, Any], Any]:
     """Return a comparison of arrays of floats."""
-    text = floats_compared(op, "a", "b")
-    for word, sign in ((" or ", " | "), (" and ", " & "), ("not ", "~")):
-        text = text.replace(word, sign)
+    text = floats_compared(op, "a", "b", BITS)
     function: Callable[[Any, Any], Any] = eval(f"lambda a, b: {text}")
     return function
 

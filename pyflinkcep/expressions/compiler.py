@@ -168,7 +168,7 @@ class _Compiler:
             return self._coalesce(part)
         if operator in _PASSING:
             return self._passing(part)
-        if operator.startswith("timestampdiff") or operator == "datediff":
+        if operator in ("timestampdiff", "datediff"):
             return self._difference(part)
         if operator in FUNCTION_CODES:
             return FUNCTION_CODES[operator](self, part)
@@ -265,7 +265,7 @@ class _Compiler:
             return Typed([*days[0].code, *days[1].code, (Op.SUB, Type.INT)], Kind.BIGINT)
         for operand in (start, end):
             self.check(self.part(operand), TIMES, part)
-        unit = UNITS_US[part.operator.split()[1]]
+        unit = UNITS_US[part.detail]
         code = self._between(end, start).code
         return Typed([*code, (Op.INT, unit), (Op.INT_DIV, Type.INT)], Kind.BIGINT)
 

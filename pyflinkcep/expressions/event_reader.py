@@ -10,7 +10,7 @@ from pyflinkcep.expressions.names import Names
 from pyflinkcep.expressions.operators import Operators
 from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.expressions.text import quoted_name
-from pyflinkcep.expressions.tokens import TokenKind, string_value, tokenized
+from pyflinkcep.expressions.tokens import string_value
 from pyflinkcep.expressions.tree import Call, Column, Literal, Tree
 
 __all__ = ["EventReader"]
@@ -78,23 +78,14 @@ class EventReader(Operators):
             detail = str(unit.value).upper()
             if unit.form is not Form.WORD or detail not in UNITS_US:
                 return self._opaque(node)
-        elif name == ".":
-            detail = _last_name(self._written(node))
         elif name == ":":
             return self._opaque(node)
         parts = tuple(map(self.part, operands))
         return Call(name, parts, detail, self._written(node), (node.start, node.end))
 
     def _typed(self, node: Syntax) -> Call:
-        written = self._written(node)
-        begin = written.index(written[-1])
-        type_ = written[:begin].strip()
+        type_, text = node.value
         if type_.lower() not in _TIMES:
             return self._opaque(node)
-        value = Literal(string_value(written[begin:]), written[begin:])
-        return Call("cast", (value,), type_, written, (node.start, node.end))
-
-
-def _last_name(text: str) -> str:
-    """Return the name at the end of a text."""
-    return [token.text for token in tokenized(text) if token.kind is TokenKind.NAME][-1]
+        value = Literal(string_value(text), text)
+        return Call("cast", (value,), type_, self._written(node), (node.start, node.end))

@@ -33,7 +33,7 @@ def parsed(text: str) -> Syntax:
 
 
 _COMPARISONS = ("=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">=")
-_NAMES = {"==": "=", "!=": "<>"}
+_NAMES = {"==": "=", "!=": "<>", "unknown": "null"}
 _LEVELS: tuple[tuple[str, ...], ...] = (
     _COMPARISONS, ("|",), ("^",), ("&",), ("<<", ">>", ">>>"), ("+", "-", "||"),
     ("*", "/", "%", "DIV"),
@@ -122,7 +122,7 @@ class _Parser(Cursor):
             found = Syntax(Form.OPERATION, "<=>", (part, other), part.start, other.end)
             negated = not negated
         elif self._now.is_word("NULL", "TRUE", "FALSE", "UNKNOWN"):
-            operator = f"is {self._next().text.lower()}".replace("unknown", "null")
+            operator = "is " + _NAMES.get(word := self._next().text.lower(), word)
             found = Syntax(Form.OPERATION, operator, (part,), part.start, self._end())
         else:
             raise self._unexpected("NULL, TRUE, FALSE or DISTINCT FROM")
@@ -167,8 +167,9 @@ class _Parser(Cursor):
                 type_ = self._type()
                 part = Syntax(Form.CALL, "cast", (part,), part.start, self._end(), type_)
             elif self._now.is_sign(".") and self._ahead().kind is TokenKind.NAME:
+                name = self._ahead()
+                part = Syntax(Form.CALL, ".", (part,), part.start, name.end, name.text)
                 self._at += 2
-                part = Syntax(Form.CALL, ".", (part,), part.start, self._end())
             elif self._sign(":"):
                 self._next()
                 part = Syntax(Form.CALL, ":", (part,), part.start, self._end())
@@ -220,7 +221,7 @@ class _Parser(Cursor):
             return self._interval()
         if following.kind is TokenKind.STRING:
             self._at += 2
-            return Syntax(Form.TYPED, None, (), start, self._end())
+            return Syntax(Form.TYPED, (token.text, following.text), (), start, following.end)
         return self._named()
 
     def _parenthesized(self) -> Syntax:

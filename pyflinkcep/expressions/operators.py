@@ -251,7 +251,8 @@ class Operators:
                 f": expected one of {', '.join(UNITS_US)} as the unit",
                 "use days: months and years have no fixed length",
             )
-        return self._made(f"timestampdiff {unit}", node, *map(self.part, node.operands[1:]))
+        between = self._made("timestampdiff", node, *map(self.part, node.operands[1:]))
+        return attrs.evolve(between, detail=unit)
 
     def _inside_call(self, node: Syntax) -> Tree:
         """Return a function of one first() or last() and literals, computed inside it."""

@@ -18,6 +18,7 @@ from pyflinkcep.expressions.literals import LEAST, MOST
 from pyflinkcep.expressions.program import Op
 
 __all__ = [
+    "BITS",
     "BY_ZERO",
     "FLOATS",
     "LEAST",
@@ -27,6 +28,7 @@ __all__ = [
     "OVERFLOW",
     "RULES",
     "TRUTHS",
+    "WORDS",
     "Nulls",
     "Rule",
     "floats_compared",
@@ -143,29 +145,35 @@ TRUTHS = frozenset(op for op, rule in RULES.items() if rule.is_truth)
 # --- the order of floats: NaN equals itself and is greater than all other numbers
 
 FLOATS = {
-    Op.LT: "(({a} < {b}) or (({b} != {b}) and ({a} == {a})))",
-    Op.LE: "(({a} <= {b}) or ({b} != {b}))",
-    Op.EQ: "(({a} == {b}) or (({a} != {a}) and ({b} != {b})))",
+    Op.LT: "(({a} < {b}) {or_} (({b} != {b}) {and_} ({a} == {a})))",
+    Op.LE: "(({a} <= {b}) {or_} ({b} != {b}))",
+    Op.EQ: "(({a} == {b}) {or_} (({a} != {a}) {and_} ({b} != {b})))",
 }
-"""Comparisons of ``{a}`` and ``{b}``, in Python; the others are made of these."""
+"""Comparisons of ``{a}`` and ``{b}``; the others are made of these."""
 
 _SWAPPED = {Op.GT: Op.LT, Op.GE: Op.LE}
 
+WORDS = ("and", "or", "not ")
+"""The logic of Python."""
+BITS = ("&", "|", "~")
+"""The logic of arrays, and in C of numbers without branches."""
 
-def floats_compared(op: Op, a: str, b: str) -> str:
+
+def floats_compared(op: Op, a: str, b: str, logic: tuple[str, str, str] = WORDS) -> str:
     """
-    Return a comparison of two floats, in Python.
+    Return a comparison of two floats, by default in Python.
 
     Examples
     --------
     >>> floats_compared(Op.GE, "x", "y")
     '((y <= x) or (x != x))'
     """
+    and_, or_, not_ = logic
     if op is Op.NE:
-        return f"(not {floats_compared(Op.EQ, a, b)})"
+        return f"({not_}{floats_compared(Op.EQ, a, b, logic)})"
     if op in _SWAPPED:
-        return FLOATS[_SWAPPED[op]].format(a=b, b=a)
-    return FLOATS[op].format(a=a, b=b)
+        op, a, b = _SWAPPED[op], b, a
+    return FLOATS[op].format(a=a, b=b, and_=and_, or_=or_)
 
 
 # --- aggregates

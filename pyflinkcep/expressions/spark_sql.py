@@ -55,10 +55,8 @@ def spark_sql(tree: Tree, leaf: Callable[[Leaf], str], *, zero_is_null: bool = F
         return f"({operands[0]} IN ({', '.join(operands[1:])}))"
     if operator == "case":
         return _case_sql(operands)
-    if operator.startswith("timestampdiff"):
-        operator, unit = operator.split()
-        operands = [unit, *operands]
-    return f"{operator}({', '.join(operands)})"
+    unit = [tree.detail] if tree.detail else []
+    return f"{operator}({', '.join([*unit, *operands])})"
 
 
 def _case_sql(operands: list[str]) -> str:
@@ -71,7 +69,7 @@ def _case_sql(operands: list[str]) -> str:
 def _call_sql(tree: Call, operands: list[str]) -> str:
     match tree.function:
         case "":
-            return tree.text
+            return _filled(tree.between, operands) if tree.between else tree.text
         case ".":
             return f"{operands[0]}.{quoted_name(tree.detail)}"
         case "[]":
@@ -81,6 +79,12 @@ def _call_sql(tree: Call, operands: list[str]) -> str:
     before = f"{tree.detail.upper()} " if tree.detail == "distinct" else ""
     unit = [tree.detail] if tree.detail and not before else []
     return f"{tree.function}({before}{', '.join([*unit, *operands])})"
+
+
+def _filled(between: tuple[str, ...], operands: list[str]) -> str:
+    """Return operands with text before, between and after them."""
+    filled = [part for pair in zip(between, operands, strict=False) for part in pair]
+    return "".join([*filled, between[-1]])
 
 
 def literal_sql(value: Any) -> str:

@@ -18,7 +18,7 @@ class Form(Enum):
     LITERAL = "literal"
     """A number, string, true, false or null; `value` is how it is written."""
     TYPED = "typed literal"
-    """``DATE '2026-01-01'``, which only Spark reads."""
+    """``DATE '2026-01-01'``; `value` is the type and the string, as they are written."""
     INTERVAL = "interval"
     """``INTERVAL '5' MINUTE``; `value` is the text after the word."""
     COLUMN = "column"
@@ -59,7 +59,8 @@ class Syntax:
     start, end : int
         Its position in the text.
     detail : str
-        For a cast the type; for a call ``distinct``; for LIKE the escape literal.
+        For a cast the type; for a field its name; for a call ``distinct``; for LIKE the escape
+        literal.
     inner : int
         The position of the second name of a column or star; -1 if it has one name.
     """

@@ -131,6 +131,9 @@ class Column:
         For a variable that repeats, which of its events, as written in brackets.
     text : str
         How it is shown.
+    computed : Tree or None
+        What the SQL computes, over columns of the event; None if it is not known as a tree, as for
+        a column.
     """
 
     sql: str | None
@@ -138,6 +141,7 @@ class Column:
     index: str | None = None
     text: str = attrs.field(default="", eq=False)
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+    computed: Tree | None = attrs.field(default=None, eq=False, repr=False)
 
     @property
     def attribute(self) -> str | None:
@@ -181,6 +185,8 @@ class Aggregate:
         back. Only in MATCH_RECOGNIZE.
     final : bool
         Whether it is over all events of the match, not only those so far. Only in MATCH_RECOGNIZE.
+    computed : Tree or None
+        What the argument computes; see :class:`Column`.
     """
 
     function: str
@@ -193,11 +199,12 @@ class Aggregate:
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
     shift: int = 0
     final: bool = False
+    computed: Tree | None = attrs.field(default=None, eq=False, repr=False)
 
     @property
     def over(self) -> Column:
         """The column of each event."""
-        return Column(self.argument, self.stage, self.index, span=self.span)
+        return Column(self.argument, self.stage, self.index, span=self.span, computed=self.computed)
 
 
 @attrs.frozen
@@ -209,7 +216,7 @@ class Operation:
     ----------
     operator : str
         With two operands ``+ - * / % div ||``, ``= <> < <= > >= <=>``, ``like`` (the
-        second is a Literal that has ``\`` as its escape), ``timestampdiff UNIT``, ``datediff``;
+        second is a Literal that has ``\`` as its escape), ``timestampdiff``, ``datediff``;
         with one ``neg``, ``abs``, ``not``, ``is null`` and ``is not null``; with any number
         ``and``, ``or``, ``coalesce``, ``greatest``, ``least``, ``in`` (a value, then the
         alternatives) and ``case`` (conditions and values in turn; an odd last one is for ELSE);
@@ -218,12 +225,15 @@ class Operation:
         Its operands.
     text : str
         How it is shown; empty if its operands say it.
+    detail : str
+        For ``timestampdiff`` the unit.
     """
 
     operator: str
     operands: tuple[Tree, ...]
     text: str = attrs.field(default="", eq=False)
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+    detail: str = ""
 
 
 @attrs.frozen
@@ -237,7 +247,7 @@ class Call:
     ----------
     function : str
         The name in lower case; ``cast``; ``.`` for a field of a struct, ``[]`` for an element of
-        an array or map; empty for what only Spark reads, which is its text.
+        an array or map; empty for what only Spark reads, which is its text, or has `between`.
     operands : tuple of Tree
         Its arguments.
     detail : str
@@ -245,6 +255,8 @@ class Call:
         which is not among the operands, the unit; ``distinct``.
     text : str
         How it is shown; empty if its operands say it.
+    between : tuple of str
+        For what only Spark reads: the text before, between and after its operands.
     """
 
     function: str
@@ -252,6 +264,7 @@ class Call:
     detail: str = ""
     text: str = attrs.field(default="", eq=False)
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+    between: tuple[str, ...] = ()
 
 
 Leaf = Column | Aggregate

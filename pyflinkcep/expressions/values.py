@@ -146,7 +146,7 @@ class _Maker:
             fits = like_regex(str(pattern.value)).fullmatch
             return spread(functions[:1], lambda text: fits(text) is not None)
         if operator not in OPERATORS:
-            return spread(functions, _of_times(operator))
+            return spread(functions, _of_times(operator, tree.detail))
         op = OPERATORS[operator]
         rule = RULES[op]
         if rule.nulls is Nulls.DECIDES:
@@ -216,11 +216,10 @@ def _or_null(divide: Callable[..., Any]) -> Callable[..., Any]:
     return lambda a, b: None if b == 0 else divide(a, b)
 
 
-def _of_times(operator: str) -> Callable[..., Any]:
+def _of_times(operator: str, unit: str) -> Callable[..., Any]:
     """Return the function of an operator that is about times."""
     if operator == "datediff":
         return FUNCTIONS[operator][2]
-    unit = operator.split()[1]
     return lambda start, end: time_between(unit, start, end)
 
 

@@ -14,7 +14,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from pyflinkcep.expressions.program import Function, Op, Type
-from pyflinkcep.expressions.rules import RULES, Nulls, floats_compared
+from pyflinkcep.expressions.rules import BITS, RULES, Nulls, floats_compared
 
 __all__ = ["HEADERS", "fingerprint", "header", "rules_header"]
 
@@ -70,9 +70,7 @@ def _rules() -> str:
 
 def _comparison(name: str, op: Op) -> str:
     """Return a comparison of floats in C, without branches."""
-    text = floats_compared(op, "a", "b")
-    for word, sign in ((" or ", " | "), (" and ", " & ")):
-        text = text.replace(word, sign)
+    text = floats_compared(op, "a", "b", BITS)
     return f"static inline bool {name}(double a, double b) {{ return {text}; }}"
 
 

@@ -55,7 +55,7 @@ def _check_columns(clause: Clause, names: Names) -> None:
         if not names.is_column(column.text):
             raise names.source.error(
                 f"no column {column.text!r} in the input",
-                nearest(column.text, names.columns).replace("variables", "columns"),
+                nearest(column.text, names.columns, "columns"),
                 *column.span,
             )
 

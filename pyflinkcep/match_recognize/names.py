@@ -14,9 +14,9 @@ from pyflinkcep.match_recognize.tree import Clause, Span, variables
 __all__ = ["Names", "nearest", "spelled_alike"]
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
+def nearest(name: str, known: Sequence[str], what: str = "variables") -> str:
     """Return a hint with the closest name."""
-    listed = f"the variables are {', '.join(known)}" if known else "PATTERN has no variables"
+    listed = f"the {what} are {', '.join(known)}" if known else "PATTERN has no variables"
     return did_you_mean(name, known, listed)
 
 

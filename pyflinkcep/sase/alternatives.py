@@ -101,7 +101,7 @@ class _Writer:
         def renamed(leaf: Leaf) -> Leaf:
             if not isinstance(leaf, Column) or leaf.variable != rival:
                 return leaf
-            return Column(leaf.sql, _absent_name(rival, name), None, span=leaf.span)
+            return attrs.evolve(leaf, variable=_absent_name(rival, name), index=None, text="")
 
         for clause in self.clauses:
             names = _names(clause)

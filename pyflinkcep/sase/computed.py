@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 
-from pyflinkcep.expressions.spark_sql import text_sql
+from pyflinkcep.expressions.spark_sql import spark_sql, text_sql
 from pyflinkcep.expressions.text import quoted_name, shown
-from pyflinkcep.expressions.tree import Column, Literal, Operation, Tree
+from pyflinkcep.expressions.tree import Call, Column, Literal, Operation, Span, Tree
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tokens import END, NAME, TEXT, Token
@@ -17,11 +16,12 @@ from pyflinkcep.sase.tree import BEFORE, references
 __all__ = [
     "LIKES",
     "column_sql",
+    "computed",
     "computed_for",
     "is_computed",
-    "is_path",
     "like",
-    "qualified",
+    "owned_sql",
+    "path_names",
     "read_call",
 ]
 
@@ -70,7 +70,7 @@ def read_call(
     Column
         The event, with the call in place of an attribute.
     """
-    known, sql = set(variables), [name.text]
+    known, between = set(variables), [f"{name.text} "]
     found: list[Column] = []
     depth = 0
     while True:
@@ -81,13 +81,15 @@ def read_call(
             part = reference()
             _check_event(cursor, part, found, name.text)
             found.append(part)
-            sql.append(str(part.sql))
+            between.append(" ")
             continue
         cursor.next()
         depth += (token.word == "(") - (token.word == ")")
-        sql.append(_literal(token.text) if token.kind == TEXT else token.text)
+        between[-1] += _literal(token.text) if token.kind == TEXT else token.text
         if not depth:
             break
+        is_arrow = cursor.here.text == ">" and token.text in ("-", "<=")  # -> and <=>
+        between[-1] += "" if is_arrow and cursor.here.at == token.at + len(token.text) else " "
     if not found:
         raise cursor.failure(
             name.at,
@@ -96,9 +98,8 @@ def read_call(
             "first, last",
         )
     text = cursor.text[name.at : token.at + 1]
-    return Column(
-        f"({' '.join(sql)})", found[0].variable, found[0].index, text, cursor.span(name.at)
-    )
+    call = Call("", tuple(found), text=text, between=tuple(between))
+    return computed(call, found[0], text, cursor.span(name.at))
 
 
 def _check_event(cursor: Cursor, part: Column, found: list[Column], name: str) -> None:
@@ -126,40 +127,44 @@ def like(cursor: Cursor, left: Tree, operator: Token) -> Operation:
             f"write a.name {operator.text.upper()} {token.text}",
         )
     cursor.next()
-    sql = f"(cast ( {left.sql} {operator.word} {_literal(token.text)} as int ))"
-    text = f"cast({shown(left)} {operator.word} {token.text} as int)"
     span = cursor.span(left.at)
-    tested = Column(sql, left.variable, left.index, text, span)
+    text = f"cast({shown(left)} {operator.word} {token.text} as int)"
+    after = f" {operator.word} {_literal(token.text)} as int )"
+    cast = Call("", (left,), text=text, between=("cast ( ", after))
+    tested = computed(cast, left, text, span)
     return Operation("=", (tested, Literal(1, "1", span)), span=span)
 
 
-_NAMES = re.compile(r"'(?:[^'\\]|\\.)*'|\.?`(?:[^`]|``)+`", re.DOTALL)
+def computed(tree: Tree, event: Column, text: str, span: Span) -> Column:
+    """Return what a tree computes of an event as an attribute of it; `text` is how it is shown."""
+    sql = f"({spark_sql(tree, lambda leaf: str(leaf.over.sql))})"
+    return Column(sql, event.variable, event.index, text, span, tree)
 
 
-_PATH = re.compile(
-    r"\(`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`|\[(?:\d+|'(?:[^'\\]|\\.)*')\])*\)", re.DOTALL
-)
+def path_names(column: Column) -> tuple[str, ...]:
+    """Return the names to a field of a struct, an element of a map or an array; else none."""
+    tree, names = column.computed, list[str]()
+    while isinstance(tree, Call) and tree.function in (".", "[]"):
+        key = tree.detail if tree.function == "." else shown(tree.operands[1])
+        names, tree = [key, *names], tree.operands[0]
+    if not isinstance(tree, Column) or tree.computed is not None:
+        return ()
+    return column.variable, str(tree.attribute), *names
 
 
-def is_path(attribute: str) -> bool:
-    """Whether an attribute is a field of a struct, or an element of a map or an array."""
-    return _PATH.fullmatch(attribute) is not None
-
-
-def qualified(sql: str, owner: str) -> str:
+def owned_sql(column: Column, owner: str) -> str:
     """
-    Return SQL over the columns of an event as SQL over the fields of a struct, or of a stage.
+    Return an attribute as SQL over the fields of a struct, or of a stage.
 
     Examples
     --------
-    >>> qualified("(concat ( `s` , `t`.`u` , '`' ))", "e")
-    "(concat ( e.`s` , e.`t`.`u` , '`' ))"
+    >>> call = Call("", (Column("`s`"),), between=("concat ( ", " , '`' )"))
+    >>> owned_sql(computed(call, Column("`s`", "a"), "", (0, 0)), "e")
+    "(concat ( e.`s` , '`' ))"
     """
-
-    def named(found: re.Match[str]) -> str:
-        return found[0] if found[0].startswith(("'", ".")) else f"{owner}.{found[0]}"
-
-    return _NAMES.sub(named, sql)
+    if column.computed is None:
+        return f"{owner}.{column.sql}"
+    return f"({spark_sql(column.computed, lambda leaf: owned_sql(leaf.over, owner))})"
 
 
 def _literal(text: str) -> str:

@@ -10,7 +10,7 @@ import attrs
 
 from pyflinkcep.expressions import tree
 from pyflinkcep.sase.composed_checks import check_query
-from pyflinkcep.sase.computed import is_computed, is_path
+from pyflinkcep.sase.computed import is_computed, path_names
 from pyflinkcep.sase.conditions import ConditionReader
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Column, Query
@@ -199,6 +199,6 @@ def _name_of(value: tree.Tree, number: int) -> str:
     if value.attribute is None:
         return value.text or value.variable
     if is_computed(value.attribute):
-        words = re.findall(r"\w+", value.text)
-        return "_".join(words) if is_path(value.attribute) else f"_{number}"
+        words = [word for name in path_names(value) for word in re.findall(r"\w+", name)]
+        return "_".join(words) or f"_{number}"
     return f"{value.variable}_{value.attribute}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import attrs
+
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import Aggregate, Call, Column, Literal, Operation, Tree
 from pyflinkcep.sase.tree import ALL, CURRENT, FIRST
@@ -18,13 +20,13 @@ def part_of(tree: Tree, owner: str = "", edge: str = "leave") -> Tree:
         return tree
     if isinstance(tree, Column):
         if event_at_hand(tree, owner, edge):
-            return Column(tree.sql, span=tree.span)
+            return Column(tree.sql, span=tree.span, computed=tree.computed)
         return _aggregate("first" if tree.index == FIRST else "last", tree)
     if isinstance(tree, Aggregate):
         return _aggregate(tree.function, tree.over)
     text, operands = shown(tree), [part_of(part, owner, edge) for part in tree.operands]
     if isinstance(tree, Call):
-        return Call(tree.function, tuple(operands), tree.detail, text, tree.span)
+        return attrs.evolve(tree, operands=tuple(operands), text=text)
     if tree.operator in ("and", "or"):
         return joined(tree.operator, operands)
     if tree.operator == "is not null":
@@ -42,7 +44,9 @@ def event_at_hand(reference: Column, owner: str, edge: str) -> bool:
 
 def _aggregate(function: str, over: Column) -> Aggregate:
     text = f"{function}({shown(over)})"
-    return Aggregate(function, over.variable, over.sql, text, span=over.span)
+    return Aggregate(
+        function, over.variable, over.sql, text, span=over.span, computed=over.computed
+    )
 
 
 def joined(operator: str, parts: Iterable[Tree]) -> Tree:

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+import attrs
+
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.expressions.spark_sql import text_sql
 from pyflinkcep.expressions.text import quoted_name, written_name
-from pyflinkcep.expressions.tree import Column
-from pyflinkcep.sase.computed import column_sql, is_computed
+from pyflinkcep.expressions.tree import Call, Column, Literal, Tree
+from pyflinkcep.sase.computed import column_sql, computed, is_computed
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component
 from pyflinkcep.sase.tokens import NUMBER, TEXT, Token, text_value
@@ -52,37 +55,37 @@ class ReferenceReader:
         attribute = cursor.name("an attribute", f"write {token.text}.attribute")
         if attribute.word == "len" and index is None and part.repeats:
             return Column(column_sql("LEN"), part.variable, index, "", cursor.span(token.at))
-        inside, written = self._path(attribute.name)
-        if not inside and not is_computed(attribute.name):
-            sql = column_sql(attribute.name)
-            return Column(sql, part.variable, index, "", cursor.span(token.at))
+        column = Column(quoted_name(attribute.name), part.variable, index)
+        path, written = self._path(column, attribute.name)
+        if path is column and not is_computed(attribute.name):
+            return attrs.evolve(column, span=cursor.span(token.at))
         at = "" if index is None else f"[{index}]"
         text = f"{written_name(part.variable)}{at}.{written_name(attribute.name)}{written}"
-        sql = f"({quoted_name(attribute.name)}{inside})"
-        return Column(sql, part.variable, index, text, cursor.span(token.at))
+        return computed(path, column, text, cursor.span(token.at))
 
-    def _path(self, attribute: str) -> tuple[str, str]:
-        """Read the fields and elements of an attribute; return them as SQL and as written."""
-        cursor, sql, written = self._cursor, "", ""
+    def _path(self, column: Column, attribute: str) -> tuple[Tree, str]:
+        """Read the fields and elements of an attribute; return them and how they are written."""
+        cursor, found, written = self._cursor, cast(Tree, column), ""
         hint = f"write {attribute}.field, {attribute}['key'] or {attribute}[0]"
         while True:
             if cursor.take("."):
                 field = cursor.name("a field", hint).name
-                sql += f".{quoted_name(field)}"
+                found = Call(".", (found,), field)
                 written += f".{written_name(field)}"
             elif cursor.take("["):
                 key = cursor.here
                 if key.kind == TEXT:
-                    sql += f"[{text_sql(text_value(key))}]"
+                    value = Literal(text_value(key), key.text)
                 elif key.kind == NUMBER and key.text.isdigit():
-                    sql += f"[{key.text}]"
+                    value = Literal(int(key.text), key.text)
                 else:
                     raise cursor.unexpected("a 'key' or a number", hint)
+                found = Call("[]", (found, value))
                 cursor.next()
                 cursor.need("]", hint)
                 written += f"[{key.text}]"
             else:
-                return sql, written
+                return found, written
 
     def _unknown(self, name: str, at: int) -> InvalidArgumentError:
         known = ", ".join(map(repr, self._by_name))

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pyflinkcep.expressions.spark_sql import literal_sql, spark_sql
 from pyflinkcep.expressions.text import written_name
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Operation, Tree
-from pyflinkcep.sase.computed import column_sql, is_computed, qualified
+from pyflinkcep.sase.computed import column_sql, is_computed, owned_sql
 from pyflinkcep.sase.model import Component, Query
 from pyflinkcep.sase.placement import Edges, PlacedClause, Placement
 
@@ -70,5 +70,5 @@ def _leaf_sql(leaf: Leaf) -> str:
     if isinstance(leaf, Column):
         return str(leaf.sql)
     stage = written_name(leaf.stage)
-    what = f"{stage}.*" if leaf.argument is None else qualified(leaf.argument, stage)
+    what = f"{stage}.*" if leaf.argument is None else owned_sql(leaf.over, stage)
     return f"{leaf.function}({what})"

@@ -10,7 +10,6 @@ from functools import reduce
 
 from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.expressions.literals import MOST
-from pyflinkcep.expressions.spark_sql import spark_sql
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
     AGGREGATES,
@@ -24,7 +23,7 @@ from pyflinkcep.expressions.tree import (
     Tree,
     leaves,
 )
-from pyflinkcep.sase.computed import read_call
+from pyflinkcep.sase.computed import computed, read_call
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component
 from pyflinkcep.sase.moments import read_interval, read_moment
@@ -184,9 +183,7 @@ class ValueReader(ReferenceReader):
             or len({(leaf.over.variable, leaf.over.index) for leaf in found}) != 1
         ):
             return made
-        event = found[0].over
-        sql = f"({spark_sql(made, lambda leaf: str(leaf.over.sql))})"
-        return Column(sql, event.variable, event.index, f"({shown(made)})", made.span)
+        return computed(made, found[0].over, f"({shown(made)})", made.span)
 
     def _function_of(self, function: str, name: Token) -> Tree | None:
         """Read a function of values of several events; None of one event, which SQL computes."""
@@ -264,7 +261,10 @@ class ValueReader(ReferenceReader):
             )
         text = f"{name}({over.text})" if over.sql and over.text else ""
         span = self._cursor.span(over.at)
-        return Aggregate(name, over.variable, over.sql, text, index=over.index or ALL, span=span)
+        return Aggregate(
+            name, over.variable, over.sql, text, index=over.index or ALL, span=span,
+            computed=over.computed,
+        )  # fmt: skip
 
 
 def _begins_operand(cursor: Cursor) -> bool:

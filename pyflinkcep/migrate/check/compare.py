@@ -52,8 +52,8 @@ def compare(checked: Checked, make: Callable[[], Pattern], answer: Answer) -> Di
     try:
         matches, timeouts = answers_of(checked, make(), answer.events)
     except CepError as error:
-        first = str(error).splitlines()[0]
-        return Difference(checked.name, len(answer.events), 0, 0, f"the translation raised {first}")
+        text = f"the translation raised {error.message}"
+        return Difference(checked.name, len(answer.events), 0, 0, text)
     text = _first("match", [row["match"] for row in answer.matches], matches)
     text = text or _first("timeout", answer.timeouts, timeouts)
     return Difference(

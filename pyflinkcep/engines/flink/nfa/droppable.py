@@ -85,7 +85,7 @@ class Relevance:
         except _Needed as needed:
             return cls(frozenset(), str(needed))
         except MalformedPatternException as error:
-            return cls(frozenset(), str(error).splitlines()[0])
+            return cls(frozenset(), error.message)
 
 
 class _Needed(Exception):

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.expressions.spark_sql import spark_sql
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Tree
-from pyflinkcep.sase.computed import is_computed, qualified
+from pyflinkcep.sase.computed import owned_sql
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.tree import FIRST, LAST
 from pyflinkcep.spark.arrow.columns import quoted
@@ -36,9 +36,9 @@ def _column(query: Query, value: Tree) -> str:
 
 def _events(over: Column) -> str:
     events = quoted(over.variable)
-    if over.sql is None or not is_computed(over.sql):
+    if over.computed is None:
         return events if over.sql is None else f"{events}.{over.sql}"
-    return f"transform({events}, e -> {qualified(over.sql, 'e')})"
+    return f"transform({events}, e -> {owned_sql(over, 'e')})"
 
 
 def _sql(tree: Tree) -> str:
@@ -49,7 +49,7 @@ def _leaf(leaf: Leaf) -> str:
     if isinstance(leaf, Aggregate):
         return _aggregate(leaf)
     event = f"try_element_at({quoted(leaf.variable)}, {-1 if leaf.index == LAST else 1})"
-    return event if leaf.sql is None else qualified(leaf.sql, event)
+    return event if leaf.sql is None else owned_sql(leaf, event)
 
 
 def _aggregate(tree: Aggregate) -> str:
