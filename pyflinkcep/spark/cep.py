@@ -22,13 +22,13 @@ from pyflinkcep.choices import (
 from pyflinkcep.engines.choice import check_pattern_evaluation, chosen
 from pyflinkcep.engines.flink.operator import Comparator, PartialMatchLimit
 from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
+from pyflinkcep.matching.order import TieOrder
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.analysed import AnalysedQuery
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.key_by import keyed
-from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.arguments import (
     check_comparator,

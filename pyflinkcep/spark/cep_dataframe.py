@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType, TimestampType
 
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.functions import OutputTag, check_tag
-from pyflinkcep.spark.arrow.columns import quoted
+from pyflinkcep.matching.columns import quoted
 from pyflinkcep.spark.arrow.marks import marks
 from pyflinkcep.spark.described import JobName, described
 from pyflinkcep.spark.handed_on import HandedOn

@@ -19,10 +19,10 @@ from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.flink.operator.limit import compressed_with_limit
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
+from pyflinkcep.matching.order import TieOrder
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
-from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.plan.arguments import check_bounded
 from pyflinkcep.spark.plan.calls import (
     FlatSelect,

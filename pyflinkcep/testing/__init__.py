@@ -6,11 +6,11 @@ them, :func:`whyNot` to see why they do not match, and harnesses to feed by hand
 The pytest fixtures are in :mod:`pyflinkcep.testing.pytest_plugin`.
 """
 
+from pyflinkcep.tables.events import Record
+from pyflinkcep.tables.match import Matches, Timeout, match
+from pyflinkcep.tables.sase import matchSase
 from pyflinkcep.testing.assertions import assertMatches
-from pyflinkcep.testing.events import Record
 from pyflinkcep.testing.harness import NFATestHarness, OperatorTestHarness
-from pyflinkcep.testing.match import Matches, Timeout, match
-from pyflinkcep.testing.sase import matchSase
 from pyflinkcep.testing.trace import trace, whyNot
 from pyflinkcep.trace.result import Trace
 from pyflinkcep.trace.why import WhyNot

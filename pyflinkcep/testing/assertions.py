@@ -8,7 +8,7 @@ from difflib import ndiff
 from typing import Any
 
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.testing.values import field_getter
+from pyflinkcep.tables.values import field_getter
 
 __all__ = ["assertMatches"]
 

@@ -23,9 +23,9 @@ from pyflinkcep.engines.flink.sharedbuffer import SharedBuffer
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.testing.events import as_event, events_of
-from pyflinkcep.testing.sql import evaluated_here, expressions_over_stages
-from pyflinkcep.testing.values import epoch_milliseconds, grouping_key, watermark
+from pyflinkcep.tables.events import as_event, events_of
+from pyflinkcep.tables.sql import evaluated_here, expressions_over_stages
+from pyflinkcep.tables.values import epoch_milliseconds, grouping_key, watermark
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["NFATestHarness", "OperatorTestHarness"]

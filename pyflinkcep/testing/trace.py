@@ -17,9 +17,9 @@ from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.testing.events import Table, events_of
-from pyflinkcep.testing.sql import Evaluated, evaluated_here, expressions_over_stages
-from pyflinkcep.testing.values import (
+from pyflinkcep.tables.events import Table, events_of
+from pyflinkcep.tables.sql import Evaluated, evaluated_here, expressions_over_stages
+from pyflinkcep.tables.values import (
     delay_ms,
     epoch_milliseconds,
     grouping_key,

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pyflinkcep.spark.arrow.columns import BITS, POSITION
-from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.matching.columns import BITS, POSITION
+from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.sorting import sorted_chunks
 from tests.benchmark.batch import job

@@ -17,8 +17,8 @@ from pyflinkcep.migrate.conditions import translate_condition
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Source, parse_java
 from pyflinkcep.migrate.translated import Translated
+from pyflinkcep.tables.events import as_event
 from pyflinkcep.testing import match
-from pyflinkcep.testing.events import as_event
 from tests.property.java_loops import Loops
 from tests.property.java_programs import Conditions, answers, event_class, events
 

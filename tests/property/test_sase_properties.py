@@ -22,8 +22,8 @@ from pyflinkcep.engines.sequences.evaluation import Sequences
 from pyflinkcep.engines.table import queried_attributes
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.model import Form
+from pyflinkcep.tables.event_list import EventObjects
 from pyflinkcep.testing import matchSase
-from pyflinkcep.testing.event_list import EventObjects
 from tests.conformance.test_sase import DATA
 from tests.property.optiseq_verify import start_cep
 

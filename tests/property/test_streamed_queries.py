@@ -21,7 +21,7 @@ from pyflinkcep.engines.streamed import Kept, Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable, queried_attributes
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.model import Form
-from pyflinkcep.testing.event_list import EventObjects
+from pyflinkcep.tables.event_list import EventObjects
 from pyflinkcep.time import MAX_WATERMARK
 from tests.property.composed_queries import queries as composed_queries
 from tests.property.test_sase_properties import events, has_their_attributes, texts

@@ -17,8 +17,8 @@ from pyflinkcep.errors import CepError
 from pyflinkcep.migrate.check.flink import Answer, Checked
 from pyflinkcep.migrate.translation import columns_of
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.tables.events import Record
 from pyflinkcep.testing import match
-from pyflinkcep.testing.events import Record
 
 __all__ = ["Difference", "answers_of", "compare", "typed_events"]
 

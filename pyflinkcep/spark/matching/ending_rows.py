@@ -19,10 +19,10 @@ from pyflinkcep.engines.compressed.matches import Measured
 from pyflinkcep.engines.compressed.nodes import Node
 from pyflinkcep.engines.compressed.packed import Packed, packed
 from pyflinkcep.engines.compressed.payloads import Ended, MeasuredValues
-from pyflinkcep.spark.arrow.columns import PREFIX
+from pyflinkcep.matching.columns import PREFIX
+from pyflinkcep.matching.pieces import structs
+from pyflinkcep.matching.retyping import retyped
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.arrow.pieces import structs
-from pyflinkcep.spark.arrow.retyping import retyped
 
 __all__ = ["COUNT_TEXT", "Ask", "Ending", "EndingRows", "PackedRows", "TotalRows", "event_values"]
 

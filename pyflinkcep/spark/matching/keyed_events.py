@@ -14,12 +14,12 @@ from pyflinkcep.engines.compressed.patterns import (
     EventViews,
     PatternMatches,
 )
-from pyflinkcep.spark.arrow.answers import as_integers
-from pyflinkcep.spark.arrow.columns import VALUE, Ints
-from pyflinkcep.spark.arrow.fields import field_array
-from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.matching.answers import as_integers
+from pyflinkcep.matching.columns import VALUE, Ints
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.fields import field_array
+from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.matching.ending_rows import Ending
-from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["dated", "pattern_matches"]

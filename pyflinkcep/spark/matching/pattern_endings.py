@@ -9,15 +9,14 @@ import pyarrow as pa
 from pyflinkcep.engines.compressed.bridge import KeyedEvents
 from pyflinkcep.engines.compressed.patterns import CompressiblePattern
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.spark.arrow.columns import Ints
-from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.matcher import NO_DEADLINE, Items, States, Written
+from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.stretches import Events
 from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.keyed_events import dated, pattern_matches
-from pyflinkcep.spark.matching.matcher import Items, Written
-from pyflinkcep.spark.matching.results import Found
-from pyflinkcep.spark.matching.stretches import Events
-from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
 
 __all__ = ["PATTERN_ENDINGS_FORMAT", "PatternEndingMatcher"]
 
@@ -54,7 +53,7 @@ class PatternEndingMatcher:
         self._store = store
 
     def run_page(
-        self, events: Events, items: Items, page: Page, first_held: int, watermark: int
+        self, events: Events, items: Items, page: States, first_held: int, watermark: int
     ) -> Written:
         """Match events of a page's keys, and advance their time to the watermark."""
         assert events.handles is None  # compressed patterns have no comparator

@@ -12,14 +12,13 @@ import pyarrow as pa
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.engines.queries import last_event
 from pyflinkcep.engines.streamed import Kept, Portion, StreamedQuery
-from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.matcher import NO_DEADLINE, Items, States, Written
+from pyflinkcep.matching.query_table import QueryColumns
+from pyflinkcep.matching.results import Found, Results
+from pyflinkcep.matching.stretches import Events
 from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.matcher import Items, Written
-from pyflinkcep.spark.matching.query_table import QueryColumns
-from pyflinkcep.spark.matching.results import Found, Results
-from pyflinkcep.spark.matching.stretches import Events
-from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
 
 __all__ = ["QUERY_STATE_FORMAT", "EndingMatcher", "QueryMatcher", "QueryPages"]
 
@@ -51,7 +50,7 @@ class QueryPages(ABC):
         self._store = store
 
     def run_page(
-        self, events: Events, items: Items, page: Page, first_held: int, watermark: int
+        self, events: Events, items: Items, page: States, first_held: int, watermark: int
     ) -> Written:
         """Match events of a page's keys, and advance their time to the watermark."""
         assert events.handles is None  # queries have no comparator
@@ -144,7 +143,7 @@ def _ranges(firsts: Ints, sizes: Ints) -> Ints:
     return offsets + np.arange(len(offsets))
 
 
-def _context_sizes(positions: Ints, page: Page) -> Ints:
+def _context_sizes(positions: Ints, page: States) -> Ints:
     """Return how many events of each item's key are decided."""
     sizes = np.zeros(len(positions), np.int64)
     known = positions >= 0

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from pyflinkcep.spark.arrow.columns import PREFIX, quoted
-from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.matching.columns import PREFIX, quoted
+from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.plan.time_unit import time_range
 from pyflinkcep.spark.worker.runtime import prepare_worker
 

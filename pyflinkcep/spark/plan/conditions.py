@@ -14,8 +14,8 @@ from pyflinkcep.conditions import SubtypeCondition
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom, words
 from pyflinkcep.errors import InputError
-from pyflinkcep.spark.arrow.answers import bit_names
-from pyflinkcep.spark.arrow.columns import spark_atoms
+from pyflinkcep.matching.answers import bit_names
+from pyflinkcep.matching.columns import spark_atoms
 from pyflinkcep.spark.plan.analysis import analysed, joined, where
 
 __all__ = ["bit_columns", "check_conditions", "condition_column"]

@@ -13,7 +13,7 @@ from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.program import CompiledExpressions, Kind
 from pyflinkcep.expressions.tree import MatchExpression
-from pyflinkcep.spark.arrow.columns import field_names
+from pyflinkcep.matching.columns import field_names
 from pyflinkcep.spark.plan.analysis import analysed, is_ansi, where
 from pyflinkcep.spark.plan.kinds import common_kind
 

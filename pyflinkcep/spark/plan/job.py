@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.plan.arrow_map import ArrowFunction, map_in_arrow
 from pyflinkcep.spark.plan.engine import SPARK, check_engine, engine_of
 from pyflinkcep.spark.plan.settings import StreamSettings

@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.errors import InputError, did_you_mean
-from pyflinkcep.spark.arrow.columns import PREFIX, quoted
+from pyflinkcep.matching.columns import PREFIX, quoted
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.analysis import first_line
 

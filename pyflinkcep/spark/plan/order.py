@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.spark.matching.order import OrderColumns
+from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.spark.plan.keys import check_exists
 
 __all__ = ["order_columns"]

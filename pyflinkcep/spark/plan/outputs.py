@@ -20,8 +20,8 @@ from pyspark.sql.types import (
 from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction, StateType
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, check_tag
+from pyflinkcep.matching.columns import quoted
 from pyflinkcep.pattern import GroupPattern, Pattern
-from pyflinkcep.spark.arrow.columns import quoted
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.held_back import HeldBack, may_wait
 from pyflinkcep.spark.plan.source import EventSource

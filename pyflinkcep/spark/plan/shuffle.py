@@ -6,8 +6,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pyflinkcep.spark.arrow.columns import quoted
-from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.matching.columns import quoted
+from pyflinkcep.matching.layout import Layout
 
 __all__ = ["shuffled"]
 

@@ -8,7 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampNTZType
 
-from pyflinkcep.spark.arrow.columns import OWN, SLICE, quoted
+from pyflinkcep.matching.columns import OWN, SLICE, quoted
 from pyflinkcep.spark.plan.job import Prepared
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK

@@ -20,9 +20,9 @@ from pyspark.sql.types import (
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.spark.arrow.columns import HASH, PREFIX, field_names, quoted
+from pyflinkcep.matching.columns import HASH, PREFIX, field_names, quoted
+from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
-from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.plan.analysis import is_case_sensitive
 from pyflinkcep.spark.plan.engine import has_source_order
 from pyflinkcep.spark.plan.keys import KeyColumn, check_exists, check_type, key_number, resolve_keys

@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.spark.arrow.columns import BITS, HASH, quoted
+from pyflinkcep.matching.columns import BITS, HASH, quoted
+from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.marks import without_marks
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.counters import check_counters_name, counters_name

@@ -11,8 +11,8 @@ import attrs
 from pyspark import AccumulatorParam
 from pyspark.sql import SparkSession
 
+from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.arrow.internals import spark_context
-from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.worker.time_range import Range, TimeRange, merged
 from pyflinkcep.time import wrong_unit
 from pyflinkcep.warned import Place, TimeUnitWarning

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.spark.arrow.columns import HASH, Ints
+from pyflinkcep.matching.columns import HASH, Ints
 from pyflinkcep.spark.arrow.ipc import write_table
 from pyflinkcep.spark.state.index import COMMON, MOST_DEPTH, RECENT, BucketIndex
 from pyflinkcep.spark.state.key_groups import KeyGroups

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.engines.flink.nfa import NFA
-from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.state.key_groups import KeyGroups
 
 __all__ = [

@@ -16,15 +16,13 @@ from pyflinkcep.engines.flink.operator.state_format import (
     unpack,
 )
 from pyflinkcep.errors import StateFormatError
-from pyflinkcep.spark.arrow.columns import HASH, Flags, Ints
+from pyflinkcep.matching.columns import HASH, Flags, Ints
+from pyflinkcep.matching.matcher import NO_DEADLINE
 from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.state.sealed import seal, unseal
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["AT_THE_END", "NO_DEADLINE", "Page", "read_stored"]
-
-NO_DEADLINE = MAX_WATERMARK
-"""The deadline of a key, or page, that waits only for events."""
 
 AT_THE_END = MAX_WATERMARK - 1
 """The deadline of a key, or page, that waits for events or the end of the input."""

@@ -12,8 +12,8 @@ from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import in_word
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.spark.arrow.answers import bit_name, bit_names
-from pyflinkcep.spark.arrow.columns import BITS, VALUE, Ints, spark_atoms
+from pyflinkcep.matching.answers import bit_name, bit_names
+from pyflinkcep.matching.columns import BITS, VALUE, Ints, spark_atoms
 from pyflinkcep.spark.state.fingerprint import answers, field_numbers
 
 __all__ = ["requeued", "still_droppable"]

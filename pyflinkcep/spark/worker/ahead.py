@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.matching.columns import Ints
 
 __all__ = ["believed", "joined", "spans_of"]
 

@@ -11,16 +11,16 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
+from pyflinkcep.matching.choice import make_matcher
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.layout import KeyText, Layout
+from pyflinkcep.matching.matcher import MOST_RESULTS
+from pyflinkcep.matching.order import TieOrder, as_order
+from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.stretches import Stretches
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
-from pyflinkcep.spark.arrow.layout import KeyText, Layout
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.matching.choice import make_matcher
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.matcher import MOST_RESULTS
-from pyflinkcep.spark.matching.order import TieOrder, as_order
-from pyflinkcep.spark.matching.results import Found
-from pyflinkcep.spark.matching.stretches import Stretches
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks

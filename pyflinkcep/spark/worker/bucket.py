@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.operator import is_late
-from pyflinkcep.spark.arrow.columns import HASH, Ints
-from pyflinkcep.spark.arrow.keys import has_mixed_hashes, ranks
-from pyflinkcep.spark.arrow.ordering import order_by_group, order_by_hash_and_time
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.results import Found
+from pyflinkcep.matching.columns import HASH, Ints
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.keys import has_mixed_hashes, ranks
+from pyflinkcep.matching.ordering import order_by_group, order_by_hash_and_time
+from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.spark.state.pages import AT_THE_END, NO_DEADLINE, Page
 from pyflinkcep.spark.state.sealed import naming_damage

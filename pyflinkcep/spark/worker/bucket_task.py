@@ -10,11 +10,11 @@ import attrs
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.operator import CepOperator
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.matcher import PageMatcher
+from pyflinkcep.matching.order import Order
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.matching.matcher import PageMatcher
-from pyflinkcep.spark.matching.order import Order
 from pyflinkcep.spark.state.bucket_state import StateShape
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.wall_clock import WallClock

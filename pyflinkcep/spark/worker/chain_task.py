@@ -16,15 +16,15 @@ from pyflinkcep.engines.flink.nfa.atoms import Atom, in_word
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.lists.ranges import earlier
 from pyflinkcep.engines.queries import chain_frames
+from pyflinkcep.matching.columns import OWN, VALUE, Flags, Ints
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.fields import field_array
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.matcher import MOST_RESULTS
+from pyflinkcep.matching.query_table import found_of_columns
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
-from pyflinkcep.spark.arrow.columns import OWN, VALUE, Flags, Ints
-from pyflinkcep.spark.arrow.fields import field_array
-from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.matcher import MOST_RESULTS
-from pyflinkcep.spark.matching.query_table import found_of_columns
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks

@@ -17,15 +17,15 @@ from pyflinkcep.engines.compressed.nodes import NodePayloads, paths
 from pyflinkcep.engines.compressed.patterns import CompressiblePattern, PatternMatches
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.layout import KeyText, Layout
+from pyflinkcep.matching.matcher import MOST_RESULTS
+from pyflinkcep.matching.results import Results
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
-from pyflinkcep.spark.arrow.layout import KeyText, Layout
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.matching.event_store import EventStore
 from pyflinkcep.spark.matching.keyed_events import dated, pattern_matches
-from pyflinkcep.spark.matching.matcher import MOST_RESULTS
-from pyflinkcep.spark.matching.results import Results
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.sorting import whole_keys

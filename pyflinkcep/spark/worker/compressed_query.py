@@ -10,9 +10,9 @@ import attrs
 import pyarrow as pa
 
 from pyflinkcep.engines.queries import compressed_matches
+from pyflinkcep.matching.query_table import QueryColumns
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.matching.query_table import QueryColumns
 from pyflinkcep.spark.worker.query_task import keyed_tables
 from pyflinkcep.spark.worker.runtime import running
 

@@ -19,15 +19,15 @@ from pyflinkcep.functions import (
     PatternProcessFunction,
     TimedOutPartialMatchHandler,
 )
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.layout import key_values
+from pyflinkcep.matching.pieces import structs
+from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.retyping import retyped
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.arrow.layout import key_values
-from pyflinkcep.spark.arrow.pieces import structs
-from pyflinkcep.spark.arrow.retyping import retyped
 from pyflinkcep.spark.arrow.rows import RowWriter, shortened
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.time import MAX_WATERMARK, clock_ms
 
 __all__ = [

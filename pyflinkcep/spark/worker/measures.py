@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.pieces import in_one_piece
+from pyflinkcep.matching.results import Found
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.arrow.columns import Ints
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.arrow.pieces import in_one_piece
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.worker.consumers import (
     MAIN,
     MatchTimes,

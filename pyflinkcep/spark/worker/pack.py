@@ -13,11 +13,11 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 
 from pyflinkcep.engines.flink.operator import is_late
 from pyflinkcep.errors import InputError
-from pyflinkcep.spark.arrow.answers import is_among
-from pyflinkcep.spark.arrow.columns import HASH, Flags, Ints
+from pyflinkcep.matching.answers import is_among
+from pyflinkcep.matching.columns import HASH, Flags, Ints
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.ordering import order_by_group
 from pyflinkcep.spark.arrow.ipc import write_table
-from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.arrow.ordering import order_by_group
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.ahead import joined, spans_of
 from pyflinkcep.spark.worker.runtime import partition_number

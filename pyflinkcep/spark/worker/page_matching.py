@@ -6,12 +6,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.spark.arrow.columns import HASH, Flags, Ints
-from pyflinkcep.spark.arrow.keys import differ
-from pyflinkcep.spark.arrow.layout import KeyText
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.matcher import Items, Written
-from pyflinkcep.spark.matching.stretches import Stretches
+from pyflinkcep.matching.columns import HASH, Flags, Ints
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.keys import differ
+from pyflinkcep.matching.layout import KeyText
+from pyflinkcep.matching.matcher import Items, Written
+from pyflinkcep.matching.stretches import Stretches
 from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
 from pyflinkcep.spark.worker.bucket_task import BucketTask
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.spark.arrow.columns import PREFIX, Ints
+from pyflinkcep.matching.columns import PREFIX, Ints
 from pyflinkcep.spark.arrow.internals import arrow_schema
 
 __all__ = ["KEYS", "TARGET", "CheckTask", "SeenKeysTask"]

@@ -12,13 +12,13 @@ import pyarrow as pa
 from pyflinkcep.engines.compressed.patterns import CompressiblePattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
+from pyflinkcep.matching.choice import make_matcher
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.matcher import PageMatcher
+from pyflinkcep.matching.order import TieOrder, as_order
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
-from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.matching.choice import make_matcher
 from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.matching.matcher import PageMatcher
-from pyflinkcep.spark.matching.order import TieOrder, as_order
 from pyflinkcep.spark.matching.pattern_endings import PatternEndingMatcher
 from pyflinkcep.spark.state.pattern_change import requeued, still_droppable
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching

@@ -11,11 +11,11 @@ import pyarrow as pa
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.streamed import StreamedQuery
 from pyflinkcep.errors import PatternChangedError
+from pyflinkcep.matching.query_table import QueryColumns
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.matching.query_matcher import EndingMatcher, QueryMatcher
-from pyflinkcep.spark.matching.query_table import QueryColumns
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 
 __all__ = ["QUERY", "UNUSABLE", "USABLE", "QueryMatching", "QueryStreamTask"]

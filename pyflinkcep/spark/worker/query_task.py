@@ -15,14 +15,14 @@ from pyflinkcep.engines.compressed.arrays import MatchArrays
 from pyflinkcep.engines.queries import last_event, list_frames, match_arrays, query_matches
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
+from pyflinkcep.matching.columns import OWN
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.matcher import MOST_RESULTS
+from pyflinkcep.matching.query_table import QueryColumns, found_of_arrays, found_of_columns
+from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.runtime import opened
 from pyflinkcep.sase.model import Query
-from pyflinkcep.spark.arrow.columns import OWN
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.matcher import MOST_RESULTS
-from pyflinkcep.spark.matching.query_table import QueryColumns, found_of_arrays, found_of_columns
-from pyflinkcep.spark.matching.results import Found, Results
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, whole_keys

@@ -16,9 +16,9 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.spark.arrow.columns import POSITION, Ints
-from pyflinkcep.spark.arrow.keys import has_mixed_hashes, ranks
-from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.matching.columns import POSITION, Ints
+from pyflinkcep.matching.keys import has_mixed_hashes, ranks
+from pyflinkcep.matching.layout import Layout
 
 __all__ = ["BUDGET_BYTES", "sorted_chunks", "whole_keys"]
 

@@ -19,10 +19,10 @@ from pyflinkcep.engines.rows.output import OutputRows, is_picked
 from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.errors import CepRuntimeError, InputError
 from pyflinkcep.expressions.rules import LEAST, MOST, wrapped
-from pyflinkcep.spark.arrow.columns import Ints
-from pyflinkcep.spark.arrow.fields import field_array, field_columns
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.fields import field_array, field_columns
+from pyflinkcep.matching.layout import KeyText, Layout
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.arrow.layout import KeyText, Layout
 from pyflinkcep.spark.worker.sorting import whole_keys
 
 __all__ = ["StandardRows", "StandardTask"]

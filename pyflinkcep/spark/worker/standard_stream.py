@@ -12,14 +12,14 @@ import pyarrow as pa
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.engines.lists.ranges import later
 from pyflinkcep.engines.rows.matcher import Place
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.matcher import Items, States, Written
+from pyflinkcep.matching.order import OrderColumns
+from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.stretches import Events
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.arrow.columns import Ints
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.matcher import Items, Written
-from pyflinkcep.spark.matching.order import OrderColumns
-from pyflinkcep.spark.matching.results import Found
-from pyflinkcep.spark.matching.stretches import Events
-from pyflinkcep.spark.state.pages import AT_THE_END, NO_DEADLINE, Page
+from pyflinkcep.spark.state.pages import AT_THE_END, NO_DEADLINE
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.standard import StandardRows
 from pyflinkcep.time import MAX_WATERMARK
@@ -75,7 +75,7 @@ class StandardMatcher:
     """
     Finds the decided output of keys' rows.
 
-    See :class:`~pyflinkcep.spark.matching.matcher.PageMatcher`.
+    See :class:`~pyflinkcep.matching.matcher.PageMatcher`.
 
     A key's state is the rows from the first that may begin a match, those before it that PREV may
     read, and five numbers: the version of this format and the fields of a
@@ -95,7 +95,7 @@ class StandardMatcher:
         self._store = store
 
     def run_page(
-        self, events: Events, items: Items, page: Page, first_held: int, watermark: int
+        self, events: Events, items: Items, page: States, first_held: int, watermark: int
     ) -> Written:
         """Match rows of a page's keys, and advance their time to the watermark."""
         places = _stored_places(page)
@@ -149,7 +149,7 @@ class StandardMatcher:
         return deadlines.tolist()
 
 
-def _stored_places(page: Page) -> list[list[int]]:
+def _stored_places(page: States) -> list[list[int]]:
     """Return the fields of a place for each key of a page."""
     fields = page.fields("MATCH_RECOGNIZE", _FORMAT, _NUMBERS - 1)
     if (fields < 0).any() or (fields[:, 0] > page.counts).any():

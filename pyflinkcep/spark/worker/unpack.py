@@ -10,13 +10,13 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.results import Found
 from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.ipc import read_table, write_table
-from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
 from pyflinkcep.spark.worker.runtime import running
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA, ComputationState
 from pyflinkcep.engines.flink.nfa.nfa_state import NEVER
-from pyflinkcep.spark.matching.python_matcher import StoredStates
+from pyflinkcep.matching.python_matcher import StoredStates
 from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.state.storage import MemoryStorage

@@ -20,8 +20,8 @@ from pyflinkcep.expressions.program import ALL, CompiledExpressions, Function, K
 from pyflinkcep.expressions.tree import (
     AGGREGATES,
 )
+from pyflinkcep.matching.results import Results
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.spark.matching.results import Results
 from pyflinkcep.time import MAX_WATERMARK
 from tests.unit.expressions.interpreter import Failed, accumulated, run
 

@@ -11,8 +11,8 @@ from pyflinkcep import NotSupportedError, Pattern
 from pyflinkcep.migrate.conditions import translate_value
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java
+from pyflinkcep.tables.events import as_event
 from pyflinkcep.testing import match
-from pyflinkcep.testing.events import as_event
 from tests.unit.migrate.support import condition, defined
 
 pytest.importorskip("tree_sitter_java", reason="needs pyflinkcep[migrate]")

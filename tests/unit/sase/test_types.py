@@ -12,8 +12,8 @@ import pytest
 
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.sase import parse
+from pyflinkcep.tables.event_list import EventObjects
 from pyflinkcep.testing import matchSase
-from pyflinkcep.testing.event_list import EventObjects
 from tests.property.optiseq_verify import start_cep
 
 EVENTS = [

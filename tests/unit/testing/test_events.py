@@ -17,8 +17,8 @@ import pytest
 
 from pyflinkcep import Pattern
 from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.tables.events import events_of
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness, Record, match
-from pyflinkcep.testing.events import events_of
 
 RISE = Pattern.begin("low").where(lambda e: e.n < 3).next("high").where(lambda e: e.n > 7)
 COLUMNS = {"n": [9, 1], "at": [datetime(2024, 5, 6, 9, 1), datetime(2024, 5, 6, 9)], "key": "kk"}

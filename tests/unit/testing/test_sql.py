@@ -84,7 +84,7 @@ def test_sql_over_stages_needs_examples() -> None:
 @pytest.fixture
 def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide a session that other tests of the process may have started."""
-    monkeypatch.setattr("pyflinkcep.testing.sql._running_session", lambda: None)
+    monkeypatch.setattr("pyflinkcep.tables.sql._running_session", lambda: None)
 
 
 @pytest.mark.usefixtures("no_session")

@@ -16,8 +16,8 @@ import pytest
 
 from pyflinkcep import Pattern, TimeUnitWarning
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.tables.values import epoch_milliseconds, grouping_key, watermark
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness, match, matchSase
-from pyflinkcep.testing.values import epoch_milliseconds, grouping_key, watermark
 
 NEW_YEAR = 1_704_067_200_000
 PATTERN = Pattern.begin("a").where(lambda e: e.x == 1).next("b").where(lambda e: e.x == 2)

@@ -27,7 +27,7 @@ from pyflinkcep.match_recognize.interval import window_ms
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause
-from pyflinkcep.spark.arrow.columns import quoted
+from pyflinkcep.matching.columns import quoted
 from pyflinkcep.spark.arrow.marks import marks
 from pyflinkcep.spark.plan.analysis import is_ansi
 from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name, partition_keys

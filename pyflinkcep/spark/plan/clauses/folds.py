@@ -11,7 +11,7 @@ from pyspark.sql.types import DataType
 
 from pyflinkcep.errors import CepError
 from pyflinkcep.match_recognize.leaves import NUMBER, Leaf, item, parts_of
-from pyflinkcep.spark.arrow.columns import quoted
+from pyflinkcep.matching.columns import quoted
 from pyflinkcep.spark.plan.analysis import first_line, is_about
 
 __all__ = ["with_folds"]

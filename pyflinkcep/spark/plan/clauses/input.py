@@ -18,8 +18,8 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.match_recognize.tree import Clause
-from pyflinkcep.spark.arrow.columns import quoted
-from pyflinkcep.spark.matching.order import OrderColumns
+from pyflinkcep.matching.columns import quoted
+from pyflinkcep.matching.order import OrderColumns
 
 __all__ = ["order_after_time", "own_name", "partition_keys"]
 

@@ -28,7 +28,7 @@ from pyflinkcep.expressions.tokens import TokenKind, tokenized
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import Leaf, parts_of
 from pyflinkcep.match_recognize.names import Names
-from pyflinkcep.spark.arrow.columns import PREFIX, quoted
+from pyflinkcep.matching.columns import PREFIX, quoted
 from pyflinkcep.spark.plan.analysis import first_line, is_about, types_of
 from pyflinkcep.spark.plan.clauses.folds import with_folds
 

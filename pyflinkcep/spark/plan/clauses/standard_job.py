@@ -28,9 +28,9 @@ from pyflinkcep.match_recognize.interval import standard_window_ms
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause, OrderColumn, Rows
-from pyflinkcep.spark.arrow.columns import POSITION, RANK, VALUE, quoted
-from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.matching.order import OrderColumns
+from pyflinkcep.matching.columns import POSITION, RANK, VALUE, quoted
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.spark.plan.analysis import is_ansi
 from pyflinkcep.spark.plan.clauses.decidable import check_decidable, stream_time
 from pyflinkcep.spark.plan.clauses.defines import Defines

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.engines.compressed.pattern_runs import refuse_incompressible
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.spark.arrow.columns import POSITION
+from pyflinkcep.matching.columns import POSITION
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.job import Prepared
 from pyflinkcep.spark.plan.outputs import match_rows, taking_stages

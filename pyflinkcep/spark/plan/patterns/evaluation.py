@@ -13,8 +13,8 @@ from pyflinkcep.engines.choice import EVENT_LISTS, Evaluation, chosen_for_patter
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.expressions.program import CompiledExpressions
+from pyflinkcep.matching.order import TieOrder
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.spark.matching.order import TieOrder
 from pyflinkcep.spark.plan.expressions import compiled_expressions
 
 __all__ = ["PatternEvaluation"]

@@ -14,8 +14,8 @@ from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.engines.flink.nfa.droppable import Relevance
 from pyflinkcep.engines.flink.nfa.growth import warnings_of
+from pyflinkcep.matching.columns import spark_atoms
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.spark.arrow.columns import spark_atoms
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 from pyflinkcep.spark.plan.explained import in_sections, watermark_line
 from pyflinkcep.spark.plan.patterns.prefilter import relevance_of

@@ -13,10 +13,10 @@ from pyflinkcep.engines.choice import AUTOMATON, EVENT_LISTS
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.expressions.program import CompiledExpressions
+from pyflinkcep.matching.columns import POSITION
+from pyflinkcep.matching.order import OrderColumns, TieOrder
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.spark.arrow.columns import POSITION
 from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.matching.order import OrderColumns, TieOrder
 from pyflinkcep.spark.plan.conditions import bit_columns, check_conditions
 from pyflinkcep.spark.plan.expressions import compiled_expressions, field_columns
 from pyflinkcep.spark.plan.held_back import HeldBack

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom, known_bits, words
 from pyflinkcep.engines.flink.nfa.droppable import Relevance
-from pyflinkcep.spark.arrow.columns import quoted, spark_atoms
+from pyflinkcep.matching.columns import quoted, spark_atoms
 from pyflinkcep.spark.arrow.internals import all_repeatable
 from pyflinkcep.spark.plan.analysis import joined
 from pyflinkcep.spark.plan.conditions import condition_column

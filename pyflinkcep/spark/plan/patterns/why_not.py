@@ -16,15 +16,15 @@ from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit, comparator_key
 from pyflinkcep.errors import InvalidArgumentError, counted
+from pyflinkcep.matching.columns import HASH, POSITION, PREFIX, quoted, spark_atoms
+from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.arrow.columns import HASH, POSITION, PREFIX, quoted, spark_atoms
-from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.plan.conditions import condition_column
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.slices import milliseconds_of
-from pyflinkcep.testing.sql import Evaluated, evaluated_by, expressions_over_stages
+from pyflinkcep.tables.sql import Evaluated, evaluated_by, expressions_over_stages
+from pyflinkcep.tables.values import grouping_key
 from pyflinkcep.testing.trace import sql_of
-from pyflinkcep.testing.values import grouping_key
 from pyflinkcep.trace.explained import explained
 from pyflinkcep.trace.run import Input
 from pyflinkcep.trace.why import WhyNot

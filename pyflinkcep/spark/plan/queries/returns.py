@@ -8,10 +8,10 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.expressions.spark_sql import spark_sql
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Tree
+from pyflinkcep.matching.columns import quoted
 from pyflinkcep.sase.computed import owned_sql
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.tree import FIRST, LAST
-from pyflinkcep.spark.arrow.columns import quoted
 
 __all__ = ["returned"]
 

@@ -26,12 +26,12 @@ from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import known_bits, words
 from pyflinkcep.engines.flink.nfa.droppable import Relevance
 from pyflinkcep.engines.flink.operator.state_format import unpack
+from pyflinkcep.matching.answers import bit_names
+from pyflinkcep.matching.columns import HASH, spark_atoms
+from pyflinkcep.matching.layout import Layout
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.arrow.answers import bit_names
-from pyflinkcep.spark.arrow.columns import HASH, spark_atoms
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.ipc import read_table
-from pyflinkcep.spark.arrow.layout import Layout
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.state.fingerprint import fingerprint
 from pyflinkcep.spark.state.index import BucketIndex

@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyflinkcep.spark.arrow.columns import POSITION
-from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.results import Found
+from pyflinkcep.matching.columns import POSITION
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.worker.batch import BatchTask
 from tests.conformance.bounded_cases import (
     at_the_end_of_input,

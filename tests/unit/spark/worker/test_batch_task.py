@@ -23,11 +23,11 @@ from pyflinkcep import (
 )
 from pyflinkcep.adapters import select_adapter
 from pyflinkcep.engines.flink.operator import CepOperator
-from pyflinkcep.spark.arrow.columns import POSITION
-from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.matching.columns import POSITION
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.consumers import MAIN, FunctionConsumer
 from pyflinkcep.spark.worker.sorting import BUDGET_BYTES
@@ -269,7 +269,7 @@ def test_results_become_rows_in_portions(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("at", [99, 100, 101])
 def test_a_comparator_sees_all_ties_however_many(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Events are matched in portions, and none of them ends between equal times."""
-    monkeypatch.setattr("pyflinkcep.spark.matching.python_matcher._EVENTS_AT_ONCE", at)
+    monkeypatch.setattr("pyflinkcep.matching.python_matcher._EVENTS_AT_ONCE", at)
     rows = [(1, number // 150, "x", number, -number) for number in range(450)]
     pattern = Pattern.begin("first").next("second")
     recording = Recording()

@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql.types import DecimalType, DoubleType, LongType, StringType, StructType
 
 from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.results import Found
 from pyflinkcep.spark.worker.consumers import MAIN, MatchTimes
 from pyflinkcep.spark.worker.measures import LeafColumn, ValueConsumer
 from pyflinkcep.time import MAX_WATERMARK

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.spark.arrow.columns import HASH
+from pyflinkcep.matching.columns import HASH
 from pyflinkcep.spark.worker import partitioned
 from pyflinkcep.spark.worker.partitioned import KEYS, TARGET, CheckTask, SeenKeysTask
 

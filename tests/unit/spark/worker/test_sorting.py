@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.spark.arrow.columns import HASH, POSITION
-from pyflinkcep.spark.arrow.layout import Layout
+from pyflinkcep.matching.columns import HASH, POSITION
+from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.worker import sorting
 from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks
 

@@ -21,11 +21,11 @@ from pyflinkcep.engines.rows.matcher import Place
 from pyflinkcep.engines.rows.plan import StandardClause
 from pyflinkcep.errors import CepRuntimeError, SkipError, StateFormatError
 from pyflinkcep.match_recognize.tree import Rows
+from pyflinkcep.matching.columns import HASH, VALUE
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.arrow.columns import HASH, VALUE
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.matching.order import OrderColumns
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork

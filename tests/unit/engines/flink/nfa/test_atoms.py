@@ -11,7 +11,7 @@ from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.engines.flink.operator import CepOperator
-from pyflinkcep.spark.matching.results import Results
+from pyflinkcep.matching.results import Results
 from pyflinkcep.time import MAX_WATERMARK
 
 STAGES = 200

@@ -21,8 +21,8 @@ from pyflinkcep.expressions.typed import TIMES
 from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import check_types, output_attributes
-from pyflinkcep.testing.events import Table, events_of
-from pyflinkcep.testing.values import field_getter, plain, times_of
+from pyflinkcep.tables.events import Table, events_of
+from pyflinkcep.tables.values import field_getter, plain, times_of
 
 __all__ = ["EventObjects", "attribute_of"]
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyflinkcep.spark.arrow.columns import Flags, Ints
-from pyflinkcep.spark.arrow.pieces import in_one_piece
+from pyflinkcep.matching.columns import Flags, Ints
+from pyflinkcep.matching.pieces import in_one_piece
 
 __all__ = ["changes", "differ", "has_mixed_hashes", "ranks"]
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 from pyflinkcep.engines.compressed.arrays import MatchArrays
 from pyflinkcep.engines.table import Coded, EventTable, Numbers
 from pyflinkcep.expressions.program import Kind, Type
-from pyflinkcep.spark.arrow.columns import Ints
-from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.matching.results import Found
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.results import Found
 
 __all__ = ["QueryColumns", "found_of_arrays", "found_of_columns"]
 

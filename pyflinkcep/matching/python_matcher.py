@@ -14,13 +14,12 @@ from pyflinkcep.engines.flink.operator import CepOperator, KeyState
 from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.engines.flink.operator.state_format import refuse_damage
 from pyflinkcep.expressions.codegen import MatchFunctions
-from pyflinkcep.spark.arrow.answers import as_integers
-from pyflinkcep.spark.arrow.columns import Ints
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.matcher import MOST_RESULTS, Items, Written
-from pyflinkcep.spark.matching.results import Found, Results
-from pyflinkcep.spark.matching.stretches import Events, Stretches
-from pyflinkcep.spark.state.pages import NO_DEADLINE, Page
+from pyflinkcep.matching.answers import as_integers
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.matcher import MOST_RESULTS, NO_DEADLINE, Items, States, Written
+from pyflinkcep.matching.results import Found, Results
+from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["PythonMatcher", "StoredStates"]
@@ -30,7 +29,7 @@ _EVENTS_AT_ONCE = 16_384
 
 class PythonMatcher:
     """
-    See :class:`~pyflinkcep.spark.matching.matcher.Matcher`.
+    See :class:`~pyflinkcep.matching.matcher.Matcher`.
 
     Parameters
     ----------
@@ -128,7 +127,7 @@ class PythonMatcher:
     # --- streams
 
     def run_page(
-        self, events: Events, items: Items, page: Page, first_held: int, watermark: int
+        self, events: Events, items: Items, page: States, first_held: int, watermark: int
     ) -> Written:
         """Match events of a page's keys, and advance their time to the watermark."""
         rules, writer = self._rules, _PageWriter(self._rules.nfa)
@@ -149,7 +148,7 @@ class PythonMatcher:
 class StoredStates:
     """The states of a page."""
 
-    def __init__(self, nfa: NFA, page: Page, first_held: int) -> None:
+    def __init__(self, nfa: NFA, page: States, first_held: int) -> None:
         self._numbers = page.numbers
         self._lengths = np.r_[0, np.cumsum(page.lengths)]
         self._counts = np.r_[0, np.cumsum(page.counts)]

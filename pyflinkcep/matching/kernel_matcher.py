@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.matcher import MOST_RESULTS, Items, Written
-from pyflinkcep.spark.matching.results import Found
-from pyflinkcep.spark.matching.stretches import Events, Stretches
-from pyflinkcep.spark.state.pages import Page
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.matcher import MOST_RESULTS, Items, States, Written
+from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.time import MAX_WATERMARK
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ __all__ = ["KernelMatcher"]
 
 class KernelMatcher:
     """
-    See :class:`~pyflinkcep.spark.matching.matcher.Matcher`.
+    See :class:`~pyflinkcep.matching.matcher.Matcher`.
 
     Parameters
     ----------
@@ -77,7 +76,7 @@ class KernelMatcher:
         return [] if self._key is None else self._key.live_handles()
 
     def run_page(
-        self, events: Events, items: Items, page: Page, first_held: int, watermark: int
+        self, events: Events, items: Items, page: States, first_held: int, watermark: int
     ) -> Written:
         """Match events of a page's keys, and advance their time to the watermark."""
         if self._processing_time:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import EventMatch
-from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.matching.columns import Ints
 
 __all__ = ["Found", "Result", "Results"]
 

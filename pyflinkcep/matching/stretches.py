@@ -10,16 +10,15 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Row
 
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.spark.arrow.answers import as_integers
-from pyflinkcep.spark.arrow.columns import Flags, Ints
-from pyflinkcep.spark.arrow.layout import KeyText, Layout
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.order import Order, OrderColumns
+from pyflinkcep.matching.answers import as_integers
+from pyflinkcep.matching.columns import Flags, Ints
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.layout import KeyText, Layout
+from pyflinkcep.matching.order import Order, OrderColumns
 
 __all__ = ["Events", "Stretches"]
 
@@ -232,7 +231,7 @@ def _tie_order(
 
 
 def _rank(
-    order: Callable[[Any], Any], rows: Sequence[Row], timestamp_ms: int, key: Any
+    order: Callable[[Any], Any], rows: Sequence[Any], timestamp_ms: int, key: Any
 ) -> list[int]:
     try:
         ranks = [order(row) for row in rows]

@@ -18,8 +18,8 @@ from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.testing.events import as_event
-from pyflinkcep.testing.sql import evaluated_here
+from pyflinkcep.tables.events import as_event
+from pyflinkcep.tables.sql import evaluated_here
 from pyflinkcep.time import MIN_WATERMARK
 
 __all__ = ["chain_matches"]

@@ -8,16 +8,41 @@ from typing import Any, Protocol
 
 import attrs
 
-from pyflinkcep.spark.arrow.columns import Ints
-from pyflinkcep.spark.matching.event_store import EventStore
-from pyflinkcep.spark.matching.results import Found
-from pyflinkcep.spark.matching.stretches import Events, Stretches
-from pyflinkcep.spark.state.pages import Page
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.stretches import Events, Stretches
+from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["MOST_RESULTS", "Items", "Matcher", "PageMatcher", "Written"]
+__all__ = ["MOST_RESULTS", "NO_DEADLINE", "Items", "Matcher", "PageMatcher", "States", "Written"]
 
 MOST_RESULTS = 4096
 """About how many results of a bounded job to collect before handing them on."""
+
+NO_DEADLINE = MAX_WATERMARK
+"""The deadline of a key, or page, that waits only for events."""
+
+
+class States(Protocol):
+    """
+    The states of the keys of a page, in columns.
+
+    Attributes
+    ----------
+    lengths : array of int
+        How many of `numbers` belong to each key.
+    counts : array of int
+        How many of the page's events belong to each key.
+    numbers : array of int
+        The concatenated states of the keys; see ``StateWriter``.
+    """
+
+    lengths: Ints
+    counts: Ints
+    numbers: Ints
+
+    def fields(self, what: str, version: int, width: int) -> Ints:
+        """Return the keys' numbers as a row for each, if all keys have the same number of them."""
 
 
 @attrs.frozen(eq=False)
@@ -85,7 +110,7 @@ class PageMatcher(Protocol):
         """Use another store: the events that handles refer to from now on."""
 
     def run_page(
-        self, events: Events, items: Items, page: Page, first_held: int, watermark: int
+        self, events: Events, items: Items, page: States, first_held: int, watermark: int
     ) -> Written:
         """
         Match events of a page's keys, and advance their time to the watermark.
@@ -96,7 +121,7 @@ class PageMatcher(Protocol):
             The events.
         items : Items
             The events of each key.
-        page : Page
+        page : States
             The page.
         first_held : int
             The handle of the page's first event.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.matching.columns import Ints
 
 __all__ = ["order_by_group", "order_by_hash_and_time"]
 

@@ -9,9 +9,9 @@ from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.spark.matching.kernel_matcher import KernelMatcher
-from pyflinkcep.spark.matching.matcher import Matcher
-from pyflinkcep.spark.matching.python_matcher import PythonMatcher
+from pyflinkcep.matching.kernel_matcher import KernelMatcher
+from pyflinkcep.matching.matcher import Matcher
+from pyflinkcep.matching.python_matcher import PythonMatcher
 
 __all__ = ["make_matcher"]
 

@@ -12,10 +12,10 @@ from pyflinkcep.engines.choice import EVENT_LISTS, check_pattern_evaluation
 from pyflinkcep.engines.flink.operator.limit import PartialMatchLimit
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.testing.chain_match import chain_matches
-from pyflinkcep.testing.events import Record, Table, events_of
-from pyflinkcep.testing.harness import OperatorTestHarness
-from pyflinkcep.testing.values import delay_ms, grouping_key, key_getter, times_of
+from pyflinkcep.tables.arrival import arrived
+from pyflinkcep.tables.chain_match import chain_matches
+from pyflinkcep.tables.events import Record, Table, events_of
+from pyflinkcep.tables.values import delay_ms, grouping_key, key_getter, times_of
 
 __all__ = ["Matches", "Timeout", "match"]
 
@@ -174,28 +174,16 @@ def match(
                 'leave it out, or write evaluation="nfa"',
             )
         return _by_lists(pattern, given, timestamp, key, delayThreshold)
-    harness = OperatorTestHarness(
-        pattern,
-        timeoutHandling=True,
-        lateDataOutput=True,
-        maxPartialMatches=maxPartialMatches,
-        onTooManyPartialMatches=onTooManyPartialMatches,
-        examples=given,
-    )
+    limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
     delay = None if delayThreshold is None else delay_ms(delayThreshold)
     times = range(len(given)) if timestamp is None else times_of(given, timestamp)
-    key_of = None if key is None else key_getter(key)
-    latest: int | None = None
-    for event, time in zip(given, times, strict=True):
-        harness.processElement(event, time, None if key_of is None else key_of(event))
-        latest = time if latest is None else max(latest, time)
-        if delay is not None:
-            harness.processWatermark(latest - delay - 1)  # as in Flink: this time may still come
-    harness.close()
-    found = Matches(match for _, _, match in harness.matches)
-    found._timeouts = [Timeout(match, time) for _, time, match in harness.timeouts]
-    found.late = [event for _, event in harness.lateData]
-    found.numPartialMatchesDropped = harness.numPartialMatchesDropped
+    key_of = (lambda _: None) if key is None else key_getter(key)
+    keys = [grouping_key(key_of(event)) for event in given]
+    results = arrived(pattern, given, times, keys, delay, limit)
+    found = Matches(match for _, match in results.matches)
+    found._timeouts = [Timeout(match, time) for time, match in results.timeouts]
+    found.late = results.late_events
+    found.numPartialMatchesDropped = results.count_dropped
     return found
 
 

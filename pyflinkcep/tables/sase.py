@@ -26,8 +26,8 @@ from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.returns import Returns
-from pyflinkcep.testing.event_list import EventObjects, attribute_of
-from pyflinkcep.testing.events import Table
+from pyflinkcep.tables.event_list import EventObjects, attribute_of
+from pyflinkcep.tables.events import Table
 
 __all__ = ["matchSase"]
 

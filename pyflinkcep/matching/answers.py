@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa.atoms import WORD, Atom, words
-from pyflinkcep.spark.arrow.columns import BITS, Flags, Ints
+from pyflinkcep.matching.columns import BITS, Flags, Ints
 
 __all__ = ["as_integers", "bit_name", "bit_names", "is_among", "read_bits"]
 

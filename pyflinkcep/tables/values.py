@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyflinkcep.errors import InputError, InvalidArgumentError
-from pyflinkcep.testing.events import MISSING
+from pyflinkcep.tables.events import MISSING
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, to_milliseconds, wrong_unit
 from pyflinkcep.warned import Place, TimeUnitWarning
 

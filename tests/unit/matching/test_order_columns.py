@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from pyflinkcep.spark.matching.order import OrderColumns
+from pyflinkcep.matching.order import OrderColumns
 
 
 @pytest.mark.parametrize(

@@ -4,21 +4,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Row
 
-from pyflinkcep.spark.arrow.columns import VALUE
-from pyflinkcep.spark.arrow.fields import FieldArray, field_array, field_rows
-from pyflinkcep.spark.arrow.layout import Layout
-from pyflinkcep.spark.arrow.rows import RowReader
+from pyflinkcep.matching.columns import VALUE
+from pyflinkcep.matching.fields import FieldArray, field_array, field_rows
+from pyflinkcep.matching.layout import Layout
 
-__all__ = ["EventStore"]
+__all__ = ["EventStore", "Reader"]
 
 _BLOCK = 256
 _MOST_BLOCKS = 256
+
+
+class Reader(Protocol):
+    """Makes the Rows that conditions and functions see."""
+
+    def lazy_rows(self, table: pa.Table) -> Sequence[Any]:
+        """Make Rows whose fields are converted on first access."""
+
+    def rows(self, table: pa.Table) -> list[Any]:
+        """Make a Row from each row of a table."""
 
 
 class EventStore:
@@ -29,26 +37,26 @@ class EventStore:
 
     Parameters
     ----------
-    reader : RowReader
+    reader : Reader
         Makes the Rows that conditions and functions see.
     schema : pyarrow.Schema
         The columns of an event.
     """
 
-    def __init__(self, reader: RowReader, schema: pa.Schema) -> None:
+    def __init__(self, reader: Reader, schema: pa.Schema) -> None:
         self._reader = reader
         self._base = 0
         self._batch = schema.empty_table()
-        self._blocks: dict[int, Sequence[Row]] = {}
+        self._blocks: dict[int, Sequence[Any]] = {}
         self._old_handles = np.empty(0, np.int64)
         self._old = self._batch
-        self._old_rows: dict[int, Row] = {}
+        self._old_rows: dict[int, Any] = {}
         self._fields = [name for name in schema.names if name.startswith(VALUE)]
         self._field_blocks: dict[int, list[tuple[Any, ...]]] = {}
         self._old_fields: dict[int, tuple[Any, ...]] = {}
 
     @classmethod
-    def of(cls, table: pa.Table, layout: Layout, reader: RowReader) -> EventStore:
+    def of(cls, table: pa.Table, layout: Layout, reader: Reader) -> EventStore:
         """Return a store of the events of one table; their handles are their positions."""
         events = table.select(list(layout.payload))
         store = cls(reader, events.schema)
@@ -128,13 +136,13 @@ class EventStore:
         """The columns needed from an event once it is matched."""
         return [name for name in self._batch.column_names if not name.startswith(VALUE)]
 
-    def rows(self, handles: Sequence[int] | np.ndarray[Any, Any]) -> list[Row]:
+    def rows(self, handles: Sequence[int] | np.ndarray[Any, Any]) -> list[Any]:
         """Return the events of these handles as Rows; a handle always has the same Row."""
         distinct, inverse = np.unique(np.asarray(handles, np.int64), return_inverse=True)
         rows = self._reader.rows(self.take(distinct))
         return [rows[position] for position in inverse.tolist()]
 
-    def row(self, handle: int) -> Row:
+    def row(self, handle: int) -> Any:
         """Return one event as a Row; its neighbours are made with it, since they come next."""
         if handle < self._base:
             row = self._old_rows.get(handle)

@@ -9,13 +9,12 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.spark.arrow.answers import read_bits
-from pyflinkcep.spark.arrow.columns import RANK, Ints
-from pyflinkcep.spark.arrow.keys import changes
+from pyflinkcep.matching.answers import read_bits
+from pyflinkcep.matching.columns import RANK, Ints
+from pyflinkcep.matching.keys import changes
 
 __all__ = ["KeyText", "Layout", "key_values"]
 
@@ -30,7 +29,7 @@ class Layout:
     pattern : str
         The pattern in one line, for errors.
     schema : StructType
-        The events' own columns.
+        The events' own columns, for what makes Rows of them.
     payload : tuple of str
         The columns kept from an event: its own, computed keys, and fields of match expressions.
     key_names, key_columns, key_signature : tuple of str
@@ -48,7 +47,7 @@ class Layout:
     """
 
     pattern: str
-    schema: StructType
+    schema: Any
     payload: tuple[str, ...]
     key_names: tuple[str, ...]
     key_columns: tuple[str, ...]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.engines.flink.operator import Comparator, comparator_key
-from pyflinkcep.spark.arrow.columns import Ints
+from pyflinkcep.matching.columns import Ints
 
 __all__ = ["Order", "OrderColumns", "TieOrder", "as_order"]
 
