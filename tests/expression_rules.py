@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import math
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 from pyflinkcep.expressions.program import Kind
@@ -72,3 +74,47 @@ OVERFLOWS: dict[str, int] = {
     "low div m": LOW, "floor(inf)": HIGH, "ceil(-inf)": LOW,
 }  # fmt: skip
 """Values out of the range of whole numbers: without ANSI these, with it errors."""
+
+CAST_VALUES: dict[str, tuple[Any, ...]] = {
+    "string": (
+        "12", " 12\t", "\u00a05", "1_000", "\u0665", "1.5", "-.5", "+5", "5.", "-", "", "1e3", "5d",
+        "NaN", "-inf", "+Infinity", "0x10", "128", "-129", "1e400", "99999999999", "0.005", "1.999",
+        "tRuE ", "n", "on", "2026", "2026-1-2", "2026-01-02 3:4", "2026-01-02 03:04:05.1234567",
+        "2026-01-02T03:04:05+01:00", "2026-01-02Tabc", "2026-W01-1", "2026-02-30", None,
+    ),
+    "bigint": (0, -1, 127, 128, 3_000_000_000, LOW, HIGH, None),
+    "double": (
+        -0.0, 2.9, -2.9, 127.5, 2147483648.0, 9.3e18, NAN, math.inf, -math.inf, 1e300, 0.1, 2.675,
+        999.995, None,
+    ),
+    "boolean": (True, False, None),
+    "decimal(20,3)": (Decimal("-2.500"), Decimal("0.000"), Decimal("999.995"), Decimal("128.1")),
+    "date": (date(2026, 1, 2), date(1969, 12, 31), None),
+    "timestamp_ntz": (datetime(2026, 1, 2, 3, 4, 5, 120000), datetime(1969, 12, 31, 23, 59), None),
+}  # fmt: skip
+"""By type, values to cast."""
+
+CAST_TYPES = (
+    "tinyint", "int", "bigint", "float", "double", "boolean", "string", "decimal(5, 2)", "decimal",
+    "date", "timestamp_ntz",
+)  # fmt: skip
+
+ERROR = "an error with ANSI, else NULL"
+
+CASTS: dict[tuple[Any, str], Any] = {
+    (" 12\t", "int"): 12, ("\u00a05", "int"): ERROR, ("1_000", "int"): ERROR, ("5.", "int"): ERROR,
+    ("\u0665", "int"): ERROR, ("5d", "double"): 5.0, ("-inf", "float"): -math.inf,
+    ("1_000", "double"): ERROR, ("1.999", "decimal(5, 2)"): Decimal("2.00"),
+    ("99999999999", "decimal"): ERROR, ("tRuE ", "boolean"): True, ("on", "boolean"): ERROR,
+    ("2026-1-2", "date"): date(2026, 1, 2), ("2026-W01-1", "date"): ERROR,
+    ("2026-01-02Tabc", "date"): date(2026, 1, 2), ("2026-01-02Tabc", "timestamp_ntz"): ERROR,
+    ("2026-01-02T03:04:05+01:00", "timestamp_ntz"): datetime(2026, 1, 2, 3, 4, 5),
+    (128, "tinyint"): ERROR, (-2.9, "int"): -2, (NAN, "bigint"): ERROR, (NAN, "boolean"): True,
+    (9.3e18, "bigint"): ERROR, (0.1, "float"): 0.10000000149011612, (1e300, "float"): math.inf,
+    (999.995, "decimal(5, 2)"): ERROR, (2.675, "decimal(5, 2)"): Decimal("2.68"),
+    (True, "double"): 1.0, (True, "string"): "true", (None, "int"): None,
+    (date(2026, 1, 2), "boolean"): ERROR, (date(2026, 1, 2), "int"): ERROR,
+    (datetime(2026, 1, 2, 3, 4, 5, 120000), "string"): "2026-01-02 03:04:05.12",
+    (datetime(2026, 1, 2, 3, 4, 5), "date"): date(2026, 1, 2),
+}  # fmt: skip
+"""Some of them, and what they are cast to."""

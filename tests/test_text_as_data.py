@@ -19,8 +19,9 @@ def package() -> list[Source]:
 READERS = {
     "expressions/literals.py": "intervals and LIKE patterns of users",
     "expressions/parser.py": "whether SQL may have an aggregate",
-    "expressions/sql_functions.py": "types that users wrote in casts",
+    "expressions/casts.py": "types that users wrote",
     "expressions/text.py": "whether a name needs backticks",
+    "expressions/text_values.py": "texts of events that are cast",
     "expressions/tokens.py": "SQL",
     "match_recognize/interval.py": "the interval of WITHIN",
     "match_recognize/tree.py": "whether a name needs backticks",

@@ -13,7 +13,7 @@ from pyflinkcep.expressions.layout import Layout
 from pyflinkcep.expressions.leaf_fields import Leaves
 from pyflinkcep.expressions.literals import UNITS_US
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Instruction, Kind, Op, Type
-from pyflinkcep.expressions.rules import OPERATORS
+from pyflinkcep.expressions.rules import COMMON, OPERATORS
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
     Aggregate,
@@ -330,10 +330,8 @@ class _Compiler:
         scale = max(value.scale for value in values)
         if len(kinds) <= 1:
             like = Typed([], next(iter(kinds), None), scale)
-        elif Kind.DOUBLE in kinds and kinds <= {*NUMBERS, *DECIMALS}:
-            like = Typed([], Kind.DOUBLE)
-        elif kinds == {Kind.DECIMAL, Kind.BIGINT}:
-            like = Typed([], Kind.DECIMAL)
+        elif frozenset(kinds) in COMMON:
+            like = Typed([], COMMON[frozenset(kinds)])
         else:
             names = list(dict.fromkeys(said(v) for v in values if v.kind is not None))
             raise self.refused(part, f"puts {' and '.join(names)} together", _CAST)

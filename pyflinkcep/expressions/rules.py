@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The rules for NULL, NaN, division by zero, the range of whole numbers and empty aggregates.
+The rules for NULL, NaN, division by zero, the range of whole numbers, casts and empty aggregates.
 
 One table for every target: generated Python (:mod:`~pyflinkcep.expressions.codegen`), arrays
 (:mod:`~pyflinkcep.expressions.arrays`), values without a schema
@@ -11,15 +11,18 @@ One table for every target: generated Python (:mod:`~pyflinkcep.expressions.code
 from __future__ import annotations
 
 from enum import IntEnum
+from itertools import combinations
 
 import attrs
 
 from pyflinkcep.expressions.literals import LEAST, MOST
-from pyflinkcep.expressions.program import Op
+from pyflinkcep.expressions.program import Kind, Op
 
 __all__ = [
     "BITS",
     "BY_ZERO",
+    "CASTS",
+    "COMMON",
     "FLOATS",
     "LEAST",
     "LEAST_VALUES",
@@ -29,6 +32,7 @@ __all__ = [
     "RULES",
     "TRUTHS",
     "WORDS",
+    "Cast",
     "Nulls",
     "Rule",
     "floats_compared",
@@ -174,6 +178,65 @@ def floats_compared(op: Op, a: str, b: str, logic: tuple[str, str, str] = WORDS)
     if op in _SWAPPED:
         op, a, b = _SWAPPED[op], b, a
     return FLOATS[op].format(a=a, b=b, and_=and_, or_=or_)
+
+
+# --- casts
+
+
+class Cast(IntEnum):
+    """What a cast does to a value; of NULL it is NULL. What it refuses is NULL without ANSI."""
+
+    KEPT = 0
+    """The value itself."""
+    CUT = 1
+    """The whole number towards zero; refused are NaN, infinities and numbers out of range, which
+    without ANSI become zero and the ends of the range, or wrap around."""
+    NEAREST = 2
+    """The nearest double or float; infinite if it is out of range."""
+    ROUNDED = 3
+    """The nearest decimal, halves away from zero; refused with too many digits before the point."""
+    ASKED = 4
+    """Whether the number is not zero; true for NaN."""
+    READ = 5
+    """What the text says without blanks and control characters around; other texts are refused."""
+    WRITTEN = 6
+    """Its text."""
+    CLOCK = 7
+    """The same day or clock time; the time of a day is midnight."""
+    BY_SPARK = 8
+    """What only Spark computes, for it depends on the session or on Java's forms of numbers."""
+
+
+_NUMERIC = (Kind.BIGINT, Kind.DOUBLE, Kind.DECIMAL)
+_INSTANTS = (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ)
+_TO_NUMBERS = {Kind.BIGINT: Cast.CUT, Kind.DOUBLE: Cast.NEAREST, Kind.DECIMAL: Cast.ROUNDED}
+
+CASTS: dict[tuple[Kind, Kind], Cast] = {
+    **{(source, to): rule for source in (*_NUMERIC, Kind.BOOLEAN)
+       for to, rule in _TO_NUMBERS.items()},
+    **{(source, Kind.BOOLEAN): Cast.ASKED for source in _NUMERIC},
+    **{(source, to): Cast.BY_SPARK for source in (*_NUMERIC, Kind.BOOLEAN) for to in _INSTANTS},
+    **{(Kind.STRING, to): Cast.READ
+       for to in (*_NUMERIC, Kind.BOOLEAN, Kind.DATE, *_INSTANTS)},
+    **{(source, Kind.STRING): Cast.WRITTEN
+       for source in (Kind.BIGINT, Kind.BOOLEAN, Kind.DATE, *_INSTANTS)},
+    **{(source, Kind.STRING): Cast.BY_SPARK
+       for source in (Kind.DOUBLE, Kind.DECIMAL, Kind.INTERVAL)},
+    **{(source, to): Cast.CLOCK for source in (Kind.DATE, *_INSTANTS)
+       for to in (Kind.DATE, *_INSTANTS)},
+    **{(source, to): Cast.BY_SPARK for source in (*_INSTANTS, Kind.INTERVAL) for to in _NUMERIC},
+    (Kind.STRING, Kind.STRING): Cast.KEPT,
+    (Kind.BOOLEAN, Kind.BOOLEAN): Cast.KEPT,
+}  # fmt: skip
+"""By the kinds of value and result; Spark refuses all others."""
+
+COMMON: dict[frozenset[Kind], Kind] = {
+    frozenset({Kind.BIGINT, Kind.DECIMAL}): Kind.DECIMAL,
+    **{frozenset({Kind.DOUBLE, *others}): Kind.DOUBLE
+       for count in (1, 2, 3)
+       for others in combinations((Kind.BIGINT, Kind.DECIMAL, Kind.WIDE_DECIMAL), count)},
+}  # fmt: skip
+"""What numbers of different kinds are cast to beside each other; other kinds do not mix."""
 
 
 # --- aggregates

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import (
@@ -38,8 +37,6 @@ from pyflinkcep.expressions.sql_values import (
 
 __all__ = [
     "FUNCTIONS",
-    "cast_value",
-    "is_castable",
     "joined",
     "moved_by",
     "time_between",
@@ -187,89 +184,3 @@ FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "date_diff": (2, 2, lambda a, b: (_clock(_time(a)).date() - _clock(_time(b)).date()).days),
 }
 """By name, the least and greatest number of arguments, and the function of non-NULL ones."""
-
-
-# --- casts
-
-
-def cast_value(value: Any, type_: str) -> Any:
-    """
-    Cast a non-NULL value to another type.
-
-    Raises
-    ------
-    InputError
-        If the value cannot be cast, as in Spark's default mode.
-    NotImplementedError
-        For an unknown type.
-    """
-    name = type_.lower().replace(" ", "")
-    try:
-        if name in _INTEGERS:
-            return _cast_integer(value, _INTEGERS[name])
-        if name in ("double", "float"):
-            return float(value)
-        if name == "boolean":
-            return _cast_boolean(value)
-        if name == "string" and isinstance(value, str | int | date):
-            return str(value).lower() if isinstance(value, bool) else str(value)
-        if _DECIMAL.fullmatch(name):
-            return _cast_decimal(value, name)
-        if name == "date":
-            return _cast_timestamp(value, name).date()
-        if name in ("timestamp", "timestamp_ntz", "timestamp_ltz"):
-            return _cast_timestamp(value, name)
-    except (ValueError, ArithmeticError, AttributeError, TypeError) as cause:
-        raise InputError(f"expected {name}, got {value!r}", "write a value that is one") from cause
-    raise NotImplementedError(type_)
-
-
-def is_castable(type_: str) -> bool:
-    """Whether :func:`cast_value` knows a type."""
-    name = type_.lower().replace(" ", "")
-    return name in _CASTABLE or name in _INTEGERS or _DECIMAL.fullmatch(name) is not None
-
-
-_CASTABLE = frozenset(
-    {"double", "float", "boolean", "string", "date", "timestamp", "timestamp_ntz", "timestamp_ltz"}
-)
-_DECIMAL = re.compile(r"(?:decimal|dec|numeric)(?:\((\d+)(?:,(\d+))?\))?")
-_INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "integer": 32, "bigint": 64, "long": 64}
-
-
-def _cast_integer(value: Any, bits: int) -> int:
-    if isinstance(value, date | timedelta):
-        raise NotImplementedError("bigint of a time")
-    number = int(value.strip()) if isinstance(value, str) else int(value)
-    if not -(1 << bits - 1) <= number < 1 << bits - 1:
-        raise ArithmeticError
-    return number
-
-
-def _cast_decimal(value: Any, name: str) -> Decimal:
-    found = _DECIMAL.fullmatch(name)
-    assert found is not None
-    precision, scale = int(found[1] or 10), int(found[2] or 0)
-    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    with localcontext() as context:
-        context.prec = 400
-        rounded = exact.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP)
-    if abs(rounded) >= Decimal(10) ** (precision - scale):
-        raise ArithmeticError
-    return rounded
-
-
-def _cast_boolean(value: Any) -> bool:
-    if isinstance(value, str):
-        word = value.strip().lower()
-        if word in ("true", "t", "yes", "y", "1"):
-            return True
-        if word in ("false", "f", "no", "n", "0"):
-            return False
-        raise ValueError
-    return bool(value)
-
-
-def _cast_timestamp(value: Any, name: str) -> datetime:
-    time = datetime.fromisoformat(value.strip()) if isinstance(value, str) else _clock(value)
-    return time.replace(tzinfo=None) if name == "timestamp_ntz" else time

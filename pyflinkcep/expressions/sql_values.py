@@ -21,6 +21,7 @@ from pyflinkcep.expressions.rules import (
     RULES,
     floats_compared,
 )
+from pyflinkcep.expressions.text_values import date_of, time_of
 
 __all__ = [
     "alike",
@@ -157,12 +158,12 @@ def _as_times(a: Any, b: Any) -> tuple[Any, Any]:
 
 def _parsed_time(text: str, like: date) -> date:
     try:
-        time = datetime.fromisoformat(text.strip())
-    except ValueError as cause:
+        if not isinstance(like, datetime):
+            return date_of(text)
+        time = time_of(text)
+    except (ValueError, LookupError, OSError) as cause:
         raise InputError(f"expected a time, got {text!r}", "write '2026-01-31 12:00:00'") from cause
-    if isinstance(like, datetime):
-        return time.replace(tzinfo=like.tzinfo) if time.tzinfo is None else time
-    return time.date()
+    return time.replace(tzinfo=like.tzinfo) if time.tzinfo is None else time
 
 
 # --- arithmetic

@@ -14,6 +14,7 @@ from functools import reduce
 from typing import Any
 
 from pyflinkcep.errors import NotSupportedError, counted
+from pyflinkcep.expressions.casts import cast_type, cast_value
 from pyflinkcep.expressions.event_columns import element, member
 from pyflinkcep.expressions.literals import UNITS_US, like_regex
 from pyflinkcep.expressions.null_functions import BRANCHES, NULLS, Function, decided, spread
@@ -22,8 +23,6 @@ from pyflinkcep.expressions.program import Op
 from pyflinkcep.expressions.rules import LEAST_VALUES, OPERATORS, RULES, Nulls
 from pyflinkcep.expressions.sql_functions import (
     FUNCTIONS,
-    cast_value,
-    is_castable,
     joined,
     moved_by,
     time_between,
@@ -192,13 +191,13 @@ class _Maker:
         return spread(functions, function)
 
     def _cast(self, tree: Call, of: Function) -> Function:
-        refused = self._only_spark(tree, f"a cast to {tree.detail}")
-        if not is_castable(tree.detail):
+        refused, type_ = self._only_spark(tree, f"a cast to {tree.detail}"), cast_type(tree.detail)
+        if type_ is None:
             raise refused
 
         def cast(value: Any) -> Any:
             try:
-                return cast_value(value, tree.detail)
+                return cast_value(value, type_)
             except NotImplementedError as cause:
                 raise refused from cause
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import zip_longest
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from pyflinkcep.expressions.casts import cast_type
+from pyflinkcep.expressions.rules import CASTS, Cast
 from pyflinkcep.expressions.rules import OPERATORS as RULE_OPERATORS
 from pyflinkcep.expressions.spark_sql import spark_sql
 from pyflinkcep.expressions.tree import AGGREGATES, FUNCTIONS, Operation, parts
@@ -18,10 +21,10 @@ from pyflinkcep.sase import parse
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.testing import matchSase
-from tests.expression_rules import CASES, OVERFLOWS, VALUES
+from tests.expression_rules import CASES, CAST_TYPES, CAST_VALUES, ERROR, OVERFLOWS, VALUES
 from tests.spark.streams import settings
 from tests.spark.support import QUICK_FOR_MANY_PLANS
-from tests.unit.expressions.test_rules import same, tree_of
+from tests.unit.expressions.test_rules import cast_in_memory, same, tree_of
 
 NAN, BIG = math.nan, 2**62
 FLOATS = (None, 0.0, -0.0, 2.5, -0.15, NAN, math.inf, -math.inf, 1e300, -1.0)
@@ -95,10 +98,35 @@ def literal(leaf: Any) -> str:
     return f"cast({'NULL' if value is None else repr(str(value))} AS {kind.value})"
 
 
+def casts() -> dict[tuple[str, str], Any]:
+    """Return as columns the casts that are not left to Spark; what ANSI refuses is NULL."""
+    return {
+        (kind, type_): F.expr(f"try_cast(`{kind}` AS {type_})").alias(f"{kind} as {type_}")
+        for kind in CAST_VALUES
+        for type_ in CAST_TYPES
+        if CASTS.get((_kind(kind), _kind(type_)), Cast.BY_SPARK) is not Cast.BY_SPARK
+    }
+
+
+def _kind(type_: str) -> Any:
+    known = cast_type(type_)
+    assert known is not None
+    return known.kind
+
+
+def check_casts(answers: list[Any]) -> None:
+    """Compare the casts of values in memory with Spark's."""
+    for kind, type_ in casts():
+        for row, value in zip(answers, CAST_VALUES[kind], strict=False):
+            answer, found = row[f"{kind} as {type_}"], cast_in_memory(value, type_)
+            expected = ERROR if answer is None and value is not None else answer
+            assert same(found, expected), (kind, value, type_, found, expected)
+
+
 def test_every_operator_has_sparks_value_in_every_target(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """NULL, NaN, overflow, division by zero and mixed types: as Spark says without ANSI."""
+    """NULL, NaN, overflow, division by zero, mixed types: as Spark says without ANSI; and casts."""
     events = pairs()
     trees = {text: parse(f"PATTERN SEQ(A a, B b) WHERE {text}").conditions[0] for text in RULES}
     used = {o.operator for tree in trees.values() for o in parts(tree) if isinstance(o, Operation)}
@@ -109,7 +137,12 @@ def test_every_operator_has_sparks_value_in_every_target(
     ]
     kind = "struct<v: double, n: bigint, s: string>"
     with settings(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
-        frame = spark.createDataFrame(rows, f"k bigint, a {kind}, b {kind}")
+        values_to_cast = ", ".join(f"`{type_}` {type_}" for type_ in CAST_VALUES)
+        padded = zip_longest(*CAST_VALUES.values(), [None] * len(rows))
+        frame = spark.createDataFrame(
+            [(*row, *held[:-1]) for row, held in zip(rows, padded, strict=True)],
+            f"k bigint, a {kind}, b {kind}, {values_to_cast}",
+        )
         asked = [
             F.expr(spark_sql(tree, column, zero_is_null=True)).alias(text)
             for text, tree in trees.items()
@@ -118,7 +151,8 @@ def test_every_operator_has_sparks_value_in_every_target(
             F.expr(spark_sql(tree_of(text), literal, zero_is_null=True)).alias(f"rule {text}")
             for text in (*CASES, *OVERFLOWS)
         ]
-        answers = frame.select("k", *asked).collect()
+        answers = frame.select("k", *asked, *casts().values()).orderBy("k").collect()
+    check_casts(answers)
     for text, wanted in (*CASES.items(), *OVERFLOWS.items()):
         assert same(answers[0][f"rule {text}"], wanted), (text, answers[0][f"rule {text}"], wanted)
     for text in RULES:

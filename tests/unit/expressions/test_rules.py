@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from pyflinkcep.engines.lists.columns import by_ranks
+from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.expressions import codegen
 from pyflinkcep.expressions.arrays import TextRanks, Values, columnar, holding
 from pyflinkcep.expressions.compiler import condition_code
+from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.event_reader import EventReader
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.leaf_fields import LeafFields
@@ -19,7 +21,7 @@ from pyflinkcep.expressions.program import Code, CompiledExpressions, Field, Op
 from pyflinkcep.expressions.tree import Literal, Operation, Tree
 from pyflinkcep.expressions.values import function_of
 from pyflinkcep.kernel.module import compiled_module
-from tests.expression_rules import CASES, OVERFLOWS, VALUES
+from tests.expression_rules import CASES, CASTS, ERROR, OVERFLOWS, VALUES
 from tests.unit.kernel.random_programs import NAME
 from tests.unit.kernel.test_expressions import kernel_answer
 
@@ -102,3 +104,19 @@ def test_what_overflows_is_an_error(text: str) -> None:
         codegen.generated(program).conditions[NAME](row, ())
     with pytest.raises(ArithmeticError, match="overflow"):
         function_of(tree, lambda leaf: lambda _: value_of(leaf))(None)
+
+
+def cast_in_memory(value: Any, type_: str) -> Any:
+    """Return a value that is cast, ERROR, or None if only Spark casts it."""
+    try:
+        return event_function(f"cast(v as {type_})")({"v": value})
+    except InputError:
+        return ERROR
+    except NotSupportedError:
+        return None
+
+
+@pytest.mark.parametrize(("value", "type_"), CASTS)
+def test_a_cast_of_a_value_in_memory(value: Any, type_: str) -> None:
+    """Texts by Spark's grammar, NaN, infinities and ranges: with ANSI, its default."""
+    assert same(cast_in_memory(value, type_), CASTS[value, type_])
