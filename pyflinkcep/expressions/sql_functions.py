@@ -80,7 +80,9 @@ def _clock(value: Any) -> datetime:
     return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
 
 
-def _whole(value: Any, rounding: str) -> int:
+def _whole(value: Any, rounding: str) -> int | Decimal:
+    if isinstance(value, Decimal):
+        return value.to_integral_value(rounding)
     if isinstance(value, float) and not math.isfinite(value):
         found = whole(value)
     else:
@@ -107,11 +109,14 @@ def _pmod(a: Any, b: Any) -> Any:
         raise ArithmeticError("division by zero")
     if isinstance(a, int) and isinstance(b, int):
         return int_pmod(a, b)
-    return float_pmod(float(a), float(b))
+    if isinstance(a, float) or isinstance(b, float):
+        return float_pmod(float(a), float(b))
+    rest = arithmetic("%", Decimal(a), Decimal(b))
+    return rest if rest >= 0 else arithmetic("%", rest + b, Decimal(b))
 
 
 def _sign(value: Any) -> float:
-    return float(value) if value != value else float((value > 0) - (value < 0))
+    return float((value > 0) - (value < 0)) or float(value)  # zero and NaN are their own signs
 
 
 def _substring(text: Any, start: int, length: int | None = None) -> str:
@@ -130,7 +135,6 @@ def _size(value: Any) -> int:
 FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "abs": (1, 1, magnitude),
     "mod": (2, 2, lambda a, b: arithmetic("%", a, b)),
-    "isnan": (1, 1, lambda x: isinstance(x, float) and math.isnan(x)),
     "pmod": (2, 2, _pmod),
     "floor": (1, 1, lambda x: _whole(x, ROUND_FLOOR)),
     "ceil": (1, 1, lambda x: _whole(x, ROUND_CEILING)),

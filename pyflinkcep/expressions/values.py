@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from functools import reduce
 from typing import Any
 
@@ -19,7 +20,7 @@ from pyflinkcep.expressions.event_columns import element, member
 from pyflinkcep.expressions.literals import UNITS_US, like_regex
 from pyflinkcep.expressions.null_functions import BRANCHES, NULLS, Function, decided, spread
 from pyflinkcep.expressions.number_functions import Moments
-from pyflinkcep.expressions.program import Op
+from pyflinkcep.expressions.program import Kind, Op
 from pyflinkcep.expressions.rules import LEAST_VALUES, OPERATORS, RULES, Nulls
 from pyflinkcep.expressions.sql_functions import (
     FUNCTIONS,
@@ -39,6 +40,7 @@ from pyflinkcep.expressions.sql_values import (
 )
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Moment, Operation, Tree
+from pyflinkcep.expressions.value_kinds import KindOf, alternatives, common_kind
 
 __all__ = ["Function", "aggregated", "function_of"]
 
@@ -63,6 +65,7 @@ def function_of(
     zero_is_null: bool = False,
     divides_decimals: bool = False,
     where: str = "",
+    kinds: KindOf = lambda _: None,
 ) -> Function:
     """
     Return a function that computes the value of a tree, None for NULL.
@@ -80,6 +83,9 @@ def function_of(
         types.
     where : str
         What errors begin with.
+    kinds : callable
+        Returns the kinds of columns, as far as they are known: beside a double, a whole number of a
+        choice becomes a double.
 
     Raises
     ------
@@ -96,7 +102,8 @@ def function_of(
     >>> function_of(Operation("+", (Literal(1), Literal(2))), lambda leaf: lambda _: None)(None)
     3
     """
-    return _Maker(leaf, zero_is_null, divided if divides_decimals else arithmetic, where).of(tree)
+    compute = divided if divides_decimals else arithmetic
+    return _Maker(leaf, zero_is_null, compute, where, kinds).of(tree)
 
 
 class _Maker:
@@ -108,11 +115,13 @@ class _Maker:
         zero_is_null: bool,
         compute: Callable[[str, Any, Any], Any],
         where: str,
+        kinds: KindOf,
     ) -> None:
         self._leaf = leaf
         self._zero_is_null = zero_is_null
         self._compute = compute
         self._where = where
+        self._kinds = kinds
 
     def of(self, tree: Tree) -> Function:
         """Return the function of a part."""
@@ -123,8 +132,11 @@ class _Maker:
             return self._leaf(tree)
         functions = tuple(map(self.of, tree.operands))
         if isinstance(tree, Call):
-            return self._call(tree, functions)
-        return self._operation(tree, functions)
+            function = self._call(tree, functions)
+        else:
+            function = self._operation(tree, functions)
+        kind = common_kind(alternatives(tree), self._kinds)
+        return spread((function,), _WIDER[kind]) if kind in _WIDER else function
 
     def _only_spark(self, tree: Tree, what: str = "") -> NotSupportedError:
         return NotSupportedError(
@@ -204,6 +216,21 @@ class _Maker:
         return spread((of,), cast)
 
 
+def _as_double(value: Any) -> Any:
+    return float(value) if isinstance(value, int | Decimal) else value
+
+
+def _as_decimal(value: Any) -> Any:
+    return Decimal(value) if isinstance(value, int) else value
+
+
+_WIDER: dict[Kind | None, Callable[[Any], Any]] = {
+    Kind.DOUBLE: _as_double,
+    Kind.DECIMAL: _as_decimal,
+}
+"""What makes numbers of the wider kinds, by kind."""
+
+
 def _python_value(value: Any) -> Any:
     if isinstance(value, Interval):
         return timedelta(microseconds=value.microseconds)
@@ -250,6 +277,7 @@ _CALLS_OF_ANY: dict[str, tuple[int, Callable[[tuple[Function, ...]], Function]]]
 
 _CALLS: dict[tuple[str, int], Callable[[tuple[Function, ...]], Function]] = {
     ("[]", 2): lambda functions: spread(functions, element),
+    ("isnan", 1): lambda functions: lambda e: (x := functions[0](e)) is not None and x != x,
     ("nvl2", 3): lambda functions: lambda e: functions[2 if functions[0](e) is None else 1](e),
 }
 """Functions by name and number of arguments."""

@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.expressions.evaluator import event_function
+from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Tree
 from pyflinkcep.expressions.values import Function, aggregated, function_of
 from pyflinkcep.sase.computed import is_computed
@@ -32,10 +33,13 @@ class Returns:
         The query.
     attribute_of : callable
         Returns an attribute of an event.
+    kinds : mapping of str to Kind
+        The kinds of attributes, as far as they are known.
     """
 
     query: Query
     attribute_of: Callable[[Any, str], Any]
+    kinds: Mapping[str, Kind] = attrs.field(factory=dict)
     _functions: dict[Tree, Function] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     _computed: dict[str, Function] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
@@ -71,8 +75,12 @@ class Returns:
     def _value(self, tree: Tree, events: _Events) -> Any:
         function = self._functions.get(tree)
         if function is None:
-            function = self._functions[tree] = function_of(tree, _leaf, zero_is_null=True)
+            function = function_of(tree, _leaf, zero_is_null=True, kinds=self._kind)
+            self._functions[tree] = function
         return function(events)
+
+    def _kind(self, leaf: Leaf) -> Kind | None:
+        return self.kinds.get(str(leaf.over.attribute))
 
 
 @attrs.frozen

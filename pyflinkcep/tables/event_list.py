@@ -47,10 +47,13 @@ class EventObjects:
         The events in order of time.
     table : EventTable
         The columns that the query reads.
+    kinds : dict of str to Kind
+        The kinds of the attributes in it, and in HAVING and RETURN, as far as they are known.
     """
 
     events: list[Any]
     table: EventTable
+    kinds: Mapping[str, Kind]
 
     @classmethod
     def of(
@@ -89,7 +92,7 @@ class EventObjects:
             columns[name] = _machine_numbers(name, columns[name], kind, name in added)
             if kind in TIMES:
                 columns[name] = [machine_value(value, kind) for value in columns[name]]
-        return cls(rows, EventTable(times, _types(rows, type_), columns, kinds))
+        return cls(rows, EventTable(times, _types(rows, type_), columns, kinds), every)
 
     def match(self, positions: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
         """Return the events of a match."""

@@ -142,7 +142,7 @@ def matchSase(
         return CompressedMatches(_Pieces(asked, objects, compressed_matches(asked, objects.table)))
     runs = None if limit is None else RunLimit(limit.most)
     found = query_matches(asked, objects.table, how.name, output, runs)
-    returns = Returns(asked, attribute_of)
+    returns = Returns(asked, attribute_of, objects.kinds)
     matches = ((positions, objects.match(positions)) for positions in found)
     return [
         {**_event(asked, objects.table, positions), **returns.row(match)}

@@ -29,3 +29,4 @@ def test_spark_gives_the_same_values(spark: SparkSession) -> None:
     for place, (text, sql) in enumerate(asked.items()):
         found = (text, row[place], sql, row[place + len(asked)])
         assert found == (text, VALUES[text], sql, VALUES[text])
+        assert {type(row[place]), type(row[place + len(asked)])} == {type(VALUES[text])}, text

@@ -29,7 +29,7 @@ from tests.unit.expressions.test_rules import cast_in_memory, same, tree_of
 NAN, BIG = math.nan, 2**62
 FLOATS = (None, 0.0, -0.0, 2.5, -0.15, NAN, math.inf, -math.inf, 1e300, -1.0)
 INTS = (None, 0, 1, -7, 3, BIG, 2**63 - 1, -(2**63))
-TEXTS = (None, "", "a", "ab", "abc", "b", "ä")
+TEXTS = (None, "", "a", "ab", "abc", "b", "ä", "\ufffd", "\U0001f600")
 
 RULES = (
     "b.v < a.v", "b.v <= a.v", "b.v > a.v", "b.v >= a.v", "b.v = a.v", "b.v <> a.v",
