@@ -16,7 +16,8 @@ _ENGINES = [
     for name in (
         "compressed/test_pattern_counts", "flink/test_damaged_state", "flink/test_many_conditions",
         "flink/test_same_as_plain", "lists/test_joins", "rows/test_search",
-        "sequences/test_backtracking", "sequences/test_counts", "sequences/test_lists",
+        "sequences/test_backtracking", "sequences/test_counts", "sequences/test_joined",
+        "sequences/test_lists",
     )
 ]  # fmt: skip
 _SHARED = ["tests/unit/kernel", *_ENGINES, "tests/conformance/test_kernel.py"]

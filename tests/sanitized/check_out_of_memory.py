@@ -173,7 +173,7 @@ def test_every_allocation_of_expressions() -> None:
 
 
 @pytest.mark.parametrize(
-    "what", ["joins", "counts", "rising", "sums", "extremes", "lists", "searches"]
+    "what", ["joins", "counts", "rising", "sums", "extremes", "lists", "values", "searches"]
 )
 def test_every_allocation_of_queries(what: str) -> None:
     """The same for joins, for counts that need wider and wider numbers, for lists and searches."""
@@ -200,12 +200,18 @@ def test_every_allocation_of_queries(what: str) -> None:
         found = Sequences(query_of(f"{query} WITHIN 20"), keyed).run(begun=begun)
         return [*found, begun]
 
+    def values() -> Any:
+        columns = {"x": [n % 70 for n in range(300)]}
+        many = EventTable(range(300), ["A", "A", "B"] * 100, columns, kinds)
+        query = query_of("PATTERN SEQ(A a, B+ b[], B c) WHERE b[1].x = a.x AND c.x = b[LEN].x")
+        return [*Sequences(query, many).run()]
+
     def searches() -> Any:
         query = "PATTERN SEQ(A+ a[], ~(C n), B+ b[], C c) WHERE b[i].x > a[LEN].x AND n.y > a[1].x"
         outputs = ("onePerStart", "nonOverlapping")
         return [[*query_matches(query_of(query), table, "backtracking", o)] for o in outputs]
 
-    others = {"joins": joins, "lists": lists, "searches": searches}
+    others = {"joins": joins, "lists": lists, "values": values, "searches": searches}
     scenario = others.get(what, counts)
     assert _answer_after_failures(scenario, 15)
 

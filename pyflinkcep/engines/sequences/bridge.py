@@ -12,6 +12,7 @@ import numpy as np
 
 from pyflinkcep.engines.lists.columns import column_of
 from pyflinkcep.engines.sequences.compiler import EdgeConditions, SaseAutomaton
+from pyflinkcep.engines.sequences.equalities import equality_of
 from pyflinkcep.engines.sequences.liveness import Liveness
 from pyflinkcep.engines.table import Coded, EventTable
 from pyflinkcep.expressions.program import Code, Type
@@ -150,7 +151,13 @@ def _components(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
             _STRATEGIES.index(automaton.strategies[number]),
             live[4 * number : 4 * number + 4],
             (*conditions, _codes(automaton.leave[number])[1]),
+            *(_equality(edge[number]) for edge in edges),
         )
+
+
+def _equality(conditions: EdgeConditions) -> tuple[int, int]:
+    found = equality_of(conditions.codes[1])
+    return (-1, -1) if found is None else (found.field, found.slot)
 
 
 def _codes(conditions: EdgeConditions) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 
 from pyflinkcep.engines.compressed.payloads import Payloads
+from pyflinkcep.engines.sequences.joined import JoinedRuns
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.sequences.runs import Run, Runs
 from pyflinkcep.engines.sequences.track import Track
@@ -18,6 +19,10 @@ __all__ = ["MergedRuns"]
 _RESTLESS = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
 _TRIED_RUNS = 1000
 """After this many runs without a merge, runs are no longer compared."""
+
+_FIRST_SWEEP = 1000
+"""After this many runs, those out of the window are dropped; and again when there are as many
+more."""
 
 
 class MergedRuns:
@@ -58,6 +63,8 @@ class MergedRuns:
         self._runs = Runs(track, payloads)
         self._merged = payloads.merged
         self._alive: list[dict[Any, Run]] = [{} for _ in range(self._automaton.size)]
+        self._joined = [JoinedRuns(track, n) for n in range(self._automaton.size)]
+        self._sweep_at = _FIRST_SWEEP
         self._closing = self._runs.closing_positions()
         self._merges = merges
         self._gives_up = gives_up and limit is None
@@ -91,8 +98,25 @@ class MergedRuns:
                 self._put(run)
         for run in staying:
             self._put(run)
+        if self._puts >= self._sweep_at:
+            self._sweep(at)
         if self._limit is not None and (taking or staying):
             self._enforce(self._limit, at)
+
+    def _sweep(self, at: int) -> None:
+        """Drop the runs that are out of the window, which events may not meet again."""
+        window = self._automaton.query.window
+        if window is not None:
+            oldest = self._track.times[at] - window
+            for component, alive in enumerate(self._alive):
+                for key, run in list(alive.items()):
+                    if self._track.times[run.start] < oldest:
+                        self._drop(component, key, run)
+        self._sweep_at = self._puts + max(_FIRST_SWEEP, sum(map(len, self._alive)))
+
+    def _drop(self, component: int, key: Any, run: Run) -> None:
+        del self._alive[component][key]
+        self._joined[component].remove(key, run)
 
     def _enforce(self, limit: RunLimit, at: int) -> None:
         """Refuse too many runs in the window of an event."""
@@ -126,9 +150,10 @@ class MergedRuns:
         window = self._automaton.query.window
         closes = component in self._closing.get(at, ())
         oldest = None if window is None else track.times[at] - window
-        for key, run in list(alive.items()):
+        met = None if closes else self._joined[component].met(at)
+        for key, run in list(alive.items()) if met is None else met:
             if oldest is not None and track.times[run.start] < oldest:
-                del alive[key]
+                self._drop(component, key, run)
                 continue
             begins, takes, mode = track.step(component, run.mode, run.slots, at)
             if begins:
@@ -138,7 +163,7 @@ class MergedRuns:
             if takes:
                 taking.append(runs.take(run, at))
             if closes or mode != run.mode:
-                del alive[key]
+                self._drop(component, key, run)
                 stays = runs.closed(run, mode) if closes else runs.moved(run, mode)
                 if stays is not None:
                     staying.append(stays)
@@ -151,6 +176,7 @@ class MergedRuns:
         self._puts += 1
         if other is None:
             alive[key] = run
+            self._joined[run.component].put(key, run)
             if self._gives_up and self._puts == _TRIED_RUNS and not self._hits:
                 self._merges = False
         else:

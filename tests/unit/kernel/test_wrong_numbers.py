@@ -22,10 +22,15 @@ _NO_PARTITION = ((), ())
 
 
 def lister(
-    strategy: int = 3, live: tuple[int, ...] = (), code: Any = (), slots: Any = (), gap: int = 0
+    strategy: int = 3,
+    live: tuple[int, ...] = (),
+    code: Any = (),
+    slots: Any = (),
+    gap: int = 0,
+    equal: tuple[int, int] = (-1, -1),
 ) -> Any:
     """A query of one component, and a negated one."""
-    component = (False, strategy, (live, (), (), ()), (code, (), (), (), ()))
+    component = (False, strategy, (live, (), (), ()), (code, (), (), (), ()), equal, (-1, -1))
     negative = (gap, 0, (), ())
     return compiled_module().Lister((component,), (negative,), _NO_PARTITION, slots, -1)
 
@@ -48,6 +53,9 @@ def join(element: int = 0, column: int = 0, code: Any = (), items: Any = _TWO) -
         lambda: lister(code=((Op.FIELD, -1),)),
         lambda: lister(code=((Op.JUMP, 1),)),
         lambda: lister(gap=2),
+        lambda: lister(equal=(0, 0)),
+        lambda: lister(equal=(1, 0), slots=(_LAST,)),
+        lambda: lister(equal=(-1, 0), slots=(_LAST,)),
         lambda: lister(slots=((*_LAST[:3], 1, 0, False),)),
         lambda: lister(slots=((*_LAST[:2], -2, -1, 0, False),)),
         lambda: lister(slots=(_LAST,)).set_events(2, ()),

@@ -13,7 +13,7 @@ static uint64_t mixed(uint64_t hash, uint64_t word) {
 }
 
 /* Equal values have equal hashes: 0.0 and -0.0 are equal, and so are all NaN. */
-static uint64_t value_hash(uint64_t hash, Value value) {
+uint64_t value_hash(uint64_t hash, Value value) {
     uint64_t word = 0;
     if (value.kind == VALUE_TEXT) {
         word = (uint64_t)PyObject_Hash(value.as.text);
@@ -151,6 +151,7 @@ void run_free(Run *run) {
     if (run == NULL) return;
     tally_free(run->tally);
     release_memory(run->spans);
+    release_memory(run->links);
     counts_free(&run->counts);
     counts_free(&run->weights);
     release_memory(run);

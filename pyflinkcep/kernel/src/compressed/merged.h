@@ -36,6 +36,7 @@ typedef struct Run {
     Counts counts;
     Counts weights; /* the sum over the runs, or the greatest, of the weights */
     int64_t way;    /* instead of numbers their way, if matches are listed */
+    struct Links *links; /* of a query, if its runs are found by value */
 } Run;
 
 typedef struct {
@@ -49,6 +50,7 @@ typedef struct {
     Py_ssize_t room, size; /* `room` is a power of 2 */
 } RunTable;
 
+uint64_t value_hash(uint64_t hash, Value value);
 void run_identify(Run *run, const Value *known, Py_ssize_t size);
 void run_recognize(Run *run, const Live *live, Value *known);
 Run *table_find(const RunTable *table, const Run *like, const Live *live, const Value *known);
@@ -77,7 +79,7 @@ typedef struct {
 
 const Start *starts_at(const Starts *starts, int64_t number);
 int starts_add(Starts *starts, int64_t time, int64_t barred);
-bool starts_need_sweep(Starts *starts);
+bool starts_need_sweep(Starts *starts, int64_t runs);
 void starts_free(Starts *starts);
 
 /* --- weighing.c */

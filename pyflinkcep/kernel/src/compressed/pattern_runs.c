@@ -168,7 +168,7 @@ int pattern_runs_show(PatternRuns *runs) {
 
 /* Release the runs that are out of the window, from time to time. */
 static void sweep(PatternRuns *runs) {
-    if (!starts_need_sweep(&runs->starts)) return;
+    if (!starts_need_sweep(&runs->starts, 0)) return;
     for (Py_ssize_t s = 0; s < runs->kernel->pattern.state_count; s++)
         for (Py_ssize_t i = runs->alive[s].size - 1; i >= 0; i--) {
             Run *run = runs->alive[s].items[i];

@@ -27,9 +27,9 @@ int starts_add(Starts *starts, int64_t time, int64_t barred) {
     return 0;
 }
 
-/* Whether it is time to release the runs that are out of the window. */
-bool starts_need_sweep(Starts *starts) {
-    static const int64_t often = 1024;
+/* Whether it is time to release the runs that are out of the window; there are so many in all. */
+bool starts_need_sweep(Starts *starts, int64_t runs) {
+    int64_t often = runs > 1024 ? runs : 1024;
     if (starts->head - starts->swept < often) return false;
     starts->swept = starts->head;
     return true;

@@ -10,11 +10,17 @@ enum { LOOPING = 1, WAITING = 2 }; /* as engines/sequences/liveness.py numbers t
 
 enum { STRICT, PARTITION, NEXT, ANY };
 
+/* A clause that compares a field of the event to a slot of the run; a negative slot for none. */
+typedef struct {
+    int32_t field, slot;
+} Equality;
+
 typedef struct {
     bool loops;
     int32_t strategy;
     Program begin_alone, begin_joint, take_alone, take_joint, leave; /* empty for no condition */
     Live live[4]; /* by mode */
+    Equality begin_equal, take_equal; /* that every event on the edge satisfies */
 } Component;
 
 typedef struct {

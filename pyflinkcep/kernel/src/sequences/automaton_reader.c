@@ -17,12 +17,14 @@ static int read_live(Live *live, PyObject *slots) {
 
 static int read_component(Component *component, PyObject *spec) {
     PyObject *live[4], *asked[5];
+    Equality *begin = &component->begin_equal, *take = &component->take_equal;
     Program *programs[5] = {&component->begin_alone, &component->begin_joint,
         &component->take_alone, &component->take_joint, &component->leave};
     int loops;
     if (!PyArg_ParseTuple(
-            spec, "pi(OOOO)(OOOOO)", &loops, &component->strategy, &live[0], &live[1], &live[2],
-            &live[3], &asked[0], &asked[1], &asked[2], &asked[3], &asked[4]))
+            spec, "pi(OOOO)(OOOOO)(ii)(ii)", &loops, &component->strategy, &live[0], &live[1],
+            &live[2], &live[3], &asked[0], &asked[1], &asked[2], &asked[3], &asked[4],
+            &begin->field, &begin->slot, &take->field, &take->slot))
         return -1;
     component->loops = loops;
     for (int mode = 0; mode < 4; mode++)
@@ -61,12 +63,20 @@ static int read_negatives(Automaton *automaton, PyObject *negatives) {
     return 0;
 }
 
+/* Whether an equality is of a slot, and of a field that the program of its edge reads. */
+static bool is_known(const Equality *equality, const Values *values) {
+    return equality->slot < 0 || (equality->slot < values->slot_count && equality->field >= 0 &&
+                                     equality->field < values->fields_read);
+}
+
 static int check_component(const Component *component, Values *values) {
     const Program *programs[5] = {&component->begin_alone, &component->begin_joint,
         &component->take_alone, &component->take_joint, &component->leave};
     for (int i = 0; i < 5; i++)
         if (program_check(programs[i], values) < 0) return -1;
     bool good = component->strategy >= STRICT && component->strategy <= ANY;
+    good = good && is_known(&component->begin_equal, values);
+    good = good && is_known(&component->take_equal, values);
     for (int mode = 0; mode < 4; mode++)
         for (Py_ssize_t i = 0; i < component->live[mode].size; i++) {
             int32_t slot = component->live[mode].slots[i];

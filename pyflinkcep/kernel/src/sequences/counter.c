@@ -63,7 +63,7 @@ static void pass_time(Counter *counter, int64_t time) {
     if (window < 0 || subtract_overflows(time, window, &oldest)) return;
     while (starts->head < starts->next && starts_at(starts, starts->head)->time < oldest)
         starts->head++;
-    if (starts_need_sweep(starts)) sequence_sweep(&counter->sequence);
+    if (starts_need_sweep(starts, counter->sequence.table.size)) sequence_sweep(&counter->sequence);
 }
 
 /* Return a bit for each component that an event may begin. */

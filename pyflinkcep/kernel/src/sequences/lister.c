@@ -50,7 +50,7 @@ static void move_window(Lister *lister, int64_t at) {
 
 /* Release what is out of the window. */
 static void pass_time(Lister *lister, int64_t at) {
-    static const int64_t often = 1024;
+    int64_t runs = lister->sequence.table.size, often = runs > 1024 ? runs : 1024;
     move_window(lister, at);
     if (lister->head - lister->swept >= often) {
         lister->swept = lister->head;

@@ -84,6 +84,7 @@ int64_t sequence_awaited(const Sequence *sequence) {
 }
 
 static void drop(Sequence *sequence, Run *run) {
+    joined_remove(&sequence->joined[run->state], run);
     table_remove(&sequence->table, run);
     list_remove(&sequence->alive[run->state], run);
 }
@@ -113,11 +114,30 @@ static int advance(Sequence *sequence, Run *run, Py_ssize_t at) {
     return failed ? -1 : 0;
 }
 
+/* Process an event for the runs of a component that may take it, found by value. */
+static int advance_joined(Sequence *sequence, Py_ssize_t component, Py_ssize_t at) {
+    Joined *joined = &sequence->joined[component];
+    joined_ask(joined, &sequence->automaton, component, at);
+    for (int edge = 0; edge < JOINED_EDGES; edge++)
+        for (Run *run = joined_first(joined, edge), *next; run != NULL; run = next) {
+            next = run->links->after[edge];
+            if (!joined_meets(joined, run, edge)) continue;
+            if (check_signals() < 0 || advance(sequence, run, at) < 0) return -1;
+        }
+    return 0;
+}
+
 /* Process an event for the live runs; its conditions on the event alone are known. */
 int sequence_advance(Sequence *sequence, Py_ssize_t at) {
     for (Py_ssize_t c = 0; c < sequence->automaton.component_count; c++) {
         RunList *runs = &sequence->alive[c];
         if (runs->size == 0 || !automaton_concerns(&sequence->automaton, c)) continue;
+        int found = joined_answers(&sequence->joined[c], &sequence->automaton, c, runs);
+        if (found < 0) return -1;
+        if (found > 0) {
+            if (advance_joined(sequence, c, at) < 0) return -1;
+            continue;
+        }
         for (Py_ssize_t i = runs->size - 1; i >= 0; i--)
             if (check_signals() < 0 || advance(sequence, runs->items[i], at) < 0) return -1;
     }
@@ -135,8 +155,10 @@ static int put(Sequence *sequence, Run *run) {
     } else {
         status = list_put(&sequence->alive[run->state], run);
         if (status == 0) {
-            status = table_put(&sequence->table, run);
+            status = joined_put(&sequence->joined[run->state], run);
+            if (status == 0) status = table_put(&sequence->table, run);
             if (status == 0) return 0;
+            joined_remove(&sequence->joined[run->state], run);
             list_remove(&sequence->alive[run->state], run);
         }
     }
@@ -190,6 +212,7 @@ void sequence_restart(Sequence *sequence) {
             drop(sequence, run);
             run_free(run);
         }
+        joined_clear(&sequence->joined[c]);
     }
 }
 
@@ -206,14 +229,17 @@ int sequence_read(Sequence *sequence, PyObject *args, const Payloads *payloads, 
     for (Py_ssize_t n = 0; n < automaton->negative_count; n++)
         sequence->is_judging |= automaton->negatives[n].joint.size > 0;
     sequence->alive = allocate_zeros(automaton->component_count, sizeof(RunList));
+    sequence->joined = allocate_zeros(automaton->component_count, sizeof(Joined));
     sequence->known = allocate_zeros(automaton->values.slot_count, sizeof(Value));
     sequence->candidates = allocate_zeros(automaton->negative_count, sizeof(Candidates));
     size_t room = (size_t)automaton->negative_count * sizeof(Span);
     sequence->passed = allocate(sizeof(Spans) + room);
-    return sequence->alive != NULL && sequence->known != NULL && sequence->candidates != NULL &&
-                   sequence->passed != NULL
-               ? 0
-               : -1;
+    if (sequence->alive == NULL || sequence->joined == NULL || sequence->known == NULL ||
+        sequence->candidates == NULL || sequence->passed == NULL)
+        return -1;
+    for (Py_ssize_t c = 0; c < automaton->component_count; c++)
+        joined_prepare(&sequence->joined[c], automaton, c);
+    return 0;
 }
 
 /* Discard all runs. */
@@ -221,6 +247,8 @@ void sequence_clear(Sequence *sequence) {
     Py_ssize_t count = sequence->automaton.component_count;
     for (Py_ssize_t c = 0; c < count && sequence->alive != NULL; c++)
         list_free(&sequence->alive[c]);
+    for (Py_ssize_t c = 0; c < count && sequence->joined != NULL; c++)
+        joined_clear(&sequence->joined[c]);
     list_free(&sequence->made);
     list_free(&sequence->moved);
     table_free(&sequence->table);
@@ -232,6 +260,7 @@ void sequence_free(Sequence *sequence) {
     sequence_clear(sequence);
     automaton_free(&sequence->automaton);
     release_memory(sequence->alive);
+    release_memory(sequence->joined);
     release_memory(sequence->known);
     release_memory(sequence->candidates);
     release_memory(sequence->passed);

@@ -5,6 +5,7 @@
 
 #include "compressed/merged.h"
 #include "sequences/automaton.h"
+#include "sequences/joined.h"
 
 typedef struct Sequence Sequence;
 
@@ -38,6 +39,7 @@ struct Sequence {
     Spans *passed; /* room for those of a run */
     /* of the current partition */
     RunList *alive; /* by component */
+    Joined *joined; /* by component, the live ones by value */
     RunTable table, fresh; /* the live ones, those that the current event made */
     RunList made, moved;
     Candidates *candidates; /* by negated component, of those that read what runs have taken */

@@ -154,7 +154,7 @@ def test_a_search_that_is_interrupted_ends() -> None:
 
 def test_a_search_refuses_arrays_of_unequal_sizes() -> None:
     """Nothing is read beyond the end of an array, and nothing of a search that has not begun."""
-    component = (False, 3, ((), (), (), ()), ((), (), (), (), ()))
+    component = (False, 3, ((), (), (), ()), ((), (), (), (), ()), (-1, -1), (-1, -1))
     module = compiled_module()
     with pytest.raises(ValueError, match="expected a component"):
         module.Backtracker((), (), ((), ()), (), -1)

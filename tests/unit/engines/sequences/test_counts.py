@@ -348,7 +348,7 @@ def test_what_the_window_left_behind_is_forgotten() -> None:
 
 def test_a_counter_refuses_arrays_of_unequal_sizes() -> None:
     """Nothing is read beyond the end of an array."""
-    component = (False, 3, ((), (), (), ()), ((), (), (), (), ()))
+    component = (False, 3, ((), (), (), ()), ((), (), (), (), ()), (-1, -1), (-1, -1))
     counter = compiled_module().Counter((component,), (), ((), ()), (), -1)
     one, two = np.zeros(1, np.int64), np.zeros(2, np.int64)
     with pytest.raises(ValueError, match="as long as there are events"):

@@ -181,7 +181,7 @@ def test_numbers_beyond_64_bits_are_left_to_the_plain_path() -> None:
 
 def test_a_lister_refuses_arrays_of_unequal_sizes() -> None:
     """Nothing is read beyond the end of an array, nor before a partition is opened."""
-    component = (False, 3, ((), (), (), ()), ((), (), (), (), ()))
+    component = (False, 3, ((), (), (), ()), ((), (), (), (), ()), (-1, -1), (-1, -1))
     made = compiled_module().Lister((component,), (), ((), ()), (), -1)
     one, codes = np.zeros(1, np.int64), np.zeros(1, np.int32)
     assert made.next(10) == (b"", b"", b"")
