@@ -279,11 +279,13 @@ def attribute_of(sql: str) -> str:
 
 def leaves(tree: Tree) -> Iterator[Leaf]:
     """Yield the values of events that a tree reads, in order."""
-    if isinstance(tree, Operation | Call):
-        for operand in tree.operands:
-            yield from leaves(operand)
-    elif not isinstance(tree, Literal):
-        yield tree
+    waiting = [tree]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, (Column, Aggregate)):
+            yield part
+        elif not isinstance(part, Literal):
+            waiting.extend(part.operands[::-1])
 
 
 def rewritten(tree: Tree, leaf: Callable[[Leaf], Tree]) -> Tree:

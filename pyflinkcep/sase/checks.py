@@ -9,7 +9,7 @@ from itertools import pairwise
 import attrs
 
 from pyflinkcep.errors import InputError, InvalidArgumentError
-from pyflinkcep.expressions.tree import Column, Tree
+from pyflinkcep.expressions.tree import Aggregate, Column, Tree, leaves
 from pyflinkcep.sase.constants import is_constant
 from pyflinkcep.sase.model import Component, Form, Query, Strategy
 from pyflinkcep.sase.normal_form import MOST_CLAUSES, clause_count, clauses
@@ -175,7 +175,8 @@ class _Checks:
             )
 
     def _clause(self, clause: Tree) -> None:
-        found = list(references(clause))
+        read = list(leaves(clause))
+        found = [leaf.over for leaf in read]
         negated = list(dict.fromkeys(r.variable for r in found if self._part(r).negated))
         if len(negated) > 1:
             raise self.failure(
@@ -185,15 +186,16 @@ class _Checks:
             )
         positive = [r for r in found if r.variable not in negated]
         last = max((self.query.place(r.variable) for r in positive), default=-1)
-        plain = list(plain_references(clause))
+        plain = [leaf for leaf in read if isinstance(leaf, Column)]
         for reference in plain:
             self._plain(reference)
+        over = [leaf.over for leaf in read if isinstance(leaf, Aggregate)]
         moving = [r for r in plain if r.index in (CURRENT, PREVIOUS, ALL)]
-        moving += [f.over for f in functions(clause) if f.over.index == BEFORE]
+        moving += [r for r in over if r.index == BEFORE]
         for reference in moving:
             self._moving(reference, last, bool(negated))
         if last >= 0 and self.query.form is Form.SEQ:
-            self._together(clause, self.query.components[last])
+            self._together(plain, over, self.query.components[last])
 
     def _plain(self, reference: Column) -> None:
         part, variable = self._part(reference), reference.variable
@@ -225,10 +227,10 @@ class _Checks:
                 f"write {variable}[1], {variable}[LEN] or an aggregate over {variable}[]",
             )
 
-    def _together(self, clause: Tree, part: Component) -> None:
+    def _together(self, plain: list[Column], over: list[Column], part: Component) -> None:
         """Refuse indexes of one variable that become known at different moments."""
-        mine = [r for r in plain_references(clause) if r.variable == part.variable]
-        over = [f.over for f in functions(clause) if f.over.variable == part.variable]
+        mine = [r for r in plain if r.variable == part.variable]
+        over = [r for r in over if r.variable == part.variable]
         each = [r for r in mine if r.index == ALL]
         others = {r.index for r in mine if r.index != ALL} | {f"over {r.index}" for r in over}
         if each and others:

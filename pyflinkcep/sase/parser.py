@@ -77,7 +77,7 @@ class _QueryReader:
         if cursor.here.kind != END:
             hint = _CHAIN if cursor.here.word == "then" else SHAPE
             raise cursor.unexpected("the end", hint)
-        return attrs.evolve(query, source=source)
+        return query if source is None else attrs.evolve(query, source=source)
 
     def _one(self) -> Query:
         """Read a query up to THEN or the end."""

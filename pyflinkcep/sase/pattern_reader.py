@@ -107,12 +107,12 @@ class PatternReader:
         if negated and (self._at_group("seq", "and") or cursor.here.text == "("):
             raise cursor.unexpected("one component after ~", "negate single components: ~(B b)")
         type_ = cursor.type(_COMPONENT)
-        part = self._repeated(Component(type_, "", negated=negated, at=at))
-        optional = part.least == 0
+        repeats, least, most = self._repetition()
+        optional = least == 0
         variable = cursor.name("a variable", f"name the events: {type_} a")
         if cursor.take("["):
             cursor.need("]", f"write {type_}+ {variable.text}[]")
-            if not part.repeats:
+            if not repeats:
                 raise cursor.failure(
                     variable.at,
                     f"{variable.text}[] without + after its type",
@@ -120,21 +120,23 @@ class PatternReader:
                 )
         if in_brackets:
             cursor.need(")", "close the parenthesis")
-        self._refuse_negated_loop(negated and (part.repeats or optional), variable.name, at)
-        part = attrs.evolve(part, variable=variable.name, least=max(1, part.least))
+        self._refuse_negated_loop(negated and (repeats or optional), variable.name, at)
+        part = Component(
+            type_, variable.name, repeats, negated, least=max(1, least), most=most, at=at
+        )
         self.components.append(part)
         return Optional(One(part.variable)) if optional else One(part.variable)
 
-    def _repeated(self, part: Component) -> Component:
-        """Read how often a component's type occurs; none at all is `least` 0."""
+    def _repetition(self) -> tuple[bool, int, int | None]:
+        """Read whether a component's type repeats, how often at least and at most."""
         cursor = self._cursor
         sign = cursor.take("+", "*", "?", "{")
         if sign is None:
-            return part
+            return False, 1, None
         if sign.text == "?":
-            return attrs.evolve(part, least=0)
+            return False, 0, None
         if sign.text != "{":
-            return attrs.evolve(part, repeats=True, least=int(sign.text == "+"))
+            return True, int(sign.text == "+"), None
         least = self._count()
         most: int | None = least
         if cursor.take(","):
@@ -146,7 +148,7 @@ class PatternReader:
                 f"{_COUNTS}, the least first",
             )
         cursor.need("}", _COUNTS)
-        return attrs.evolve(part, repeats=True, least=least, most=most)
+        return True, least, most
 
     def _count(self) -> int:
         number = self._cursor.here

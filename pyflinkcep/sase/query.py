@@ -288,5 +288,8 @@ def _check_texts(method: str, *values: object) -> None:
 
 
 def _of(query: Query) -> SaseQuery:
-    values: dict[str, Any] = {f.name: getattr(query, f.name) for f in attrs.fields(Query)}
+    values: dict[str, Any] = {name: getattr(query, name) for name in _FIELDS}
     return SaseQuery(**values)
+
+
+_FIELDS = tuple(field.name for field in attrs.fields(Query))

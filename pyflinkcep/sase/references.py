@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import cast
 
-import attrs
-
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.expressions.text import quoted_name, written_name
 from pyflinkcep.expressions.tree import Call, Column, Literal, Tree
@@ -55,10 +53,12 @@ class ReferenceReader:
         attribute = cursor.name("an attribute", f"write {token.text}.attribute")
         if attribute.word == "len" and index is None and part.repeats:
             return Column(column_sql("LEN"), part.variable, index, "", cursor.span(token.at))
-        column = Column(quoted_name(attribute.name), part.variable, index)
+        column = Column(
+            quoted_name(attribute.name), part.variable, index, "", cursor.span(token.at)
+        )
         path, written = self._path(column, attribute.name)
         if path is column and not is_computed(attribute.name):
-            return attrs.evolve(column, span=cursor.span(token.at))
+            return column
         at = "" if index is None else f"[{index}]"
         text = f"{written_name(part.variable)}{at}.{written_name(attribute.name)}{written}"
         return computed(path, column, text, cursor.span(token.at))

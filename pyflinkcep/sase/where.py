@@ -18,6 +18,7 @@ from pyflinkcep.sase.values import made
 __all__ = ["WhereReader"]
 
 _STRATEGIES = {strategy.value: strategy for strategy in Strategy}
+_WITH_HYPHENS = {strategy: strategy.value.replace("_", " - ").split() for strategy in Strategy}
 
 
 @attrs.define(eq=False)
@@ -85,9 +86,11 @@ class WhereReader:
         cursor = self._cursor
         if cursor.here.word in _STRATEGIES and cursor.ahead().text != "(":
             return _STRATEGIES[cursor.next().word]
-        for strategy in Strategy:
-            words = strategy.value.replace("_", " - ").split()
-            if [cursor.ahead(number).word for number in range(len(words))] == words:
+        for strategy, words in _WITH_HYPHENS.items():
+            if (
+                cursor.here.word == words[0]
+                and [cursor.ahead(number).word for number in range(len(words))] == words
+            ):
                 for _ in words:
                     cursor.next()
                 return strategy
