@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Literal
 
 __all__ = [
+    "Contiguity",
     "Dialect",
     "EvaluationOfPattern",
     "EvaluationOfQuery",
@@ -13,6 +14,9 @@ __all__ = [
     "OnTooManyPartialMatches",
     "Output",
 ]
+
+Contiguity = Literal["next", "followedBy", "followedByAny"]
+"""How one pattern follows another."""
 
 Dialect = Literal["flink", "standard"]
 """The meaning of ``MATCH_RECOGNIZE``."""

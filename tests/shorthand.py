@@ -9,6 +9,8 @@ Events are strings, ``a1`` being an event named ``a``. A stage ``a`` takes event
 ``a -> b``, ``a >> b``, ``a ->> b``    followedBy, next, followedByAny
 ``a !-> b``, ``a !>> b``               notFollowedBy, notNext
 ``(a -> b)``                           a group
+``(a | b -> c)``                       oneOf; of one pattern it is ``(| a)``
+``(a & b)`` ``(a &>> b)`` ``(a &->> b)``  allOf, joined by followedBy, next, followedByAny
 ``+`` ``{2}`` ``{2,4}`` ``{2,}``       oneOrMore, times, times, timesOrMore
 ``{2}<5>``                             with a window of 5 ms as the quantifier's argument
 ``?`` ``:greedy`` ``:any`` ``:cons``   optional, greedy, allowCombinations, consecutive
@@ -35,6 +37,7 @@ from pyflinkcep.testing import NFATestHarness
 
 _TOKENS = re.compile(
     r"\s*(?:(?P<arrow>!->|!>>|->>|->|>>)|(?P<open>\()|(?P<close>\))"
+    r"|(?P<bar>\||&->>|&>>|&)"
     r"|(?P<times>\{\d+(?:,\d*)?\}|\+)(?:<(?P<window>-?\d+)>)?"
     r"|(?P<word>[?]|:cons|:any|:greedy)"
     r"|(?P<call>until|within|gap)\[(?P<argument>[^]]*)\]"
@@ -98,9 +101,7 @@ def _stage(
     pattern: Any, method: str, tokens: list[dict[str, str]], skip: AfterMatchSkipStrategy | None
 ) -> Pattern:
     token = tokens.pop(0)
-    what = _sequence(tokens, None) if "open" in token else token["name"]
-    if "open" in token:
-        tokens.pop(0)
+    what = _group(tokens) if "open" in token else token["name"]
     stage = getattr(pattern, method)(what, *([] if skip is None else [skip]))
     names = token.get("condition", token.get("name", "*"))
     if names != "*":
@@ -109,6 +110,25 @@ def _stage(
         stage = _modified(stage, tokens.pop(0))
     assert isinstance(stage, Pattern)
     return stage
+
+
+def _group(tokens: list[dict[str, str]]) -> Pattern:
+    bar = tokens.pop(0)["bar"] if "bar" in tokens[0] else ""
+    parts = [_sequence(tokens, None)]
+    while "bar" in tokens[0]:
+        bar = tokens.pop(0)["bar"]
+        parts.append(_sequence(tokens, None))
+    tokens.pop(0)
+    match bar:
+        case "":
+            return parts[0]
+        case "|":
+            return Pattern.oneOf(*parts)
+        case "&>>":
+            return Pattern.allOf(*parts, joinedBy="next")
+        case "&->>":
+            return Pattern.allOf(*parts, joinedBy="followedByAny")
+    return Pattern.allOf(*parts)
 
 
 def _modified(stage: Pattern, token: dict[str, str]) -> Pattern:

@@ -19,6 +19,11 @@ _ARROWS = {
     ConsumingStrategy.NOT_NEXT: "⇏",
     ConsumingStrategy.NOT_FOLLOW: "↛",
 }
+_AND = {
+    ConsumingStrategy.STRICT: "&⇒",
+    ConsumingStrategy.SKIP_TILL_NEXT: "&",
+    ConsumingStrategy.SKIP_TILL_ANY: "&⇢",
+}
 _WORDS = {
     ConsumingStrategy.STRICT: "directly after",
     ConsumingStrategy.SKIP_TILL_NEXT: "some time after",
@@ -45,14 +50,24 @@ def one_line(stages: Sequence[Stage]) -> str:
     Returns
     -------
     str
-        For example ``a → b+ ⇒ (c ⇢ d){2}?``.
+        For example ``a → b+ ⇒ (c ⇢ d){2}?``; alternatives as ``(a | b)``, any order as ``(a & b)``.
     """
     text = ""
     for stage in stages:
         if text:
             text += f" {_ARROWS[stage.quantifier.consumingStrategy]} "
-        text += (f"({one_line(stage.inside)})" if stage.inside else stage.name) + _count(stage)
+        text += (f"({_inside(stage)})" if stage.inside else stage.name) + _count(stage)
     return text
+
+
+def _inside(stage: Stage) -> str:
+    """Return the stages of a group, and how patterns are combined."""
+    if stage.combination is None:
+        return one_line(stage.inside)
+    between = "|"
+    if stage.combination.in_any_order:
+        between = _AND[stage.combination.joinedBy]
+    return f" {between} ".join(one_line(part.inside) for part in stage.inside)
 
 
 def html_table(stages: Sequence[Stage], skip: AfterMatchSkipStrategy) -> str:
@@ -80,6 +95,8 @@ def html_table(stages: Sequence[Stage], skip: AfterMatchSkipStrategy) -> str:
 def _rows(stages: Sequence[Stage], depth: int = 0) -> Iterator[tuple[str, str, str, str]]:
     for number, stage in enumerate(stages):
         name = "group" if stage.inside else stage.name
+        if stage.combination is not None:
+            name = stage.combination.method
         condition = "" if stage.inside else "any event"
         if stage.condition is not None:
             condition = repr(stage.condition)

@@ -11,7 +11,7 @@ from pyflinkcep.pattern.display import one_line
 from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty, WithinType
 from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.show import Diagram
-from pyflinkcep.show.model import Box, Frame, Link, Part, Row
+from pyflinkcep.show.model import Box, Choice, Frame, Link, Part, Row
 from pyflinkcep.time import duration_text
 
 __all__ = ["stage_diagram"]
@@ -64,6 +64,8 @@ def _link(stage: Stage) -> Link:
 def _part(stage: Stage) -> Part:
     is_optional = stage.quantifier.hasProperty(QuantifierProperty.OPTIONAL)
     repeats, optional = _repeats(stage), "optional" if is_optional else ""
+    if stage.combination is not None:
+        return _combined(stage, repeats, optional)
     if stage.inside:
         row = _row(stage.inside)
         return Frame(row, "group", repeats, optional)
@@ -71,6 +73,18 @@ def _part(stage: Stage) -> Part:
     if stage.until is not None:
         lines = (*lines, f"until {stage.until!r}")
     return Box(stage.name, lines, repeats, optional, stage.is_absent)
+
+
+def _combined(stage: Stage, repeats: str, optional: str) -> Part:
+    """Return alternatives, or patterns in any order."""
+    assert stage.combination is not None
+    rows = tuple(_row(part.inside) for part in stage.inside)
+    if stage.combination.in_any_order:
+        link = Link("plain", f"and, {_LINKS[stage.combination.joinedBy][1]}")
+        parts = tuple(r.parts[0] if len(r.parts) == 1 else Frame(r) for r in rows)
+        return Frame(Row(parts, (link,) * (len(parts) - 1)), "in any order", repeats, optional)
+    choice = Choice(rows, "one of")
+    return Frame(Row((choice,)), "", repeats, optional) if repeats or optional else choice
 
 
 def _conditions(condition: IterativeCondition | None) -> Iterator[str]:

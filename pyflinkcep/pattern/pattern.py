@@ -3,28 +3,27 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Any, NoReturn, Self, SupportsIndex, overload
+from typing import Any, NoReturn, overload
 
 import attrs
 
-from pyflinkcep.conditions import SubtypeCondition
+from pyflinkcep.choices import Contiguity
 from pyflinkcep.errors import (
     InvalidArgumentError,
-    MissingConditionError,
     NotSupportedError,
 )
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
-from pyflinkcep.pattern.coercion import Condition, as_condition, as_count
-from pyflinkcep.pattern.linked import LinkedStages
-from pyflinkcep.pattern.quantifier import ConsumingStrategy, Quantifier, WithinType
+from pyflinkcep.pattern.coercion import Condition
+from pyflinkcep.pattern.combined import combined, joined_by
+from pyflinkcep.pattern.last_stage import LastStage
+from pyflinkcep.pattern.quantifier import Combination, ConsumingStrategy, Quantifier
 from pyflinkcep.pattern.stage import Change, Stage
 
 __all__ = ["GroupPattern", "Pattern"]
 
 
 @attrs.frozen(eq=False, repr=False)
-class Pattern(LinkedStages["Pattern"]):
+class Pattern(LastStage["Pattern"]):
     """
     A sequence of stages, each with a condition, a quantifier and a contiguity.
 
@@ -98,95 +97,86 @@ class Pattern(LinkedStages["Pattern"]):
             )
         return _pattern(name, ConsumingStrategy.STRICT, None, skip)
 
-    # --- the condition of the last stage
-
-    def where(self, condition: Condition) -> Self:
+    @staticmethod
+    def oneOf(*patterns: Pattern) -> GroupPattern:
         """
-        Add a condition on the stage's events, in addition to the existing ones.
+        Return a group that matches where one of several patterns does.
+
+        Use it like a group: in ``begin``, ``next``, ``followedBy`` or ``followedByAny``, or first.
+        It has the matches of the pattern with each alternative written in its place; events that
+        fit several alternatives make a match for each.
 
         Parameters
         ----------
-        condition : callable, str, Column or IterativeCondition
-            A function of (event) or (event, ctx) that returns a bool; a Spark SQL expression
-            over the event's columns and, in ``first``, ``last``, ``count``, ``sum``, ``min``,
-            ``max`` and ``avg``, over the events taken for a stage; or a condition object.
-
-        Returns
-        -------
-        Pattern
-            The pattern with the condition.
-
-        Examples
-        --------
-        >>> Pattern.begin("a").where(lambda e: e.price > 3).where("volume < 10")
-        Pattern(a)
-        >>> Pattern.begin("up").where("price > coalesce(last(up.price), 0)").oneOrMore()
-        Pattern(up+)
-        """
-        new = as_condition(condition, "The condition cannot be null.", self._stage.name)
-        return self._with("where", self._stage.filtered(new))
-
-    def or_(self, condition: Condition) -> Self:
-        """
-        Add an alternative to the existing conditions; see :meth:`where`.
-
-        ``where(A).or_(B).where(C)`` means (A or B) and C.
-        """
-        new = as_condition(condition, "The condition cannot be null.", self._stage.name)
-        return self._with("or_", self._stage.alternatively(new))
-
-    def subtype(self, subtypeClass: type) -> Self:
-        """Require the events to be instances of a class, in addition to the existing conditions."""
-        if subtypeClass is None:
-            raise MissingConditionError("The class cannot be null.", "pass a class")
-        if not isinstance(subtypeClass, type):
-            raise InvalidArgumentError(
-                f"subtype: expected a class, got {subtypeClass!r}", "write subtype(MyEvent)"
-            )
-        return self._with("subtype", self._stage.filtered(SubtypeCondition(subtypeClass)))
-
-    def until(self, untilCondition: Condition) -> Self:
-        """
-        Stop a loop at the first event that satisfies a condition; see :meth:`where`.
-
-        Raises
-        ------
-        MalformedPatternException
-            If the stage is not a ``oneOrMore`` or ``timesOrMore``, or has an until already.
-        """
-        new = as_condition(untilCondition, "The condition cannot be null", self._stage.name)
-        return self._with("until", self._stage.ended_by(new))
-
-    def within(
-        self, windowTime: timedelta | None, withinType: WithinType = WithinType.FIRST_AND_LAST
-    ) -> Self:
-        """
-        Bound the time a match may take.
-
-        Parameters
-        ----------
-        windowTime : timedelta or None
-            At least a millisecond; an event exactly this much later is outside. None has no effect.
-        withinType : WithinType
-            What the window measures.
-
-        Returns
-        -------
-        Pattern
-            The pattern with the window.
+        patterns : Pattern
+            The alternatives. Stages that none of the others has are missing in their matches.
 
         Raises
         ------
         InvalidArgumentError
-            If the window is zero or less.
+            If there is none, or something else than a Pattern.
+        MalformedPatternException
+            If several alternatives may match without an event.
+        NotSupportedError
+            If an alternative has a window or a skip strategy of its own, or ends with
+            ``notFollowedBy``.
 
         Notes
         -----
-        Differs from Flink: there a window of zero or less is none.
+        Differs from Flink, which has no alternatives.
+
+        Examples
+        --------
+        >>> from pyflinkcep.testing import match
+        >>> card = Pattern.begin("card").where(lambda e: e == "card")
+        >>> cash = Pattern.begin("cash").where(lambda e: e == "cash")
+        >>> paid = Pattern.oneOf(card, cash).next("ship").where(lambda e: e == "ship")
+        >>> paid
+        Pattern((card | cash) ⇒ ship)
+        >>> match(paid, ["cash", "ship"])
+        [{'cash': ['cash'], 'ship': ['ship']}]
         """
-        if windowTime is None:
-            return self
-        return self._with("within", self._stage.within(windowTime, withinType))
+        return _combined(Combination("oneOf"), patterns)
+
+    @staticmethod
+    def allOf(*patterns: Pattern, joinedBy: Contiguity = "followedBy") -> GroupPattern:
+        """
+        Return a group that matches where all of several patterns do, in any order.
+
+        Each takes its events before the next one begins. Use it like :meth:`oneOf`: it has the
+        matches of the pattern with each order of the patterns written in its place.
+
+        Parameters
+        ----------
+        patterns : Pattern
+            At most six patterns.
+        joinedBy : {"followedBy", "next", "followedByAny"}
+            How each follows the one before it. What is before the group is up to the method that
+            appends it.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is none or more than six, or something else than a Pattern.
+        MalformedPatternException
+            If one of them may match without an event.
+        NotSupportedError
+            As in :meth:`oneOf`, and if a loop in it has a window for the gaps.
+
+        Notes
+        -----
+        Differs from Flink, which has no such group.
+
+        Examples
+        --------
+        >>> from pyflinkcep.testing import match
+        >>> order = Pattern.begin("order").where(lambda e: e == "order")
+        >>> pay = Pattern.begin("pay").where(lambda e: e == "pay")
+        >>> both = Pattern.allOf(order, pay).followedBy("ship").where(lambda e: e == "ship")
+        >>> match(both, ["pay", "order", "ship"])
+        [{'pay': ['pay'], 'order': ['order'], 'ship': ['ship']}]
+        """
+        return _combined(Combination("allOf", joined_by(joinedBy)), patterns)
 
     # --- the next stage
 
@@ -226,83 +216,7 @@ class Pattern(LinkedStages["Pattern"]):
         """
         return self._append_not(name, ConsumingStrategy.NOT_FOLLOW)
 
-    # --- how often the last stage matches
-
-    def optional(self) -> Self:
-        """Let the stage match nothing. Call it after the other quantifier; before, it is lost."""
-        before = None if self._previous is None else self._previous._stage
-        return self._with("optional", self._stage.optional(before))
-
-    def oneOrMore(self, windowTime: timedelta | None = None) -> Self:
-        """
-        Let the stage match once or more.
-
-        Parameters
-        ----------
-        windowTime : timedelta, optional
-            The longest gap before a repetition. As in Flink it does not bound the loop itself.
-        """
-        return self._with("oneOrMore", self._stage.looping(1, windowTime, "oneOrMore"))
-
-    def timesOrMore(self, times: SupportsIndex, windowTime: timedelta | None = None) -> Self:
-        """Let the stage match `times` (at least 1) or more; see :meth:`oneOrMore`."""
-        count = as_count(times, "timesOrMore")
-        return self._with("timesOrMore", self._stage.looping(count, windowTime, "timesOrMore"))
-
-    @overload
-    def times(self, times: SupportsIndex, windowTime: timedelta | None = None, /) -> Self: ...
-    @overload
-    def times(
-        self, from_: SupportsIndex, to: SupportsIndex, windowTime: timedelta | None = None, /
-    ) -> Self: ...
-    def times(self, from_: SupportsIndex, *rest: Any) -> Self:
-        """
-        Let the stage match an exact number of times, or a number within a range.
-
-        Parameters
-        ----------
-        from_ : int
-            The exact count, at least 1; or, with `to`, the fewest. 0 means optional.
-        to : int, optional
-            The most, at least `from_`.
-        windowTime : timedelta, optional
-            The longest gap before a repetition; as in Flink not before the last one.
-
-        Examples
-        --------
-        >>> Pattern.begin("a").times(2, 4)
-        Pattern(a{2,4})
-        """
-        is_exact = not rest or rest[0] is None or isinstance(rest[0], timedelta)
-        if len(rest) > (1 if is_exact else 2):
-            raise InvalidArgumentError(
-                f"times{(from_, *rest)!r}: too many arguments",
-                "write times(n) or times(from, to), and a timedelta after the numbers",
-            )
-        fewest = as_count(from_, "times")
-        most = None if is_exact else as_count(rest[0], "times")
-        gaps = (*rest[0 if is_exact else 1 :], None)
-        return self._with("times", self._stage.repeated(fewest, most, gaps[0]))
-
-    def greedy(self) -> Self:
-        """Let a loop or range take what the following stage could take as well."""
-        return self._with("greedy", self._stage.greedy())
-
-    def allowCombinations(self) -> Self:
-        """Let repetitions skip events that fit as well (skip till any, inside the loop)."""
-        return self._with("allowCombinations", self._stage.combining())
-
-    def consecutive(self) -> Self:
-        """Require the repetitions to follow each other directly."""
-        return self._with("consecutive", self._stage.consecutive())
-
     # --- helpers
-
-    def _with(self, call: str, stage: Stage) -> Self:
-        """Return the pattern with its last stage changed by a call."""
-        copy = attrs.evolve(self, stage=stage)
-        self._usage.returned(call, copy, copy._usage)
-        return copy
 
     def _append(self, what: str | Pattern, strategy: ConsumingStrategy) -> Pattern:
         self._usage.used()
@@ -334,11 +248,23 @@ class GroupPattern(Pattern):
     Pattern(z → (a ⇒ b){2})
     """
 
-    _raw: Pattern = attrs.field(kw_only=True)
+    _parts: tuple[Pattern, ...] = attrs.field(kw_only=True)
+
+    @property
+    def combination(self) -> Combination | None:
+        """How the patterns inside are combined; None for a single one."""
+        return self._stage.combination
+
+    def getParts(self) -> tuple[Pattern, ...]:
+        """Return the patterns inside: those of ``oneOf`` or ``allOf``, or the only one."""
+        return self._parts
 
     def getRawPattern(self) -> Pattern:
-        """Return the pattern inside."""
-        return self._raw
+        """Return the pattern inside; NotSupportedError for ``oneOf`` and ``allOf``."""
+        if self.combination is not None:
+            method = self.combination.method
+            raise NotSupportedError(f"{method}: expected a group of one pattern", "use getParts()")
+        return self._parts[0]
 
     def where(self, condition: Condition) -> NoReturn:
         """Raise NotSupportedError: a group has no condition of its own."""
@@ -353,8 +279,8 @@ class GroupPattern(Pattern):
         raise _no_condition("subtype", "subtype()")
 
     def _replaced(self, stage: Stage, previous: Any, change: Change) -> Pattern:
-        raw = self._raw.with_conditions(change)
-        return attrs.evolve(self, stage=stage, previous=previous, raw=raw)
+        parts = tuple(part.with_conditions(change) for part in self._parts)
+        return attrs.evolve(self, stage=stage, previous=previous, parts=parts)
 
 
 def _no_condition(clause: str, call: str) -> NotSupportedError:
@@ -372,11 +298,36 @@ def _pattern(
     """Return the pattern with one more stage or group."""
     if isinstance(what, Pattern):
         what._usage.used()
+        if isinstance(what, GroupPattern) and what.combination and what.getPrevious() is None:
+            # Not a group in a group: then the contiguity would be lost, as in Flink.
+            before = None if previous is None else previous._stage
+            return GroupPattern(
+                what._stage.joined(strategy, before), previous, skip, parts=what._parts
+            )
         stage = Stage("GroupPattern", Quantifier.one(strategy), inside=what._chain())
-        return GroupPattern(stage, previous, skip, raw=what)
+        return GroupPattern(stage, previous, skip, parts=(what,))
     if not isinstance(what, str):
         raise InvalidArgumentError(
             f"expected the name of a stage or a Pattern, got {what!r}",
             "write begin('name'), next('name') or followedBy(Pattern.begin(...))",
         )
     return Pattern(Stage(what, Quantifier.one(strategy)), previous, skip)
+
+
+def _combined(combination: Combination, patterns: tuple[Pattern, ...]) -> GroupPattern:
+    """Return the pattern whose only stage is a group of several patterns."""
+    method = combination.method
+    for part in patterns:
+        if not isinstance(part, Pattern):
+            raise InvalidArgumentError(
+                f"{method}: expected a Pattern, got {part!r}",
+                f"write Pattern.{method}(Pattern.begin('a').where(...), ...)",
+            )
+        if part.getAfterMatchSkipStrategy().isSkipStrategy():
+            raise NotSupportedError(
+                f"{method}: {part!r} has a skip strategy, which is about whole matches",
+                f"pass it to Pattern.begin(Pattern.{method}(...), skipStrategy)",
+            )
+        part._usage.used()
+    stage = combined(combination, [part._chain() for part in patterns])
+    return GroupPattern(stage, None, AfterMatchSkipStrategy.noSkip(), parts=patterns)

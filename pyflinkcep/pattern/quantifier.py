@@ -9,7 +9,14 @@ import attrs
 
 from pyflinkcep.errors import InvalidArgumentError, MalformedPatternException
 
-__all__ = ["ConsumingStrategy", "Quantifier", "QuantifierProperty", "Times", "WithinType"]
+__all__ = [
+    "Combination",
+    "ConsumingStrategy",
+    "Quantifier",
+    "QuantifierProperty",
+    "Times",
+    "WithinType",
+]
 
 
 class QuantifierProperty(Enum):
@@ -42,6 +49,28 @@ class WithinType(Enum):
 
     PREVIOUS_AND_CURRENT = "PREVIOUS_AND_CURRENT"
     FIRST_AND_LAST = "FIRST_AND_LAST"
+
+
+@attrs.frozen
+class Combination:
+    """
+    How a group combines several patterns: one of them, or all in any order.
+
+    Attributes
+    ----------
+    method : {"oneOf", "allOf"}
+        The method of ``Pattern`` that made it.
+    joinedBy : ConsumingStrategy
+        Contiguity between one pattern and the next, of ``allOf``.
+    """
+
+    method: str
+    joinedBy: ConsumingStrategy = ConsumingStrategy.SKIP_TILL_NEXT
+
+    @property
+    def in_any_order(self) -> bool:
+        """Whether all patterns must match."""
+        return self.method == "allOf"
 
 
 @attrs.frozen

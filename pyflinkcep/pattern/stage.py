@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Self
 
@@ -12,6 +12,7 @@ import attrs
 from pyflinkcep.conditions import IterativeCondition, RichAndCondition, RichOrCondition
 from pyflinkcep.errors import InvalidArgumentError, MalformedPatternException, NotSupportedError
 from pyflinkcep.pattern.quantifier import (
+    Combination,
     ConsumingStrategy,
     Quantifier,
     QuantifierProperty,
@@ -49,6 +50,8 @@ class Stage:
         The windows set on this stage.
     inside : tuple of Stage
         The stages of a group; empty for a single stage.
+    combination : Combination or None
+        How a group combines patterns, each of which is a group in `inside`; None for a sequence.
     """
 
     name: str
@@ -58,12 +61,45 @@ class Stage:
     times: Times | None = None
     windows: Mapping[WithinType, int] = attrs.field(factory=dict)
     inside: tuple[Stage, ...] = ()
+    combination: Combination | None = None
 
     @property
     def is_absent(self) -> bool:
         """Whether it is a NOT stage, which takes no events."""
         strategy = self.quantifier.consumingStrategy
         return strategy in (ConsumingStrategy.NOT_FOLLOW, ConsumingStrategy.NOT_NEXT)
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether the stage may match without an event."""
+        if self.is_absent or self.quantifier.hasProperty(QuantifierProperty.OPTIONAL):
+            return True
+        if self.combination is not None:
+            return any(part.may_be_empty for part in self.inside)
+        return bool(self.inside) and all(stage.may_be_empty for stage in self.inside)
+
+    @property
+    def _ends_greedily(self) -> bool:
+        """Whether a greedy loop may come last; Flink does not look into a group."""
+        if self.combination is None:
+            return self.quantifier.hasProperty(QuantifierProperty.GREEDY)
+        return any(part.inside[-1]._ends_greedily for part in self.inside)
+
+    def singles(self) -> Iterator[Stage]:
+        """Yield the single stages of a group, in order; the stage itself if it is no group."""
+        if not self.inside:
+            yield self
+        for stage in self.inside:
+            yield from stage.singles()
+
+    def joined(self, strategy: ConsumingStrategy, before: Stage | None) -> Self:
+        """Return the first stage of a pattern as one that follows another, `before`."""
+        stage = attrs.evolve(
+            self, quantifier=attrs.evolve(self.quantifier, consumingStrategy=strategy)
+        )
+        if self.quantifier.hasProperty(QuantifierProperty.OPTIONAL):
+            stage._check_optional(before)
+        return stage
 
     def filtered(self, condition: IterativeCondition) -> Self:
         """Return the stage with one more condition, joined by AND."""
@@ -97,22 +133,21 @@ class Stage:
                 f"within: expected a WithinType, got {kind!r}",
                 "write WithinType.FIRST_AND_LAST or WithinType.PREVIOUS_AND_CURRENT",
             )
+        if kind is WithinType.PREVIOUS_AND_CURRENT:
+            self._check_no_gap(window)
         return attrs.evolve(
             self, windows={**self.windows, kind: window_milliseconds(window, "within")}
         )
 
     def optional(self, before: Stage | None) -> Self:
         """Return the stage as optional, given the stage before it."""
-        if before is not None and before.quantifier.hasProperty(QuantifierProperty.GREEDY):
-            raise MalformedPatternException(
-                "Optional pattern cannot be preceded by greedy pattern",
-                f"drop greedy() on {before.name!r} or optional() on {self.name!r}",
-            )
+        self._check_optional(before)
         return attrs.evolve(self, quantifier=self.quantifier.optional())
 
     def looping(self, times: int, gap: timedelta | None, method: str) -> Self:
         """Return the stage with ``oneOrMore`` or ``timesOrMore``, whichever `method` is."""
         self._check_unquantified()
+        self._check_no_gap(gap)
         quantifier = Quantifier.looping(self.quantifier.consumingStrategy)
         window_ms = _milliseconds(gap, method)
         return attrs.evolve(
@@ -122,11 +157,13 @@ class Stage:
     def repeated(self, from_: int, to: int | None, gap: timedelta | None) -> Self:
         """Return the stage with ``times``: an exact number, or a range if `to` is set."""
         self._check_unquantified()
+        self._check_no_gap(gap)
         window_ms = _milliseconds(gap, "times")
         quantifier = Quantifier.times(self.quantifier.consumingStrategy)
         if to is None:
             return attrs.evolve(self, quantifier=quantifier, times=Times.of(from_, window_ms))
         if from_ == 0:
+            self._check_optional(None)
             quantifier, from_ = quantifier.optional(), 1
         return attrs.evolve(self, quantifier=quantifier, times=Times.of_range(from_, to, window_ms))
 
@@ -158,7 +195,8 @@ class Stage:
 
     def check_absence_may_follow(self, name: str) -> None:
         """Raise NotSupportedError if a NOT stage, `name`, cannot come after this one."""
-        if self.quantifier.hasProperty(QuantifierProperty.OPTIONAL):
+        is_choice = self.combination is not None and self.may_be_empty
+        if is_choice or self.quantifier.hasProperty(QuantifierProperty.OPTIONAL):
             raise NotSupportedError(
                 "Specifying a pattern with an optional path to NOT condition is not supported yet. "
                 "You can simulate such pattern with two independent patterns, one with and the "
@@ -171,6 +209,25 @@ class Stage:
             raise MalformedPatternException(
                 "Option not applicable to NOT pattern",
                 f"put the option on another stage: {self.name!r} takes no events",
+            )
+
+    def _check_optional(self, before: Stage | None) -> None:
+        if before is not None and before._ends_greedily:
+            raise MalformedPatternException(
+                "Optional pattern cannot be preceded by greedy pattern",
+                f"drop greedy() on {before.name!r} or optional() on {self.name!r}",
+            )
+        if self.combination is not None and any(part.may_be_empty for part in self.inside):
+            raise MalformedPatternException(
+                "oneOf: an alternative may match without an event, and the whole would too",
+                "leave optional() out of one of them",
+            )
+
+    def _check_no_gap(self, gap: timedelta | None) -> None:
+        if gap is not None and self.combination is not None:
+            raise NotSupportedError(
+                f"{self.combination.method}: expected no window for gaps on the whole, got {gap}",
+                "put within(gap, WithinType.PREVIOUS_AND_CURRENT) on the first stage of each part",
             )
 
     def _check_unquantified(self) -> None:

@@ -132,13 +132,8 @@ def _feed(keyed: KeyedCepOperator, given: Input) -> None:
 
 def single_stages(pattern: Pattern) -> Iterator[Stage]:
     """Yield the single stages of a pattern, in order."""
-    work = list(pattern._chain())
-    while work:
-        stage = work.pop(0)
-        if stage.inside:
-            work[:0] = stage.inside
-        else:
-            yield stage
+    for stage in pattern._chain():
+        yield from stage.singles()
 
 
 def _fewest(stage: Stage) -> int:

@@ -109,6 +109,10 @@ def patterns() -> Pattern:
     )
     ranged = looped.followedBy("b").times(2, 4, Time.seconds(2)).consecutive()
     counted = ranged.followedByAny("c").times(np.int64(3)).allowCombinations().optional()
+    choice = Pattern.oneOf(single, looped).oneOrMore().optional()
+    assert_type(choice, GroupPattern)
+    every = Pattern.allOf(single, choice, joinedBy="next").followedBy("y")
+    counted = counted.followedBy(choice).next(every)
     end = counted.next("d").timesOrMore(2).followedBy(single.next("x")).times(0, 2)
     return end.notFollowedBy("e").within(timedelta(hours=1), WithinType.FIRST_AND_LAST)
 

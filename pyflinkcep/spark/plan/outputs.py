@@ -128,7 +128,8 @@ def _stage_names(pattern: Pattern) -> Iterator[str]:
     """Return the names of stages in matches, including those inside groups."""
     for stage in pattern.stages():
         if isinstance(stage, GroupPattern):
-            yield from _stage_names(stage.getRawPattern())
+            for part in stage.getParts():
+                yield from _stage_names(part)
         else:
             yield stage.getName()
 

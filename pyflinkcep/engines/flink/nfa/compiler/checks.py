@@ -48,7 +48,8 @@ def all_stages(pattern: Pattern) -> Iterator[Pattern]:
     while stage is not None:
         if isinstance(stage, GroupPattern):
             yield stage
-            yield from all_stages(stage.getRawPattern())
+            for part in reversed(stage.getParts()):
+                yield from all_stages(part)
         else:
             yield stage
         stage = stage.getPrevious()
@@ -84,9 +85,19 @@ def _states(pattern: Pattern) -> int:
     states = 0
     for stage in pattern.stages():
         times = stage.getTimes()
-        inner = _states(stage.getRawPattern()) if isinstance(stage, GroupPattern) else 1
-        states += inner * (1 if times is None else times.to)
+        states += _states_of_one(stage) * (1 if times is None else times.to)
     return states
+
+
+def _states_of_one(stage: Pattern) -> int:
+    """Return about how many states one repetition of a stage has."""
+    if not isinstance(stage, GroupPattern):
+        return 1
+    parts = stage.getParts()
+    inner = sum(map(_states, parts))
+    if stage.combination is not None and stage.combination.in_any_order:
+        inner *= 2 ** (len(parts) - 1)  # each part is in every set of parts that are left
+    return inner
 
 
 def check_skip_strategy(pattern: Pattern) -> None:

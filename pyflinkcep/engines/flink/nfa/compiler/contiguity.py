@@ -59,8 +59,13 @@ def ignore_condition(
 
 
 def inner_ignore_condition(stage: Pattern, group: GroupPattern | None) -> IterativeCondition | None:
-    """Return the condition to ignore an event between repetitions; None if that is not allowed."""
-    source = group if group is not None and stage.getPrevious() is None else stage
+    """
+    Return the condition to ignore an event between repetitions; None if that is not allowed.
+
+    As in Flink the first stage of a group repeats like the group; in alternatives like itself.
+    """
+    is_head = group is not None and group.combination is None and stage.getPrevious() is None
+    source = group if group is not None and is_head else stage
     return _ignore_by_strategy(stage, group, source.getQuantifier().innerConsumingStrategy)
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pyflinkcep.conditions import (
     IterativeCondition,
     RichAndCondition,
@@ -192,7 +194,7 @@ class GraphBuilder:
         assert take is not None
         self._mark_first_of_loop(value=False)
         if self._has(QuantifierProperty.GREEDY) and times.from_ != times.to:
-            make_greedy(sink, take)
+            self._make_greedy(sink, take)
         last = sink
         for _ in range(times.from_, times.to):
             last = self._create_singleton_state(last, proceed, take, inner, is_optional=True)
@@ -226,7 +228,7 @@ class GraphBuilder:
                 self._original_states[sink.name] = original
                 state.add_proceed(original, RichAndCondition(true, until))
                 state.add_proceed(sink, RichAndCondition(true, RichNotCondition(until)))
-            make_greedy(sink, take_condition(stage, self._group))
+            self._make_greedy(sink, take_condition(stage, self._group))
         else:
             state.add_proceed(sink, true)
         state.add_take(state, take)
@@ -257,26 +259,43 @@ class GraphBuilder:
 
     def _convert_group(self, group: GroupPattern, sink: State) -> State:
         """Build the chain inside a group; its last stage still sees what follows the group."""
+        return self._convert_chain(group.getRawPattern(), group, sink, self._following)
+
+    def _convert_chain(
+        self, chain: Pattern, group: GroupPattern, sink: State, following: Pattern | None
+    ) -> State:
+        """Build a chain inside a group, in front of `sink` and the stage `following`."""
         context = (self._stage, self._following, self._group)
-        self._stage, self._group = group.getRawPattern(), group
+        self._stage, self._following, self._group = chain, following, group
         head = self._convert_stage(self._create_middle_states(sink))
         self._stage, self._following, self._group = context
         return head
+
+    def _make_greedy(self, sink: State, take: IterativeCondition) -> None:
+        """Let a loop have every event that it could take, rather than what comes after it."""
+        make_greedy(sink, take)
 
     # --- NOT stages
 
     def _current_not_conditions(self) -> list[tuple[IterativeCondition, str]]:
         """Return the notFollowedBy stages still in force at the beginning of the current stage."""
-        found = []
-        stage = self._stage
+        return list(self._nots_before(self._stage, self._group))
+
+    def _nots_before(
+        self, stage: Pattern, group: GroupPattern | None
+    ) -> Iterator[tuple[IterativeCondition, str]]:
         while (previous := stage.getPrevious()) is not None:
             is_not = self._strategy(previous) is ConsumingStrategy.NOT_FOLLOW
             if not is_not and not previous.getQuantifier().hasProperty(QuantifierProperty.OPTIONAL):
-                break
+                return
             if is_not:
-                found.append((take_condition(previous, self._group), previous.getName()))
+                yield take_condition(previous, group), previous.getName()
             stage = previous
-        return found
+        yield from self._nots_around(group)
+
+    def _nots_around(self, group: GroupPattern | None) -> Iterator[tuple[IterativeCondition, str]]:
+        """Yield those before a group; as in Flink a group does not look around itself."""
+        return iter(())
 
     def _stop_state(self, condition: IterativeCondition, name: str) -> State:
         stop = self._stop_states.get(name)

@@ -14,7 +14,7 @@ from pyflinkcep.engines.flink.nfa.compiler.checks import (
     check_windows,
     proceed_closure,
 )
-from pyflinkcep.engines.flink.nfa.compiler.graph_builder import GraphBuilder
+from pyflinkcep.engines.flink.nfa.compiler.combined_builder import CombinedBuilder
 from pyflinkcep.engines.flink.nfa.nfa import NFA
 from pyflinkcep.engines.flink.nfa.state import State, StateType
 from pyflinkcep.engines.flink.nfa.steps import StateTable
@@ -69,7 +69,7 @@ class NFACompiler:
         check_names(pattern)
         check_size(pattern)
         check_skip_strategy(pattern)
-        graph = GraphBuilder(pattern)
+        graph = CombinedBuilder(pattern)
         check_windows(pattern, graph)
         check_runs(graph)
         atoms = Atoms()
@@ -106,5 +106,5 @@ class NFACompiler:
         True
         """
         check_size(pattern)
-        graph = GraphBuilder(pattern)
+        graph = CombinedBuilder(pattern)
         return any(state.kind is StateType.FINAL for state in proceed_closure(graph.start))
