@@ -49,6 +49,9 @@ class Translated:
         Whether the function only raises, with the Java text.
     columns : tuple of (str, str)
         The columns of events that it reads by name, as of a JSON object, with their Spark types.
+    captured : tuple of str
+        The variables of Java around it that are known at run time alone; SQL is then the inside of
+        an f-string.
     """
 
     sql: str | None = None
@@ -58,6 +61,7 @@ class Translated:
     notes: tuple[Note, ...] = ()
     stub: bool = False
     columns: tuple[tuple[str, str], ...] = ()
+    captured: tuple[str, ...] = ()
 
 
 @attrs.frozen

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
 
+from pyflinkcep.migrate.chains.constants import as_java
 from pyflinkcep.migrate.chains.lookup import inside, simple_name, type_arguments
-from pyflinkcep.migrate.chains.values import Code, Link, Made, Symbol, Unknown, Value
+from pyflinkcep.migrate.chains.values import Code, Constant, Link, Made, Symbol, Unknown, Value
 from pyflinkcep.migrate.conditions import joined_columns, translate_condition, translate_value
+from pyflinkcep.migrate.conditions.known import Given, captured
 from pyflinkcep.migrate.functions import translate_comparator, translate_function
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
 from pyflinkcep.migrate.java.project import Project
@@ -18,7 +22,7 @@ from pyflinkcep.migrate.java.source import line_of, parse_java, text_of
 from pyflinkcep.migrate.java.types import discriminator, schema_of, spark_type
 from pyflinkcep.migrate.translated import Translated, TranslatedFunction
 
-__all__ = ["Translation", "code_of", "place"]
+__all__ = ["Translation", "code_of", "known", "parameters", "place"]
 
 
 def place(code: Code) -> str:
@@ -64,12 +68,7 @@ class Translation:
         """Translate a condition."""
         kind = event_type and simple_name(event_type)
         given = (code.node, code.source, self.project, kind, stages)
-        made = translate_condition(*given, code.scope.known(), name)
-        names = _symbols(code)
-        if made.stub and names:
-            stand_ins = {java: stand_in for java, (_, stand_in) in names.items()}
-            known = {**code.scope.known(), **stand_ins}
-            made = template(translate_condition(*given, known, name), names) or made
+        made = translate_condition(*given, known(code), name)
         self.conditions.append((code, made))
         self.columns[kind] = joined_columns(self.columns.get(kind, {}), made.columns)
         return made
@@ -80,7 +79,7 @@ class Translation:
         """Translate a function of matches."""
         event = event_type and simple_name(event_type)
         made = translate_function(
-            code.node, code.source, self.project, kind, event, code.scope.known(), name
+            code.node, code.source, self.project, kind, event, known(code), name
         )
         self.functions.append((code, made))
         return made
@@ -88,9 +87,8 @@ class Translation:
     def value(self, code: Code, event_type: str | None) -> Translated:
         """Translate a selector of an event."""
         kind = event_type and simple_name(event_type)
-        made = translate_value(
-            code.node, code.source, self.project, kind, code.scope.known(), "value"
-        )
+        given = known(code, captures=False)
+        made = translate_value(code.node, code.source, self.project, kind, given, "value")
         self.columns[kind] = joined_columns(self.columns.get(kind, {}), made.columns)
         return made
 
@@ -140,7 +138,7 @@ class Translation:
     def comparator(self, code: Code, event_type: str | None) -> Translated:
         """Translate a comparator of events."""
         event = event_type and simple_name(event_type)
-        return translate_comparator(code.node, code.source, self.project, event, code.scope.known())
+        return translate_comparator(code.node, code.source, self.project, event, known(code))
 
     def subclasses(self, name: str, code: Code) -> list[str]:
         """Return the classes that extend a class."""
@@ -176,48 +174,55 @@ class Translation:
         return f"value {single}"
 
 
-@attrs.frozen
-class Template(Translated):
-    """
-    A condition with values that are known at run time alone, as ``{name}`` in its SQL.
-
-    Attributes
-    ----------
-    names : tuple of (str, str)
-        The parameters, with their Java types.
-    """
-
-    names: tuple[tuple[str, str], ...] = ()
-
-
-def _symbols(code: Code) -> dict[str, tuple[Symbol, int | float]]:
-    """Return the numbers that a condition captures, with stand-ins that nothing else equals."""
+def known(code: Code, *, captures: bool = True) -> dict[str, Any]:
+    """Return what is known of the variables that code sees: values, captures and objects."""
     used = {text_of(name) for name in inside(code.node, "identifier")}
-    found: dict[str, tuple[Symbol, int | float]] = {}
-    for place, (name, value) in enumerate(code.scope.all().items()):
-        if isinstance(value, Symbol) and name in used and value.python.isidentifier():
-            number = 918273645 + place
-            if value.type in ("int", "long", "Integer", "Long"):
-                found[name] = (value, number)
-            elif value.type in ("double", "float", "Double"):
-                found[name] = (value, number + 0.5)
+    found = {}
+    for name, value in code.scope.all().items():
+        given = _known(name, value, captures) if name in used else None
+        if given is not None:
+            found[name] = given
     return found
 
 
-def template(made: Translated, names: dict[str, tuple[Symbol, int | float]]) -> Template | None:
-    """Return a condition with parameters in the place of stand-ins; None if one is gone."""
-    text = made.sql if made.sql is not None else made.python or ""
-    if made.stub or not all(repr(stand_in) in text for _, stand_in in names.values()):
-        return None
-    if made.sql is not None:
-        text = text.replace("{", "{{").replace("}", "}}")
-    for symbol, stand_in in names.values():
-        inner = symbol.python if made.sql is None else f"{{{symbol.python}}}"
-        text = text.replace(repr(stand_in), inner)
-    parameters = tuple(pair for symbol, _ in names.values() for pair in symbol.names)
-    facts = attrs.asdict(made, recurse=False)
-    facts["sql" if made.sql is not None else "python"] = text
-    return Template(**facts, names=parameters)
+def _known(name: str, value: Any, captures: bool) -> Any:
+    if isinstance(value, Constant) and isinstance(value.value, tuple):
+        parts = [one if isinstance(one, Value) else Constant(one) for one in value.value]
+        return tuple(_known(name, part, captures) for part in parts)
+    if isinstance(value, Constant):
+        return as_java(value)
+    if isinstance(value, Symbol) and captures:
+        return captured(name, value.python, value.type)
+    if isinstance(value, Made) and not value.calls:
+        arguments = tuple(_known(name, one, captures) for one in value.arguments)
+        return Given(simple_name(value.type), arguments, value.code.source)
+    return None
+
+
+def parameters(code: Code, made: Translated) -> tuple[dict[str, str], dict[str, str]]:
+    """
+    Return what a translated function needs of what is known at run time alone.
+
+    Returns
+    -------
+    tuple of (dict of str to str, dict of str to str)
+        The parameters of the pattern around, and all variables that are read, with Java types.
+    """
+    needed: dict[str, str] = {}
+    read_: dict[str, str] = {}
+    for name in made.captured:
+        symbol = code.scope.find(name)
+        if isinstance(symbol, Symbol):
+            needed.update(symbol.names)
+            for part in ast.walk(ast.parse(symbol.python, mode="eval")):
+                if isinstance(part, ast.Name) and part.id not in _CALLED:
+                    type_ = symbol.type if part.id == symbol.python else "int"
+                    read_.setdefault(part.id, needed.get(part.id, type_))
+    return needed, read_
+
+
+_CALLED = ("int", "timedelta")
+"""What the expressions of symbols call."""
 
 
 def read(written: str) -> JavaType:

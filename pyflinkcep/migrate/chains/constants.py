@@ -12,10 +12,14 @@ from typing import Any
 
 from pyflinkcep.migrate.chains.lookup import quoted
 from pyflinkcep.migrate.chains.values import Constant, Symbol, Value
+from pyflinkcep.migrate.java import constants as java
+from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.literals import Constant as JavaConstant
 from pyflinkcep.migrate.java.literals import literal_of
 from pyflinkcep.migrate.java.source import Node
+from pyflinkcep.migrate.java.types import unboxed
 
-__all__ = ["binary", "duration", "literal"]
+__all__ = ["as_java", "binary", "converted", "duration", "literal", "unary"]
 
 _UNITS = {
     "milli": timedelta(milliseconds=1),
@@ -33,7 +37,45 @@ _ISO = re.compile(
 def literal(node: Node) -> Constant | None:
     """Return the value of a literal, or None."""
     found = literal_of(node)
-    return None if found is None else Constant(found.value)
+    return None if found is None else Constant(found.value, found.type.name)
+
+
+def as_java(value: Constant) -> JavaConstant | None:
+    """Return a number, text or boolean with its Java type; None for other values."""
+    held = value.value
+    if value.type and isinstance(held, bool | int | float | str):
+        return JavaConstant(held, unboxed(JavaType(value.type)))
+    kinds = {bool: "boolean", float: "double", str: "String"}
+    if type(held) in kinds:
+        return JavaConstant(held, JavaType(kinds[type(held)]))
+    if isinstance(held, int):
+        return JavaConstant(held, JavaType("int" if -(1 << 31) <= held < 1 << 31 else "long"))
+    return None
+
+
+def converted(value: Value, type_: str) -> Value:
+    """
+    Return a number as a variable of a type holds it; other values unchanged.
+
+    Examples
+    --------
+    >>> converted(Constant(2**31, "long"), "int")
+    Constant(value=-2147483648, type='int')
+    """
+    known = as_java(value) if isinstance(value, Constant) else None
+    numbers = ("byte", "short", "int", "long", "float", "double", "char")
+    kind = unboxed(JavaType(type_)).name
+    if known is None or kind not in numbers or isinstance(known.value, bool):
+        return value
+    made = java.converted(known, JavaType(kind))
+    return value if made is None else Constant(made.value, kind)
+
+
+def unary(sign: str, value: Constant) -> Constant | None:
+    """Return the value of an operation on a constant; None if it is not known."""
+    known = as_java(value)
+    made = None if known is None else java.unary(sign, known)
+    return None if made is None else Constant(made.value, made.type.name)
 
 
 def _divide(left: Any, right: Any) -> object:
@@ -73,7 +115,7 @@ _LONGS = frozenset(["long", "Long"])
 def binary(sign: str, left: Value, right: Value) -> Value | None:
     """Return the value of an operation; None if it is not known."""
     if isinstance(left, Constant) and isinstance(right, Constant):
-        return _folded(sign, left.value, right.value)
+        return _folded(sign, left, right)
     if sign not in _OPERATORS:
         return None
     operands = [_operand(value) for value in (left, right)]
@@ -130,11 +172,16 @@ def _joined(left: Value, right: Value) -> str:
     return 'f"' + "".join(parts) + '"'
 
 
-def _folded(sign: str, left: Any, right: Any) -> Constant | None:
-    if sign == "+" and (isinstance(left, str) or isinstance(right, str)):
-        return Constant(_shown(left) + _shown(right))
+def _folded(sign: str, left: Constant, right: Constant) -> Constant | None:
+    known = [as_java(side) for side in (left, right)]
+    if known[0] is not None and known[1] is not None:
+        made = java.binary(sign, known[0], known[1])
+        if made is not None:
+            return Constant(made.value, made.type.name)
+    if sign == "+" and (isinstance(left.value, str) or isinstance(right.value, str)):
+        return Constant(_shown(left.value) + _shown(right.value))
     try:
-        return Constant(_OPERATORS[sign](left, right))
+        return Constant(_OPERATORS[sign](left.value, right.value))
     except (KeyError, TypeError, ValueError, ArithmeticError):
         return None
 

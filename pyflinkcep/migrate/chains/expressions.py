@@ -9,14 +9,16 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.migrate.chains.branches import Watch, either
-from pyflinkcep.migrate.chains.constants import binary, literal
+from pyflinkcep.migrate.chains.constants import binary, converted, literal, unary
 from pyflinkcep.migrate.chains.lookup import inside, javadoc, simple_name, snake, type_arguments
+from pyflinkcep.migrate.chains.objects import by_field
 from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
     Constant,
     Link,
     Loop,
+    Made,
     Scope,
     Skip,
     Stream,
@@ -76,7 +78,11 @@ class Expressions:
     _fields: dict[tuple[int, str], Value] = attrs.field(factory=dict)
 
     def run(
-        self, method: Method, owner: JavaClass, arguments: Sequence[Value] | None = None
+        self,
+        method: Method,
+        owner: JavaClass,
+        arguments: Sequence[Value] | None = None,
+        this: Made | None = None,
     ) -> Value | None:
         """Follow a method."""
         raise NotImplementedError
@@ -106,7 +112,7 @@ class Expressions:
             names = {text_of(name) for name in inside(node, "identifier")} & set(owner.fields)
             for name in sorted(names - set(seen.values)):
                 field = owner.fields[name]
-                value = None if field.is_constant else self.field_of(owner, name)
+                value = None if field.is_constant else self.field(name, scope)
                 if isinstance(value, Symbol | Constant):
                     seen.values[name] = value
             owner = owner.outer
@@ -119,7 +125,8 @@ class Expressions:
     _condition = _parenthesized_expression
 
     def _cast_expression(self, node: Node, scope: Scope) -> Value | None:
-        return self.evaluate(node.child_by_field_name("value"), scope)
+        value = self.evaluate(node.child_by_field_name("value"), scope)
+        return converted(value, text_of(node.child_by_field_name("type")))
 
     def _identifier(self, node: Node, scope: Scope) -> Value | None:
         name = text_of(node)
@@ -142,10 +149,21 @@ class Expressions:
                     return self.field_of(declared, name)
                 if name in declared.constants:
                     return Code(node, scope.source, scope)
-        return None
+        held = self.evaluate(owner, scope)
+        return self.member(held, name) if isinstance(held, Made) else None
+
+    def member(self, made: Made, name: str) -> Value | None:
+        """Return what a field of an object holds, if its constructor only keeps what it is given."""
+        declared = self.project.find(simple_name(made.type), made.code.source)
+        given = None if declared is None else by_field(declared, made, self.project)
+        return None if given is None else given.get(name)
 
     def field(self, name: str, scope: Scope) -> Value | None:
         """Return what a field of the class around, or a constant imported, holds."""
+        this = scope.object()
+        held = None if this is None else self.member(this, name)
+        if held is not None:
+            return held
         owner = scope.owner
         while owner is not None:
             extended: JavaClass | None = owner
@@ -173,7 +191,7 @@ class Expressions:
             where = Code(owner.node, owner.source, scope)
             self._fields[key] = Unknown(where)
             if found.value is not None:
-                value = self.evaluate(found.value, scope)
+                value = converted(self.evaluate(found.value, scope), str(found.type))
                 node = found.value.parent.parent
                 self._fields[key] = self.declared(value, name, str(found.type), node)
             elif (assigned := self._assigned(owner, name)) is not None:
@@ -222,18 +240,17 @@ class Expressions:
 
     def _unary_expression(self, node: Node, scope: Scope) -> Value | None:
         sign = text_of(node.child_by_field_name("operator"))
-        value = self.evaluate(node.child_by_field_name("operand"), scope)
+        operand = node.child_by_field_name("operand")
+        value = self.evaluate(operand, scope)
+        if sign == "-" and isinstance(value, Unknown) and operand.type.endswith("integer_literal"):
+            return _least(text_of(operand))
         if isinstance(value, Symbol):
             return Symbol(
                 f"{'not ' if sign == '!' else sign}{value.python}", value.type, value.names
             )
         if not isinstance(value, Constant):
             return None
-        if sign == "!":
-            return Constant(not value.value)
-        if sign == "-" and isinstance(value.value, int | float):
-            return Constant(-value.value)
-        return value if sign == "+" else None
+        return unary(sign, value)
 
     def _ternary_expression(self, node: Node, scope: Scope) -> Value | None:
         condition = self.evaluate(node.child_by_field_name("condition"), scope)
@@ -259,7 +276,8 @@ class Expressions:
                 Code(node, scope.source, scope)
             )
         if target.type in ("identifier", "field_access") and "." not in name:
-            value = self.declared(value, name, scope.type_of(name) or "", node.parent)
+            kind = scope.type_of(name) or ""
+            value = self.declared(converted(value, kind), name, kind, node.parent)
             scope.set(name, value)
         return value
 
@@ -357,3 +375,9 @@ class Expressions:
         stream = Stream(Call("parameter", (), code), (), arguments[0] if arguments else None, name)
         self.streams.append(stream)
         return stream
+
+
+def _least(digits: str) -> Constant:
+    """Return the least int or long, whose digits alone are no literal."""
+    is_long = digits[-1:] in ("l", "L")
+    return Constant(-(1 << 63) if is_long else -(1 << 31), "long" if is_long else "int")

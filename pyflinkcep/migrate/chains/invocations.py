@@ -136,7 +136,8 @@ class Invocations(Expressions):
         found = self.method(owner, name, len(arguments), scope)
         if found is None:
             return None
-        value = self.run(found[0], found[1], arguments)
+        this = None if "static" in found[0].modifiers else scope.object()
+        value = self.run(found[0], found[1], arguments, this)
         if isinstance(value, Stream) and value.name == name:
             value.name = None
         return value
@@ -162,7 +163,10 @@ class Invocations(Expressions):
         declared = self.project.find(value.type, scope.source)
         if declared is not None:
             found = self.method(declared, call.method, len(call.arguments), scope)
-            return None if found is None else self.run(*found, call.arguments)
+            if found is not None:
+                return self.run(*found, call.arguments, value)
+            getter = self.project.getter(declared, call.method)
+            return None if getter is None else self.member(value, getter.name)
         return flow.built(self, value, call)
 
     def _of_constant(self, value: Constant, call: Call, owner: Node, scope: Scope) -> Value | None:

@@ -28,9 +28,17 @@ __all__ = [
 
 @attrs.frozen
 class Constant:
-    """A value that is known: a number, text, a duration, or a list of such."""
+    """
+    A value that is known: a number, text, a duration, or a list of such.
+
+    Attributes
+    ----------
+    type : str
+        The Java type of a number; empty for that of a literal.
+    """
 
     value: object
+    type: str = attrs.field(default="", eq=False)
 
 
 @attrs.frozen
@@ -46,11 +54,14 @@ class Symbol:
         Its Java type.
     names : tuple of (str, str)
         The parameters in it, with their Java types.
+    default : object
+        What the program takes if nothing is given; None if that is not known.
     """
 
     python: str
     type: str
     names: tuple[tuple[str, str], ...] = ()
+    default: object = attrs.field(default=None, eq=False)
 
 
 @attrs.frozen(eq=False)
@@ -217,6 +228,8 @@ class Scope:
         The variables that it declares.
     types : dict of str to str
         Their Java types.
+    this : Made or None
+        The object whose method is followed.
     """
 
     source: Any
@@ -224,6 +237,14 @@ class Scope:
     outer: Scope | None = None
     values: dict[str, Value] = attrs.field(factory=dict)
     types: dict[str, str] = attrs.field(factory=dict)
+    this: Made | None = None
+
+    def object(self) -> Made | None:
+        """Return the object whose method is followed, if its constructor's arguments are known."""
+        scope: Scope | None = self
+        while scope is not None and scope.this is None:
+            scope = scope.outer
+        return None if scope is None else scope.this
 
     def find(self, name: str) -> Value | None:
         """Return the value of a variable; None if it is not known."""
@@ -254,12 +275,6 @@ class Scope:
         outer = {} if self.outer is None else self.outer.all()
         return {**outer, **self.values}
 
-    def known(self) -> dict[str, object]:
-        """Return the variables whose values are known."""
-        return {
-            name: value.value for name, value in self.all().items() if isinstance(value, Constant)
-        }
-
     def snapshot(self) -> Scope:
         """Return a copy that later changes do not touch."""
-        return Scope(self.source, self.owner, None, self.all(), {})
+        return Scope(self.source, self.owner, None, self.all(), {}, self.object())

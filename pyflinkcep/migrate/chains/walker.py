@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import attrs
 
 from pyflinkcep.migrate.chains.branches import Fork
+from pyflinkcep.migrate.chains.constants import converted
 from pyflinkcep.migrate.chains.invocations import Invocations
 from pyflinkcep.migrate.chains.lookup import inside, javadoc, snake
 from pyflinkcep.migrate.chains.values import (
@@ -37,7 +38,9 @@ class _Returned:
     value: Value | None
 
 
-_NUMBERS = frozenset(["int", "long", "double", "float", "boolean", "Integer", "Long", "Double"])
+_READ = frozenset(
+    ["int", "long", "double", "float", "boolean", "Integer", "Long", "Double", "String", "Boolean"]
+)
 """Types of values that become parameters if the program reads them when it starts."""
 
 _VAGUE = frozenset(["pattern", "p", "result", "res", "ceppattern", "pat"])
@@ -83,17 +86,25 @@ class Walker(Invocations):
     """
 
     def run(
-        self, method: Method, owner: JavaClass, arguments: Sequence[Value] | None = None
+        self,
+        method: Method,
+        owner: JavaClass,
+        arguments: Sequence[Value] | None = None,
+        this: Made | None = None,
     ) -> Value | None:
         """Follow a method; without arguments its parameters are known at run time alone."""
         if self.depth >= DEEPEST or method.body is None:
             return None
-        scope = Scope(owner.source, owner)
-        for at, (name, kind) in enumerate(method.parameters):
-            if arguments is not None and at < len(arguments):
-                scope.set(name, arguments[at], str(kind))
-            else:
-                scope.set(name, self._parameter(method, scope, name, str(kind)), str(kind))
+        scope = Scope(owner.source, owner, this=this)
+        for at, (name, type_) in enumerate(method.parameters):
+            kind = str(type_)
+            given = arguments[at] if arguments is not None and at < len(arguments) else None
+            read = isinstance(given, Made | Unknown) and kind in _PRIMITIVES
+            if (
+                given is None or read
+            ):  # as a program's argument, which is read where it is handed on
+                given = self._parameter(method, scope, name, kind, given)
+            scope.set(name, converted(given, kind), kind)
         self.depth += 1
         try:
             returned = self.statement(method.body, scope)
@@ -111,11 +122,14 @@ class Walker(Invocations):
             value.event_type = str(method.type.args[0])
         return value
 
-    def _parameter(self, method: Method, scope: Scope, name: str, kind: str) -> Value:
+    def _parameter(
+        self, method: Method, scope: Scope, name: str, kind: str, given: Value | None = None
+    ) -> Value:
         code = Code(method.node, scope.source, scope)
         if kind in _PRIMITIVES:
             python = snake(name)
-            return Symbol(python, kind, ((python, kind),))
+            default = None if given is None else default_of(given)
+            return Symbol(python, kind, ((python, kind),), default)
         if self.is_stream_type(kind):
             return self.parameter_stream(code, name, kind)
         return Unknown(code)
@@ -157,9 +171,10 @@ class Walker(Invocations):
             value_node = declarator.child_by_field_name("value")
             code = Code(declarator, scope.source, scope)
             value = Unknown(code) if value_node is None else self.evaluate(value_node, scope)
-            if value_node is not None and kind in _NUMBERS and isinstance(value, Unknown | Made):
+            if value_node is not None and kind in _READ and isinstance(value, Unknown | Made):
                 value = self._read_at_start(value_node, name, kind, value, scope)
-            scope.set(name, self.declared(value, name, kind, node), kind)
+            value = self.declared(converted(value, kind), name, kind, node)
+            scope.set(name, value, kind)
 
     def _read_at_start(self, node: Node, name: str, kind: str, value: Value, scope: Scope) -> Value:
         """Return a value that the program reads when it starts, such as an argument."""
@@ -167,6 +182,9 @@ class Walker(Invocations):
         if node.type == "ternary_expression":
             choices = [node.child_by_field_name(part) for part in ("consequence", "alternative")]
         elif node.type == "method_invocation":
+            called = text_of(node.child_by_field_name("name"))
+            if kind == "String" and not called.startswith(("get", "required")):
+                return value
             choices = children(node.child_by_field_name("arguments"))[1:][-1:]
         else:
             return value
@@ -175,7 +193,7 @@ class Walker(Invocations):
         if default is not None:
             self.doubt(node, scope, f"{name} is a parameter: in Java {default.value!r} by default")
         python = snake(name)
-        return Symbol(python, kind, ((python, kind),))
+        return Symbol(python, kind, ((python, kind),), None if default is None else default.value)
 
     def _expression_statement(self, node: Node, scope: Scope) -> None:
         for part in children(node):
@@ -351,6 +369,12 @@ class Walker(Invocations):
 
     def _labeled_statement(self, node: Node, scope: Scope) -> _Returned | None:
         return self.statement(children(node)[-1], scope)
+
+
+def default_of(value: Value) -> object:
+    """Return the default in ``params.getInt("limit", 4)``; None if there is none."""
+    last = value.arguments[-1] if isinstance(value, Made) and len(value.arguments) > 1 else None
+    return last.value if isinstance(last, Constant) else None
 
 
 _DONE = _Returned(None)

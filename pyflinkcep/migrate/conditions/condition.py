@@ -24,6 +24,7 @@ from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.scope import Findings, snake_case
 from pyflinkcep.migrate.meaning.sql import Sql
+from pyflinkcep.migrate.meaning.sql_parts import sampled, unmarked
 from pyflinkcep.migrate.meaning.statements import read_block
 from pyflinkcep.migrate.meaning.tree import (
     Expression,
@@ -152,7 +153,16 @@ def _translated(
     found = _sql(written, reader, findings, function) if written is not None and sql else None
     if found is not None:
         text, notes = found
-        return Translated(sql=text, notes=notes, columns=columns)
+        imports = set(findings.imports)
+        if "{sql_text(" in text and findings.captured:
+            imports.add("from pyflinkcep.migrate.runtime import sql_text")
+        return Translated(
+            sql=text,
+            imports=frozenset(imports),
+            notes=notes,
+            columns=columns,
+            captured=tuple(findings.captured),
+        )
     return _function(function, reader, findings, written, name, columns)
 
 
@@ -167,12 +177,16 @@ def _sql(
         if Note(file, line, what) not in notes:
             notes.append(Note(file, line, what))
 
+    own = Findings()  # what SQL that turns out to be none asks for is not needed
     try:
-        text = Sql(note).condition(streams_folded(written))
-        as_condition(text, "", "")
+        writer = Sql(note, python=Python(own).write)
+        text = writer.condition(streams_folded(written))
+        as_condition(sampled(text), "", "")
     except (Untranslatable, CepError):
         return None
-    return text, tuple(notes)
+    findings.imports |= own.imports
+    findings.captured |= own.captured
+    return unmarked(text), tuple(notes)
 
 
 def _function(
@@ -208,6 +222,7 @@ def _function(
         imports=frozenset(findings.imports),
         notes=tuple(findings.notes),
         columns=columns,
+        captured=tuple(findings.captured),
     )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import attrs
 
+from pyflinkcep.migrate.conditions.known import expression_of
 from pyflinkcep.migrate.java.constants import constant_of
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, method_of, read_type
 from pyflinkcep.migrate.java.project import Project
@@ -78,19 +80,10 @@ def reader_of(function: Function, findings: Findings, known: Mapping[str, Any]) 
     """Return a reader of the body of a function."""
     scope = Scope(function.source, function.within, function.project, fields=dict(function.fields))
     for name, value in known.items():
-        constant = _constant(value)
-        if constant is not None:
-            scope.fields.setdefault(name, constant)
+        known_value = expression_of(value, function.project)
+        if known_value is not None:
+            scope.fields.setdefault(name, known_value)
     return Reader(scope, findings, local_methods=function.methods)
-
-
-def _constant(value: Any) -> Expression | None:
-    for type_, name in ((bool, "boolean"), (str, "String"), (float, "double")):
-        if isinstance(value, type_):
-            return Const(value, JavaType(name))
-    if isinstance(value, int):
-        return Const(value, JavaType("int" if -(1 << 31) <= value < 1 << 31 else "long"))
-    return None
 
 
 def function_of(
@@ -214,11 +207,7 @@ class _Finder:
         type_: JavaType,
     ) -> Function:
         """Return the method of a new object of a class of the project."""
-        reader = Reader(Scope(source, within, self.project), self.findings)
-        for name, value in self.known.items():
-            constant = _constant(value)
-            if constant is not None:
-                reader.scope.values[name] = constant
+        reader = self._reader(source, within)
         method = next(
             (
                 one
@@ -245,6 +234,15 @@ class _Finder:
         above = parents[0] if parents else type_
         found = self._method(method, of.source, of, above, fields, {})
         return attrs.evolve(found, class_name=of.name, doc=found.doc or javadoc(of.node))
+
+    def _reader(self, source: Source, within: JavaClass | None) -> Reader:
+        """Return a reader of what is given to a constructor or method."""
+        reader = Reader(Scope(source, within, self.project), self.findings)
+        for name, value in self.known.items():
+            expression = expression_of(value, self.project)
+            if expression is not None:
+                reader.scope.values[name] = expression
+        return reader
 
     def _opened(
         self, of: JavaClass, fields: dict[str, Expression], reader: Reader
@@ -327,20 +325,33 @@ class _Finder:
         within: JavaClass | None,
         depth: int,
     ) -> Function:
-        statements = children(method.body)
-        returned = statements[-1] if statements else None
-        if returned is None or returned.type != "return_statement" or len(statements) > 1:
+        *before, returned = children(method.body) or [method.body]
+        if returned.type != "return_statement":
             raise Untranslatable(f"{method.name}() does more than return", line_of(method.node))
-        given: dict[str, Any] = {}
-        for (name, _), argument in zip(method.parameters, arguments, strict=True):
-            constant = constant_of(argument, source, self.project, within, self.known)
-            if constant is not None:
-                given[name] = constant.value
+        reader = self._reader(source, within)
+        given: dict[str, Expression] = {}
+        for (name, type_), argument in zip(method.parameters, arguments, strict=True):
+            with suppress(Untranslatable):
+                given[name] = reader.assigned(reader.argument(argument, (type_,)), type_)
         inner = attrs.evolve(self, known=given)
+        for statement in before:
+            if statement.type not in ("local_variable_declaration", "line_comment"):
+                raise Untranslatable(f"{method.name}() does more than return", line_of(statement))
+            given.update(inner._declared(statement, of))
         found = inner.find(children(returned)[0], of.source, of, depth + 1)
-        values = {name: _constant(value) for name, value in given.items()}
-        fields = {name: value for name, value in values.items() if value is not None}
-        return attrs.evolve(found, fields={**fields, **found.fields})
+        return attrs.evolve(found, fields={**given, **found.fields})
+
+    def _declared(self, statement: Node, of: JavaClass) -> dict[str, Expression]:
+        """Return the variables of a declaration whose values are known."""
+        found: dict[str, Expression] = {}
+        type_ = read_type(statement.child_by_field_name("type"))
+        for declarator in statement.children_by_field_name("declarator"):
+            value = declarator.child_by_field_name("value")
+            reader = self._reader(of.source, of)
+            with suppress(Untranslatable):
+                name = text_of(declarator.child_by_field_name("name"))
+                found[name] = reader.assigned(reader.argument(value, (type_,)), type_)
+        return found
 
 
 def _first(node: Node, type_: str) -> Node:

@@ -186,6 +186,7 @@ class _Translator:
             output_type=ddl_of(result, self.project, self.source),
             handles_timeouts=timeouts,
             output_tags=tuple(self.findings.tags.items()),
+            captured=tuple(self.findings.captured),
         )
 
     def body(self, function: Function, kind: str) -> _Body:

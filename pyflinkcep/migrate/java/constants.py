@@ -143,6 +143,8 @@ def _operands(node: Node) -> list[Node]:
 
 
 def _known_constant(value: Any) -> Constant | None:
+    if isinstance(value, Constant):
+        return value
     for type_, name in ((bool, "boolean"), (str, "String"), (float, "double")):
         if isinstance(value, type_):
             return Constant(value, JavaType(name))
@@ -244,9 +246,10 @@ def _numbers(operator: str, a: Any, b: Any, type_: str) -> Constant | None:
     if operator in _COMPARED:
         return Constant(_COMPARED[operator](a, b), JavaType("boolean"))
     if type_ in ("int", "long"):
-        if operator in ("<<", ">>"):
-            shift = b % (64 if type_ == "long" else 32)
-            moved = a << shift if operator == "<<" else a >> shift
+        if operator in ("<<", ">>", ">>>"):
+            bits = 64 if type_ == "long" else 32
+            moved = a << b % bits if operator == "<<" else a >> b % bits
+            moved = a % (1 << bits) >> b % bits if operator == ">>>" else moved
             return Constant(wrapped(moved, type_), JavaType(type_))
         compute = _COMPUTED.get(operator) or _WHOLE.get(operator)
         if compute is None or (operator in "/%" and b == 0):

@@ -31,6 +31,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Lambda,
     Make,
     Var,
+    field_of,
 )
 from pyflinkcep.migrate.meaning.utilities import UTILITIES
 
@@ -190,7 +191,7 @@ def _of_project(
     if not arguments:
         field = project.getter(of, name)
         if field is not None:
-            return Get(owner, field.name, field.type)
+            return field_of(owner, field.name, field.type)
         if project.field(of, property_of(name)) is not None and method is None:
             name_ = property_of(name)
             field = project.field(of, name_)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import INT, STRING, column_names
@@ -109,7 +111,9 @@ def made(type_: JavaType, fields: dict[str, Expression]) -> Make:
     return Make(type_.name, tuple(fields.items()), type_)
 
 
-def constructed(reader: Reading, of: JavaClass, arguments: list[Node], node: Node) -> Make:
+def constructed(
+    reader: Reading, of: JavaClass, arguments: Sequence[Node | Expression], node: Node
+) -> Make:
     """Return an object of a class of the project: its fields after the constructor."""
     fields = reader.scope.project.all_fields(of)
     constructor = next(
@@ -117,7 +121,7 @@ def constructed(reader: Reading, of: JavaClass, arguments: list[Node], node: Nod
     )
     if constructor is not None:
         values = [
-            reader.argument(argument, (type_,))
+            _argument(reader, argument, (type_,))
             for argument, (_, type_) in zip(arguments, constructor.parameters, strict=True)
         ]
         given = assigned(reader, of, constructor, values)
@@ -126,7 +130,7 @@ def constructed(reader: Reading, of: JavaClass, arguments: list[Node], node: Nod
         all_arguments = of.kind == "record" or {"@AllArgsConstructor", "@Value"} & of.annotations
         if arguments and not (all_arguments and len(own) == len(arguments)):
             raise reader.no(node, f"no constructor of {of.name} has {len(arguments)} arguments")
-        values = [reader.argument(argument) for argument in arguments]
+        values = [_argument(reader, argument) for argument in arguments]
         given = dict(zip(own, values, strict=False))
     result: dict[str, Expression] = {}
     for name, field in fields.items():
@@ -137,6 +141,12 @@ def constructed(reader: Reading, of: JavaClass, arguments: list[Node], node: Nod
             else _default(reader, field.type, field.value, of)
         )
     return made(JavaType(of.name), result)
+
+
+def _argument(
+    reader: Reading, given: Node | Expression, types: tuple[JavaType, ...] = ()
+) -> Expression:
+    return given if isinstance(given, Expression) else reader.argument(given, types)
 
 
 def as_row(reader: Reading, value: Expression, type_: JavaType) -> Expression:

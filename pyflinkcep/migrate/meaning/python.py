@@ -18,6 +18,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Aggregate,
     Binary,
     Call,
+    Captured,
     Cast,
     Choice,
     Const,
@@ -80,7 +81,7 @@ class Python:
 
     def _is_bool(self, of: Expression) -> bool:
         match of:
-            case Const(type=type_):
+            case Const(type=type_) | Captured(type=type_):
                 return type_ == BOOLEAN
             case Unary(operator="!"):
                 return self.write(of).startswith("not ") or " is not None" in self.write(of)
@@ -100,7 +101,7 @@ class Python:
         """Whether a value cannot be null."""
         if isinstance(of, Const):
             return of.value is not None
-        if isinstance(of, Binary | Unary | Cast | Make | Is) or of in self.known:
+        if isinstance(of, Binary | Unary | Cast | Make | Is | Captured) or of in self.known:
             return True
         if isinstance(of, Call):
             return of.name not in _NULLABLE
@@ -115,6 +116,9 @@ class Python:
                 return self._const(of)
             case Var(name=name):
                 return name, ATOM
+            case Captured(name=name, python=python):
+                self.findings.captured[name] = None
+                return python, ATOM
             case Get():
                 return self._get(of), ATOM
             case Unary():

@@ -28,6 +28,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Lambda,
     Make,
     Untranslatable,
+    field_of,
 )
 from pyflinkcep.migrate.meaning.utilities import CONSTANTS
 
@@ -67,7 +68,7 @@ class Reader(Operators):
             of = self.class_of(scope.this.type)
             field = scope.project.field(of, name) if of is not None else None
             if field is not None and "static" not in field.modifiers:
-                return Get(scope.this, name, field.type)
+                return field_of(scope.this, name, field.type)
         constant = self._constant(node)
         if constant is not None:
             return constant
@@ -157,7 +158,7 @@ class Reader(Operators):
         of = self.class_of(value.type)
         field = self.scope.project.field(of, name) if of is not None else None
         if field is not None:
-            return Get(value, name, field.type)
+            return field_of(value, name, field.type)
         if value.type.name.startswith("Tuple") and name[:1] == "f" and name[1:].isdecimal():
             args = value.type.args
             place = int(name[1:])

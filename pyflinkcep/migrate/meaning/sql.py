@@ -36,6 +36,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Get,
     Is,
     Unary,
+    is_captured,
 )
 
 __all__ = ["Sql"]
@@ -71,6 +72,8 @@ class Sql(SqlValues):
         return f"({written})" if own < level else written
 
     def _condition(self, of: Expression, exact: bool) -> tuple[str, int]:
+        if is_captured(of):
+            return self._captured(of), ATOM
         match of:
             case Const(value=bool(value)):
                 return str(value).lower(), ATOM
@@ -294,10 +297,14 @@ class Sql(SqlValues):
             self.note("types are not in the sources: values are compared as SQL does")
         if name == "equals":
             self._may_be_null(a)
-        definite = any(isinstance(side, Const) for side in (a, b)) or not exact
-        both = name == "Objects.equals" and not any(isinstance(side, Const) for side in (a, b))
+        fixed = any(isinstance(side, Const) or is_captured(side) for side in (a, b))
+        definite = fixed or not exact
+        both = name == "Objects.equals" and not fixed
         sign = "<=>" if both or (exact and not (definite and self._is_known(a, b))) else "="
         return f"{self.value(a, PLUS)} {sign} {self.value(b, PLUS)}", COMPARED
 
     def _is_known(self, *values: Expression) -> bool:
-        return all(isinstance(value, Const) or value in self.known for value in values)
+        return all(
+            isinstance(value, Const) or is_captured(value) or value in self.known
+            for value in values
+        )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import attrs
 
@@ -16,13 +17,54 @@ from pyflinkcep.migrate.meaning.tree import (
     Choice,
     Const,
     Expression,
+    is_captured,
     parts,
 )
 
 __all__ = [
-    "average_of", "bounded_by", "chain", "inner_of", "is_empty_average", "may_be_nan",
-    "stage_event", "stage_free", "text_literal",
+    "average_of", "bounded_by", "chain", "inner_of", "is_empty_average", "mark",
+    "may_be_nan", "sampled", "stage_event", "stage_free", "text_literal", "unmarked",
 ]  # fmt: skip
+
+
+_MARK = re.compile("\x02(\\w+):([^\x03]*)\x03")
+_SAMPLES = {"String": "'x'", "boolean": "true", "double": "7.5D", "float": "7.5D"}
+
+
+def mark(type_: str, python: str) -> str:
+    """Return a mark in SQL for a value of a Java type that an expression of Python returns."""
+    return f"\x02{type_}:{python}\x03"
+
+
+def sampled(sql: str) -> str:
+    """Return SQL with some value in the place of each mark."""
+    return _MARK.sub(lambda found: _SAMPLES.get(found[1], "7"), sql)
+
+
+def unmarked(sql: str) -> str:
+    """
+    Return SQL as the inside of an f-string, with expressions of Python for its marks.
+
+    Examples
+    --------
+    >>> unmarked("n > " + mark("double", "limit") + " AND s = " + mark("String", "name"))
+    'n > {limit}D AND s = {sql_text(name)}'
+    """
+    if _MARK.search(sql) is None:
+        return sql
+
+    def written(found: re.Match[str]) -> str:
+        kind, python = found.groups()
+        if kind == "String":
+            return f"{{sql_text({python})}}"
+        return f"{{{python}}}D" if kind in ("double", "float") else f"{{{python}}}"
+
+    pieces, end = [], 0
+    for found in _MARK.finditer(sql):
+        pieces.append(sql[end : found.start()].replace("{", "{{").replace("}", "}}"))
+        pieces.append(written(found))
+        end = found.end()
+    return "".join([*pieces, sql[end:].replace("{", "{{").replace("}", "}}")])
 
 
 def text_literal(value: str) -> str:
@@ -81,6 +123,8 @@ def may_be_nan(of: Expression) -> bool:
     """Whether a value may be NaN."""
     if isinstance(of, Const):
         return isinstance(of.value, float) and math.isnan(of.value)
+    if is_captured(of):
+        return False
     if isinstance(of, Aggregate) and isinstance(of.argument, Choice):
         test = of.argument.condition
         if of.function in ("max", "min") and isinstance(test, Call) and test.name == "isNaN":

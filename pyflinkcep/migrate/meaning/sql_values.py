@@ -26,6 +26,7 @@ from pyflinkcep.migrate.meaning.ranges import fits, range_of
 from pyflinkcep.migrate.meaning.sql_parts import (
     average_of,
     inner_of,
+    mark,
     stage_event,
     stage_free,
     text_literal,
@@ -43,6 +44,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Unary,
     Untranslatable,
     Var,
+    is_captured,
 )
 
 __all__ = ["SqlValues"]
@@ -50,6 +52,7 @@ __all__ = ["SqlValues"]
 ATOM, TIMES, PLUS, COMPARED, NOT, AND, OR = range(7, 0, -1)
 
 
+_MARKED = ("int", "long", "short", "byte", "double", "float", "boolean", "String")
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -68,12 +71,15 @@ class SqlValues:
         What is not NaN, because of another condition beside.
     stage : str
         The stage of the variable ``element``; empty outside of aggregates.
+    python : callable, optional
+        Writes what is known when the pattern is built as Python.
     """
 
     note: Callable[[str], None]
     known: frozenset[Expression] = frozenset()
     bounded: frozenset[Expression] = frozenset()
     stage: str = ""
+    python: Callable[[Expression], str] | None = None
 
     def no(self, what: str) -> Untranslatable:
         """Make the error for what SQL does not say in the same way."""
@@ -88,7 +94,16 @@ class SqlValues:
         written, own = self._value(of)
         return f"({written})" if own < level else written
 
+    def _captured(self, of: Expression) -> str:
+        """Return a mark with the Python of a value that is known when the pattern is built."""
+        kind = unboxed(of.type).name
+        if self.python is None or kind not in _MARKED:
+            raise self.no("a value that is known at run time alone")
+        return mark(kind, self.python(of))
+
     def _value(self, of: Expression) -> tuple[str, int]:
+        if is_captured(of):
+            return self._captured(of), ATOM
         match of:
             case Const():
                 return self._const(of), ATOM
@@ -278,7 +293,12 @@ class SqlValues:
     def _may_be_null(self, of: Expression) -> None:
         """Note that Java fails where a value is null, if it can be."""
         primitive = is_numeric(of.type) or unboxed(of.type) == BOOLEAN
-        if isinstance(of, Const) or of in self.known or (primitive and not is_boxed(of.type)):
+        if (
+            isinstance(of, Const)
+            or is_captured(of)
+            or of in self.known
+            or (primitive and not is_boxed(of.type))
+        ):
             return
         if isinstance(of, Get) and self._is_known_event(of):
             self.note(

@@ -15,6 +15,7 @@ __all__ = [
     "Binary",
     "Break",
     "Call",
+    "Captured",
     "Cast",
     "Choice",
     "Const",
@@ -37,6 +38,8 @@ __all__ = [
     "Untranslatable",
     "Var",
     "While",
+    "field_of",
+    "is_captured",
     "parts",
     "rewritten",
 ]
@@ -64,6 +67,15 @@ class Var:
     """A variable, by its name in Python."""
 
     name: str
+    type: JavaType
+
+
+@attrs.frozen
+class Captured:
+    """A value that is known when the pattern is built: an expression of Python, in parentheses."""
+
+    name: str
+    python: str
     type: JavaType
 
 
@@ -162,7 +174,19 @@ class Aggregate:
 
 
 Expression = (
-    Const | Var | Get | Unary | Binary | Cast | Choice | Is | Call | Lambda | Make | Aggregate
+    Const
+    | Var
+    | Captured
+    | Get
+    | Unary
+    | Binary
+    | Cast
+    | Choice
+    | Is
+    | Call
+    | Lambda
+    | Make
+    | Aggregate
 )
 
 
@@ -309,3 +333,16 @@ def rewritten(of: Expression, leaf: Callable[[Expression], Expression | None]) -
             fields = tuple((name, rewritten(value, leaf)) for name, value in of.fields)
             return attrs.evolve(of, fields=fields)
     return of
+
+
+def field_of(owner: Expression, name: str, type_: JavaType) -> Expression:
+    """Return a field of an object: of one that was just made, what it was given."""
+    made = dict(owner.fields).get(name) if isinstance(owner, Make) else None
+    return Get(owner, name, type_) if made is None else made
+
+
+def is_captured(of: Expression) -> bool:
+    """Whether a value depends on nothing but what is known when the pattern is built."""
+    leaves = [part for part in parts(of) if not _inner(part)]
+    plain = all(isinstance(leaf, Const | Captured) for leaf in leaves)
+    return plain and any(isinstance(leaf, Captured) for leaf in leaves)

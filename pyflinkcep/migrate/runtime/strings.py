@@ -19,9 +19,22 @@ __all__ = [
     "char_at", "char_is", "compare_text", "equals_ignore_case", "float_text", "index_of",
     "is_a_blank",
     "is_blank_or_null", "java_format", "java_hash", "java_matches", "java_split", "last_index_of",
-    "length", "parse_boolean", "parse_double", "parse_int", "replace_text", "strip_white",
+    "length", "parse_boolean", "parse_double", "parse_int", "replace_text", "sql_text", "strip_white",
     "substring", "text", "trim",
 ]  # fmt: skip
+
+
+def sql_text(value: str) -> str:
+    r"""
+    Return a text as SQL writes it.
+
+    Examples
+    --------
+    >>> print(sql_text("it's"))
+    'it\\'s'
+    """
+    escapes = {"'": "\\'", "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
+    return "'" + "".join(escapes.get(char, char) for char in value) + "'"
 
 
 def text(value: Any) -> str:

@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
-from pyflinkcep.migrate.chains.lookup import inside, simple_name
+from pyflinkcep.migrate.chains.lookup import simple_name
+from pyflinkcep.migrate.chains.objects import by_field
 from pyflinkcep.migrate.chains.values import Constant, Made, Value
-from pyflinkcep.migrate.java.declarations import JavaClass
-from pyflinkcep.migrate.java.source import text_of
 from pyflinkcep.migrate.translation import Translation
 
 __all__ = ["rows_of"]
@@ -31,7 +30,7 @@ def _row(translation: Translation, element: Value) -> str | None:
     declared = translation.project.find(simple_name(element.type), element.code.source)
     if declared is None:
         return None
-    given = _by_field(declared, element)
+    given = by_field(declared, element, translation.project)
     if given is None:
         return None
     fields = translation.fields(declared)
@@ -65,30 +64,3 @@ def _python(value: object) -> str:
     if isinstance(value, str) and '"' not in value:
         return '"' + text[1:-1].replace("\\'", "'") + '"'
     return text
-
-
-def _by_field(declared: JavaClass, element: Made) -> dict[str, Value] | None:
-    """Return the arguments of a constructor by the fields that they become."""
-    count = len(element.arguments)
-    for constructor in declared.methods.get(declared.name, []):
-        if len(constructor.parameters) != count or constructor.body is None:
-            continue
-        parameters = [name for name, _ in constructor.parameters]
-        given: dict[str, Value] = {}
-        for assignment in inside(constructor.body, "assignment_expression"):
-            left = text_of(assignment.child_by_field_name("left")).removeprefix("this.")
-            right = text_of(assignment.child_by_field_name("right"))
-            if right in parameters:
-                given[left] = element.arguments[parameters.index(right)]
-        for call in inside(constructor.body, "explicit_constructor_invocation"):
-            arguments = call.child_by_field_name("arguments")
-            names = [text_of(a) for a in arguments.named_children]
-            inner = [element.arguments[parameters.index(n)] for n in names if n in parameters]
-            above = declared.superclass
-            if above is not None and len(inner) == len(names):
-                given["super"] = Made(above.name, tuple(inner), element.code)
-        return given if "super" not in given else None
-    names = [name for name, field in declared.fields.items() if "static" not in field.modifiers]
-    if len(names) == count:
-        return dict(zip(names, element.arguments, strict=True))
-    return None

@@ -16,7 +16,7 @@ from pyflinkcep.migrate.jobs.sinks import SINKS, Sink, sink_of
 from pyflinkcep.migrate.translated import Note
 from pyflinkcep.migrate.translation import Translation, place
 from pyflinkcep.migrate.writing.inputs import InputWriter
-from pyflinkcep.migrate.writing.module import Module
+from pyflinkcep.migrate.writing.module import Module, python_type
 from pyflinkcep.migrate.writing.patterns import PatternWriter
 from pyflinkcep.migrate.writing.results import RESULTS, ResultWriter, applied_by, result_for_pattern
 from pyflinkcep.migrate.writing.statements import StatementWriter
@@ -279,8 +279,6 @@ class JobWriter:
         if self._queries:
             self._lines.append("spark.streams.awaitAnyTermination()")
         self.module.use("from pyspark.sql import SparkSession")
-        from pyflinkcep.migrate.writing.patterns import python_type
-
         given = "".join(f", {n}: {python_type(kind)}" for n, kind in self._parameters.items())
         body = "\n".join([docstring("Run the job"), *self._lines])
         name = self.module.name("main")

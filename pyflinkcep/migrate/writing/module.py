@@ -6,19 +6,38 @@ from __future__ import annotations
 import keyword
 import re
 import sys
+import textwrap
 from collections.abc import Iterable
 
 import attrs
 
+from pyflinkcep.migrate.chains.lookup import simple_name, snake
 from pyflinkcep.migrate.translated import Translated
 
-__all__ = ["Module"]
+__all__ = ["Module", "python_type"]
 
 
 NARROW = 88
 _NOQA = re.compile(r"[ ]*# noqa: N\d+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _UNNEEDED = re.compile(r'(?<=""")\n\s+pass$', re.MULTILINE)
+
+
+_TYPES = {
+    "boolean": "bool",
+    "Boolean": "bool",
+    "String": "str",
+    "double": "float",
+    "float": "float",
+    "Double": "float",
+    "Duration": "timedelta",
+    "Time": "timedelta",
+}
+
+
+def python_type(java: str) -> str:
+    """Return the annotation of a parameter of a Java type."""
+    return _TYPES.get(simple_name(java), "int")
 
 
 @attrs.define(eq=False)
@@ -97,6 +116,28 @@ class Module:
             text = re.sub(rf"\b{re.escape(made.name)}\b", name, text)
         if text.strip("\n") not in self._functions:
             self.function(text)
+        return name
+
+    def factory(self, made: Translated, given: dict[str, str], result: str) -> str:
+        """Add a function that makes a translated one of some values; return its name."""
+        assert made.name is not None
+        name = self.name(made.name)
+        inner_name = "condition" if "bool" in result else "function"
+        is_class = f"class {made.name}(" in (made.python or "")
+        inner_name = "Results" if is_class else inner_name
+        self.use(*made.imports)
+        if "Callable" in result:
+            self.use("from collections.abc import Callable")
+        if any(python_type(kind) == "timedelta" for kind in given.values()):
+            self.use("from datetime import timedelta")
+        inner = re.sub(rf"\b{re.escape(made.name)}\b", inner_name, made.python or "").strip()
+        doc = '"""Return the function for values that are known at run time."""'
+        doc = doc.replace("function", "condition") if inner_name == "condition" else doc
+        returned = f"{inner_name}()" if is_class else inner_name
+        body = textwrap.indent(f"{doc}\n\n{inner}\n\nreturn {returned}", "    ")
+        typed = ", ".join(f"{one}: {python_type(kind)}" for one, kind in given.items())
+        name = snake(name) if is_class else name
+        self.function(f"def {name}({typed}) -> {result}:\n{body}")
         return name
 
     def text(self) -> str:

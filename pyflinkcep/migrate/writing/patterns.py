@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
@@ -25,29 +24,14 @@ from pyflinkcep.migrate.chains.values import (
     Value,
 )
 from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
-from pyflinkcep.migrate.translated import Note
-from pyflinkcep.migrate.translation import Template, Translation, code_of, place
-from pyflinkcep.migrate.writing.module import Module
+from pyflinkcep.migrate.translated import Note, Translated
+from pyflinkcep.migrate.translation import Translation, code_of, parameters, place
+from pyflinkcep.migrate.writing.module import Module, python_type
 from pyflinkcep.migrate.writing.text import chain, docstring, indented, quoted, timed
 
-__all__ = ["PatternWriter", "python_type", "stages_of"]
+__all__ = ["PatternWriter", "stages_of"]
 
 Calls = list[tuple[str, list[str]]]
-_TYPES = {
-    "boolean": "bool",
-    "Boolean": "bool",
-    "String": "str",
-    "double": "float",
-    "float": "float",
-    "Double": "float",
-    "Duration": "timedelta",
-    "Time": "timedelta",
-}
-
-
-def python_type(java: str) -> str:
-    """Return the annotation of a parameter of a Java type."""
-    return _TYPES.get(simple_name(java), "int")
 
 
 def stages_of(items: Sequence[Item]) -> Iterator[str]:
@@ -218,26 +202,30 @@ class PatternWriter:
         made = self.translation.condition(code, event_type, self._stages, name)
         self.notes.extend(made.notes)
         method = "or_" if call.method == "or" else call.method
-        if isinstance(made, Template):
-            self._parameters.update(made.names)
-            return method, [self._template(made)]
+        if made.captured:
+            return method, [self._template(code, made)]
         if made.sql is not None:
             return method, [quoted(made.sql)]
         return method, [self.module.define(made)]
 
-    def _template(self, made: Template) -> str:
+    def _template(self, code: Code, made: Translated) -> str:
         """Return a condition with parameters: SQL, or a function that a function makes."""
-        if made.sql is not None:
-            return f"f{quoted(made.sql)}"
-        assert made.name is not None
-        self.module.use(*made.imports, "from collections.abc import Callable")
-        typed = ", ".join(f"{name}: {python_type(kind)}" for name, kind in made.names)
-        name = self.module.name(made.name)
-        inner = re.sub(rf"\b{made.name}\b", "condition", made.python or "")
-        doc = '"""Return the condition for values that are known at run time."""'
-        body = indented(f"{doc}\n\n{inner.strip()}\n\nreturn condition")
-        self.module.function(f"def {name}({typed}) -> Callable[..., bool]:\n{body}")
-        return f"{name}({', '.join(name for name, _ in made.names)})"
+        needed, read = parameters(code, made)
+        self._parameters.update(needed)
+        if made.sql is None:
+            name = self.module.factory(made, read, "Callable[..., bool]")
+            return f"{name}({', '.join(read)})"
+        self.module.use(*made.imports)
+        sql = made.sql
+        for java in made.captured:
+            symbol = code.scope.find(java)
+            if isinstance(symbol, Symbol) and '"' in symbol.python:  # not inside of an f-string
+                local = snake(java) if snake(java) not in self._parameters else f"{snake(java)}_"
+                line = f"{local} = {symbol.python}"
+                if line not in self._lines:
+                    self._lines.append(line)
+                sql = sql.replace(f"{{sql_text({symbol.python})}}", f"{{sql_text({local})}}")
+        return f"f{quoted(sql)}"
 
     def _subtype(self, call: Call) -> tuple[tuple[str, list[str]] | None, str | None]:
         written = text_of(call.code.node.child_by_field_name("arguments")).strip("()")

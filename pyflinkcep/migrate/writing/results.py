@@ -13,10 +13,10 @@ from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.source import children, line_of, text_of
 from pyflinkcep.migrate.translated import Note, TranslatedFunction
-from pyflinkcep.migrate.translation import Translation, code_of, place
+from pyflinkcep.migrate.translation import Translation, code_of, parameters, place
 from pyflinkcep.migrate.writing.inputs import EVENT_TIME, POSITION, InputWriter, literal
-from pyflinkcep.migrate.writing.module import Module
-from pyflinkcep.migrate.writing.patterns import PatternWriter, python_type
+from pyflinkcep.migrate.writing.module import Module, python_type
+from pyflinkcep.migrate.writing.patterns import PatternWriter
 from pyflinkcep.migrate.writing.text import WIDTH, call, chain, docstring, indented, quoted
 
 __all__ = ["RESULTS", "Result", "ResultWriter", "applied_by", "result_for_pattern"]
@@ -52,6 +52,8 @@ class ResultWriter:
     _pattern_name: str = "match"
     _event_columns: str | None = None
     _more_columns: str = ""
+    _parameters: dict[str, str] = attrs.field(factory=dict)
+    _codes: dict[int, Code] = attrs.field(factory=dict)
 
     def write(self, stream: Stream) -> Result:
         """Write the function of the rows of matches, once."""
@@ -71,14 +73,14 @@ class ResultWriter:
             "from pyspark.sql import DataFrame", "from pyflinkcep import CEP, CepDataFrame"
         )
         link = applied.pattern
-        pattern, parameters = ("TODO", ()) if link is None else self.patterns.write(link)
+        pattern, needed = ("TODO", ()) if link is None else self.patterns.write(link)
         if link is None:
             self._note(applied.call.code, "the pattern given to CEP.pattern could not be followed")
             pattern = self._no_pattern(applied)
         self._pattern_name = pattern.removesuffix("_pattern")
         self._pattern_name = "matches" if self._pattern_name == "pattern" else self._pattern_name
         function = self.module.name(f"find_{snake(stream.name or self._pattern_name)}")
-        given = ", ".join(name for name, _ in parameters)
+        given = ", ".join(name for name, _ in needed)
         arguments = ["events", f"{pattern}({given})"]
         if keys:
             self.module.use("from pyflinkcep import keyBy")
@@ -88,16 +90,18 @@ class ResultWriter:
         calls = self._time_calls(applied, changes, events, bounded=bounded)
         self._event_columns = self.translation.schema(applied.event_type, applied.call.code)
         self._more_columns = next((_TYPED.get(given[0], "") for _, given in calls if given), "")
+        self._parameters = {}
         lines = [
             chain("CEP", [("pattern", arguments), *calls], "found = ", 4),
             self._rows(stream),
         ]
-        if link is not None and not parameters:
+        if link is not None and not needed:
             self._check(applied, events, pattern, keys)
         where = place(stream.call.code)
         body = indented(
             "\n".join([docstring(f"Return {stream.name or 'the matches'} ({where})"), *lines])
         )
+        parameters = tuple({**dict(needed), **self._parameters}.items())
         typed = "".join(f", {name}: {python_type(kind)}" for name, kind in parameters)
         self.module.function(f"def {function}(events: DataFrame{typed}) -> CepDataFrame:\n{body}")
         self._written[id(stream)] = Result(function, events, parameters)
@@ -238,6 +242,7 @@ class ResultWriter:
     def _function(self, code: Code, kind: str, events: str | None) -> TranslatedFunction:
         name = None if kind == "process" else f"{snake(kind)}_{self._row_name}"
         made = self.translation.function(code, kind, events, name)
+        self._codes[id(made)] = code
         self.notes.extend(made.notes)
         for tag, ddl in made.output_tags:
             is_new = re.search(r"ctx\.output\(\w+, \{", made.python or "") is not None
@@ -247,6 +252,12 @@ class ResultWriter:
         return made
 
     def _defined(self, made: TranslatedFunction) -> str:
+        if made.captured and not made.stub:
+            needed, read = parameters(self._codes[id(made)], made)
+            self._parameters.update(needed)
+            is_class = made.python and f"class {made.name}" in made.python
+            result = "PatternProcessFunction" if is_class else "Callable[..., Any]"
+            return f"{self.module.factory(made, read, result)}({', '.join(read)})"
         name = self.module.define(made)
         return f"{name}()" if made.python and f"class {made.name}" in made.python else name
 
