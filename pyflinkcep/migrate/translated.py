@@ -73,6 +73,8 @@ class TranslatedFunction(Translated):
     ----------
     output_type : str or None
         The schema of its rows as DDL; None if unknown.
+    result : str
+        The Java type of its rows; ``?`` if unknown.
     handles_timeouts : bool
         Whether it also handles timed-out partial matches.
     output_tags : tuple of (str, str or None)
@@ -80,5 +82,6 @@ class TranslatedFunction(Translated):
     """
 
     output_type: str | None = None
+    result: str = "?"
     handles_timeouts: bool = False
     output_tags: tuple[tuple[str, str | None], ...] = ()

@@ -11,14 +11,15 @@ from typing import Any
 import attrs
 
 from pyflinkcep.migrate.chains.constants import as_java
-from pyflinkcep.migrate.chains.lookup import inside, simple_name, type_arguments
+from pyflinkcep.migrate.chains.lookup import inside, simple_name
 from pyflinkcep.migrate.chains.values import Code, Constant, Link, Made, Symbol, Unknown, Value
 from pyflinkcep.migrate.conditions import joined_columns, translate_condition, translate_value
+from pyflinkcep.migrate.conditions.combined import combined
 from pyflinkcep.migrate.conditions.known import Given, captured
 from pyflinkcep.migrate.functions import translate_comparator, translate_function
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
+from pyflinkcep.migrate.java.declarations import JavaClass, written_type
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import line_of, parse_java, text_of
+from pyflinkcep.migrate.java.source import children, line_of, parse_java, text_of
 from pyflinkcep.migrate.java.types import discriminator, schema_of, spark_type
 from pyflinkcep.migrate.translated import Translated, TranslatedFunction
 
@@ -67,19 +68,38 @@ class Translation:
     ) -> Translated:
         """Translate a condition."""
         kind = event_type and simple_name(event_type)
-        given = (code.node, code.source, self.project, kind, stages)
-        made = translate_condition(*given, known(code), name)
+        made = self._condition(code, event_type, stages, name)
         self.conditions.append((code, made))
         self.columns[kind] = joined_columns(self.columns.get(kind, {}), made.columns)
         return made
+
+    def _condition(
+        self,
+        code: Code,
+        event_type: str | None,
+        stages: Sequence[str],
+        name: str,
+        *,
+        sql: bool = True,
+    ) -> Translated:
+        inner = parts_of(code)
+        if not inner:
+            given = (code.node, code.source, self.project, event_type, stages)
+            return translate_condition(*given, known(code), name, sql=sql)
+        made = [self._condition(one, event_type, stages, "part") for one in inner]
+        if not all(one.sql is not None for one in made) or not sql:
+            made = [
+                self._condition(one, event_type, stages, f"part_{number}", sql=False)
+                for number, one in enumerate(inner, 1)
+            ]
+        return combined(_RICH[made_of(code)], made, name)
 
     def function(
         self, code: Code, kind: str, event_type: str | None, name: str | None = None
     ) -> TranslatedFunction:
         """Translate a function of matches."""
-        event = event_type and simple_name(event_type)
         made = translate_function(
-            code.node, code.source, self.project, kind, event, known(code), name
+            code.node, code.source, self.project, kind, event_type, known(code), name
         )
         self.functions.append((code, made))
         return made
@@ -88,7 +108,7 @@ class Translation:
         """Translate a selector of an event."""
         kind = event_type and simple_name(event_type)
         given = known(code, captures=False)
-        made = translate_value(code.node, code.source, self.project, kind, given, "value")
+        made = translate_value(code.node, code.source, self.project, event_type, given, "value")
         self.columns[kind] = joined_columns(self.columns.get(kind, {}), made.columns)
         return made
 
@@ -120,9 +140,7 @@ class Translation:
         if not lambdas:
             return None
         source = attrs.evolve(code.source, root=parsed.root)
-        made = translate_value(
-            lambdas[0], source, self.project, event_type and simple_name(event_type)
-        )
+        made = translate_value(lambdas[0], source, self.project, event_type)
         return None if made.stub else made
 
     def moment(self, code: Code, event_type: str | None) -> str | None:
@@ -164,14 +182,39 @@ class Translation:
         made = schema_of(simple_name(type_), code.source, self.project)
         if made is not None:
             return made
-        name, *_ = simple_name(type_), type_
-        arguments = [read(argument) for argument in type_arguments(type_)]
-        single = spark_type(JavaType(name, tuple(arguments)), self.project, code.source)
-        if single is None:
-            return unknown
+        written = written_type(type_)
+        name = written.name
+        single = spark_type(written, self.project, code.source)
+        if single is None or (unknown and single.startswith("map<")):
+            return unknown  # of a map as an event, the columns are what is read of it
         if name.startswith("Tuple") and single.startswith("struct<"):
             return ", ".join(part.replace(":", " ", 1) for part in columns_of(single[7:-1]))
         return f"value {single}"
+
+
+_RICH = {
+    "RichAndCondition": "and", "RichOrCondition": "or", "RichNotCondition": "not",
+    "AndCondition": "and", "OrCondition": "or", "NotCondition": "not",
+}  # fmt: skip
+"""Flink's conditions of conditions."""
+
+
+def made_of(code: Code) -> str:
+    """Return the class of which an expression makes an object; empty for others."""
+    if code.node is None or code.node.type != "object_creation_expression":
+        return ""
+    return simple_name(text_of(code.node.child_by_field_name("type")))
+
+
+def parts_of(code: Code) -> list[Code]:
+    """Return the conditions that one of Flink's conditions of conditions is made of."""
+    if made_of(code) not in _RICH:
+        return []
+    found = []
+    for node in children(code.node.child_by_field_name("arguments")):
+        held = code.scope.find(text_of(node)) if node.type == "identifier" else None
+        found.append(code_of(held) or Code(node, code.source, code.scope))
+    return found
 
 
 def known(code: Code, *, captures: bool = True) -> dict[str, Any]:
@@ -223,11 +266,6 @@ def parameters(code: Code, made: Translated) -> tuple[dict[str, str], dict[str, 
 
 _CALLED = ("int", "timedelta")
 """What the expressions of symbols call."""
-
-
-def read(written: str) -> JavaType:
-    """Return a type from its text."""
-    return JavaType(simple_name(written), tuple(read(a) for a in type_arguments(written)))
 
 
 def columns_of(ddl: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,10 @@ class Pools:
                     of = project.find(field.type.name, one.source)
                     if of is not None and of.kind == "enum":
                         self.enums[name] = of.constants
+                    if field.type.name in ("char", "Character"):
+                        self.enums[name] = sorted(
+                            set(re.findall(r"'(\w)'", java)) | {"a", "B", "1"}
+                        )
 
     def value(self, name: str, type_: str) -> Any:
         """Return a value of a column."""
@@ -104,8 +108,12 @@ class Pools:
         if type_ in ("double", "float"):
             return chosen.choice(self.numbers) + chosen.choice([0, 0, 0.25, -0.5, 1, 3])
         if type_ in ("int", "bigint", "smallint", "tinyint"):
-            whole = [int(n) for n in self.numbers]
+            most = {"smallint": 32_000, "tinyint": 120}.get(type_, 200_000)
+            whole = [int(n) for n in self.numbers if n < most]
             return chosen.choice(whole) + chosen.choice([0, 0, 0, 1, -1, 3])
+        if type_.startswith("timestamp"):
+            moment = datetime(2024, 5, 6, tzinfo=UTC) + timedelta(seconds=chosen.randrange(600))
+            return moment.strftime("%Y-%m-%dT%H:%M:%S") + "Z" * (type_ == "timestamp")
         raise ValueError(f"{name} {type_}")
 
     def _text(self, name: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from pyflinkcep.migrate.migration import migrate
 
 PROGRAMS = Path(__file__).parent / "programs"
+HARDER = Path(__file__).parent / "harder"
 _ODD = [
     "(",
     ")",
@@ -56,7 +57,7 @@ def mutated(text, chosen):
 def test_broken_files_have_a_report(tmp_path):
     """200 programs with random changes: each has a module that is Python, or says what is wrong."""
     chosen = random.Random(24)
-    programs = sorted(PROGRAMS.rglob("*.java"))
+    programs = sorted([*PROGRAMS.rglob("*.java"), *HARDER.rglob("*.java")])
     for number in range(200):
         text = chosen.choice(programs).read_text(encoding="utf-8")
         changed = mutated(text, chosen)

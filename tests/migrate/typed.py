@@ -18,7 +18,8 @@ from pyflinkcep.migrate.migration import migrate, write
 def main() -> int:
     """Translate the programs, and run mypy on the modules."""
     with TemporaryDirectory() as folder:
-        write(migrate([str(Path(__file__).parent / "programs")]).report, Path(folder))
+        programs = [str(Path(__file__).parent / name) for name in ("programs", "harder")]
+        write(migrate(programs).report, Path(folder))
         command = [sys.executable, "-m", "mypy", "--strict", "."]
         return subprocess.run(command, cwd=folder, check=False).returncode
 

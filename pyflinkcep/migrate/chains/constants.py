@@ -47,7 +47,7 @@ def as_java(value: Constant) -> JavaConstant | None:
         return JavaConstant(held, unboxed(JavaType(value.type)))
     kinds = {bool: "boolean", float: "double", str: "String"}
     if type(held) in kinds:
-        return JavaConstant(held, JavaType(kinds[type(held)]))
+        return JavaConstant(held, JavaType(kinds[type(held)]))  # type: ignore[arg-type]
     if isinstance(held, int):
         return JavaConstant(held, JavaType("int" if -(1 << 31) <= held < 1 << 31 else "long"))
     return None

@@ -153,7 +153,7 @@ class Expressions:
         return self.member(held, name) if isinstance(held, Made) else None
 
     def member(self, made: Made, name: str) -> Value | None:
-        """Return what a field of an object holds, if its constructor only keeps what it is given."""
+        """Return a field of an object, if its constructor only keeps what it is given."""
         declared = self.project.find(simple_name(made.type), made.code.source)
         given = None if declared is None else by_field(declared, made, self.project)
         return None if given is None else given.get(name)

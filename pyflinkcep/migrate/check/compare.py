@@ -51,8 +51,8 @@ def compare(checked: Checked, make: Callable[[], Pattern], answer: Answer) -> Di
         return Difference(checked.name, 0, 0, 0, f"Flink raised {answer.error}")
     try:
         matches, timeouts = answers_of(checked, make(), answer.events)
-    except CepError as error:
-        text = f"the translation raised {error.message}"
+    except (CepError, LookupError) as error:
+        text = f"the translation raised {getattr(error, 'message', error)}"
         return Difference(checked.name, len(answer.events), 0, 0, text)
     text = _first("match", [row["match"] for row in answer.matches], matches)
     text = text or _first("timeout", answer.timeouts, timeouts)

@@ -13,7 +13,7 @@ from pyflinkcep.errors import CepError
 from pyflinkcep.migrate.conditions.columns import columns_read
 from pyflinkcep.migrate.conditions.function import Function, function_of, reader_of
 from pyflinkcep.migrate.conditions.stub import reason_of, stub
-from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.declarations import JavaType, written_type
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of
 from pyflinkcep.migrate.java.types import BOOLEAN, is_boxed, is_numeric, unboxed
@@ -109,8 +109,13 @@ def _checked(found: Translated, node: Node, source: Source, stages: Sequence[str
 def _event_type(function: Function, given: str | None) -> JavaType:
     written = function.parameters[0][1] if function.parameters else JavaType("?")
     type_ = written if written.name not in ("?", "T", "Object") else function.event_type
+    above = function.project.find(type_.name, function.source)
+    if above is not None and above.kind == "interface" and given:
+        of = function.project.find(written_type(given).name, function.source)
+        if of is not None and function.project.is_a(of, above.name):
+            return written_type(given)
     if type_.name in ("?", "T", "Object") and given:
-        type_ = JavaType(given)
+        type_ = written_type(given)
     return type_
 
 

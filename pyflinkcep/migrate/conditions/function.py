@@ -11,7 +11,6 @@ from typing import Any
 import attrs
 
 from pyflinkcep.migrate.conditions.known import expression_of
-from pyflinkcep.migrate.java.constants import constant_of
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, method_of, read_type
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
@@ -20,7 +19,7 @@ from pyflinkcep.migrate.meaning.lambdas import parameters_of
 from pyflinkcep.migrate.meaning.objects import assigned, initial, opened
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.scope import Findings, Scope
-from pyflinkcep.migrate.meaning.tree import Const, Expression, Untranslatable
+from pyflinkcep.migrate.meaning.tree import Call, Expression, Untranslatable
 
 __all__ = ["Function", "function_of", "javadoc", "reader_of"]
 
@@ -171,6 +170,11 @@ class _Finder:
             declared = {(m.name, len(m.parameters)): m for m in (method_of(part) for part in own)}
             fields = self._fields_of_body(body, source, within)
             found = next((m for m in declared.values() if m.name in self.methods), None)
+            opening = next((m for m in declared.values() if m.name == "open"), None)
+            if opening is not None:
+                inner = self._reader(source, within)
+                inner.scope.fields.update(fields)
+                fields.update(opened(inner, opening))
             if found is not None:
                 return self._method(found, source, within, type_, fields, declared)
         if of is None:
@@ -187,14 +191,18 @@ class _Finder:
                 continue
             for declarator in part.children_by_field_name("declarator"):
                 value = declarator.child_by_field_name("value")
-                found = (
-                    constant_of(value, source, self.project, within, self.known)
-                    if value is not None
-                    else None
+                if value is None:
+                    continue
+                name, type_ = (
+                    declarator.child_by_field_name("name"),
+                    part.child_by_field_name("type"),
                 )
-                if found is not None:
-                    name = text_of(declarator.child_by_field_name("name"))
-                    fields[name] = Const(found.value, found.type)
+                reader = self._reader(source, within)
+                reader.scope.fields.update(fields)
+                with suppress(Untranslatable):
+                    held = reader.assigned(reader.argument(value), read_type(type_))
+                    if not (isinstance(held, Call) and not held.operands):
+                        fields[text_of(name)] = held
         return fields
 
     def of_class(

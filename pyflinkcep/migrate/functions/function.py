@@ -8,12 +8,13 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.migrate.conditions.condition import event_value
 from pyflinkcep.migrate.conditions.function import Function, function_of, javadoc, reader_of
 from pyflinkcep.migrate.conditions.stub import java_comment, one_line, reason_of, stub
 from pyflinkcep.migrate.functions.rows import ddl_of, row_of
-from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.declarations import JavaType, written_type
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Node, Source, line_of
+from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
 from pyflinkcep.migrate.java.types import LONG, UNKNOWN
 from pyflinkcep.migrate.meaning.bodies import helper_lines
 from pyflinkcep.migrate.meaning.python import Python
@@ -26,7 +27,9 @@ from pyflinkcep.migrate.meaning.tree import (
     Const,
     Do,
     Expression,
+    Get,
     Return,
+    Set,
     Statement,
     Untranslatable,
     Var,
@@ -39,19 +42,23 @@ __all__ = ["translate_function"]
 _NOTHING: Mapping[str, Any] = {}
 _METHODS = {
     "select": ("select",), "flatSelect": ("flatSelect",), "timeout": ("timeout",),
-    "flatTimeout": ("timeout",), "process": ("processMatch",),
+    "flatTimeout": ("timeout",), "process": ("processMatch",), "map": ("map", "apply"),
+    "flatMap": ("flatMap",), "element": ("processElement",),
 }  # fmt: skip
 _PARAMETERS = {
     "select": ("match",), "flatSelect": ("match", "out"), "timeout": ("match", "timestamp"),
     "flatTimeout": ("match", "timestamp", "out"), "process": ("match", "ctx", "out"),
-    "timedOut": ("match", "ctx"),
+    "timedOut": ("match", "ctx"), "map": ("event",), "flatMap": ("event", "out"),
+    "element": ("event", "ctx", "out"),
 }  # fmt: skip
 _TYPES = {"out": JavaType("Collector"), "timestamp": LONG, "ctx": JavaType("Context")}
 _DOCS = {
     "select": "Return the row of a match.", "flatSelect": "Put the rows of a match into `out`.",
     "timeout": "Return the row of a partial match that timed out.",
     "flatTimeout": "Put the rows of a partial match that timed out into `out`.",
-    "process": "Handle a match.", "timedOut": "Handle a partial match that timed out.",
+    "map": "Return the row that an event becomes.", "flatMap": "Put rows of an event into `out`.",
+    "element": "Put rows of an event into `out`.", "process": "Handle a match.",
+    "timedOut": "Handle a partial match that timed out.",
 }  # fmt: skip
 
 
@@ -124,13 +131,15 @@ class _Translator:
             return written.args[1].args[0]
         if function.event_type.name not in ("?", "T"):
             return function.event_type
-        return JavaType(self.event_type) if self.event_type else UNKNOWN
+        return written_type(self.event_type) if self.event_type else UNKNOWN
 
     def _reader(self, function: Function, kind: str) -> Reader:
         reader = reader_of(function, self.findings, self.known)
         event = self._event(function)
         reader.event_type = event
         names = _PARAMETERS[kind]
+        if kind in _OF_EVENT and function.parameters:
+            return self._of_event(reader, function, names)
         if len(function.parameters) != len(names):
             raise Untranslatable(
                 f"a function of {len(function.parameters)} parameters", line_of(self.node)
@@ -140,8 +149,21 @@ class _Translator:
             reader.scope.values[java] = Var(python, _TYPES.get(python, match))
         return reader
 
+    def _of_event(self, reader: Reader, function: Function, names: tuple[str, ...]) -> Reader:
+        """Return a reader of a function of one event, before the pattern or after it."""
+        (first, written), *others = function.parameters
+        known = written.name not in ("?", "T", "IN", "Object") or bool(written.dims)
+        event = written if known else self._event(function)
+        reader.event_type = event
+        reader.scope.values[first] = event_value(event, names[0])
+        for (java, _), python in zip(others, names[1:], strict=True):
+            if python == "ctx" and uses(function.body, java):
+                raise Untranslatable("the context of a process function", line_of(function.body))
+            reader.scope.values[java] = Var(python, _TYPES[python])
+        return reader
+
     def _result(self, function: Function, kind: str) -> JavaType:
-        if kind in ("select", "timeout"):
+        if kind in ("select", "timeout", "map"):
             result = function.result_type
         else:
             last = function.parameters[-1][1] if function.parameters else UNKNOWN
@@ -166,7 +188,9 @@ class _Translator:
         function = self._find(_METHODS[kind])
         body = self.body(function, kind)
         arguments = ", ".join(f"{one}: Any" for one in _PARAMETERS[kind])
-        returns = "Any" if kind in ("select", "timeout") else "None"
+        returns = "Any" if kind in ("select", "timeout", "map") else "None"
+        if kind == "element":
+            arguments = "event: Any, out: Any"
         doc = function.doc or _DOCS[kind]
         name = snake_case(name)
         self.findings.imports.add("from typing import Any")
@@ -184,6 +208,7 @@ class _Translator:
             notes=tuple(self.findings.notes),
             stub=stub,
             output_type=ddl_of(result, self.project, self.source),
+            result=str(result),
             handles_timeouts=timeouts,
             output_tags=tuple(self.findings.tags.items()),
             captured=tuple(self.findings.captured),
@@ -193,7 +218,7 @@ class _Translator:
         """Return the translated body of a function."""
         reader = self._reader(function, kind)
         result = self._result(function, kind)
-        returns = kind in ("select", "timeout")
+        returns = kind in ("select", "timeout", "map")
         reader.result_type = result if returns else UNKNOWN
         if function.is_block:
             statements = read_block(reader, function.body)
@@ -202,13 +227,17 @@ class _Translator:
             statements = (Return(reader.assigned(value, result)),)
         else:
             statements = (Do(reader.read(function.body)),)
-        if result == UNKNOWN:
+        if result == UNKNOWN or result.name == "Row":
             result = _inferred(statements, returns)
         python = Python(self.findings)
+        before: list[str] = []
+        if kind in _OF_EVENT and any(_changes_event(one) for one in all_statements(statements)):
+            before = [f"event = {python.use('fields_of')}(event)"]
+            python.made.add("event")
         write = self._row_writer(python, result)
         lines = Statements(python, "row", write, self._output_writer(python))
         body = lines.block(statements)
-        return _Body([*helper_lines(reader), *body], result)
+        return _Body([*helper_lines(reader), *before, *body], result)
 
     def _row_writer(self, python: Python, result: JavaType) -> Callable[[Expression], str]:
         return lambda value: row_of(python, value, result, self.project, self.source)
@@ -282,6 +311,28 @@ class _Translator:
             f'        """{_DOCS[kind]}"""',
         ]
         return "\n".join([*head, *(f"        {line}".rstrip() for line in body.lines)])
+
+
+def _changes_event(of: Statement) -> bool:
+    """Whether a statement changes a field of the event, which is a copy here."""
+    match of:
+        case Set(target=Get(owner=Var(name="event"))):
+            return True
+    return False
+
+
+_OF_EVENT = ("map", "flatMap", "element")
+
+
+def uses(body: Node, name: str) -> bool:
+    """Whether a body names a variable."""
+    waiting = [body]
+    while waiting:
+        one = waiting.pop()
+        if one.type == "identifier" and text_of(one) == name:
+            return True
+        waiting.extend(one.named_children)
+    return False
 
 
 def _inferred(statements: Iterable[Statement], returns: bool) -> JavaType:

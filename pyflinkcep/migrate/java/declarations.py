@@ -9,7 +9,16 @@ import attrs
 
 from pyflinkcep.migrate.java.source import Node, Source, children, text_of
 
-__all__ = ["Field", "JavaClass", "JavaType", "Method", "class_of", "method_of", "read_type"]
+__all__ = [
+    "Field",
+    "JavaClass",
+    "JavaType",
+    "Method",
+    "class_of",
+    "method_of",
+    "read_type",
+    "written_type",
+]
 
 _CLASSES = {
     "class_declaration": "class", "record_declaration": "record", "enum_declaration": "enum",
@@ -63,6 +72,30 @@ def read_type(node: Node | None) -> JavaType:
             return read_type(children(node)[-1])
     name = text_of(node)
     return JavaType("?" if name == "var" else name)
+
+
+def written_type(text: str) -> JavaType:
+    """
+    Return a type from its text.
+
+    Examples
+    --------
+    >>> written_type("java.util.Map<String, List<Long>>").args[1].args
+    (JavaType(name='Long', args=(), dims=0),)
+    """
+    text = text.strip()
+    dims = 0
+    while text.endswith("[]"):
+        text, dims = text[:-2].rstrip(), dims + 1
+    name, bracket, inner = text.partition("<")
+    parts, depth, start = [], 0, 0
+    inner = inner.rstrip().removesuffix(">") if bracket else ""
+    for at, letter in enumerate(f"{inner}," if inner else ""):
+        depth += {"<": 1, ">": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            parts.append(written_type(inner[start:at]))
+            start = at + 1
+    return JavaType(name.strip().rsplit(".", 1)[-1], tuple(parts), dims)
 
 
 @attrs.frozen(eq=False)
@@ -142,6 +175,13 @@ class JavaClass:
         """The type it extends."""
         node = self.node.child_by_field_name("superclass")
         return read_type(children(node)[0]) if node is not None and children(node) else None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of its type parameters."""
+        found = self.node.child_by_field_name("type_parameters")
+        parts = children(found) if found is not None else []
+        return tuple(text_of(children(part)[0]) for part in parts if children(part))
 
     @property
     def interfaces(self) -> tuple[JavaType, ...]:

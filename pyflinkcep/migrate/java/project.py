@@ -192,12 +192,33 @@ class Project:
         for one in reversed(list(self.lineage(of))):
             for name, field in one.fields.items():
                 if "static" not in field.modifiers and "transient" not in field.modifiers:
-                    found[name] = field
+                    found[name] = self._given(of, one, field)
         return found
+
+    def _given(self, of: JavaClass, owner: JavaClass, field: Field) -> Field:
+        """Return an inherited field, its type in place of a parameter of a generic class."""
+        if owner is of or not owner.variables:
+            return field
+        arguments = self._arguments(of, owner)
+        return attrs.evolve(field, type=_filled(field.type, arguments)) if arguments else field
+
+    def _arguments(self, of: JavaClass, owner: JavaClass) -> dict[str, JavaType]:
+        """Return what a class gives for the type parameters of one above it."""
+        given: dict[str, dict[str, JavaType]] = {of.full_name: {}}
+        for one in self.lineage(of):
+            own = given.get(one.full_name, {})
+            for type_ in (*([one.superclass] if one.superclass else []), *one.interfaces):
+                above = self.find(type_.name, one.source, one)
+                if above is not None and above is not one:
+                    filled = [_filled(argument, own) for argument in type_.args]
+                    names = dict(zip(above.variables, filled, strict=False))
+                    given.setdefault(above.full_name, names)
+        return given.get(owner.full_name, {})
 
     def field(self, of: JavaClass, name: str) -> Field | None:
         """Return a field of a class or of those that it extends."""
-        return next((one.fields[name] for one in self.lineage(of) if name in one.fields), None)
+        owner = self.owner_of(of, name)
+        return None if owner is None else self._given(of, owner, owner.fields[name])
 
     def owner_of(self, of: JavaClass, name: str) -> JavaClass | None:
         """Return the class that declares a field."""
@@ -240,8 +261,16 @@ class Project:
                 is_bool = field.type == JavaType("boolean")
                 names = {name, "is" + capitalized(name)} if is_bool else {name}
                 if has and name and (field.name in names or field.name == method):
-                    return field
+                    return self._given(of, one, field)
         return None
+
+
+def _filled(type_: JavaType, given: dict[str, JavaType]) -> JavaType:
+    """Return a type with types in place of its variables."""
+    found = given.get(type_.name)
+    if found is not None:
+        return attrs.evolve(found, dims=found.dims + type_.dims)
+    return attrs.evolve(type_, args=tuple(_filled(one, given) for one in type_.args))
 
 
 def capitalized(name: str) -> str:

@@ -53,7 +53,9 @@ class Source:
 
 
 def text_of(node: Node) -> str:
-    """Return the Java text of a node."""
+    """Return the Java text of a node; empty if broken Java lacks it."""
+    if node is None:
+        return ""
     return bytes(node.text).decode("utf-8", "replace")
 
 

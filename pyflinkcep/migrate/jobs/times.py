@@ -9,11 +9,13 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.migrate.chains.constants import duration
-from pyflinkcep.migrate.chains.lookup import inside
-from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Unknown, Value
+from pyflinkcep.migrate.chains.lookup import inside, simple_name
+from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Scope, Unknown, Value
+from pyflinkcep.migrate.java.declarations import JavaClass
+from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, children, text_of
 
-__all__ = ["Times", "delay_text", "lag", "times_of"]
+__all__ = ["Times", "delay_text", "lag", "lag_of", "strategy_of", "times_of"]
 
 
 @attrs.frozen
@@ -29,11 +31,14 @@ class Times:
         The function that returns the time of an event, in epoch milliseconds.
     none : bool
         Whether there are no watermarks.
+    generator : Code or None
+        What makes the generator of watermarks, of a class of the program.
     """
 
     delay: timedelta | None = timedelta(0)
     time: Code | None = None
     none: bool = False
+    generator: Code | None = None
 
 
 def times_of(call: Call, strategy: Value | None) -> Times | None:
@@ -59,11 +64,13 @@ def _new_form(strategy: Made) -> Times:
     elif method not in ("forMonotonousTimestamps", "noWatermarks"):
         delay = None
     time = None
+    given = strategy.arguments[0] if strategy.arguments else None
+    generator = given if method == "forGenerator" and isinstance(given, Code) else None
     for call in strategy.calls:
         if call.method == "withTimestampAssigner" and call.arguments:
             given = call.arguments[0]
             time = given if isinstance(given, Code) else getattr(given, "code", None)
-    return Times(delay, time, method == "noWatermarks")
+    return Times(delay, time, method == "noWatermarks", generator)
 
 
 def _old_form(code: Code) -> Times:
@@ -98,6 +105,43 @@ def _written_duration(text: str) -> timedelta | None:
     if not amount.isdigit():
         return None
     return duration(name.rsplit(".", 1)[-1], [int(amount)])
+
+
+def strategy_of(code: Code, project: Project) -> tuple[Code | None, timedelta | None]:
+    """Return the assigner of a class of watermark strategies, and how far it is behind."""
+    declared = _class_made(code.node, code, project)
+    if declared is None:
+        return None, None
+    scope = Scope(declared.source, declared)
+    found: Code | None = None
+    delay: timedelta | None = None
+    for method in declared.methods.get("createTimestampAssigner", []):
+        for returned in inside(method.body, "return_statement"):
+            found = Code(children(returned)[0], declared.source, scope)
+    for method in declared.methods.get("createWatermarkGenerator", []):
+        delay = lag_of(Code(method.body, declared.source, scope), project)
+    return found, delay
+
+
+def lag_of(code: Code, project: Project) -> timedelta | None:
+    """Return how far the generator of watermarks that code makes is behind."""
+    for made in inside(code.node, "object_creation_expression"):
+        name = simple_name(text_of(made.child_by_field_name("type")))
+        given = children(made.child_by_field_name("arguments"))
+        if name == "AscendingTimestampsWatermarks":
+            return timedelta(0)
+        if name == "BoundedOutOfOrdernessWatermarks":
+            return _written_duration(text_of(given[0])) if given else None
+        declared = _class_made(made, code, project)
+        if declared is not None and not given:
+            return lag(declared.node)
+    return None
+
+
+def _class_made(node: Node, code: Code, project: Project) -> JavaClass | None:
+    if not node.type.startswith("object"):
+        return None
+    return project.find(simple_name(text_of(node.child_by_field_name("type"))), code.source)
 
 
 def lag(node: Node) -> timedelta | None:

@@ -18,9 +18,11 @@ from pyflinkcep.migrate.java.types import (
 )
 from pyflinkcep.migrate.meaning.bodies import function_called, value_of_body
 from pyflinkcep.migrate.meaning.enums import enum_value
-from pyflinkcep.migrate.meaning.library import STATIC, by_name, library_call
-from pyflinkcep.migrate.meaning.objects import built, known_function
+from pyflinkcep.migrate.meaning.json_events import parsed_json
+from pyflinkcep.migrate.meaning.library import by_name, library_call
+from pyflinkcep.migrate.meaning.objects import built, constructed, known_function
 from pyflinkcep.migrate.meaning.reading import Reading
+from pyflinkcep.migrate.meaning.static import STATIC
 from pyflinkcep.migrate.meaning.texts import object_text
 from pyflinkcep.migrate.meaning.tree import (
     Call,
@@ -33,7 +35,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
     field_of,
 )
-from pyflinkcep.migrate.meaning.utilities import UTILITIES
+from pyflinkcep.migrate.meaning.utilities import CONSTANTS, UTILITIES
 
 __all__ = ["method_call", "on_value", "reference"]
 
@@ -43,6 +45,7 @@ _LIBRARY = frozenset({
     "Context", "Collector", "Iterator", "Stream",
 })  # fmt: skip
 _OF_ENUM = ("name", "toString", "equals", "ordinal", "compareTo")
+_TO_JSON = ("toJson", "writeValueAsString", "toJSONString")
 _MOST_CALLS = 12
 """How deep calls of the project's methods are followed."""
 
@@ -56,6 +59,15 @@ def method_call(reader: Reading, node: Node) -> Expression:
         return _own(reader, name, arguments, node)
     if owner.type == "this" and reader.scope.this is None:
         return _own(reader, name, arguments, node)
+    if tuple(text_of(owner).split(".")) in CONSTANTS:
+        return on_value(reader, reader.read(owner), name, arguments, node)
+    parsed = parsed_json(reader, node, name, arguments)
+    if parsed is not None:
+        return parsed
+    if name in _TO_JSON and len(arguments) == 1:
+        return Call("json", (reader.argument(arguments[0]),), STRING)
+    if name == "createObjectNode":
+        return Call("Map.of", (), JavaType("JSONObject"))
     if owner.type in ("identifier", "field_access") and not _is_value(reader, owner):
         return _static(reader, text_of(owner), name, arguments, node)
     return on_value(reader, reader.read(owner), name, arguments, node)
@@ -285,7 +297,9 @@ def reference(reader: Reading, node: Node, types: tuple[JavaType, ...]) -> Lambd
     owner, name = text_of(node.children[0]), text_of(node.children[-1])
     type_ = types[0] if types else UNKNOWN
     if name == "new":
-        raise reader.no(node, f"{text_of(node)} as a function")
+        return _constructor(reader, owner, type_, node)
+    if len(types) == 2:
+        return _of_two(reader, owner, name, types, node)
     parameter = Var("each", type_)
     if name == "equals" and _is_value(reader, node.children[0]):
         same = Call("equals", (reader.read(node.children[0]), parameter), BOOLEAN)
@@ -309,6 +323,40 @@ def reference(reader: Reading, node: Node, types: tuple[JavaType, ...]) -> Lambd
     typed = Var("each", JavaType(owner)) if type_ == UNKNOWN else parameter
     body = on_value(reader, typed, name, [], node)
     return Lambda(("each",), body, body.type)
+
+
+def _constructor(reader: Reading, owner: str, type_: JavaType, node: Node) -> Lambda:
+    of = reader.class_named(owner)
+    if of is None or type_ == UNKNOWN:
+        raise reader.no(node, f"{text_of(node)} as a function")
+    made = constructed(reader, of, [Var("each", type_)], node)
+    return Lambda(("each",), made, made.type)
+
+
+def _of_two(
+    reader: Reading, owner: str, name: str, types: tuple[JavaType, ...], node: Node
+) -> Lambda:
+    """Return what ``Math::max`` or ``Type::method`` means for two values."""
+    values = [Var(one, type_) for one, type_ in zip("ab", types, strict=True)]
+    of = reader.class_named(owner)
+    method = reader.scope.project.method(of, name, 2) if of is not None else None
+    static = STATIC.get((owner, name))
+    found: Expression | None = None
+    if of is not None and method is not None and "static" in method.modifiers:
+        found = value_of_body(reader.at(of.source, of, this=None), method, [*values], reader)
+    elif static is not None:
+        found = static(reader, tuple(values), node)
+    elif name == "compareTo" and types[0] in (STRING, UNKNOWN):
+        found = Call("compareTo", tuple(values), INT)
+    elif name == "compareTo":
+        found = Call("compare", tuple(values), INT)
+    elif name == "concat":
+        found = Call("concat", tuple(values), STRING)
+    elif name == "addAll":
+        raise reader.no(node, f"{text_of(node)} as a function")
+    if found is None:
+        raise reader.no(node, f"{text_of(node)} as a function")
+    return Lambda(("a", "b"), found, found.type)
 
 
 def _applied(reader: Reading, method: Method, of: JavaClass, value: Expression) -> Expression:

@@ -33,11 +33,15 @@ from pyflinkcep.migrate.meaning.walked import expressions_of
 __all__ = ["choose", "folded", "replaced"]
 
 _MOST_PARTS = 400
+_EFFECTS = ("step", "Set.add", "Map.merge", "Map.computeIfAbsent", "Matcher.find")
 Values = Mapping[str, Expression]
 
 
 def folded(statements: tuple[Statement, ...]) -> Expression:
     """Return statements that return a value as an expression; raise Untranslatable otherwise."""
+    for part in (p for one in expressions_of(statements) for p in parts(one)):
+        if isinstance(part, Call) and part.name in _EFFECTS:
+            raise Untranslatable("an expression that changes something")
     found = _fold(statements, {})
     if found is None:
         raise Untranslatable("a function that may return nothing")

@@ -6,12 +6,12 @@ from __future__ import annotations
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.source import Node
+from pyflinkcep.migrate.java.source import Node, text_of
 from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, STRING, UNKNOWN
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Get, Unary, Var
 
-__all__ = ["is_by_name", "json_call"]
+__all__ = ["is_by_name", "json_call", "parsed_json"]
 
 _BY_NAME = (
     "JSONObject",
@@ -22,6 +22,7 @@ _BY_NAME = (
     "Row",
     "GenericRecord",
 )
+_MADE = ("JSONObject", "ObjectNode", "JsonObject")
 _MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap")
 _DOUBLE, _NODE = JavaType("double"), JavaType("JsonNode")
 _TYPED = {
@@ -47,16 +48,34 @@ def is_by_name(value: Expression) -> bool:
     return name in _BY_NAME or (name in _MAPS and isinstance(value, Var) and value.name == "event")
 
 
+def parsed_json(reader: Reading, node: Node, name: str, arguments: list[Node]) -> Expression | None:
+    """Return what a library makes of a text of JSON; None for other calls."""
+    owner = text_of(node.child_by_field_name("object"))
+    plain = name in ("readTree", "parseString", "parseObject") or (
+        name == "parse" and owner.rstrip("()").endswith(("JsonParser", "JSON"))
+    )
+    if plain and len(arguments) == 1:
+        return Call("json of", (reader.read(arguments[0]),), _NODE)
+    if name not in ("readValue", "fromJson", "parseObject") or len(arguments) != 2:
+        return None
+    kind = text_of(arguments[1]).removesuffix(".class")
+    if arguments[1].type != "class_literal":
+        return None
+    return Call("json of", (reader.read(arguments[0]),), JavaType(kind.rsplit(".", 1)[-1]))
+
+
 def json_call(
     reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression | None:
     """Return a method that reads a field by its name; None for others."""
-    if owner.type.name == "JSONObject" and not isinstance(owner, Get):
+    if owner.type.name in _MADE and not isinstance(owner, Get):
         made = _made_json(reader, owner, name, arguments)
         if made is not None:
             return made
     if not is_by_name(owner):
         return None
+    if isinstance(owner, Call) and owner.name == "json of" and not arguments:
+        return owner if name in ("getAsJsonObject", "asObject") else None
     if not arguments and isinstance(owner, Get):
         return _converted(owner, name)
     if not arguments:

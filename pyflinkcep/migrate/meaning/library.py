@@ -14,20 +14,19 @@ from pyflinkcep.migrate.java.types import (
     INT,
     LONG,
     STRING,
-    UNKNOWN,
     is_boxed,
     is_enum,
-    is_floating,
     is_numeric,
     unboxed,
 )
 from pyflinkcep.migrate.meaning.json_events import json_call
 from pyflinkcep.migrate.meaning.reading import Reading
-from pyflinkcep.migrate.meaning.streams import element_of, list_call, map_call, stream_call
+from pyflinkcep.migrate.meaning.static import formatted
+from pyflinkcep.migrate.meaning.streams import list_call, map_call, stream_call
 from pyflinkcep.migrate.meaning.times import time_call
-from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression, Get, Make
+from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression, Get
 
-__all__ = ["STATIC", "by_name", "library_call"]
+__all__ = ["by_name", "library_call"]
 
 DOUBLE = JavaType("double")
 Static = Callable[["Reading", tuple[Expression, ...], Node], Expression | None]
@@ -41,6 +40,7 @@ _STRINGS = {
     ("indexOf", 1): INT, ("lastIndexOf", 1): INT, ("replace", 2): STRING, ("concat", 1): STRING,
     ("compareTo", 1): INT, ("compareToIgnoreCase", 1): INT, ("hashCode", 0): INT,
     ("split", 1): JavaType("String", (), 1), ("repeat", 1): STRING, ("contentEquals", 1): BOOLEAN,
+    ("split", 2): JavaType("String", (), 1), ("replaceAll", 2): STRING, ("intern", 0): STRING,
 }  # fmt: skip
 _DISTINCT = ("equalsIgnoreCase", "startsWith", "endsWith", "toLowerCase", "toUpperCase", "trim")
 """Methods that only strings have."""
@@ -65,6 +65,8 @@ def library_call(
         return Call("equals", (owner, *operands), BOOLEAN)
     if name == "toString" and not operands:
         return Call("toString", (owner,), STRING)
+    if type_ == STRING and name == "formatted":
+        return formatted(reader, (owner, *operands), node)
     if type_.name in ("String", "CharSequence"):
         return _of_string(owner, name, operands)
     if is_boxed(type_):
@@ -94,6 +96,8 @@ def _of_string(owner: Expression, name: str, operands: tuple[Expression, ...]) -
     type_ = _STRINGS.get((name, len(operands)))
     if type_ is None:
         return None
+    if name == "intern":
+        return owner
     name = {"contentEquals": "equals"}.get(name, name)
     return Call(name, (owner, *operands), type_)
 
@@ -136,6 +140,10 @@ def _of_other(
         return _of_context(reader, name, operands, node)
     if type_ == "Class" and name == "getSimpleName":
         return attrs.evolve(owner, type=STRING) if isinstance(owner, Const | Get) else None
+    if type_ == "Regex" and name == "matcher" and len(operands) == 1:
+        return Call("matcher", (owner, *operands), JavaType("Matcher"))
+    if type_ == "Matcher" and name in _MATCHER and len(operands) <= 1:
+        return Call(f"Matcher.{name}", (owner, *operands), _MATCHER[name])
     if type_ in ("StringBuilder", "StringBuffer"):
         if name == "append" and len(operands) == 1:
             return Call("append", (owner, *operands), owner.type)
@@ -151,6 +159,9 @@ def _of_other(
     return None
 
 
+_MATCHER = {"matches": BOOLEAN, "find": BOOLEAN, "group": STRING}
+
+
 def _of_context(
     reader: Reading, name: str, operands: tuple[Expression, ...], node: Node
 ) -> Expression | None:
@@ -161,200 +172,3 @@ def _of_context(
     if name == "output" and len(operands) == 2:
         return Call("ctx.output", operands, JavaType("void"))
     return None
-
-
-# --- static methods
-
-
-def _call(name: str, type_: JavaType, count: int) -> Static:
-    def made(_: Reading, operands: tuple[Expression, ...], __: Node) -> Expression | None:
-        return Call(name, operands, type_) if len(operands) == count else None
-
-    return made
-
-
-def _parsed(name: str, type_: str) -> Static:
-    def made(_: Reading, operands: tuple[Expression, ...], __: Node) -> Expression | None:
-        if len(operands) != 1:
-            return None
-        if operands[0].type not in (STRING, UNKNOWN):
-            return operands[0] if name.startswith("valueOf") else None
-        return Call(f"parse {type_}", operands, JavaType(type_))
-
-    return made
-
-
-def _boxed(type_: str) -> Static:
-    def made(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-        if len(operands) == 1 and is_numeric(operands[0].type):
-            return reader.cast(operands[0], JavaType(type_))
-        if len(operands) == 1 and unboxed(operands[0].type) == BOOLEAN and type_ == "boolean":
-            return operands[0]
-        return _parsed("valueOf", type_)(reader, operands, node)
-
-    return made
-
-
-def _compare(type_: str) -> Static:
-    def made(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
-        if len(operands) != 2 or not all(is_numeric(o.type) or o.type == UNKNOWN for o in operands):
-            return None
-        a, b = (reader.cast(operand, JavaType(type_)) for operand in operands)
-        return Call("compare", (a, b), INT)
-
-    return made
-
-
-def _math(name: str) -> Static:
-    def made(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-        return _math_call(reader, name, operands)
-
-    return made
-
-
-_OF_DOUBLE = (
-    "sqrt", "pow", "floor", "ceil", "exp", "log", "log10", "sin", "cos", "hypot", "signum",
-    "toRadians", "toDegrees", "tan", "atan2", "asin", "acos", "atan", "rint", "cbrt",
-)  # fmt: skip
-_COUNTS = {"pow": 2, "hypot": 2, "atan2": 2}
-
-
-def _math_call(reader: Reading, name: str, operands: tuple[Expression, ...]) -> Expression | None:
-    if not operands or not all(is_numeric(operand.type) for operand in operands):
-        return None
-    if name in _OF_DOUBLE and len(operands) == _COUNTS.get(name, 1):
-        wide = tuple(reader.cast(operand, DOUBLE) for operand in operands)
-        return Call(f"Math.{name}", wide, DOUBLE)
-    type_ = unboxed(operands[0].type)
-    if name == "abs" and len(operands) == 1:
-        type_ = type_ if is_floating(type_) or type_ == LONG else INT
-        return Call("Math.abs", (reader.cast(operands[0], type_),), type_)
-    if name in ("max", "min") and len(operands) == 2:
-        common = reader.common_type(*operands)
-        wide = tuple(reader.cast(operand, common) for operand in operands)
-        return Call(f"Math.{name}", wide, common)
-    if name == "round" and len(operands) == 1:
-        result = INT if type_ == JavaType("float") else LONG
-        value = operands[0] if type_ == JavaType("float") else reader.cast(operands[0], DOUBLE)
-        return Call("Math.round", (value,), result)
-    return None
-
-
-def _is_null(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
-    return Call("is null", operands, BOOLEAN) if len(operands) == 1 else None
-
-
-def _non_null(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
-    return reader.negated(Call("is null", operands, BOOLEAN)) if len(operands) == 1 else None
-
-
-def _constant_boolean(
-    reader: Reading, operands: tuple[Expression, ...], _: Node
-) -> Expression | None:
-    if len(operands) != 1:
-        return None
-    return Call("parse boolean", operands, BOOLEAN) if operands[0].type == STRING else operands[0]
-
-
-def _format(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
-    literal = bool(operands) and isinstance(operands[0], Const)
-    return Call("String.format", operands, STRING) if literal else None
-
-
-def _between(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
-    return Call("Duration.between", operands, JavaType("Duration")) if len(operands) == 2 else None
-
-
-def _of_millis(unit: int) -> Static:
-    def made(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
-        if len(operands) != 1:
-            return None
-        return Call("Duration.of", (*operands, Const(unit, INT)), JavaType("Duration"))
-
-    return made
-
-
-def _added(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-    return reader.operation("+", *operands, node) if len(operands) == 2 else None
-
-
-def _streamed(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-    source = operands[0] if operands else None
-    if source is None or not (source.type.dims or source.type.name in ("Iterable", "List")):
-        return None
-    return Call("stream", (source,), JavaType("Stream", (element_of(source.type),)))
-
-
-def _tuple(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-    types = tuple(operand.type for operand in operands)
-    fields = tuple((f"f{place}", operand) for place, operand in enumerate(operands))
-    return Make(f"Tuple{len(operands)}", fields, JavaType(f"Tuple{len(operands)}", types))
-
-
-def _listed(kind: str) -> Static:
-    def made(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-        element = (operands[0].type,) if operands else ()
-        return Call("List.of", operands, JavaType(kind, element))
-
-    return made
-
-
-STATIC: dict[tuple[str, str], Static] = {
-    ("Objects", "equals"): _call("Objects.equals", BOOLEAN, 2),
-    ("StringUtils", "equals"): _call("Objects.equals", BOOLEAN, 2),
-    ("Objects", "isNull"): _is_null,
-    ("Objects", "nonNull"): _non_null,
-    ("StringUtils", "isEmpty"): _call("StringUtils.isEmpty", BOOLEAN, 1),
-    ("StringUtils", "isBlank"): _call("StringUtils.isBlank", BOOLEAN, 1),
-    ("Boolean", "parseBoolean"): _constant_boolean,
-    ("Boolean", "valueOf"): _constant_boolean,
-    ("String", "valueOf"): _call("text", STRING, 1),
-    ("Integer", "toString"): _call("text", STRING, 1),
-    ("Long", "toString"): _call("text", STRING, 1),
-    ("Double", "toString"): _call("text", STRING, 1),
-    ("Objects", "toString"): _call("text", STRING, 1),
-    ("String", "format"): _format,
-    ("Double", "isNaN"): _call("isNaN", BOOLEAN, 1),
-    ("System", "currentTimeMillis"): _call("System.currentTimeMillis", LONG, 0),
-    ("Duration", "between"): _between,
-    ("Collections", "emptyList"): _call("List.of", JavaType("List"), 0),
-    ("Instant", "now"): _call("Instant.now", JavaType("Instant"), 0),
-    **{
-        ("Duration", name): _of_millis(unit)
-        for name, unit in (
-            ("ofMillis", 1), ("ofSeconds", 1000), ("ofMinutes", 60_000), ("ofHours", 3_600_000),
-            ("ofDays", 86_400_000),
-        )
-    },
-    **{
-        (owner, f"parse{name}"): _parsed("parse", type_)
-        for owner, name, type_ in (
-            ("Integer", "Int", "int"), ("Long", "Long", "long"), ("Double", "Double", "double"),
-        )
-    },
-    **{
-        (owner, "valueOf"): _boxed(type_)
-        for owner, type_ in (("Integer", "int"), ("Long", "long"), ("Double", "double"))
-    },
-    **{
-        (owner, "compare"): _compare(type_)
-        for owner, type_ in (
-            ("Integer", "int"), ("Long", "long"), ("Double", "double"), ("Float", "float"),
-        )
-    },
-    **{
-        ("Math", name): _math(name) for name in (*_OF_DOUBLE, "abs", "max", "min", "round")
-    },
-    **{
-        (owner, name): _math(name)
-        for owner in ("Integer", "Long", "Double") for name in ("max", "min")
-    },
-    **{(owner, "sum"): _added for owner in ("Integer", "Long", "Double")},
-    **{(f"Tuple{count}", "of"): _tuple for count in range(1, 26)},
-    ("StreamSupport", "stream"): _streamed,
-    ("Arrays", "stream"): _streamed,
-    ("Arrays", "asList"): _listed("List"),
-    ("List", "of"): _listed("List"),
-    ("Set", "of"): _listed("Set"),
-}  # fmt: skip
-"""By class and method, what becomes of a call with some arguments; None if nothing."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
 from pyflinkcep.migrate.java.source import Node, children, text_of
-from pyflinkcep.migrate.java.types import INT, STRING, column_names
+from pyflinkcep.migrate.java.types import INT, STRING, column_names, discriminator
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Make, Untranslatable
 
@@ -52,8 +52,12 @@ def read_creation(reader: Reading, node: Node) -> Expression:
         if isinstance(values[0], Call) and values[0].name == "List.of":
             return Call("List.of", values[0].operands, JavaType(type_.name, values[0].type.args))
         return Call("copy of", values, type_)
-    if type_.name in ("JSONObject", "ObjectNode") and not values:
+    if type_.name in ("JSONObject", "ObjectNode", "JsonObject") and not values:
         return Call("Map.of", (), JavaType("JSONObject"))
+    if type_.name == "BigDecimal" and len(values) == 1 and isinstance(values[0], Const):
+        return Call("BigDecimal.of", (Const(str(values[0].value), STRING),), type_)
+    if type_.name == "JSONObject" and len(values) == 1 and values[0].type == STRING:
+        return Call("json of", values, JavaType("JsonNode"))
     if type_.name in ("Date", "Timestamp") and len(values) == 1:
         return Call("time of millis", values, type_)
     if type_.name in ("StringBuilder", "StringBuffer", "String") and len(values) <= 1:
@@ -140,6 +144,12 @@ def constructed(
             if value is not None
             else _default(reader, field.type, field.value, of)
         )
+    lineage = list(reader.scope.project.lineage(of))
+    if len(lineage) > 1 or reader.scope.project.subclasses(of):
+        column = discriminator(of, reader.scope.project)
+        kinds = {name for one in lineage for name in column_names(one, reader.scope.project)}
+        if column in kinds and column not in result:
+            result[column] = Const(of.name, STRING)
     return made(JavaType(of.name), result)
 
 

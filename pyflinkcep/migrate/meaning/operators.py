@@ -152,6 +152,15 @@ class Operators(Reading):
             return operand if operator == "+" else Unary(operator, operand, type_)
         raise self.no(node, f"{operator} of {type_} in {text_of(node)[:60]}")
 
+    def _update_expression(self, node: Node) -> Expression:
+        """Return ``i++`` or ``++i``: the counter changes where its value is read."""
+        operand = self.read(children(node)[0])
+        if not isinstance(operand, Var) or not is_whole(operand.type):
+            raise self.no(node, f"update expression: {text_of(node)[:60]}")
+        step = Const(1 if "++" in text_of(node) else -1, INT)
+        later = text_of(node)[-1] in "+-"
+        return Call("step", (operand, step, Const(later, BOOLEAN)), unboxed(operand.type))
+
     def _cast_expression(self, node: Node) -> Expression:
         type_ = read_type(node.child_by_field_name("type"))
         return self.cast(self.read(node.child_by_field_name("value")), type_)

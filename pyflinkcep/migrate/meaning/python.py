@@ -151,7 +151,11 @@ class Python:
     def _get(self, of: Get) -> str:
         owner = self.write(of.owner, ATOM)
         plain = of.name.isidentifier() and not keyword.iskeyword(of.name)
-        is_dict = isinstance(of.owner, Var) and of.owner.name in self.made
+        root = of.owner
+        while isinstance(root, Get):
+            root = root.owner
+        is_dict = isinstance(root, Var) and root.name in self.made
+        is_dict = is_dict or (isinstance(root, Call) and root.name == "json of")
         if is_dict or isinstance(of.owner, Make) or not plain or of.name in _CLASHES:
             return f"{owner}[{constant(of.name)}]"
         return f"{owner}.{of.name}"

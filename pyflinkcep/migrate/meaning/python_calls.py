@@ -7,6 +7,7 @@ import re
 
 from pyflinkcep.migrate.java.types import INT, unboxed
 from pyflinkcep.migrate.meaning.constants import constant
+from pyflinkcep.migrate.meaning.python_groups import GROUPS
 from pyflinkcep.migrate.meaning.python_streams import STREAMS
 from pyflinkcep.migrate.meaning.python_writers import (
     ATOM,
@@ -20,8 +21,8 @@ from pyflinkcep.migrate.meaning.python_writers import (
     helper,
     listed_again,
     method,
+    regex,
 )
-from pyflinkcep.migrate.meaning.regex import python_regex
 from pyflinkcep.migrate.meaning.tree import Binary, Call, Const, Expression, Untranslatable
 
 __all__ = ["CALLS", "TYPED_BOOL"]
@@ -109,21 +110,23 @@ def _to_string(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
 
 def _matches(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     whole, pattern = operands
-    written = _regex(pattern)
+    written = regex(pattern)
     return f"{writer.use('java_matches')}({writer.write(whole)}, {written})", ATOM
 
 
 def _split(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
-    whole, pattern = operands
-    return f"{writer.use('java_split')}({writer.write(whole)}, {_regex(pattern)})", ATOM
+    whole, pattern, *limit = operands
+    texts = [writer.write(whole), regex(pattern), *map(writer.write, limit)]
+    return f"{writer.use('java_split')}({', '.join(texts)})", ATOM
 
 
-def _regex(pattern: Expression) -> str:
-    value = pattern.value if isinstance(pattern, Const) else None
-    found = python_regex(value) if isinstance(value, str) else None
-    if found is None:
-        raise Untranslatable("a regular expression that Python reads differently")
-    return "r" + f'"{found}"' if '"' not in found and not found.endswith("\\") else repr(found)
+def _replaced(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
+    whole, pattern, other = operands
+    plain = isinstance(other, Const) and not set(str(other.value)) & set("$\\")
+    if not plain:
+        raise Untranslatable("replaceAll() with groups")
+    writer.findings.imports.add("import re")
+    return f"re.sub({regex(pattern)}, {writer.write(other)}, {writer.non_null(whole)})", ATOM
 
 
 def _absolute(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
@@ -261,6 +264,17 @@ def _optional_filter(writer: PythonWriter, operands: Operands) -> tuple[str, int
     return f"{writer.use('kept_if')}({writer.write(of)}, {writer.write(function)})", ATOM
 
 
+def _stepped(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
+    counter, step, later = operands
+    name, by = writer.write(counter), step.value if isinstance(step, Const) else 1
+    wrap = writer.use("int32" if unboxed(counter.type).name == "int" else "int64")
+    sign = "+" if by == 1 else "-"
+    written = f"({name} := {wrap}({name} {sign} 1))"
+    if later == Const(True, later.type):
+        return f"{written} {'-' if by == 1 else '+'} 1", PLUS
+    return written, ATOM
+
+
 def _output(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     raise Untranslatable("ctx.output() in an expression")
 
@@ -275,7 +289,8 @@ CALLS: dict[str, Writer] = {
     "lastIndexOf": helper("last_index_of"), "replace": helper("replace_text"),
     "concat": _concat, "compareTo": helper("compare_text"),
     "compareToIgnoreCase": helper("compare_text", "True"), "hashCode": helper("java_hash"),
-    "split": _split, "repeat": lambda w, o: (f"{w.write(o[0], 7)} * {w.write(o[1], 7)}", 7),
+    "split": _split, "replaceAll": _replaced,
+    "repeat": lambda w, o: (f"{w.write(o[0], 7)} * {w.write(o[1], 7)}", 7),
     "text": _text, "toString": _to_string, "name of": lambda w, o: (w.non_null(o[0]), ATOM),
     "builder": _first_written, "same boxed": helper("same_boxed"), "compare": _compared,
     "isNaN": _math("isnan"), "isInfinite": _math("isinf"), "parse int": _parsed("parse_int", 32),
@@ -311,13 +326,12 @@ CALLS: dict[str, Writer] = {
     **{f"Character.{name}": helper("char_is", f'"{name}"') for name in (
         "isDigit", "isLetter", "isLetterOrDigit", "isUpperCase", "isLowerCase", "isWhitespace",
     )},
-    "json": helper("json_text"),
+    "json": helper("json_text"), "json of": helper("json_object"),
     "or else": _or_else, "append": _concat,
     "List.get": _item, "List.size": _size, "List.isEmpty": _is_empty,
     "List.getFirst": _first, "List.getLast": _last, "List.contains": _contains,
-    "List.add": method("append"), "Set.add": method("add"), "List.addAll": method("extend"),
-    "List.clear": method("clear"), "List.of": _listed, "Set.of": _plain("set()"),
-    "Map.of": _plain("{}"), "copy of": listed_again, "has any": _has_any,
+    "List.add": method("append"), "List.addAll": method("extend"),
+    "List.clear": method("clear"), "List.of": _listed, "copy of": listed_again, "has any": _has_any,
     "iterator": helper("Iterator"), "Iterator.next": method("next"),
     "Iterator.hasNext": method("has_next"), "Map.get": method("get"),
     "Map.getOrDefault": method("get"), "Map.containsKey": _contains,
@@ -326,7 +340,8 @@ CALLS: dict[str, Writer] = {
     "Entry.getValue": lambda w, o: (f"{w.write(o[0], ATOM)}[1]", ATOM),
     "Map.put": lambda w, o: (
         f"{w.write(o[0], ATOM)}.update({{{w.write(o[1])}: {w.write(o[2])}}})", ATOM),
-    **STREAMS,
+    **STREAMS, **GROUPS,
+    "step": _stepped,
     "collect": lambda w, o: (f"{w.write(o[0], ATOM)}.collect({w.write(o[1])})", ATOM),
     "ctx.output": _output, "log": _logged, "print": _printed,
 }  # fmt: skip

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import TypeGuard
 
 import attrs
 
@@ -161,6 +162,9 @@ class Statements:
             return f"{self.python.write(out)}.collect({self._row(row)})"
         if isinstance(value, Call) and value.name == "ctx.output" and self.output is not None:
             return self.output(value)
+        if isinstance(value, Call) and value.name == "Set.add":
+            of, added = value.operands
+            return f"{self.python.write(of, 9)}.add({self.python.write(added)})"
         return self.python.write(value)
 
     def _let(self, of: Let) -> list[str]:
@@ -302,17 +306,31 @@ def _names_read(statements: Iterable[Statement]) -> Iterator[str]:
 
 def _names_made(statements: Iterable[Statement]) -> Iterator[str]:
     for one in all_statements(statements):
-        if isinstance(one, Let) and isinstance(one.value, Make):
+        if isinstance(one, Let) and one.value is not None and _is_made(one.value):
             yield one.name
-        elif isinstance(one, Set) and isinstance(one.target, Var) and isinstance(one.value, Make):
+        elif isinstance(one, Set) and isinstance(one.target, Var) and _is_made(one.value):
             yield one.target.name
 
 
+def _is_made(of: Expression) -> bool:
+    """Whether a value is a new object, or one of JSON: a dict."""
+    return isinstance(of, Make) or (isinstance(of, Call) and of.name == "json of")
+
+
 def _changes(statements: Iterable[Statement], name: str) -> bool:
+    listed = tuple(statements)
+    stepped = (p.operands[0] for one in expressions_of(listed) for p in parts(one) if _is_step(p))
+    if any(isinstance(one, Var) and one.name == name for one in stepped):
+        return True
     return any(
         isinstance(one, Set) and isinstance(one.target, Var) and one.target.name == name
-        for one in all_statements(statements)
+        for one in all_statements(listed)
     )
+
+
+def _is_step(of: Expression) -> TypeGuard[Call]:
+    """Whether an expression changes a counter."""
+    return isinstance(of, Call) and of.name == "step"
 
 
 def _continues(statements: Iterable[Statement]) -> bool:

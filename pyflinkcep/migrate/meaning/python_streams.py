@@ -68,7 +68,6 @@ STREAMS: dict[str, Writer] = {
     "Stream.sum": _summed, "Stream.average": helper("stream_average"),
     "Stream.max": _extreme("max"), "Stream.min": _extreme("min"),
     "Stream.findFirst": helper("first_of"), "Stream.distinct": helper("distinct"),
-    "Stream.joining": helper("joined"),
     "Stream.limit": lambda w, o: (f"{w.write(o[0], ATOM)}[:{w.write(o[1])}]", ATOM),
     "Stream.skip": lambda w, o: (f"{w.write(o[0], ATOM)}[{w.write(o[1])}:]", ATOM),
 }  # fmt: skip

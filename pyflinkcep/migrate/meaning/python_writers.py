@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from pyflinkcep.migrate.meaning.regex import python_regex
 from pyflinkcep.migrate.meaning.scope import Findings
-from pyflinkcep.migrate.meaning.tree import Call, Expression
+from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Untranslatable
 
 __all__ = [
     "ATOM", "COMPARED", "PLUS", "Operands", "PythonWriter", "Writer", "dereferenced", "function",
-    "helper", "listed_again", "method",
+    "helper", "listed_again", "method", "regex",
 ]  # fmt: skip
 
 ATOM, PLUS, COMPARED = 9, 6, 5
@@ -82,3 +83,12 @@ def listed_again(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     written = dereferenced(writer, operands[0])
     is_new = written.startswith(("list(", "[")) and written.endswith((")", "]"))
     return (written if is_new else f"list({written})"), ATOM
+
+
+def regex(pattern: Expression) -> str:
+    """Return a regular expression of Java as Python writes it."""
+    value = pattern.value if isinstance(pattern, Const) else None
+    found = python_regex(value) if isinstance(value, str) else None
+    if found is None:
+        raise Untranslatable("a regular expression that Python reads differently")
+    return "r" + f'"{found}"' if '"' not in found and not found.endswith("\\") else repr(found)

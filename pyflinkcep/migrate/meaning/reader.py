@@ -18,6 +18,7 @@ from pyflinkcep.migrate.meaning.lambdas import read_lambda, read_switch
 from pyflinkcep.migrate.meaning.objects import read_creation
 from pyflinkcep.migrate.meaning.operators import Operators
 from pyflinkcep.migrate.meaning.reading import as_type
+from pyflinkcep.migrate.meaning.statements import read_statements
 from pyflinkcep.migrate.meaning.tags import declared_tag, field_tag
 from pyflinkcep.migrate.meaning.texts import object_text
 from pyflinkcep.migrate.meaning.tree import (
@@ -27,6 +28,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Get,
     Lambda,
     Make,
+    Statement,
     Untranslatable,
     field_of,
 )
@@ -38,6 +40,10 @@ __all__ = ["Reader"]
 @attrs.define(eq=False)
 class Reader(Operators):
     """Reads the expressions at a place; what they need and lack goes to the findings."""
+
+    def statements(self, nodes: list[Node]) -> tuple[Statement, ...]:
+        """Return what statements mean, in the scope of the reader."""
+        return read_statements(self, nodes)
 
     # --- expressions
 

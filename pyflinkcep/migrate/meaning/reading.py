@@ -28,6 +28,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Expression,
     Get,
     Lambda,
+    Statement,
     Unary,
     Untranslatable,
     Var,
@@ -108,6 +109,10 @@ class Reading(ABC):
     @abstractmethod
     def read(self, node: Node | None) -> Expression:
         """Return what an expression means; raise Untranslatable if that is unknown."""
+
+    @abstractmethod
+    def statements(self, nodes: list[Node]) -> tuple[Statement, ...]:
+        """Return what statements mean, in the scope of the reader."""
 
     @abstractmethod
     def function(self, node: Node, types: tuple[JavaType, ...]) -> Lambda:

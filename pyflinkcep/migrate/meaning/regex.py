@@ -14,8 +14,9 @@ _CLASSES = {
     r"\p{Alpha}": "a-zA-Z", r"\p{Digit}": "0-9", r"\p{Alnum}": "a-zA-Z0-9", r"\p{Lower}": "a-z",
     r"\p{Upper}": "A-Z", r"\p{Punct}": r"!-/:-@\[-`{-~",
 }  # fmt: skip
-_PLAIN = frozenset("dDwWsStnrf0")
+_PLAIN = frozenset("dDwWsStnrfb0")
 _LINE_ENDS = r"[^\n\r\u0085\u2028\u2029]"
+_END = r"(?=(?:\r\n|[\n\r\u0085\u2028\u2029])?\Z)"
 _GROUPS = frozenset({"(?:", "(?=", "(?!", "(?<=", "(?<!"})
 
 
@@ -39,20 +40,22 @@ def python_regex(pattern: str) -> str | None:
         elif piece.startswith(r"\u"):
             found.append(piece)
         elif piece[0] == "\\" and piece[1:2].isalnum():
-            if piece[1] not in _PLAIN or piece[1] == "0" or (inside and piece[1] in "S"):
+            if piece[1] not in _PLAIN or piece[1] == "0" or (inside and piece[1] in "Sb"):
                 return None
             found.append(piece)
         elif piece.startswith("(?"):
-            if piece not in _GROUPS:
+            named = piece.endswith(">") and piece.startswith("(?<")
+            first = piece == "(?i)" and not found
+            if piece not in _GROUPS and not named and not first:
                 return None
-            found.append(piece)
+            found.append(f"(?P{piece[2:]}" if named else piece)
         elif piece in ("[", "[^", "]"):
             inside = piece != "]"
             found.append(piece)
         elif piece == "." and not inside:
             found.append(_LINE_ENDS)
         elif piece in "^$" and not inside:
-            return None
+            found.append(r"\A" if piece == "^" else _END)
         else:
             found.append(piece)
     text = "".join(found)

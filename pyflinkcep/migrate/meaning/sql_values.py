@@ -52,6 +52,7 @@ __all__ = ["SqlValues"]
 ATOM, TIMES, PLUS, COMPARED, NOT, AND, OR = range(7, 0, -1)
 
 
+_TEXTS = ("String", "CharSequence", "UUID", "?", "Object")
 _MARKED = ("int", "long", "short", "byte", "double", "float", "boolean", "String")
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 
@@ -253,6 +254,13 @@ class SqlValues:
             case "name of", (inner,):
                 self._may_be_null(inner)
                 return self._value(inner)
+            case "toString", (inner,) if inner.type.name in _TEXTS:
+                self._may_be_null(inner)
+                return self._value(inner)
+            case "concat", _:
+                return f"concat({', '.join(map(self._text, self._pieces(of)))})", ATOM
+            case "text", (inner,):
+                return self._text(inner), ATOM
             case (("greatest" | "least"), (a, b)):
                 return f"{of.name}({self.value(a)}, {self.value(b)})", ATOM
             case "Map.get", (Get() as whole, Const(value=str(key))) if stage_free(whole):
@@ -260,6 +268,23 @@ class SqlValues:
             case "List.size", (Call(name="events") as events,):
                 return f"count({self._stage_of(events)})", ATOM
         raise self.no(f"{of.name}() in SQL")
+
+    def _pieces(self, of: Expression) -> list[Expression]:
+        if isinstance(of, Call) and of.name == "concat":
+            return [piece for operand in of.operands for piece in self._pieces(operand)]
+        return [of]
+
+    def _text(self, of: Expression) -> str:
+        """Return a value as the text that Java appends."""
+        if isinstance(of, Const):
+            return text_literal(str(of.value)) if is_whole(of.type) else self.value(of)
+        if is_whole(of.type) and not is_boxed(of.type):
+            return f"CAST({self.value(of)} AS string)"
+        if is_whole(of.type):
+            return f"coalesce(CAST({self.value(of)} AS string), 'null')"
+        if of.type.name not in (*_TEXTS, "char"):
+            raise self.no(f"{of.type} as text")
+        return f"coalesce({self.value(of)}, 'null')"
 
     def _aggregate(self, of: Aggregate) -> str:
         stage = quoted(of.stage)

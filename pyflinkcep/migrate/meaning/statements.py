@@ -11,7 +11,8 @@ from pyflinkcep.migrate.java.declarations import JavaType, read_type
 from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 from pyflinkcep.migrate.java.types import BOOLEAN, INT, STRING, UNKNOWN, unboxed
 from pyflinkcep.migrate.meaning.cases import case_labels, is_case
-from pyflinkcep.migrate.meaning.logging import logged
+from pyflinkcep.migrate.meaning.each import for_each_call, if_present
+from pyflinkcep.migrate.meaning.logging import logged, measured
 from pyflinkcep.migrate.meaning.objects import as_row
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.streams import element_of
@@ -41,6 +42,7 @@ from pyflinkcep.migrate.meaning.walked import all_statements
 
 __all__ = ["read_block", "read_statements"]
 
+_EFFECTS = ("method_invocation", "assignment_expression", "update_expression")
 _NOTHING = ("line_comment", "block_comment", ";", "empty_statement")
 
 
@@ -59,7 +61,7 @@ def read_statements(reader: Reading, nodes: list[Node]) -> tuple[Statement, ...]
             continue
         if node.is_missing or node.type == "ERROR":
             raise reader.no(node, "a syntax error")
-        read = _READERS.get(node.type)
+        read = _READERS.get(node.type, _effect if node.type in _EFFECTS else None)
         if read is None:
             raise reader.no(node, f"{node.type.replace('_', ' ')}: {text_of(node)[:60]}")
         try:
@@ -110,7 +112,12 @@ def _effect(reader: Reading, node: Node) -> list[Statement]:
         found = logged(reader, node)
         if found is not None:
             return [found]
-        each = _for_each_call(reader, node)
+        if measured(reader, node):
+            return []
+        present = if_present(reader, node)
+        if present is not None:
+            return [present]
+        each = for_each_call(reader, node)
         if each is not None:
             return [each]
         setter = _setter(reader, node)
@@ -189,42 +196,6 @@ def _setter(reader: Reading, node: Node) -> Statement | None:
     given_value = reader.assigned(reader.argument(given[0], (field.type,)), field.type)
     given_value = as_row(reader, given_value, field.type)
     return Set(Get(value, field_name, field.type), given_value)
-
-
-def _for_each_call(reader: Reading, node: Node) -> Statement | None:
-    """Return ``xs.forEach(x -> …)`` as a loop."""
-    if text_of(node.child_by_field_name("name")) != "forEach":
-        return None
-    arguments = children(node.child_by_field_name("arguments"))
-    if len(arguments) == 1 and arguments[0].type == "method_reference":
-        return _added_each(reader, node, arguments[0])
-    if len(arguments) != 1 or arguments[0].type != "lambda_expression":
-        return None
-    iterable = reader.read(node.child_by_field_name("object"))
-    names = children(arguments[0].child_by_field_name("parameters"))
-    parameter = arguments[0].child_by_field_name("parameters")
-    name = text_of(parameter if parameter.type == "identifier" else names[0])
-    if len(names) > 1:
-        return None
-    inner = reader.within_block()
-    element = element_of(iterable.type)
-    variable = inner.scope.declare(name, element)
-    body = arguments[0].child_by_field_name("body")
-    nodes = children(body) if body.type == "block" else []
-    statements = read_statements(inner, nodes) if nodes else tuple(_effect(inner, body))
-    return ForEach(variable.name, element, iterable, statements)
-
-
-def _added_each(reader: Reading, node: Node, reference: Node) -> Statement | None:
-    """Return ``xs.forEach(list::add)`` as a loop."""
-    owner, name = reference.children[0], text_of(reference.children[-1])
-    if name != "add" or not reader.is_variable(text_of(owner)):
-        return None
-    iterable = reader.read(node.child_by_field_name("object"))
-    inner = reader.within_block()
-    each = inner.scope.declare("each", element_of(iterable.type))
-    added = Call("List.add", (reader.read(owner), each), JavaType("void"))
-    return ForEach(each.name, each.type, iterable, (Do(added),))
 
 
 def _if(reader: Reading, node: Node) -> list[Statement]:

@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
-import re
+import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.source import Node, text_of
-from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, STRING, UNKNOWN, unboxed
+from pyflinkcep.migrate.java.source import Node
+from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, UNKNOWN, unboxed
+from pyflinkcep.migrate.meaning.collectors import collected, comparator
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Expression, Lambda
 
 __all__ = ["element_of", "list_call", "map_call", "stream_call"]
 
 _LISTS = ("List", "ArrayList", "LinkedList", "Collection", "Set", "HashSet", "Iterable", "Deque",
-          "TreeSet", "LinkedHashSet")  # fmt: skip
-_MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap", "ConcurrentHashMap", "ImmutableMap")
+          "TreeSet", "LinkedHashSet", "ArrayDeque", "ImmutableList", "ImmutableSet", "SortedSet",
+          "Queue")  # fmt: skip
+_MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap", "ConcurrentHashMap", "ImmutableMap",
+         "SortedMap", "EnumMap")  # fmt: skip
 _STREAMS = ("Stream", "IntStream", "LongStream", "DoubleStream")
 _VOID = JavaType("void")
 
@@ -43,19 +46,35 @@ def list_call(
         return owner
     if name in ("iterator", "listIterator") and not count:
         return Call("iterator", (owner,), JavaType("Iterator", (element,)))
+    name = {
+        "peekFirst": "getFirst",
+        "peekLast": "getLast",
+        "first": "getFirst",
+        "last": "getLast",
+    }.get(name, name)
     if name in ("size", "isEmpty", "getFirst", "getLast", "clear") and not count:
         types = {"size": INT, "isEmpty": BOOLEAN, "clear": _VOID}
         return Call(f"List.{name}", (owner,), types.get(name, element))
+    if name == "sort" and count == 1:
+        return Call("List.sort", (owner, comparator(reader, arguments[0], element)), _VOID)
+    if name == "removeIf" and count == 1:
+        return Call("List.removeIf", (owner, reader.function(arguments[0], (element,))), _VOID)
     operands = tuple(reader.argument(argument) for argument in arguments)
     if name in ("get", "elementAt") and count == 1:
         return Call("List.get", (owner, *operands), element)
     if name == "contains" and count == 1:
         return Call("List.contains", (owner, *operands), BOOLEAN)
     if name in ("add", "addLast") and count == 1:
-        kind = "Set.add" if "Set" in owner.type.name else "List.add"
-        return Call(kind, (owner, *operands), _VOID)
+        if "Set" in owner.type.name:
+            return Call("Set.add", (owner, *operands), BOOLEAN)
+        return Call("List.add", (owner, *operands), _VOID)
     if name == "addAll" and count == 1:
-        return Call("List.addAll", (owner, *operands), _VOID)
+        kind = "Set.addAll" if "Set" in owner.type.name else "List.addAll"
+        return Call(kind, (owner, *operands), _VOID)
+    if name == "containsAll" and count == 1:
+        return Call("List.containsAll", (owner, *operands), BOOLEAN)
+    if name == "subList" and count == 2:
+        return Call("List.subList", (owner, *operands), owner.type)
     if name == "indexOf" and count == 1:
         return Call("List.indexOf", (owner, *operands), INT)
     return None
@@ -85,16 +104,25 @@ def map_call(
     if owner.type.name not in _MAPS:
         return None
     args = owner.type.args if len(owner.type.args) == 2 else (UNKNOWN, UNKNOWN)
-    operands = tuple(reader.argument(argument) for argument in arguments)
-    match name, len(operands):
+    plain = arguments[: {"merge": 2, "computeIfAbsent": 1}.get(name, len(arguments))]
+    operands = tuple(reader.argument(argument) for argument in plain)
+    match name, len(arguments):
         case "get", 1:
             return Call("Map.get", (owner, *operands), args[1])
         case "getOrDefault", 2:
             return Call("Map.getOrDefault", (owner, *operands), args[1])
         case "containsKey", 1:
             return Call("Map.containsKey", (owner, *operands), BOOLEAN)
-        case "put", 2:
-            return Call("Map.put", (owner, *operands), _VOID)
+        case (("put" | "putIfAbsent"), 2):
+            return Call(f"Map.{name}", (owner, *operands), _VOID)
+        case "merge", 3:
+            function = reader.function(arguments[2], (args[1], args[1]))
+            return Call("Map.merge", (owner, *operands[:2], function), args[1])
+        case "computeIfAbsent", 2:
+            function = reader.function(arguments[1], (args[0],))
+            return Call("Map.computeIfAbsent", (owner, operands[0], function), args[1])
+        case "containsValue", 1:
+            return Call("Map.containsValue", (owner, *operands), BOOLEAN)
         case "size", 0:
             return Call("List.size", (owner,), INT)
         case "isEmpty", 0:
@@ -142,13 +170,49 @@ def stream_call(
     if name == "map" and len(arguments) == 1:
         mapped = reader.function(arguments[0], (element,))
         return Call("Stream.map", (owner, mapped), JavaType(owner.type.name, (mapped.type,)))
+    if name == "mapToObj" and len(arguments) == 1:
+        mapped = reader.function(arguments[0], (element,))
+        return Call("Stream.map", (owner, mapped), JavaType("Stream", (mapped.type,)))
+    if name == "flatMap" and len(arguments) == 1:
+        many = reader.function(arguments[0], (element,))
+        return Call("Stream.flatMap", (owner, many), attrs.evolve(many.type, name="Stream"))
     if not arguments:
         return _ended(owner, name, element)
     if name == "collect" and len(arguments) == 1:
-        return _collected(reader, owner, arguments[0], element)
+        return collected(reader, owner, arguments[0], element)
     if name in ("limit", "skip") and len(arguments) == 1:
         return Call(f"Stream.{name}", (owner, reader.argument(arguments[0])), owner.type)
+    return _combined(reader, owner, name, arguments, element)
+
+
+def _combined(
+    reader: Reading, owner: Expression, name: str, arguments: list[Node], element: JavaType
+) -> Expression | None:
+    """Return a method of a stream that compares its elements, or combines them."""
+    optional = JavaType("Optional", (element,))
+    match name, len(arguments):
+        case "sorted", 1:
+            order = comparator(reader, arguments[0], element)
+            return Call("Stream.sorted", (owner, order), owner.type)
+        case (("max" | "min"), 1):
+            order = comparator(reader, arguments[0], element)
+            return Call(f"Stream.{name}By", (owner, order), optional)
+        case "reduce", 1:
+            function = reader.function(arguments[0], (element, element))
+            return Call("Stream.reduce", (owner, function), optional)
+        case "reduce", 2:
+            start = reader.assigned(reader.argument(arguments[0]), element)
+            function = reader.function(arguments[1], (element, element))
+            both = Call("Stream.concat", (_one(start), owner), owner.type)
+            return Call("Stream.reduce", (both, function), element)
+        case (("takeWhile" | "dropWhile"), 1):
+            test = reader.function(arguments[0], (element,))
+            return Call(f"Stream.{name}", (owner, test), owner.type)
     return None
+
+
+def _one(value: Expression) -> Expression:
+    return Call("List.of", (value,), JavaType("List", (value.type,)))
 
 
 def _ended(owner: Expression, name: str, element: JavaType) -> Expression | None:
@@ -156,6 +220,12 @@ def _ended(owner: Expression, name: str, element: JavaType) -> Expression | None
     match name:
         case "boxed" | "parallel" | "sequential":
             return Call("stream", (owner,), JavaType("Stream", (element,)))
+        case "sorted":
+            return Call("Stream.sorted", (owner,), owner.type)
+        case "asDoubleStream":
+            return Call("stream", (owner,), JavaType("DoubleStream", (JavaType("double"),)))
+        case "iterator":
+            return Call("iterator", (owner,), JavaType("Iterator", (element,)))
         case "distinct":
             return Call("Stream.distinct", (owner,), owner.type)
         case "count":
@@ -170,24 +240,6 @@ def _ended(owner: Expression, name: str, element: JavaType) -> Expression | None
             return Call("Stream.average", (owner,), JavaType("Optional", (JavaType("double"),)))
         case "max" | "min" if kind != "Stream":
             return Call(f"Stream.{name}", (owner,), JavaType("Optional", (element,)))
-    return None
-
-
-def _collected(
-    reader: Reading, owner: Expression, collector: Node, element: JavaType
-) -> Expression | None:
-    text = re.sub(r"^(java\.util\.stream\.)?Collectors\.", "", text_of(collector))
-    if text == "toList()":
-        return Call("Stream.toList", (owner,), JavaType("List", (element,)))
-    if text == "toSet()":
-        return Call("Stream.toSet", (owner,), JavaType("Set", (element,)))
-    if text.startswith("joining(") and collector.child_by_field_name("arguments") is not None:
-        given = [
-            reader.argument(part)
-            for part in collector.child_by_field_name("arguments").named_children
-        ]
-        if len(given) <= 1:
-            return Call("Stream.joining", (owner, *given), STRING)
     return None
 
 
@@ -206,6 +258,9 @@ def _of_optional(
         if name == "flatMap":
             type_ = element_of(function.type)
         return Call(f"Optional.{name}", (owner, function), JavaType("Optional", (type_,)))
+    if name == "orElseGet" and len(arguments) == 1 and arguments[0].type == "lambda_expression":
+        arguments = [arguments[0].child_by_field_name("body")]
+        name = "orElse"
     if name == "orElse" and len(arguments) == 1:
         other = reader.argument(arguments[0])
         if element != UNKNOWN:

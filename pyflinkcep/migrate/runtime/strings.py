@@ -17,10 +17,9 @@ from pyflinkcep.migrate.runtime.numbers import float32, int32, narrowed
 
 __all__ = [
     "char_at", "char_is", "compare_text", "equals_ignore_case", "float_text", "index_of",
-    "is_a_blank",
-    "is_blank_or_null", "java_format", "java_hash", "java_matches", "java_split", "last_index_of",
-    "length", "parse_boolean", "parse_double", "parse_int", "replace_text", "sql_text", "strip_white",
-    "substring", "text", "trim",
+    "is_a_blank", "is_blank_or_null", "java_format", "java_hash", "java_matches", "java_split",
+    "last_index_of", "length", "parse_boolean", "parse_double", "parse_int", "replace_text",
+    "sql_text", "strip_white", "substring", "text", "trim",
 ]  # fmt: skip
 
 
@@ -200,13 +199,24 @@ def java_matches(value: str | None, pattern: str) -> bool:
     return re.fullmatch(pattern, present(value), re.ASCII) is not None
 
 
-def java_split(value: str | None, pattern: str) -> list[str]:
-    """Return the parts of a string between matches; empty ones at the end are left out."""
+def java_split(value: str | None, pattern: str, limit: int = 0) -> list[str]:
+    """
+    Return the parts of a string between matches, at most `limit` if it is above zero.
+
+    Empty ones at the end are left out, unless there is a limit.
+
+    Examples
+    --------
+    >>> java_split("a,b,,", ","), java_split("a,b,,", ",", -1), java_split("a,b,c", ",", 2)
+    (['a', 'b'], ['a', 'b', '', ''], ['a', 'b,c'])
+    """
     known = present(value)
-    found = re.split(pattern, known, flags=re.ASCII)
+    if limit == 1:
+        return [known]
+    found = re.split(pattern, known, maxsplit=max(0, limit - 1), flags=re.ASCII)
     if len(found) > 1 and found[0] == "" and re.match(pattern, known, re.ASCII)[0] == "":  # type: ignore[index]
         found = found[1:]
-    if len(found) == 1:
+    if len(found) == 1 or limit:
         return found
     while found and found[-1] == "":
         found.pop()

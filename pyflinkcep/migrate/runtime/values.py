@@ -7,7 +7,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -16,10 +16,10 @@ from pyflinkcep.migrate.runtime.numbers import int64, java_max, java_min
 from pyflinkcep.migrate.runtime.strings import text
 
 __all__ = [
-    "Iterator", "compare", "current_millis", "distinct", "equal_floats", "first_of", "item",
-    "joined", "json_text", "log", "millis", "of_millis", "ordinal", "row_of", "rows_of",
-    "same_boxed", "stream_average",
-    "stream_max", "stream_min", "stream_sum", "time_of",
+    "Iterator", "collected", "compare", "current_millis", "distinct", "equal_floats",
+    "fields_of", "first_of", "item", "joined", "json_object", "json_text", "log", "millis",
+    "of_millis", "ordinal", "row_of", "rows_of", "same_boxed", "stream_average", "stream_max",
+    "stream_min", "stream_sum", "time_of",
 ]  # fmt: skip
 
 
@@ -160,6 +160,12 @@ def row_of(value: Any, *names: str) -> Any:
     return tuple(value[name] if by_name else getattr(value, name) for name in names)
 
 
+def fields_of(value: Any) -> Any:
+    """Return an event as a dict that may be changed."""
+    as_dict = getattr(value, "asDict", None)
+    return dict(value) if as_dict is None else as_dict()
+
+
 def rows_of(values: Iterable[Any] | None, *names: str) -> list[Any] | None:
     """Return some fields of each of some events."""
     return None if values is None else [row_of(value, *names) for value in values]
@@ -210,5 +216,63 @@ def time_of(value: int) -> datetime:
 
 
 def json_text(value: Any) -> str:
-    """Return a map as JSON without blanks."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, default=text)
+    """Return a map or an event as JSON without blanks."""
+    return json.dumps(_jsonable(value), separators=(",", ":"), ensure_ascii=False, default=text)
+
+
+def _jsonable(value: Any) -> Any:
+    as_dict = getattr(value, "asDict", None)
+    if as_dict is not None:
+        value = as_dict()
+    if isinstance(value, dict):
+        return {key: _jsonable(one) for key, one in value.items()}
+    return [_jsonable(one) for one in value] if isinstance(value, list | tuple | set) else value
+
+
+class JsonObject(dict[str, Any]):
+    """An object of JSON, whose missing members are None."""
+
+    def __missing__(self, key: str) -> Any:
+        return None
+
+
+def json_object(value: str | None) -> Any:
+    """
+    Return the object that a text of JSON is.
+
+    Examples
+    --------
+    >>> found = json_object('{"user": "ann"}')
+    >>> found["user"], found["age"]
+    ('ann', None)
+    """
+    return json.loads(present(value), object_hook=JsonObject)
+
+
+class Rows:
+    """Takes the rows of one event, as ``Collector`` does."""
+
+    def __init__(self) -> None:
+        self.rows: list[Any] = []
+
+    def collect(self, row: Any) -> None:
+        """Add a row."""
+        self.rows.append(row)
+
+
+def collected(function: Callable[[Any, Any], None]) -> Callable[[Any], list[Any]]:
+    """
+    Return a function of an event that returns the rows that another one collects.
+
+    Examples
+    --------
+    >>> collected(lambda event, out: out.collect(event + 1))(2)
+    [3]
+    """
+
+    def rows(event: Any) -> list[Any]:
+        out = Rows()
+        function(event, out)
+        return out.rows
+
+    return rows

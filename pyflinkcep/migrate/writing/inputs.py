@@ -10,12 +10,13 @@ from pyflinkcep.migrate.chains.lookup import simple_name, snake
 from pyflinkcep.migrate.chains.values import Call, Code, Stream
 from pyflinkcep.migrate.java.source import line_of, text_of
 from pyflinkcep.migrate.jobs.sources import Source, source_of
-from pyflinkcep.migrate.jobs.times import Times, delay_text, lag, times_of
+from pyflinkcep.migrate.jobs.times import Times, delay_text, lag, lag_of, strategy_of, times_of
 from pyflinkcep.migrate.translated import Note
 from pyflinkcep.migrate.translation import Translation, code_of, place
 from pyflinkcep.migrate.writing.elements import rows_of
+from pyflinkcep.migrate.writing.functions import StreamFunctions
 from pyflinkcep.migrate.writing.module import Module
-from pyflinkcep.migrate.writing.text import WIDTH, chain, docstring, indented, quoted, split_text
+from pyflinkcep.migrate.writing.text import chain, docstring, indented, literal, quoted
 
 __all__ = ["EVENT_TIME", "POSITION", "Input", "InputWriter"]
 
@@ -64,7 +65,11 @@ class InputWriter:
     settings: list[Call]
     times: dict[int, Times | None] = attrs.field(factory=dict)
     columns: dict[int, str] = attrs.field(factory=dict)
+    functions: StreamFunctions = attrs.field(init=False)
     _written: dict[int, Input] = attrs.field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        self.functions = StreamFunctions(self.module, self.translation, self.notes)
 
     def write(self, stream: Stream) -> Input:
         """Write the function that reads a stream, once."""
@@ -128,6 +133,8 @@ class InputWriter:
         bounded = self._steps(stream.inputs[0], lines)
         before = self.times.get(id(stream.inputs[0]))
         self.times[id(stream)] = before
+        if stream.call.method in SAME_EVENTS:
+            stream.event_type = stream.event_type or stream.inputs[0].event_type
         if id(stream.inputs[0]) in self.columns:
             self.columns[id(stream)] = self.columns[id(stream.inputs[0])]
         method = stream.call.method
@@ -158,20 +165,25 @@ class InputWriter:
         if method in _PASSED:
             return before
         code = code_of(call.arguments[0]) if call.arguments else None
-        if method == "filter" and code is not None:
-            kind = stream.inputs[0].event_type
-            made = self.translation.condition(code, kind, ())
-            self.notes.extend(made.notes)
-            if made.sql is not None:
-                return f"{before}.where({quoted(made.sql)})"
-        if method == "map" and code is not None and self._reads_json(stream, code):
+        kept = [EVENT_TIME] if self._is_timed(stream.inputs[0]) else []
+        made: str | None = None
+        if method in ("map", "flatMap", "filter", "process") and code is not None:
+            made = self.functions.applied(stream, code, before, kept)
+        if made is None and method == "map" and code is not None and self._reads_json(code):
             self.module.use("from pyspark.sql import functions as F")
             schema = self.schema(stream.event_type, call.code)
             values = f'F.from_json(F.col("value"), {schema}).alias("event")'
-            return chain(before, [("select", [values]), ("select", ['"event.*"'])], "", 4)
-        return self._marked(stream, before)
+            made = chain(before, [("select", [values]), ("select", ['"event.*"'])], "", 4)
+        if made is not None and method != "filter":
+            self.columns.pop(id(stream), None)  # the column of the time may be another one
+        return made or self._marked(stream, before)
 
-    def _reads_json(self, stream: Stream, code: Code) -> bool:
+    def _is_timed(self, stream: Stream) -> bool:
+        """Whether events have a column with their time already."""
+        times = self.times.get(id(stream))
+        return times is not None and not times.none
+
+    def _reads_json(self, code: Code) -> bool:
         text = text_of(code.node)
         return any(word in text for word in _JSON)
 
@@ -268,10 +280,17 @@ class InputWriter:
             times = Times(None, None)
         if times.none:
             return
+        if times.time is not None:
+            assigner, behind = strategy_of(times.time, self.translation.project)
+            if assigner is not None:
+                times = attrs.evolve(times, time=assigner, delay=behind)
+        if times.generator is not None:
+            behind = lag_of(times.generator, self.translation.project)
+            times = attrs.evolve(times, delay=behind)
         column = self._time_column(stream, times)
         calls = [("withColumn", [quoted(EVENT_TIME), column])]
         delay = times.delay
-        if delay is None and times.time is not None:
+        if delay is None and times.time is not None and times.generator is None:
             declared = self.translation.class_made(times.time)
             delay = None if declared is None else lag(declared.node)
         if delay is None:
@@ -306,11 +325,3 @@ class InputWriter:
 
     def _note(self, code: Code, what: str) -> None:
         self.notes.append(Note(code.source.file, line_of(code.node), what))
-
-
-def literal(value: str, used: int) -> str:
-    """Return a string literal, in several parts if it is long."""
-    if len(quoted(value)) + used <= WIDTH:
-        return quoted(value)
-    parts = split_text(value, WIDTH - 4)
-    return "(\n" + "".join(f"    {part}\n" for part in parts) + ")"

@@ -16,9 +16,10 @@ from pyflinkcep.migrate.jobs.sinks import SINKS, Sink, sink_of
 from pyflinkcep.migrate.translated import Note
 from pyflinkcep.migrate.translation import Translation, place
 from pyflinkcep.migrate.writing.inputs import InputWriter
+from pyflinkcep.migrate.writing.matched import RESULTS, applied_by, result_for_pattern
 from pyflinkcep.migrate.writing.module import Module, python_type
 from pyflinkcep.migrate.writing.patterns import PatternWriter
-from pyflinkcep.migrate.writing.results import RESULTS, ResultWriter, applied_by, result_for_pattern
+from pyflinkcep.migrate.writing.results import ResultWriter
 from pyflinkcep.migrate.writing.statements import StatementWriter
 from pyflinkcep.migrate.writing.text import chain, docstring, indented, quoted
 

@@ -171,9 +171,12 @@ class PatternWriter:
         self, items: Sequence[Item], event_type: str | None, prefix: str, start: str, indent: int
     ) -> None:
         calls: Calls = []
+        kind = event_type
         for item in items:
             assert isinstance(item, Call)
-            made, event_type = self._call(item, event_type, indent)
+            if item.method in STAGES:
+                kind = event_type  # that of subtype() is the type of one stage
+            made, kind = self._call(item, kind, indent)
             if made is not None:
                 calls.append(made)
         self._lines.append(chain(start, calls, prefix, indent))

@@ -14,15 +14,13 @@ from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.source import children, line_of, text_of
 from pyflinkcep.migrate.translated import Note, TranslatedFunction
 from pyflinkcep.migrate.translation import Translation, code_of, parameters, place
-from pyflinkcep.migrate.writing.inputs import EVENT_TIME, POSITION, InputWriter, literal
+from pyflinkcep.migrate.writing.inputs import EVENT_TIME, POSITION, InputWriter
+from pyflinkcep.migrate.writing.matched import function_code, result_before
 from pyflinkcep.migrate.writing.module import Module, python_type
 from pyflinkcep.migrate.writing.patterns import PatternWriter
-from pyflinkcep.migrate.writing.text import WIDTH, call, chain, docstring, indented, quoted
+from pyflinkcep.migrate.writing.text import WIDTH, call, chain, docstring, indented, literal, quoted
 
-__all__ = ["RESULTS", "Result", "ResultWriter", "applied_by", "result_for_pattern"]
-
-RESULTS = frozenset(["select", "flatSelect", "process"])
-"""The calls that make rows of matches."""
+__all__ = ["Result", "ResultWriter"]
 
 
 @attrs.frozen
@@ -190,7 +188,7 @@ class ResultWriter:
         if events.call.method == "parameter":
             self._note(applied.call.code, "the time column of the events is chosen elsewhere")
             return [("inEventTime", [quoted(EVENT_TIME)]), *self._late(changes)]
-        result = _result_before(events)
+        result = result_before(events)
         if result is not None and id(result) in self._timed:
             return [("inEventTime", [quoted(EVENT_TIME)]), *self._late(changes)]
         timed = self._times(events)
@@ -217,7 +215,7 @@ class ResultWriter:
 
     def _times(self, events: Stream) -> bool:
         """Whether events have a column with their time."""
-        if id(events) not in self.inputs.times and _result_before(events) is None:
+        if id(events) not in self.inputs.times and result_before(events) is None:
             self.inputs.write(events)
         return self.inputs.times.get(id(events)) is not None
 
@@ -228,14 +226,16 @@ class ResultWriter:
         self._row_name = snake(stream.name or self._pattern_name).strip("_")
         events = stream.inputs[0].event_type
         tags = [a for a in call.arguments if isinstance(a, Tag)]
-        functions = [code for a in call.arguments if (code := _function(a)) is not None]
+        functions = [code for a in call.arguments if (code := function_code(a)) is not None]
         kind = call.method
         if kind == "process" or len(functions) < 2:
             made = self._function(functions[-1] if functions else call.code, kind, events)
+            stream.event_type = stream.event_type or (made.result if made.result != "?" else None)
             return self._call(kind, [], made, stream)
         timeout_kind = "flatTimeout" if kind == "flatSelect" else "timeout"
         timeout = self._function(functions[0], timeout_kind, events)
         made = self._function(functions[-1], kind, events)
+        stream.event_type = stream.event_type or (made.result if made.result != "?" else None)
         tag = self._timeout_tag(tags, timeout, stream)
         return self._call(kind, [tag, self._defined(timeout)], made, stream)
 
@@ -364,47 +364,3 @@ _NO_TIME = (
     "no timestamps are assigned: Flink before 1.12 matches in processing time, as is written here; "
     "later versions wait for watermarks"
 )
-
-
-def applied_by(stream: Stream) -> Stream | None:
-    """Return where a pattern was applied, if a stream is that of its matches."""
-    while stream.inputs and stream.call.method in _SETTINGS:
-        stream = stream.inputs[0]
-    return stream if stream.call.method == "pattern" else None
-
-
-_SETTINGS = frozenset(["inProcessingTime", "inEventTime", "sideOutputLateData"])
-_TYPE = re.compile(r"(\w+\.)*(TypeInformation|Types)\b")  # its package may stand before it
-
-
-def _result_before(stream: Stream) -> Stream | None:
-    """Return the rows of matches that a stream is made of."""
-    while stream.inputs:
-        if stream.call.method in RESULTS and applied_by(stream.inputs[0]) is not None:
-            return stream
-        stream = stream.inputs[0]
-    return None
-
-
-def result_for_pattern(stream: Stream) -> Stream | None:
-    """Return the rows of matches that a pattern is applied to with the time of the matches."""
-    while stream.inputs:
-        if stream.call.method in RESULTS and applied_by(stream.inputs[0]) is not None:
-            return stream
-        if stream.call.method.startswith("assign"):
-            return None
-        stream = stream.inputs[0]
-    return None
-
-
-def _function(value: Value) -> Code | None:
-    if isinstance(value, Tag):
-        return None
-    code = code_of(value)
-    if code is None or code.node is None:
-        return None
-    is_type = _TYPE.match(text_of(code.node)) is not None or (
-        isinstance(value, Made)
-        and value.type.split(".")[0].endswith(("TypeInfo", "TypeInformation", "TypeHint", "Types"))
-    )
-    return None if is_type else code

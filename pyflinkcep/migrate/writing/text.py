@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from pyflinkcep.migrate.chains.lookup import quoted
 
-__all__ = ["WIDTH", "call", "chain", "docstring", "indented", "quoted", "timed"]
+__all__ = ["WIDTH", "call", "chain", "docstring", "indented", "literal", "quoted", "timed"]
 
 WIDTH = 100
 
@@ -140,3 +140,11 @@ def chain(start: str, calls: Sequence[tuple[str, Sequence[str]]], prefix: str, i
         owner = f"{start}.{name}" if at == 0 else f".{name}"
         rows.append(call(owner, arguments, indent + 4))
     return f"{prefix}(\n" + indented("\n".join(rows)) + "\n)"
+
+
+def literal(value: str, used: int) -> str:
+    """Return a string literal, in several parts if it is long."""
+    if len(quoted(value)) + used <= WIDTH:
+        return quoted(value)
+    parts = split_text(value, WIDTH - 4)
+    return "(\n" + "".join(f"    {part}\n" for part in parts) + ")"
