@@ -223,6 +223,23 @@ class Kernel:
         stages and handles; the number of partial matches dropped.
         """
 
+    def take_ended(self) -> tuple[int, int, int]:
+        """Take how many partial matches ended: by their windows, by the skip strategy, which ends
+        matches held back too, and because no further event could be taken.
+        """
+
+    def count_states(self, numbers: Buffer, lengths: Buffer) -> tuple[int, ...]:
+        """Return what ``count_states`` in ``engines/flink/operator/state_counts.py`` does, without
+        the names of stages.
+
+        Parameters
+        ----------
+        numbers : array
+            The concatenated states of keys.
+        lengths : array
+            How many numbers belong to each key.
+        """
+
 class _Query:
     """A SEQ query; the arguments are those of ``query_spec`` in ``engines/sequences/bridge.py``."""
 

@@ -74,6 +74,7 @@ def _scenario(pattern: Pattern, limit: PartialMatchLimit | None) -> Iterator[Any
     written = run.kernel.write(key)
     yield written
     numbers = np.frombuffer(written[0], np.int64)
+    yield run.kernel.count_states(numbers, np.asarray([len(numbers)]))
     count = len(written[1]) // 8
     base = len(run.events)
     run.events.extend(run.events[handle] for handle in np.frombuffer(written[1], np.int64))

@@ -205,6 +205,15 @@ static PyObject *kernel_take_found(Kernel *kernel, PyObject *unused) {
     return result;
 }
 
+/* take_ended() -> (window, skipped, unmatched): how many ended without a match so far. */
+static PyObject *kernel_take_ended(Kernel *kernel, PyObject *unused) {
+    (void)unused;
+    EndCounts ended = kernel->ended;
+    kernel->ended = (EndCounts){0};
+    return Py_BuildValue(
+        "LLL", (long long)ended.window, (long long)ended.skipped, (long long)ended.unmatched);
+}
+
 static PyObject *kernel_failed(Kernel *kernel, void *unused) {
     (void)unused;
     return PyLong_FromSsize_t(kernel->failed);
@@ -241,6 +250,8 @@ static PyMethodDef kernel_methods[] = {
     {"write", (PyCFunction)kernel_write, METH_VARARGS, "return a key's state"},
     {"read", (PyCFunction)kernel_read, METH_VARARGS, "make a key of its state"},
     {"take_found", (PyCFunction)kernel_take_found, METH_NOARGS, "take the results so far"},
+    {"take_ended", (PyCFunction)kernel_take_ended, METH_NOARGS, "take how many ended, by reason"},
+    {"count_states", (PyCFunction)kernel_count_states, METH_VARARGS, "count what states hold"},
     {NULL, NULL, 0, NULL},
 };
 

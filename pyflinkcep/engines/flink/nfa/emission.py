@@ -122,6 +122,7 @@ def _prune(
         if start is None or node is None or not strategy.should_prune(start, pruning_id):
             return False
         accessor.release_node(node, candidate.version)
+        state.ended.skipped += 1
         return True
 
     state.partial_matches = [p for p in state.partial_matches if not superfluous(p)]

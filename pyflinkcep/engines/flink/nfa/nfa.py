@@ -203,6 +203,7 @@ class NFA:
             if partial.table.is_pending:
                 pending.append(partial)
                 continue
+            state.ended.window += 1
             if self.handle_timeout:
                 match = accessor.materialize_match(node, partial.version)
                 timed_out.append((match, windows.passed_deadline(partial, timestamp)))
@@ -328,6 +329,8 @@ class NFA:
                 state.is_new_start_partial_match = True
             if successors is None:
                 successors = Successors(following, [], [])
+            if not step.moves:
+                state.ended.unmatched += 1
             spread(accessor, partial, step, entry, event, final, successors)
         if not changed:
             return []

@@ -55,6 +55,26 @@ def by_start(state: ComputationState) -> Any:
 
 
 @attrs.define(eq=False)
+class EndCounts:
+    """
+    How many partial matches ended without becoming a match, by reason.
+
+    Attributes
+    ----------
+    window : int
+        Those whose window, or gap, was over.
+    skipped : int
+        Those that the skip strategy discarded, matches held back among them.
+    unmatched : int
+        Those that could take no further event: contiguity, ``until`` or a NOT stage.
+    """
+
+    window: int = 0
+    skipped: int = 0
+    unmatched: int = 0
+
+
+@attrs.define(eq=False)
 class NFAState:
     """
     The state of a key besides the buffer.
@@ -73,11 +93,13 @@ class NFAState:
         The states that the partial matches are in; None until first looked up.
     deadline : int, epoch milliseconds
         No window ends earlier; the default makes the next advance of time check.
+    ended : EndCounts
+        What has ended since the state was made or read.
 
     Notes
     -----
     Ports ``org.apache.flink.cep.nfa.NFAState`` (Flink 2.3.0). `state_set` and `deadline`
-    follow from the partial matches, so they are not stored.
+    follow from the partial matches, so they are not stored; nor is `ended`.
     """
 
     partial_matches: list[ComputationState]
@@ -86,6 +108,7 @@ class NFAState:
     is_new_start_partial_match: bool = False
     state_set: StateSet | None = None
     deadline: int = ALWAYS
+    ended: EndCounts = attrs.field(factory=EndCounts)
 
     def is_initial(self) -> bool:
         """Whether only the start state is left and no match waits."""

@@ -233,10 +233,13 @@ static int prune(Kernel *kernel, Key *key, const Partial *match, Pruning *done) 
     if (done->found && compared(pruning.timestamp, pruning.id, done->timestamp, done->id) <= 0)
         return 0;
     *done = pruning;
-    if (drop_superfluous(&pruning, key, &key->partials) < 0) return -1;
+    Py_ssize_t ended = drop_superfluous(&pruning, key, &key->partials);
+    if (ended < 0) return -1;
     key->present_known = false;
     key_first_deadline(kernel, key);
     Py_ssize_t dropped = drop_superfluous(&pruning, key, &key->completed);
+    if (dropped > 0) ended += dropped;
+    kernel->ended.skipped += ended;
     for (Py_ssize_t i = (key->completed.size >> 1) - 1; i >= 0 && dropped > 0; i--)
         sift_down(&key->completed, i);
     return dropped < 0 ? -1 : 0;

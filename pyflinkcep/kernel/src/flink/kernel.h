@@ -48,6 +48,11 @@ typedef struct {
     Path path;
 } Workspace;
 
+/* How many partial matches, and matches held back, ended without a match, by reason. */
+typedef struct {
+    int64_t window, skipped, unmatched;
+} EndCounts;
+
 typedef struct {
     PyObject_HEAD
     PyTypeObject *key_type; /* the module's */
@@ -64,6 +69,7 @@ typedef struct {
     Workspace work;
     Matches matches;
     Found found, late;
+    EndCounts ended;
     Py_ssize_t failed; /* the stretch or item that an error came from */
 } Kernel;
 
@@ -138,6 +144,9 @@ int key_write(const Key *key, Numbers *numbers, Numbers *handles);
 int key_read(
     Kernel *kernel, Key *key, const int64_t *numbers, Py_ssize_t size, int64_t first_handle,
     int64_t handle_count);
+
+/* state_counts.c */
+PyObject *kernel_count_states(Kernel *kernel, PyObject *args);
 
 /* runs.c */
 int events_open(

@@ -89,6 +89,7 @@ static int advance_one(Kernel *kernel, Key *key, Partial partial, int64_t timest
         if (status < 0) partial_drop(&partial);
         return status;
     }
+    kernel->ended.window++;
     if (kernel->pattern.handle_timeout) status = keep_timeout(kernel, &partial, timestamp);
     return partial_release(key, &partial) < 0 ? -1 : status;
 }
@@ -245,6 +246,7 @@ static int branch(Kernel *kernel, Key *key, Partial partial, const Decision *ste
     Py_ssize_t stays = -1;
     int64_t raise = 0;
     int status = 0;
+    kernel->ended.unmatched += step->size == 0;
     for (Py_ssize_t i = 0; i < step->size && status == 0; i++) {
         const Move *move = &step->moves[i];
         if (move->stays) {

@@ -6,8 +6,10 @@ from __future__ import annotations
 import gc
 import weakref
 from contextlib import suppress
+from datetime import timedelta
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -15,13 +17,15 @@ from hypothesis import strategies as st
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.engines.flink.operator.state_codec import StateWriter
+from pyflinkcep.engines.flink.operator.state_counts import NO_START, StateCounts, count_states
 from pyflinkcep.errors import CepError, ConditionError, StateFormatError
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness
 from tests.kernel_harness import Found, KernelOperatorHarness, KernelRun, needs_kernel
-from tests.property.strategies import Event, PatternSpec, is_buildable, patterns
+from tests.property.strategies import Event, NameIn, PatternSpec, is_buildable, patterns
 from tests.shorthand import parse
 
 pytestmark = needs_kernel
@@ -77,12 +81,41 @@ class Both:
         writer.write(self.state)
         return (writer.numbers, writer.events), self.run.written(self.key)
 
+    def ended(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Return how many partial matches ended, by reason, since this was last asked."""
+        plain = attrs.astuple(self.state.nfa_state.ended)
+        self.state.nfa_state.ended = EndCounts()
+        return plain, self.run.kernel.take_ended()
+
+    def counted(self) -> tuple[tuple[int, ...], ...]:
+        """Return what the state holds: counted in its numbers on both paths, and in the key."""
+        numbers = self.states()[0][0]
+        lengths = [len(numbers), len(numbers)]
+        plain = count_states(numbers * 2, lengths, self.nfa.stages)
+        arrays = np.asarray(numbers * 2, np.int64), np.asarray(lengths, np.int64)
+        own = self.run.kernel.count_states(*arrays)
+        return flat(plain), own, flat(self._of_key())
+
+    def _of_key(self) -> StateCounts:
+        state = self.state.nfa_state
+        begun = [p for p in state.partial_matches if p.start_event_id is not None]
+        starts = [p.start_event_id.timestamp for p in begun + state.completed_matches]
+        stages = [p.previous_node.stage for p in begun]
+        by_stage = [2 * stages.count(stage) for stage in self.nfa.stages]
+        held, oldest = 2 * len(state.completed_matches), min(starts, default=NO_START)
+        return StateCounts(held, len(begun), oldest, by_stage)
+
     def exchange(self) -> None:
         """Let each path go on from what the other has written."""
         plain, own = self.run.plain(self.key), self.run.read(self.state)
         plain.nfa_state.is_new_start_partial_match = self.key.is_new_start
         own.is_new_start = self.state.nfa_state.is_new_start_partial_match
         self.state, self.key = plain, own
+
+
+def flat(counts: StateCounts) -> tuple[int, ...]:
+    """Return counts as the kernel does."""
+    return counts.held, counts.largest, counts.oldest, *counts.by_stage
 
 
 @st.composite
@@ -114,11 +147,58 @@ def test_results_and_state(spec: PatternSpec, timeouts: bool, todo: Any) -> None
         assert kernel == plain
         plain_state, kernel_state = both.states()
         assert kernel_state == plain_state
+        ended, kernel_ended = both.ended()
+        assert kernel_ended == ended
+        counts, kernel_counts, expected = both.counted()
+        assert kernel_counts == counts == expected
         if exchange:
             both.exchange()
     both.advance((1 << 63) - 1)
     plain, kernel = both.found()
     assert kernel == plain
+    ended, kernel_ended = both.ended()
+    assert kernel_ended == ended
+
+
+@needs_kernel
+def test_what_ended_by_reason() -> None:
+    """A window, a skip strategy and an event that does not fit end partial matches, and are told
+    apart.
+    """
+    skip = AfterMatchSkipStrategy.skipPastLastEvent()
+    is_a, is_b = NameIn(frozenset("a")), NameIn(frozenset("b"))
+    pattern = Pattern.begin("a", skip).where(is_a).next("b").where(is_b)
+    both = Both(NFACompiler.compile(pattern.within(timedelta(milliseconds=10))))
+
+    both.process([0, 1, 2], [Event("a", 0, 0), Event("x", 1, 0), Event("a", 2, 0)])
+    assert both.ended() == ((0, 0, 1), (0, 0, 1))
+    both.advance(12)
+    assert both.ended() == ((1, 0, 0), (1, 0, 0))
+    loop = Pattern.begin("a", skip).where(is_a).oneOrMore().next("b").where(is_b)
+    both = Both(NFACompiler.compile(loop))
+    both.process([0, 1, 2], [Event("a", 0, 0), Event("a", 1, 0), Event("b", 2, 0)])
+    # a0 a1 b comes out: the loops from a0 and from a1, and the match a1 b, are superfluous
+    assert both.ended() == ((0, 3, 0), (0, 3, 0))
+
+
+@needs_kernel
+def test_counting_damaged_states() -> None:
+    """Numbers that no key could have are counted as far as they go, and read nothing beyond."""
+    nfa = NFACompiler.compile(Pattern.begin("a").followedBy("b"))
+    both = Both(nfa)
+    both.process([0, 1], [Event("a", 0, 0), Event("a", 1, 0)])
+    numbers = both.states()[0][0]
+    huge = (1 << 63) - 1
+    for place in range(len(numbers)):
+        for wrong in (-1, huge, -huge):
+            damaged = [*numbers[:place], wrong, *numbers[place + 1 :]]
+            counts = count_states(damaged, [len(damaged)], nfa.stages)
+            arrays = np.asarray(damaged, np.int64), np.asarray([len(damaged)], np.int64)
+            own = both.run.kernel.count_states(*arrays)
+            assert own[0] <= 2
+            assert counts.held <= 2
+    with pytest.raises(ValueError, match="lengths"):
+        both.run.kernel.count_states(arrays[0], np.asarray([len(numbers) + 1]))
 
 
 @settings(max_examples=MANY)
