@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
+from pyflinkcep.engines.flink.operator.state_counts import StateCounts
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.matcher import MOST_RESULTS, Items, States, Written
@@ -103,4 +105,9 @@ class KernelMatcher:
     def take(self) -> Found:
         """Return the results so far, and clear them."""
         *arrays, dropped = self._kernel.take_found()
-        return Found.of(self._stages, arrays, dropped)
+        return Found.of(self._stages, arrays, dropped, EndCounts(*self._kernel.take_ended()))
+
+    def count(self, page: States) -> StateCounts:
+        """Return what a page's states hold."""
+        held, largest, oldest, *by_stage = self._kernel.count_states(page.numbers, page.lengths)
+        return StateCounts(held, largest, oldest, by_stage)

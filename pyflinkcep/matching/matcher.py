@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import attrs
 
+from pyflinkcep.engines.flink.operator.state_counts import StateCounts
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.results import Found
@@ -131,6 +132,9 @@ class PageMatcher(Protocol):
 
     def take(self) -> Found:
         """Return the results of the pages so far, and clear them."""
+
+    def count(self, page: States) -> StateCounts | None:
+        """Return what a page's states hold; None if they are not partial matches."""
 
 
 class Matcher(PageMatcher, Protocol):

@@ -12,6 +12,7 @@ import numpy as np
 from pyflinkcep.engines.flink.nfa import NFA, Expressions
 from pyflinkcep.engines.flink.operator import CepOperator, KeyState
 from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
+from pyflinkcep.engines.flink.operator.state_counts import StateCounts, count_states
 from pyflinkcep.engines.flink.operator.state_format import refuse_damage
 from pyflinkcep.expressions.codegen import MatchFunctions
 from pyflinkcep.matching.answers import as_integers
@@ -142,7 +143,13 @@ class PythonMatcher:
             rules.advance_time(key, state, watermark, self._results)
             if not rules.is_idle(state):
                 writer.add(item, state)
+            self._results.ended(state.nfa_state.ended)
         return writer.written()
+
+    def count(self, page: States) -> StateCounts:
+        """Return what a page's states hold."""
+        numbers, lengths = page.numbers.tolist(), page.lengths.tolist()
+        return count_states(numbers, lengths, self._rules.nfa.stages)
 
 
 class StoredStates:

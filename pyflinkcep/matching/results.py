@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import EventMatch
+from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
 from pyflinkcep.matching.columns import Ints
 
 __all__ = ["Found", "Result", "Results"]
@@ -46,6 +47,8 @@ class Found:
         The number of partial matches dropped because there were too many.
     rows : pyarrow.Table or None
         Rows of output, instead of matches.
+    ended : EndCounts
+        How many partial matches ended otherwise; counted on streams.
     """
 
     stages: Sequence[str]
@@ -56,6 +59,7 @@ class Found:
     handles: Ints
     dropped: int = 0
     rows: pa.Table | None = None
+    ended: EndCounts = attrs.field(factory=EndCounts)
 
     @classmethod
     def of_rows(cls, rows: pa.Table | None) -> Found:
@@ -63,10 +67,17 @@ class Found:
         return attrs.evolve(cls.of((), [b""] * len(_ARRAYS)), rows=rows)
 
     @classmethod
-    def of(cls, stages: Sequence[str], arrays: Sequence[bytes], dropped: int = 0) -> Found:
+    def of(
+        cls,
+        stages: Sequence[str],
+        arrays: Sequence[bytes],
+        dropped: int = 0,
+        ended: EndCounts | None = None,
+    ) -> Found:
         """Return results from the bytes of their five arrays."""
         read = [np.frombuffer(data, kind) for data, kind in zip(arrays, _ARRAYS, strict=True)]
-        return cls(stages, read[0], read[1], read[2], read[3], read[4], dropped)
+        counts = EndCounts() if ended is None else ended
+        return cls(stages, read[0], read[1], read[2], read[3], read[4], dropped, ended=counts)
 
     @classmethod
     def concat(cls, parts: Sequence[Found]) -> Found:
@@ -81,6 +92,7 @@ class Found:
             np.concatenate([part.stage_of for part in parts]),
             np.concatenate([part.handles for part in parts]),
             sum(part.dropped for part in parts),
+            ended=EndCounts.sum(part.ended for part in parts),
         )
 
     def __len__(self) -> int:
@@ -179,6 +191,7 @@ class Results:
         self._stage_of: list[int] = []
         self._handles: list[int] = []
         self._dropped = 0
+        self._ended = EndCounts()
 
     def __len__(self) -> int:
         """Return the number of results since the last :meth:`take`."""
@@ -197,6 +210,10 @@ class Results:
         """Receive how many partial matches were dropped because there were too many."""
         self._dropped += count
 
+    def ended(self, counts: EndCounts) -> None:
+        """Receive how many partial matches of a key ended otherwise."""
+        self._ended.add(counts)
+
     def _add(self, kind: int, timestamp: int, match: EventMatch) -> None:
         self._kinds.append(kind)
         self._times.append(timestamp)
@@ -209,6 +226,7 @@ class Results:
         """Return the collected results, and start afresh."""
         lists = (self._kinds, self._times, self._ends, self._stage_of, self._handles)
         arrays = [np.asarray(values, kind) for values, kind in zip(lists, _ARRAYS, strict=True)]
-        found = Found.of(self._stages, [array.tobytes() for array in arrays], self._dropped)
+        own = [array.tobytes() for array in arrays]
+        found = Found.of(self._stages, own, self._dropped, self._ended)
         self._begin()
         return found

@@ -198,23 +198,53 @@ def test_restarts_with_something_else(
 def test_the_state_store_is_empty_after_the_last_window(
     spark: SparkSession, source: FileSource, tmp_path: Path
 ) -> None:
-    """Keys are cleaned when their windows end, and a batch of one key leaves the others' pages."""
+    """
+    Keys are cleaned when their windows end, a batch of one key leaves the others' pages, and the
+    progress tells what the operator did, beside an observation of the user's own.
+    """
     checkpoint = tmp_path / "checkpoint"
     source.add(
         [(f"u{key}", 10, "a", key) for key in range(5000)] + [("u1", 11, "c", 0)],
         [("u7", 13, "b", 0)],
         [("u7", 40, "c", 0)],
     )
-    finished = run(pairs(on(source.stream(spark, delay_ms=0), a_to_b())), checkpoint)
+    result = pairs(on(source.stream(spark, delay_ms=0), a_to_b())).observe(
+        "own", F.count("*").alias("rows")
+    )
+    finished = run(result, checkpoint)
     kept = {
         variable: spark.read.format("statestore").option("path", str(checkpoint))
         .option("stateVarName", variable).load().count()
         for variable in ("index", "pages", "segments")
     }  # fmt: skip
     rows = [sum(o.numRowsTotal for o in p.stateOperators) for p in finished.progress]
-    read, written = finished.metrics("stateBytesRead"), finished.metrics("stateBytesWritten")
+    told = [progress.observedMetrics["CEP: a → b"] for progress in finished.progress]
+    read, written = (
+        [row[name] for row in told] for name in ("stateBytesRead", "stateBytesWritten")
+    )
 
     assert plain(finished.rows) == [("u7", 7, 0)]
+    assert [row["partialMatches"] for row in told] == [
+        {"a": 5000, "b": 0}, {"a": 4999, "b": 0}, {"a": 0, "b": 0}, {"a": 0, "b": 0}
+    ]  # fmt: skip
+    names = (
+        "numMatches",
+        "numKeys",
+        "largestKey",
+        "oldestPartialMatch",
+        "watermark",
+        "endedByWindow",
+    )
+    assert [tuple(row[name] for name in names) for row in told] == [
+        (0, 5000, 1, 10, 11, 0), (1, 4999, 1, 10, 13, 0), (0, 0, 0, None, 40, 4999), (0, 0, 0, None, 40, 0)
+    ]  # fmt: skip
+    assert all(told[0][name] > 0 for name in ("packingMs", "matchingMs", "stateMs"))
+    assert [progress.observedMetrics["own"]["rows"] for progress in finished.progress] == [
+        0,
+        1,
+        0,
+        0,
+    ]
     assert max(rows) > 16
     assert rows[-1] == 0
     assert kept == {"index": 0, "pages": 0, "segments": 0}

@@ -75,6 +75,9 @@ class PatternEndingMatcher:
                 kept.append((item, deadline, handles[since:]))
         return _written(kept, watermark)
 
+    def count(self, page: States) -> None:
+        """Return nothing: it keeps events, no partial matches."""
+
     def take(self) -> Found:
         """Return the rows so far, and clear them."""
         made, self._made = self._made, []

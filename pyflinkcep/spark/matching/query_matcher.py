@@ -74,6 +74,9 @@ class QueryPages(ABC):
         )
         return _written(self.find(portion, handles), portion, handles)
 
+    def count(self, page: States) -> None:  # noqa: B027
+        """Return nothing: it keeps events, no partial matches."""
+
     @abstractmethod
     def find(self, portion: Portion, handles: Ints) -> Kept:
         """Collect what a portion adds; return what to keep."""

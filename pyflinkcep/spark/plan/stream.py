@@ -9,7 +9,6 @@ from functools import partial
 import attrs
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import NotSupportedError
@@ -22,6 +21,7 @@ from pyflinkcep.spark.plan.counters import check_counters_name, counters_name
 from pyflinkcep.spark.plan.flush import by_bucket, stored_state
 from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.job import Job, Prepared
+from pyflinkcep.spark.plan.observed import observed_columns
 from pyflinkcep.spark.plan.partitions import hint_at_partitions
 from pyflinkcep.spark.plan.rest import remember, rest_of_events
 from pyflinkcep.spark.plan.source import EventSource
@@ -38,7 +38,7 @@ from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.flush import FlushTask
 from pyflinkcep.spark.worker.pack import BUCKET, PACKED, PackTask
 from pyflinkcep.spark.worker.processor import CepProcessor
-from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS, RowsTask, UnpackTask
+from pyflinkcep.spark.worker.unpack import NULLS, RowsTask, UnpackTask
 
 __all__ = ["StreamJob", "StreamOutput", "watermark_of"]
 
@@ -212,11 +212,9 @@ class StreamJob:
         Returns
         -------
         DataFrame
-            The main output alone, or all outputs tagged. Its progress has the observed metrics
-            ``numLateRecordsDropped``, ``numNullRecordsDropped``, ``numPartialMatchesDropped``,
-            ``stateBytesRead`` and ``stateBytesWritten`` under the name ``CEP: <pattern>``, with a
-            number if another job of the session has that name; with ``maxAhead``,
-            ``numAheadRecordsDropped`` too.
+            The main output alone, or all outputs tagged. Its progress has the observed metrics of
+            ``observed_columns`` under the name ``CEP: <pattern>``, with a number if another job of
+            the session has that name.
         """
         choose_state_store(self.events.sparkSession)
         hint_at_partitions(self.events.sparkSession)
@@ -242,21 +240,9 @@ class StreamJob:
                 "ProcessingTime" if plan.processing_time else "EventTime",
             )
         )
-        counted = {LATE: ("lateRecords", "numLateRecordsDropped")}
-        if plan.max_ahead_ms is not None:
-            counted[AHEAD] = ("aheadRecords", "numAheadRecordsDropped")
-        left_out = [
-            F.coalesce(F.sum(F.lit(0) if side in sides else count), F.lit(0)).alias(metric)
-            for side, (count, metric) in counted.items()
-        ]
-        observed = results.observe(
-            self._counters(),
-            *left_out,
-            F.coalesce(F.sum("nullRecords"), F.lit(0)).alias("numNullRecordsDropped"),
-            F.coalesce(F.sum("droppedMatches"), F.lit(0)).alias("numPartialMatchesDropped"),
-            F.coalesce(F.sum("stateBytesRead"), F.lit(0)).alias("stateBytesRead"),
-            F.coalesce(F.sum("stateBytesWritten"), F.lit(0)).alias("stateBytesWritten"),
-        )
+        stages = plan.matching.counted_stages
+        columns = observed_columns(sides, stages, plan.max_ahead_ms is not None)
+        observed = results.observe(self._counters(), *columns)
         result = self._unpacked(observed)
         remember(result, self.events, partial(_flushed, self.name, self.output, self.plan))
         return result

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.engines.flink.operator.state_counts import StateCounts
 from pyflinkcep.matching.columns import HASH, Ints
 from pyflinkcep.spark.arrow.ipc import write_table
+from pyflinkcep.spark.state.held import PageCounts
 from pyflinkcep.spark.state.index import COMMON, MOST_DEPTH, RECENT, BucketIndex
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import NO_DEADLINE, Page, read_stored
@@ -68,6 +70,8 @@ class BucketState:
         The policy if another pattern wrote the state.
     groups : sequence of int
         The bucket's key groups, for errors.
+    count : callable, optional
+        Returns what a page's states hold, to tell users; by default nothing.
 
     Notes
     -----
@@ -83,8 +87,10 @@ class BucketState:
         fingerprint: dict[str, str],
         on_change: str,
         groups: Sequence[int] = (),
+        count: Callable[[Page], StateCounts | None] = lambda _: None,
     ) -> None:
         self._shape = shape
+        self._count = count
         self._storage = storage
         self._groups = _group_text(groups)
         with naming_damage(shape.pattern, self._groups):
@@ -150,7 +156,7 @@ class BucketState:
             self._write_common(page, data)
             return
         self._storage.write_page(page_id, data)
-        self.index.pages[page_id] = page.deadline
+        self._list(page_id, page)
         depth = self.index.depths[page_id[0]]
         if len(data) > _LARGE_PAGE and len(page) > 1 and depth < MOST_DEPTH:
             # Not yet: other pages of the group may be in use.
@@ -167,7 +173,12 @@ class BucketState:
             self._remove_page(COMMON)
             self._divide_common(page)
             return
-        self.index.pages[COMMON] = page.deadline
+        self._list(COMMON, page)
+
+    def _list(self, page_id: PageId, page: Page) -> None:
+        """List a page in the index."""
+        self.index.pages[page_id] = page.deadline
+        self.index.counts[page_id] = PageCounts.of_page(page, self._count(page))
 
     def forget_pages(self) -> None:
         """Delete all pages."""
@@ -176,6 +187,7 @@ class BucketState:
         self.index.depths.clear()
 
     def _remove_page(self, page_id: PageId) -> None:
+        self.index.counts.pop(page_id, None)
         if self.index.pages.pop(page_id, None) is None:
             return
         if page_id == COMMON and self.index.common is not None:
@@ -208,7 +220,7 @@ class BucketState:
             self._remove_page(page_id)
         else:
             self._storage.write_page(page_id, page.to_bytes())
-            self.index.pages[page_id] = page.deadline
+            self._list(page_id, page)
 
     # --- the queue
 
@@ -229,11 +241,13 @@ class BucketState:
         else:
             self._storage.write_segment(number, seal(write_table(events)))
         self.index.segments[number] = earliest
+        self.index.queued[number] = events.num_rows
 
     def remove_segment(self, number: int) -> None:
         """Delete a segment."""
         del self.index.segments[number]
         self.index.dropped.pop(number, None)
+        self.index.queued.pop(number, None)
         if number == RECENT:
             self.index.recent = None
         else:
@@ -267,6 +281,11 @@ class BucketState:
             index.dropped[number] = sorted(dropped)
 
     # --- the index
+
+    @property
+    def held(self) -> PageCounts:
+        """What all pages hold."""
+        return PageCounts.sum(self.index.counts.values())
 
     def close(self, timer: int | None, watermark: int | None) -> None:
         """Write the index, with the registered timer and the watermark reached."""

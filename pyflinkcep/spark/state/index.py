@@ -16,6 +16,7 @@ from pyflinkcep.engines.flink.operator.state_format import (
 )
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.spark.state.fingerprint import KEY_GROUPS, LASTING, changes
+from pyflinkcep.spark.state.held import PageCounts
 from pyflinkcep.spark.state.pages import NO_DEADLINE
 from pyflinkcep.spark.state.sealed import seal, unseal
 from pyflinkcep.spark.state.storage import PageId
@@ -57,6 +58,15 @@ class BucketIndex:
         The watermark that the bucket has reached, if stored.
     common, recent : bytes or None
         The page :data:`COMMON`, if it is kept here, and the segment :data:`RECENT`.
+    counts : dict of (int, int) to PageCounts
+        What pages hold; pages that were last written before there were counts are missing.
+    queued : dict of int to int
+        The number of events in each segment; those written before there were counts are missing.
+
+    Notes
+    -----
+    `counts` and `queued` are told to users and decide nothing. Releases without them read the index
+    all the same.
     """
 
     fingerprint: dict[str, Any]
@@ -68,6 +78,8 @@ class BucketIndex:
     watermark: int | None = None
     common: bytes | None = None
     recent: bytes | None = None
+    counts: dict[PageId, PageCounts] = attrs.field(factory=dict)
+    queued: dict[int, int] = attrs.field(factory=dict)
 
     @classmethod
     def load(cls, data: bytes | None, fingerprint: dict[str, str], on_change: str) -> BucketIndex:
@@ -115,6 +127,11 @@ class BucketIndex:
             header.get("watermark"),
             held.get("common"),
             held.get("recent"),
+            {
+                (group, page): PageCounts.of_list(own)
+                for group, page, *own in header.get("counts", ())
+            },
+            dict(header.get("queued", ())),
         )
         index._check()
         return index
@@ -124,6 +141,7 @@ class BucketIndex:
         numbers = [*self.depths, *self.depths.values(), *self.segments, *self.segments.values()]
         numbers += [number for page in self.pages for number in page] + [*self.pages.values()]
         numbers += [number for number in (self.timer, self.watermark) if number is not None]
+        numbers += [*self.queued, *self.queued.values()]
         if any(type(number) is not int or number not in _INT64 for number in numbers):
             raise damaged_state("a value of the index is not a number")
         dropped = [bits for kinds in self.dropped.values() for bits in kinds]
@@ -161,6 +179,8 @@ class BucketIndex:
             "dropped": list(self.dropped.items()),
             "watermark": self.watermark,
             "held": list(sections),
+            "counts": [[*page, *own.as_list()] for page, own in self.counts.items()],
+            "queued": list(self.queued.items()),
         }
         return seal(pack(header, list(sections.values())))
 

@@ -21,6 +21,7 @@ from pyflinkcep.spark.state.sealed import naming_damage
 from pyflinkcep.spark.state.storage import BucketStorage, PageId
 from pyflinkcep.spark.worker.ahead import believed
 from pyflinkcep.spark.worker.bucket_task import BucketTask
+from pyflinkcep.spark.worker.counted import Stopwatch
 from pyflinkcep.spark.worker.pack import count_ahead, count_late
 from pyflinkcep.spark.worker.page_matching import PageWork
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
@@ -96,6 +97,13 @@ class BucketWork:
     groups : sequence of int
         The bucket's key groups, for errors.
 
+    Attributes
+    ----------
+    reached : int, epoch milliseconds
+        The watermark that the bucket has reached; in processing time the clock.
+    matching : Stopwatch
+        The time spent in matching.
+
     Notes
     -----
     Ports ``CepOperator.processElement`` and ``onEventTime`` (Flink 2.3.0) to micro-batches: first
@@ -110,10 +118,16 @@ class BucketWork:
     ) -> None:
         self._task = task
         self.state = BucketState(
-            task.shape, storage, task.fingerprint, task.on_pattern_change, groups
+            task.shape,
+            storage,
+            task.fingerprint,
+            task.on_pattern_change,
+            groups,
+            task.matcher.count,
         )
+        self.matching = Stopwatch()
         self.index = self.state.index
-        self._reached = MIN_WATERMARK if self.index.watermark is None else self.index.watermark
+        self.reached = MIN_WATERMARK if self.index.watermark is None else self.index.watermark
         if self.index.fingerprint != task.fingerprint:
             self._restart()
 
@@ -145,28 +159,28 @@ class BucketWork:
             The output, in order.
         """
         if self._task.processing_time:
-            self._reached = now
+            self.reached = now
             due = pa.concat_tables(arrivals.tables or [self._task.schema.empty_table()])
             times = np.full(due.num_rows, now, np.int64)
             return [BucketOutput(*self._match(due, times))]
         now, latest = self._believed(arrivals, now)
         outputs = []
-        if now > self._reached and not self._task.is_downstream:
+        if now > self.reached and not self._task.is_downstream:
             if self._waits_for(now):
                 # The source's watermark passed these before the events arrived, as in Flink.
                 outputs.append(BucketOutput(*self._advance(None, now)))
-            self._reached = now
-        late_count = sum(count_late(times, self._reached) for times in arrivals.dropped)
+            self.reached = now
+        late_count = sum(count_late(times, self.reached) for times in arrivals.dropped)
         ahead_count = sum(count_ahead(times, latest) for times in arrivals.dropped)
         fresh = late = ahead = None
         if arrivals.tables:
-            fresh, late = self._divide(pa.concat_tables(arrivals.tables), self._reached)
+            fresh, late = self._divide(pa.concat_tables(arrivals.tables), self.reached)
             late_count += 0 if late is None else late.num_rows
             if latest < arrivals.latest:
                 ahead, within = self._divide(fresh, latest)
                 fresh = fresh.slice(0, 0) if within is None else within
                 ahead_count += ahead.num_rows
-        watermark = max(now, self._reached, self._task.watermark_of(latest))
+        watermark = max(now, self.reached, self._task.watermark_of(latest))
         found, events = self._advance(fresh, watermark)
         return [*outputs, BucketOutput(found, events, late, late_count, ahead, ahead_count)]
 
@@ -192,7 +206,7 @@ class BucketWork:
 
     def _advance(self, fresh: pa.Table | None, watermark: int) -> tuple[Found, EventStore]:
         """Advance time to a watermark, for new events too."""
-        self._reached = watermark
+        self.reached = watermark
         due = self._take_due(fresh)
         return self._match(due, self._task.layout.times_ms(due))
 
@@ -209,9 +223,9 @@ class BucketWork:
         """Take the events that the watermark has reached; leave the others in the queue."""
         state, due = self.state, []
         for number, earliest in list(self.index.segments.items()):
-            if earliest > self._reached:
+            if earliest > self.reached:
                 continue
-            waiting, reached = self._divide(state.read_segment(number), self._reached)
+            waiting, reached = self._divide(state.read_segment(number), self.reached)
             if reached is not None:
                 due.append(reached)
             if waiting.num_rows:
@@ -219,7 +233,7 @@ class BucketWork:
             else:
                 state.remove_segment(number)
         if fresh is not None:
-            waiting, reached = self._divide(fresh, self._reached)
+            waiting, reached = self._divide(fresh, self.reached)
             if reached is not None:
                 due.append(reached)
             if waiting.num_rows:
@@ -249,8 +263,8 @@ class BucketWork:
         wanted = np.asarray([state.code_of_page(page) for page in page_ids])
         by_code = np.argsort(wanted)
         page_of_event = by_code[np.searchsorted(wanted[by_code], codes)]
-        work = PageWork(task, store, due, times, base, self._reached)
-        with naming_damage(task.layout.pattern, _group_text(page_ids)):
+        work = PageWork(task, store, due, times, base, self.reached)
+        with naming_damage(task.layout.pattern, _group_text(page_ids)), self.matching:
             changed = work.run(held, page_of_key, page_of_event)
         for number, page in changed.items():
             state.write_page(page_ids[number], page)
@@ -276,7 +290,7 @@ class BucketWork:
         """Return the pages of sorted events, then those that wait."""
         starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])[: len(codes)]
         of_events = [self.state.page_of_code(code) for code in codes[starts].tolist()]
-        return list(dict.fromkeys([*of_events, *self.state.waiting_pages(self._reached)]))
+        return list(dict.fromkeys([*of_events, *self.state.waiting_pages(self.reached)]))
 
     # --- the end
 
@@ -311,8 +325,8 @@ class BucketWork:
         return ahead if ahead is not None and ahead > now else None
 
     def _kept_watermark(self) -> int | None:
-        is_none = self._task.processing_time or self._reached == MIN_WATERMARK
-        return None if is_none else self._reached
+        is_none = self._task.processing_time or self.reached == MIN_WATERMARK
+        return None if is_none else self.reached
 
 
 def _group_text(pages: Sequence[PageId]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import attrs
 import pyarrow as pa
@@ -24,7 +25,16 @@ __all__ = ["BucketPlan", "BucketTask", "Matching"]
 
 
 class Matching(ABC):
-    """What is matched in buckets: a pattern, a query or a clause, with settings of its own."""
+    """
+    What is matched in buckets: a pattern, a query or a clause, with settings of its own.
+
+    Attributes
+    ----------
+    counted_stages : mapping of str to int
+        The stages that take events, and their numbers, if its matcher counts partial matches.
+    """
+
+    counted_stages: Mapping[str, int] = MappingProxyType({})
 
     @abstractmethod
     def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
-from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, LongType, StructField, StructType
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.state.storage import BucketStorage
 from pyflinkcep.spark.worker.bucket import NEVER, Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
+from pyflinkcep.spark.worker.counted import numbers_of
 from pyflinkcep.spark.worker.pack import read_spans
 from pyflinkcep.spark.worker.runtime import (
     errors_in,
@@ -43,6 +45,7 @@ RESULTS = StructType(
         StructField("stateBytesWritten", LongType(), False),
         StructField(NULLS, BinaryType()),
         StructField("nullRecords", LongType(), False),
+        StructField("counts", ArrayType(LongType()), False),
     ]
 )
 """The schema of the operator's output for a bucket: results, events left out, counters."""
@@ -81,7 +84,8 @@ class BucketWorker:
     def take(self, key: Any, rows: Iterator[pd.DataFrame], timers: Any) -> pd.DataFrame:
         """Process a bucket's new events, and the watermark of the micro-batch."""
         names = (
-            "partition", "position", "data", "dropped", "latest", "spans", NULLS, "nullRecords"
+            "partition", "position", "data", "dropped", "latest", "spans", NULLS, "nullRecords",
+            "packingNanos",
         )  # fmt: skip
         packed = [
             row for frame in rows for row in zip(*(frame[name] for name in names), strict=True)
@@ -97,7 +101,8 @@ class BucketWorker:
             [row[3] for row in packed if row[3] is not None],
             [read_spans(row[5]) for row in packed if row[5] is not None],
         )
-        results = self._run(key, arrivals, now, is_expired=False)
+        packing = sum(int(row[8]) for row in packed)
+        results = self._run(key, arrivals, now, is_expired=False, packing=packing)
         nulls = [row[6] for row in packed if row[6] is not None]
         if nulls and NULLS in self._sides:
             results[0][NULLS] = write_table(pa.concat_tables(map(read_table, nulls)))
@@ -113,8 +118,9 @@ class BucketWorker:
         self._task.close()
 
     def _run(
-        self, key: Any, arrivals: Arrivals, now: int, *, is_expired: bool
+        self, key: Any, arrivals: Arrivals, now: int, *, is_expired: bool, packing: int = 0
     ) -> list[dict[str, Any]]:
+        begun = time.perf_counter_ns()
         self._storage.read = self._storage.written = 0
         work = BucketWork(self._task, self._storage, self._task.key_groups.of_bucket(int(key[0])))
         reached = self._as_event_time(now)
@@ -122,7 +128,14 @@ class BucketWorker:
             outputs = work.run(arrivals, reached)
         before = None if is_expired else work.index.timer
         work.close(self._set_timer(before, work.timer(reached), now), reached)
-        return [result_row(self._task, output, self._storage, self._sides) for output in outputs]
+        rows = [result_row(self._task, output, self._storage, self._sides) for output in outputs]
+        matching = work.matching.nanos
+        spent = (packing, matching, time.perf_counter_ns() - begun - matching)
+        for row, output in zip(rows, outputs, strict=True):
+            last = output is outputs[-1]
+            state, nanos = (work.state, spent) if last else (None, (0, 0, 0))
+            row["counts"] = numbers_of(output.found, state, work.reached, nanos)
+        return rows
 
     def _refuse_unreachable(self, now: int, latest: int) -> None:
         """
@@ -207,6 +220,7 @@ def result_row(
         "stateBytesWritten": written,
         NULLS: None,
         "nullRecords": 0,
+        "counts": [],
     }
 
 

@@ -68,6 +68,8 @@ class PatternMatching(Matching):
         Events that matching does not need, as bits of the conditions that Spark evaluated.
     endings : Endings or None
         What to return instead of listed matches; None to list them.
+    counted_stages : dict of str to int
+        The stages that take events, and their numbers; empty for endings.
     """
 
     pattern: Pattern
@@ -76,6 +78,7 @@ class PatternMatching(Matching):
     limit: PartialMatchLimit | None = None
     droppable: frozenset[int] = frozenset()
     endings: Endings | None = None
+    counted_stages: Mapping[str, int] = attrs.field(factory=dict)
 
     def task(self, plan: BucketPlan, context: RuntimeContext) -> StreamTask:
         """Return the plan ready to run."""

@@ -134,6 +134,9 @@ class StandardMatcher:
         found, self._found = self._found, []
         return Found.of_rows(pa.Table.from_batches(found) if found else None)
 
+    def count(self, page: States) -> None:
+        """Return nothing: it keeps events, no partial matches."""
+
     def _deadlines(
         self, rows: pa.Table, starts: Ints, ends: Ints, places: Sequence[Place]
     ) -> list[int]:

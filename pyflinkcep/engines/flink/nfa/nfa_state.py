@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -11,7 +12,7 @@ from pyflinkcep.engines.flink.nfa.state_sets import StateSet, StateSets
 from pyflinkcep.engines.flink.nfa.steps import StateTable
 from pyflinkcep.engines.flink.sharedbuffer import DeweyNumber, EventId, SharedBufferNode
 
-__all__ = ["ALWAYS", "NEVER", "ComputationState", "NFAState", "by_start"]
+__all__ = ["ALWAYS", "NEVER", "ComputationState", "EndCounts", "NFAState", "by_start"]
 
 NEVER = 1 << 63
 """A time after that of every event, epoch milliseconds."""
@@ -72,6 +73,20 @@ class EndCounts:
     window: int = 0
     skipped: int = 0
     unmatched: int = 0
+
+    def add(self, other: EndCounts) -> None:
+        """Add other counts to these."""
+        self.window += other.window
+        self.skipped += other.skipped
+        self.unmatched += other.unmatched
+
+    @classmethod
+    def sum(cls, parts: Iterable[EndCounts]) -> EndCounts:
+        """Return several counts added up."""
+        total = cls()
+        for part in parts:
+            total.add(part)
+        return total
 
 
 @attrs.define(eq=False)

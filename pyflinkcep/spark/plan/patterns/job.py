@@ -21,6 +21,7 @@ from pyflinkcep.spark.plan.conditions import bit_columns, check_conditions
 from pyflinkcep.spark.plan.expressions import compiled_expressions, field_columns
 from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.job import Job, Prepared
+from pyflinkcep.spark.plan.outputs import taking_stages
 from pyflinkcep.spark.plan.patterns.evaluation import PatternEvaluation
 from pyflinkcep.spark.plan.patterns.prefilter import EventFilter, droppable_events
 from pyflinkcep.spark.plan.slices import slice_length, sliced
@@ -238,6 +239,8 @@ class PatternJob:
         *,
         wants_timeouts: bool = False,
     ) -> PatternMatching:
+        names = taking_stages(self.pattern, self.nfa)
+        taking = {stage: self.nfa.stages.index(stage) for stage in names}
         return PatternMatching(
             pattern=self.pattern,
             comparator=self.comparator,
@@ -245,4 +248,5 @@ class PatternJob:
             limit=self.limit,
             droppable=droppable,
             endings=endings,
+            counted_stages=taking if endings is None else {},
         )

@@ -29,6 +29,7 @@ from pyflinkcep.engines.flink.operator.state_format import unpack
 from pyflinkcep.matching.answers import bit_names
 from pyflinkcep.matching.columns import HASH, spark_atoms
 from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.results import Found
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.ipc import read_table
@@ -41,6 +42,14 @@ from pyflinkcep.spark.state.sealed import unseal
 from pyflinkcep.spark.state.storage import MemoryStorage, PageId
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
+from pyflinkcep.spark.worker.counted import (
+    EARLIEST,
+    LARGEST,
+    PATTERN_SUMS,
+    STAGES,
+    SUMS,
+    numbers_of,
+)
 from pyflinkcep.spark.worker.pack import PackTask, read_spans, read_times
 from pyflinkcep.spark.worker.pattern_stream import PatternMatching, StreamTask
 from pyflinkcep.spark.worker.unpack import pack_results, unpack_results
@@ -57,7 +66,9 @@ SCHEMA = (
     .add("sub", BooleanType())
 )
 
-Found = tuple[str | None, int, list[list[Any]]]
+_COUNTERS = (*SUMS, *PATTERN_SUMS, LARGEST, *EARLIEST)
+
+Result = tuple[str | None, int, list[list[Any]]]
 """(key, time in epoch milliseconds, stages with the events' ids)."""
 
 
@@ -127,7 +138,7 @@ class Bucket:
     ----------
     pattern : Pattern
         The pattern; its SQL conditions are texts made by :func:`pushed_down`.
-    matches, timeouts : list of Found
+    matches, timeouts : list of Result
         The results so far.
     late : list of (key, id)
         The late events so far.
@@ -144,6 +155,8 @@ class Bucket:
         The events that were further ahead.
     dropped_count, late_count, ahead_count : int
         How many events were dropped, late or too far ahead, dropped ones among them.
+    told : list of dict
+        The counters of each run, without times, and the partial matches by stage.
     """
 
     pattern: Pattern
@@ -157,8 +170,8 @@ class Bucket:
     storage: SpyStorage = attrs.field(factory=SpyStorage)
     watermark: int = MIN_WATERMARK
     timer: int | None = None
-    matches: list[Found] = attrs.field(factory=list)
-    timeouts: list[Found] = attrs.field(factory=list)
+    matches: list[Result] = attrs.field(factory=list)
+    timeouts: list[Result] = attrs.field(factory=list)
     late: list[tuple[str | None, int]] = attrs.field(factory=list)
     filtered: bool = False
     shows_time: bool = True
@@ -169,6 +182,7 @@ class Bucket:
     ahead: list[tuple[str | None, int]] = attrs.field(factory=list)
     late_count: int = 0
     ahead_count: int = 0
+    told: list[dict[str, Any]] = attrs.field(factory=list)
     task: StreamTask = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -270,6 +284,10 @@ class Bucket:
         work.close(self.timer, self.watermark)
         for output in outputs:
             self._take(output)
+        found = Found.concat([output.found for output in outputs])
+        numbers = numbers_of(found, work.state, work.reached)
+        stages = dict(zip(self.task.nfa.stages, numbers[STAGES:], strict=False))
+        self.told.append(dict(zip(_COUNTERS, numbers, strict=False)) | stages)
 
     def _take(self, output: BucketOutput) -> None:
         self.late_count += output.late_count

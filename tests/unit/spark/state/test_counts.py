@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a bucket tells of its state and its work, on both paths."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from pyflinkcep import AfterMatchSkipStrategy, Pattern
+from pyflinkcep.engines.flink.operator.state_format import pack, unpack
+from pyflinkcep.errors import StateFormatError
+from pyflinkcep.spark.state import bucket_state
+from pyflinkcep.spark.state.held import PageCounts
+from pyflinkcep.spark.state.sealed import seal, unseal
+from pyflinkcep.spark.worker.bucket import BucketWork
+from tests.unit.spark.worker.buckets import Bucket, SpyStorage, a_to_b, event, name_is
+
+pytestmark = pytest.mark.usefixtures("each_path")
+
+
+def told(bucket: Bucket, *names: str) -> list[Any]:
+    """Return some counters of the last run."""
+    return [bucket.told[-1][name] for name in names]
+
+
+def test_matches_partial_matches_and_queue() -> None:
+    """Each run tells what it found, what is left by stage, what waits and since when."""
+    bucket = Bucket(a_to_b(), delay_ms=5)
+
+    bucket.batch([event("u", 10, "a"), event("v", 12, "a"), event("v", 20, "b")])
+    assert told(bucket, "numMatches", "numEventsQueued", "a", "b") == [0, 1, 2, 0]
+    assert told(bucket, "oldestQueuedEvent", "oldestPartialMatch", "watermark") == [20, 10, 15]
+    assert told(bucket, "numKeys", "numEventsHeld", "largestKey") == [2, 2, 1]
+    bucket.batch([event("u", 14, "a", 1), event("w", 25, "x")])  # the first is late
+    assert told(bucket, "numMatches", "numEventsQueued", "a", "endedByWindow") == [1, 1, 1, 0]
+    assert told(bucket, "oldestQueuedEvent", "oldestPartialMatch") == [25, 10]
+    bucket.batch([event("w", 60, "x")])
+    assert told(bucket, "numMatches", "numKeys", "endedByWindow") == [0, 0, 1]
+    assert bucket.told[-1]["oldestPartialMatch"] is None
+
+
+def same_price(b: Any, ctx: Any) -> bool:
+    """Whether a b has the price of the a."""
+    return b.name == "b" and b.price == ctx.getEventsForPattern("a")[0].price
+
+
+def test_matches_held_back_and_superfluous() -> None:
+    """A match that a skip strategy holds back is counted until it comes out or is superfluous."""
+    skip = AfterMatchSkipStrategy.skipPastLastEvent()
+    pattern = Pattern.begin("a", skip).where(name_is("a")).followedBy("b").where(same_price)
+    bucket = Bucket(pattern.within(timedelta(milliseconds=100)), delay_ms=0)
+    rows = [event("u", 10 + at, name) for at, name in enumerate("aabb")]
+    for row, price in zip(rows, (1.0, 2.0, 2.0, 1.0), strict=True):
+        row["price"] = price
+
+    bucket.batch(rows[:3])
+    names = ("numMatches", "numMatchesHeldBack", "endedBySkipStrategy", "a")
+    assert told(bucket, *names, "oldestPartialMatch") == [0, 1, 0, 1, 10]
+    bucket.batch(rows[3:])
+    assert told(bucket, *names[:3], "numKeys") == [1, 0, 1, 0]
+
+
+def test_an_event_that_may_not_be_passed_by() -> None:
+    """Such an event ends a partial match, and is the reason that is told."""
+    pattern = Pattern.begin("a").where(name_is("a")).next("b").where(name_is("b"))
+    bucket = Bucket(pattern, delay_ms=0)
+
+    bucket.batch([event("u", 10, "a"), event("u", 11, "x")])
+
+    assert told(bucket, "endedByEvent", "endedByWindow", "numKeys") == [1, 0, 0]
+
+
+def test_counts_are_those_of_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However pages are divided, their counts are those of what they hold."""
+    for limit in ("_LARGE_PAGE", "_LARGE_COMMON", "_LARGE_RECENT"):
+        monkeypatch.setattr(bucket_state, limit, 1500)
+    monkeypatch.setattr(bucket_state, "_SMALL_COMMON", 100)
+    bucket = Bucket(a_to_b(window_ms=40), key_groups=4, delay_ms=7)
+    choose = random.Random(3)
+    for start in range(0, 200, 20):
+        names = [(f"k{choose.randrange(60)}", choose.choice("aab")) for _ in range(20)]
+        bucket.batch([event(key, start + at, name) for at, (key, name) in enumerate(names)])
+        index, pages = bucket.index(), bucket.pages()
+        work = BucketWork(bucket.task, bucket.storage)
+        count = bucket.task.matcher.count
+        assert index.counts == {
+            id: PageCounts.of_page(page, count(page)) for id, page in pages.items()
+        }
+        sizes = {number: work.state.read_segment(number).num_rows for number in index.segments}
+        assert index.queued == sizes
+    assert len(pages) > 2
+    assert PageCounts.sum(index.counts.values()) == work.state.held
+
+
+def changed(storage: SpyStorage, change: Any) -> None:
+    """Change the header of a stored index."""
+    data = storage.read_index()
+    assert data is not None
+    header, sections = unpack(unseal(data))
+    change(header)
+    storage.write_index(seal(pack(header, sections)))
+
+
+def test_state_without_counts_is_read() -> None:
+    """A checkpoint of a release without counts goes on; what is written next is counted."""
+    bucket = Bucket(a_to_b(), delay_ms=0)
+    bucket.batch([event("u", 10, "a")])
+    changed(bucket.storage, lambda header: [header.pop(name) for name in ("counts", "queued")])
+
+    assert bucket.index().counts == {}
+    bucket.batch([event("u", 11, "a")])
+    assert told(bucket, "numKeys", "a") == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "counts", [[[-1, 0, 1, 1]], [[-1, 0, 1, 1, "a", 1, 1]], [[-1, 0, 1, None, 1, 1, 1]]]
+)
+def test_damaged_counts_are_refused(counts: Any) -> None:
+    """Counts that nobody wrote are damage like any other."""
+    bucket = Bucket(a_to_b(), delay_ms=0)
+    bucket.batch([event("u", 10, "a")])
+    changed(bucket.storage, lambda header: header.update(counts=counts))
+
+    with pytest.raises(StateFormatError, match="damaged"):
+        bucket.index()
