@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import re
-
-import attrs
+from typing import NamedTuple
 
 from pyflinkcep.errors import InvalidArgumentError
 
@@ -40,8 +39,7 @@ _TOKEN = re.compile(
 )
 
 
-@attrs.frozen
-class Token:
+class Token(NamedTuple):
     """
     A piece of a query's text.
 

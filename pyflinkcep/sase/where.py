@@ -87,10 +87,7 @@ class WhereReader:
         if cursor.here.word in _STRATEGIES and cursor.ahead().text != "(":
             return _STRATEGIES[cursor.next().word]
         for strategy, words in _WITH_HYPHENS.items():
-            if (
-                cursor.here.word == words[0]
-                and [cursor.ahead(number).word for number in range(len(words))] == words
-            ):
+            if all(cursor.ahead(number).word == word for number, word in enumerate(words)):
                 for _ in words:
                     cursor.next()
                 return strategy
