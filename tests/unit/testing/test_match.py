@@ -173,3 +173,17 @@ def test_a_bound_on_the_partial_matches_of_a_query() -> None:
         matchSase(query, events, compressed=True, maxPartialMatches=2)  # type: ignore[call-overload]
     with pytest.raises(NotSupportedError, match="which keeps no partial matches"):
         matchSase("PATTERN A;B WITHIN 9", events, maxPartialMatches=2)
+
+
+@pytest.mark.parametrize(
+    ("condition", "n"),
+    [("10 / n > 1", 0), ("n + 1 > 1", 2**63 - 1), ("cast(n as tinyint) > 1", 200)],
+)
+def test_an_error_of_an_event_that_no_partial_match_reaches(condition: str, n: int) -> None:
+    """Lists evaluate conditions of one event on all events, as Spark does; partial matches do not."""
+    events = [{"k": "b", "n": n}, {"k": "a", "n": 1}, {"k": "b", "n": 2}]
+    pattern = Pattern.begin("a").where("k = 'a'").followedByAny("b").where(condition)
+    pattern = pattern.within(timedelta(seconds=10))
+    assert len(match(pattern, events, evaluation="nfa")) == 1
+    with pytest.raises((ArithmeticError, ConditionError)):
+        match(pattern, events, evaluation="eventLists")
