@@ -21,9 +21,19 @@ from pyflinkcep.expressions.literals import like_regex
 from pyflinkcep.expressions.number_functions import rounded
 from pyflinkcep.expressions.program import Code, Instruction, Op, Type
 from pyflinkcep.expressions.rules import BITS, LEAST, MOST, RULES, Nulls, floats_compared
+from pyflinkcep.expressions.tree import Operation, Tree
 from pyflinkcep.expressions.unbranched import unbranched
 
-__all__ = ["OPERATIONS", "Array", "TextRanks", "Values", "columnar", "computed", "holding"]
+__all__ = [
+    "OPERATIONS",
+    "Array",
+    "TextRanks",
+    "Values",
+    "by_ranks",
+    "columnar",
+    "computed",
+    "holding",
+]
 
 Array = np.ndarray[Any, Any]
 
@@ -123,6 +133,18 @@ class TextRanks:
             found = [fits(text) is not None for text in sorted(self.numbers)]
             self._fitting[pattern] = np.asarray(found, bool)
         return self._fitting[pattern]
+
+
+def by_ranks(tree: Tree) -> Tree:
+    """Return a condition that can be computed on the numbers of texts."""
+    if not isinstance(tree, Operation):
+        return tree
+    if tree.operator == "startswith":
+        text, prefix = map(by_ranks, tree.operands)
+        end = Operation("prefix end", (prefix,), span=tree.span)
+        tests = Operation(">=", (text, prefix)), Operation("<", (text, end))
+        return Operation("and", tests, tree.text, tree.span)
+    return attrs.evolve(tree, operands=tuple(map(by_ranks, tree.operands)))
 
 
 def columnar(code: Code, ranks: TextRanks, *, is_condition: bool = False) -> Code:

@@ -14,7 +14,7 @@ from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.program import CompiledExpressions, Kind
 from pyflinkcep.expressions.tree import MatchExpression
 
-__all__ = ["local_expressions"]
+__all__ = ["kind_of_values", "local_expressions", "machine_value"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -49,7 +49,7 @@ def local_expressions(
     named = list(expressions)
     samples = list(events)
     parts = dict.fromkeys(sql for _, expression in named for sql in expression.event_parts())
-    kinds = {sql: _kind(sql, map(event_function(sql), samples)) for sql in parts}
+    kinds = {sql: kind_of_values(sql, map(event_function(sql), samples)) for sql in parts}
     compiled_ = compiled(named, kinds, ansi)
     fields = [(event_function(field.sql), field.kind) for field in compiled_.fields]
 
@@ -70,7 +70,7 @@ _KINDS: dict[type, Kind] = {
 }
 
 
-def _kind(sql: str, values: Iterable[Any]) -> Kind:
+def kind_of_values(sql: str, values: Iterable[Any]) -> Kind:
     """Return the kind of a part about one event; BIGINT if it is always NULL."""
     found = dict.fromkeys(_kind_of(sql, value) for value in values if value is not None)
     if set(found) == {Kind.BIGINT, Kind.DOUBLE}:

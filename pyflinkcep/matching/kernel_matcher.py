@@ -11,8 +11,7 @@ import numpy as np
 from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
 from pyflinkcep.engines.flink.operator.state_counts import StateCounts
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.matcher import MOST_RESULTS, Items, States, Written
+from pyflinkcep.matching.matcher import MOST_RESULTS, Items, States, Store, Written
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.time import MAX_WATERMARK
@@ -43,7 +42,7 @@ class KernelMatcher:
         self._processing_time = processing_time
         self._key: Any = None
 
-    def set_events(self, store: EventStore) -> None:
+    def set_events(self, store: Store) -> None:
         """Use another store: the events that handles refer to from now on."""
         self._kernel.set_events(store.row, *store.field_arrays())
 

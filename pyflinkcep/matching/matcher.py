@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import attrs
@@ -11,17 +11,43 @@ import attrs
 from pyflinkcep.engines.flink.operator.state_counts import StateCounts
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.fields import FieldArray
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["MOST_RESULTS", "NO_DEADLINE", "Items", "Matcher", "PageMatcher", "States", "Written"]
+__all__ = [
+    "MOST_RESULTS",
+    "NO_DEADLINE",
+    "Items",
+    "Matcher",
+    "PageMatcher",
+    "States",
+    "Store",
+    "Written",
+]
 
 MOST_RESULTS = 4096
 """About how many results of a bounded job to collect before handing them on."""
 
 NO_DEADLINE = MAX_WATERMARK
 """The deadline of a key, or page, that waits only for events."""
+
+
+class Store(Protocol):
+    """The events that a matcher knows by handle."""
+
+    def row(self, handle: int) -> Any:
+        """Return an event as the user's conditions see it."""
+
+    def fields(self, handle: int) -> Sequence[Any]:
+        """Return what match expressions need of an event."""
+
+    def field_arrays(self) -> tuple[int, int, tuple[FieldArray, ...]]:
+        """Return the handle of the first of the newest events, their number, and their fields."""
+
+    def keep(self, handles: Iterable[int]) -> None:
+        """Drop all events except these."""
 
 
 class States(Protocol):
@@ -150,6 +176,9 @@ class Matcher(PageMatcher, Protocol):
 
     After the last chunk, :meth:`finish` ends the open key.
     """
+
+    def set_events(self, store: Store) -> None:
+        """Use another store: the events that handles refer to from now on."""
 
     def run(self, stretches: Stretches, continues: bool, key_before: Any) -> Iterator[Found]:
         """

@@ -12,7 +12,9 @@ import numpy as np
 
 from pyflinkcep.matching.columns import Ints
 
-__all__ = ["order_by_group", "order_by_hash_and_time"]
+__all__ = ["order_by_group", "order_by_group_and_time", "order_by_hash_and_time"]
+
+_AT_ONCE = 1 << 16
 
 
 def order_by_group(groups: Ints) -> Ints:
@@ -30,7 +32,31 @@ def order_by_group(groups: Ints) -> Ints:
     [3, 1, 0, 2]
     """
     bits = _bits(groups)
-    return _positions(groups << bits, bits)
+    numbers = groups.astype(np.int64)
+    numbers <<= bits
+    return _positions(numbers, bits)
+
+
+def order_by_group_and_time(groups: Ints, times: Ints) -> Ints:
+    """
+    Return the stable order of small numbers; equal ones are ordered by time.
+
+    Parameters
+    ----------
+    groups : array of int, -2**31 to 2**31
+        The numbers; fewer than 2**31 of them.
+    times : array of int64
+        The times.
+
+    Examples
+    --------
+    >>> order_by_group_and_time(np.array([2, 0, 2, 2]), np.array([5, 4, 3, 5])).tolist()
+    [1, 2, 0, 3]
+    """
+    if not (times[1:] < times[:-1]).any():
+        return order_by_group(groups)
+    by_time = np.argsort(times, kind="stable")
+    return by_time[order_by_group(groups[by_time])]
 
 
 def order_by_hash_and_time(hashes: Ints, times: Ints | None) -> Ints:
@@ -67,7 +93,10 @@ def _bits(numbers: Ints) -> int:
 
 
 def _positions(numbers: Ints, bits: int) -> Ints:
-    """Return the positions of numbers with `bits` free low bits, in ascending order."""
-    keys = numbers | np.arange(len(numbers))
-    keys.sort()
-    return keys & ((1 << bits) - 1)
+    """Return the positions of new numbers with `bits` free low bits, in their place, in order."""
+    for begin in range(0, len(numbers), _AT_ONCE):
+        part = numbers[begin : begin + _AT_ONCE]
+        part |= np.arange(begin, begin + len(part))
+    numbers.sort()
+    numbers &= (1 << bits) - 1
+    return numbers

@@ -17,8 +17,7 @@ from pyflinkcep.engines.flink.operator.state_format import refuse_damage
 from pyflinkcep.expressions.codegen import MatchFunctions
 from pyflinkcep.matching.answers import as_integers
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.matcher import MOST_RESULTS, NO_DEADLINE, Items, States, Written
+from pyflinkcep.matching.matcher import MOST_RESULTS, NO_DEADLINE, Items, States, Store, Written
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.time import MAX_WATERMARK
@@ -57,7 +56,7 @@ class PythonMatcher:
         self._results = Results(rules.nfa.stages, wants_timeouts)
         self._state: KeyState | None = None
 
-    def set_events(self, store: EventStore) -> None:
+    def set_events(self, store: Store) -> None:
         """Use another store: the events that handles refer to from now on."""
         expressions = None
         if self._functions is not None:

@@ -108,17 +108,21 @@ class Found:
     def parts(self, most: int) -> Iterator[Found]:
         """Yield the results in parts of at most `most`."""
         for at in range(0, len(self), most):
-            chosen = slice(at, at + most)
-            first, ends = int(self.ends[at - 1]) if at else 0, self.ends[chosen]
-            events = slice(first, int(ends[-1]))
-            yield Found(
-                self.stages,
-                self.kinds[chosen],
-                self.times[chosen],
-                ends - first,
-                self.stage_of[events],
-                self.handles[events],
-            )
+            yield self.between(at, at + most)
+
+    def between(self, begin: int, end: int) -> Found:
+        """Return the results from one number to another."""
+        chosen = slice(begin, end)
+        first, ends = int(self.ends[begin - 1]) if begin else 0, self.ends[chosen]
+        events = slice(first, int(ends[-1]) if len(ends) else first)
+        return Found(
+            self.stages,
+            self.kinds[chosen],
+            self.times[chosen],
+            ends - first,
+            self.stage_of[events],
+            self.handles[events],
+        )
 
     def only(self, chosen: np.ndarray[Any, Any]) -> Found:
         """Return the results that a mask chooses."""

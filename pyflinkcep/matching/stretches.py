@@ -69,7 +69,7 @@ class Stretches:
     events: Events
     bounds: Ints
     needed: Flags
-    key_of: Callable[[int], KeyText | None]
+    key_of: Callable[[int], Any]
 
     @classmethod
     def of(
@@ -107,12 +107,36 @@ class Stretches:
         def key_of(number: int) -> KeyText | None:
             return KeyText(layout, table, int(firsts[number])) if layout.key_columns else None
 
-        bits = layout.bits(table)
-        needed = _needed(rules, bits, firsts)
-        events = Events(times, None, base, bits)
-        if order is not None:
-            events = _in_final_order(order, events, firsts, store, key_of)
-        return cls(events, np.r_[firsts, table.num_rows], needed, key_of)
+        events = Events(times, None, base, layout.bits(table))
+        found = cls.split(events, firsts, rules, key_of)
+        if order is None:
+            return found
+        return attrs.evolve(found, events=_in_final_order(order, events, firsts, store, key_of))
+
+    @classmethod
+    def split(
+        cls,
+        events: Events,
+        firsts: Ints,
+        rules: CepOperator | None,
+        key_of: Callable[[int], Any],
+    ) -> Stretches:
+        """
+        Split events into stretches where other keys begin.
+
+        Parameters
+        ----------
+        events : Events
+            The events in their final order.
+        firsts : array of int64
+            Where each key begins, the first one's 0 included.
+        rules : CepOperator or None
+            The pattern; None if every key must be processed.
+        key_of : callable
+            Returns the key of a stretch by its number, for errors.
+        """
+        needed = _needed(rules, events.bits, firsts)
+        return cls(events, np.r_[firsts, len(events.times)], needed, key_of)
 
 
 def _needed(rules: CepOperator | None, bits: Ints | None, firsts: Ints) -> Flags:

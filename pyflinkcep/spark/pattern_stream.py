@@ -20,6 +20,7 @@ from pyflinkcep.engines.flink.operator.limit import compressed_with_limit
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.matching.order import TieOrder
+from pyflinkcep.matching.output import taking_stages
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
@@ -38,7 +39,6 @@ from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import (
     match_rows,
     output_schemas,
-    taking_stages,
 )
 from pyflinkcep.spark.plan.patterns.compressed import CompressedPattern
 from pyflinkcep.spark.plan.patterns.evaluation import PatternEvaluation

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.runtime import no_such_column
 
-__all__ = ["MISSING", "Record", "Table", "as_event", "events_of"]
+__all__ = ["MISSING", "Record", "Table", "as_event", "events_of", "is_objects"]
 
 
 MISSING = ("NaTType", "NAType")
@@ -99,6 +99,17 @@ def events_of(source: Any) -> Iterator[Any]:
             "pass a list, columns by name, a pandas or polars DataFrame, or an Arrow table",
         )
     return map(as_event, source)
+
+
+def is_objects(source: Any) -> bool:
+    """Whether events are a list, or another iterable, of objects, rather than columns."""
+    if isinstance(source, Mapping):
+        return False
+    own = ("pandas", "polars", "pyarrow")
+    if isinstance(source, list | tuple) and source:
+        return type(source[0]).__module__.split(".", 1)[0] != "pyarrow"
+    is_path = isinstance(source, str) or hasattr(source, "__fspath__")
+    return not is_path and type(source).__module__.split(".", 1)[0] not in own
 
 
 def as_event(event: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from pyflinkcep.choices import EvaluationOfPattern, OnTooManyPartialMatches
 from pyflinkcep.engines.choice import EVENT_LISTS, check_pattern_evaluation
@@ -14,57 +14,13 @@ from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.arrival import arrived
 from pyflinkcep.tables.chain_match import chain_matches
-from pyflinkcep.tables.events import Record, Table, events_of
+from pyflinkcep.tables.events import Record, Table, events_of, is_objects
+from pyflinkcep.tables.matches import Matches, Timeout
 from pyflinkcep.tables.values import delay_ms, grouping_key, key_getter, times_of
 
 __all__ = ["Matches", "Timeout", "match"]
 
 EventT = TypeVar("EventT")
-
-
-class Timeout(NamedTuple, Generic[EventT]):
-    """
-    A partial match whose window ended.
-
-    Attributes
-    ----------
-    match : dict of str to list
-        Stage name to events.
-    timestamp : int, epoch milliseconds
-        The end of its window.
-    """
-
-    match: dict[str, list[EventT]]
-    timestamp: int
-
-
-class Matches(list[dict[str, list[EventT]]]):
-    """
-    The list of matches, each a dict of stage name to events, with timeouts and late events.
-
-    Attributes
-    ----------
-    late : list
-        The events that came after the watermark had passed them.
-    numPartialMatchesDropped : int
-        The number of partial matches dropped because a key had too many.
-    """
-
-    def __init__(self, matches: Iterable[dict[str, list[EventT]]] = ()) -> None:
-        super().__init__(matches)
-        self._timeouts: list[Timeout[EventT]] = []
-        self._has_timeouts = True
-        self.late: list[EventT] = []
-        self.numPartialMatchesDropped = 0
-
-    @property
-    def timeouts(self) -> list[Timeout[EventT]]:
-        """The partial matches that timed out."""
-        if not self._has_timeouts:
-            raise NotSupportedError(
-                'timeouts of match(…, evaluation="eventLists")', 'write evaluation="nfa"'
-            )
-        return self._timeouts
 
 
 @overload
@@ -165,17 +121,22 @@ def match(
         raise InvalidArgumentError(
             f"match: expected a Pattern, got {pattern!r}", "write match(pattern, events, ...)"
         )
-    given = list(events_of(events))
     check_pattern_evaluation(evaluation)
-    if evaluation == EVENT_LISTS:
-        if PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches) is not None:
-            raise NotSupportedError(
-                'maxPartialMatches with evaluation="eventLists", which keeps no partial matches',
-                'leave it out, or write evaluation="nfa"',
-            )
-        return _by_lists(pattern, given, timestamp, key, delayThreshold)
     limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
     delay = None if delayThreshold is None else delay_ms(delayThreshold)
+    if evaluation == EVENT_LISTS and limit is not None:
+        raise NotSupportedError(
+            'maxPartialMatches with evaluation="eventLists", which keeps no partial matches',
+            'leave it out, or write evaluation="nfa"',
+        )
+    table = None if is_objects(events) else _table(events)
+    if table is not None and delay is None and evaluation != EVENT_LISTS:
+        columns = _by_columns(pattern, table, timestamp, key, limit)
+        if columns is not None:
+            return columns
+    given = list(events_of(events if table is None else table))
+    if evaluation == EVENT_LISTS:
+        return _by_lists(pattern, given, timestamp, key, delay)
     times = range(len(given)) if timestamp is None else times_of(given, timestamp)
     key_of = (lambda _: None) if key is None else key_getter(key)
     keys = [grouping_key(key_of(event)) for event in given]
@@ -187,12 +148,31 @@ def match(
     return found
 
 
+def _table(events: Any) -> Any:
+    from pyflinkcep.tables.given import table_of  # which loads Arrow
+
+    return table_of(events)
+
+
+def _by_columns(
+    pattern: Pattern,
+    table: Any,
+    timestamp: str | Callable[[Any], Any] | None,
+    key: str | Sequence[str] | Callable[[Any], Any] | None,
+    limit: PartialMatchLimit | None,
+) -> Matches[Any] | None:
+    from pyflinkcep.tables.column_match import ColumnMatch
+
+    analysed = ColumnMatch.of(pattern, table, timestamp, key)
+    return None if analysed is None else analysed.matches(limit)
+
+
 def _by_lists(
     pattern: Pattern,
     given: Sequence[Any],
     timestamp: str | Callable[[Any], Any] | None,
     key: str | Sequence[str] | Callable[[Any], Any] | None,
-    delay: timedelta | None,
+    delay: int | None,
 ) -> Matches[Any]:
     if delay is not None:
         raise NotSupportedError(

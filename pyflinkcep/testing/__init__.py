@@ -7,7 +7,8 @@ The pytest fixtures are in :mod:`pyflinkcep.testing.pytest_plugin`.
 """
 
 from pyflinkcep.tables.events import Record
-from pyflinkcep.tables.match import Matches, Timeout, match
+from pyflinkcep.tables.match import match
+from pyflinkcep.tables.matches import Matches, Timeout
 from pyflinkcep.tables.sase import matchSase
 from pyflinkcep.testing.assertions import assertMatches
 from pyflinkcep.testing.harness import NFATestHarness, OperatorTestHarness

@@ -9,9 +9,26 @@ from typing import Any
 
 from pyflinkcep.testing import OperatorTestHarness
 from pyflinkcep.time import MIN_WATERMARK
-from tests.conformance.cases import Case, build_pattern, by_key, load, make_event, match_ids
+from tests.conformance.cases import (
+    Case,
+    Spec,
+    build_pattern,
+    by_key,
+    is_iterative,
+    load,
+    make_event,
+    match_ids,
+    python_condition,
+)
 
-__all__ = ["at_the_end_of_input", "has_windows", "in_time", "runs_on_spark", "timeless_cases"]
+__all__ = [
+    "at_the_end_of_input",
+    "has_windows",
+    "in_time",
+    "runs_on_spark",
+    "sql_condition",
+    "timeless_cases",
+]
 
 
 def runs_on_spark(case: Case) -> bool:
@@ -59,3 +76,25 @@ def at_the_end_of_input(case: Case, rows: list[Case]) -> dict[str, Any]:
         "main": by_key((key, ts, match_ids(m)) for key, ts, m in harness.matches),
         "timeouts": by_key((key, ts, match_ids(m)) for key, ts, m in harness.timeouts),
     }
+
+
+def sql_condition(spec: Spec) -> Any:
+    """Return a condition as SQL where it can be one, so that a pattern mixes SQL and Python."""
+    return python_condition(spec) if is_iterative(spec) else _sql(spec)
+
+
+def _sql(spec: Spec) -> str:
+    operator, *arguments = spec
+    match operator:
+        case "and" | "or":
+            return "(" + f" {operator} ".join(map(_sql, arguments)) + ")"
+        case "not":
+            return f"not {_sql(arguments[0])}"
+        case "bits":
+            ones = [at for at, bit in enumerate(arguments[0], 1) if bit == "1"]
+            return f"id in ({', '.join(map(str, ones))})" if ones else "false"
+        case "name":
+            return f"name = '{arguments[0]}'"
+        case "ge" | "lt":
+            return f"price {'>=' if operator == 'ge' else '<'} {arguments[0]}"
+    return str(operator)

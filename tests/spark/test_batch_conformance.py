@@ -27,18 +27,16 @@ from tests.conformance.bounded_cases import (
     has_windows,
     in_time,
     runs_on_spark,
+    sql_condition,
     timeless_cases,
 )
 from tests.conformance.cases import (
     Case,
-    Spec,
     build_pattern,
     by_key,
     expected_rows,
-    is_iterative,
     load,
     match_ids,
-    python_condition,
 )
 from tests.conformance.covering import covering, features
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
@@ -98,28 +96,6 @@ def run_as_one_job(spark: SparkSession, jobs: list[Job]) -> dict[str, dict[str, 
 
 
 # --- recorded cases
-
-
-def sql_condition(spec: Spec) -> Any:
-    """Return a condition as SQL where it can be one, so that a pattern mixes SQL and Python."""
-    return python_condition(spec) if is_iterative(spec) else _sql(spec)
-
-
-def _sql(spec: Spec) -> str:
-    operator, *arguments = spec
-    match operator:
-        case "and" | "or":
-            return "(" + f" {operator} ".join(map(_sql, arguments)) + ")"
-        case "not":
-            return f"not {_sql(arguments[0])}"
-        case "bits":
-            ones = [at for at, bit in enumerate(arguments[0], 1) if bit == "1"]
-            return f"id in ({', '.join(map(str, ones))})" if ones else "false"
-        case "name":
-            return f"name = '{arguments[0]}'"
-        case "ge" | "lt":
-            return f"price {'>=' if operator == 'ge' else '<'} {arguments[0]}"
-    return str(operator)
 
 
 def job_of(case: Case, rows: list[Case]) -> Job:

@@ -16,14 +16,13 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, AfterMatchSkipStrategy, OutputTag, Pattern, PatternStream, keyBy
 from pyflinkcep.testing import OperatorTestHarness
-from tests.conformance.bounded_cases import runs_on_spark
+from tests.conformance.bounded_cases import runs_on_spark, sql_condition
 from tests.conformance.cases import Case, build_pattern, by_key, load, make_event, match_ids
 from tests.conformance.covering import covering, features
 from tests.spark.streams import FileSource, Finished, run, settings, start
 from tests.spark.test_batch_conformance import (
     ROW,
     Everything,
-    sql_condition,
 )
 
 COLUMNS = "case string, key string, ts bigint, id int, name string, price double"

@@ -11,12 +11,12 @@ import numpy as np
 
 from pyflinkcep.engines.lists.candidates import ElementList
 from pyflinkcep.engines.lists.clauses import named
-from pyflinkcep.engines.lists.columns import Columns, by_ranks
+from pyflinkcep.engines.lists.columns import Columns
 from pyflinkcep.engines.lists.frame import Frame
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.lists.ranges import Ints, Stretches
 from pyflinkcep.engines.lists.type_codes import Split
-from pyflinkcep.expressions.arrays import Values, columnar, computed
+from pyflinkcep.expressions.arrays import Values, by_ranks, columnar, computed
 from pyflinkcep.expressions.compiler import condition_code, value_code
 from pyflinkcep.expressions.leaf_fields import LeafFields
 from pyflinkcep.expressions.program import Code, Kind, Op

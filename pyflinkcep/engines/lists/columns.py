@@ -10,15 +10,15 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.table import EventTable
-from pyflinkcep.expressions.arrays import Array, TextRanks, Values, columnar
+from pyflinkcep.expressions.arrays import Array, TextRanks, Values, by_ranks, columnar
 from pyflinkcep.expressions.compiler import condition_code
 from pyflinkcep.expressions.leaf_fields import LeafFields
 from pyflinkcep.expressions.local_match import machine_value
 from pyflinkcep.expressions.program import Code, Kind, Type
 from pyflinkcep.expressions.text import shown
-from pyflinkcep.expressions.tree import Leaf, Literal, Operation, Tree, attribute_of, parts
+from pyflinkcep.expressions.tree import Leaf, Literal, Tree, attribute_of, parts
 
-__all__ = ["Columns", "Program", "by_ranks", "column_of"]
+__all__ = ["Columns", "Program", "column_of"]
 
 _TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE, Kind.INTERVAL)
 
@@ -124,18 +124,6 @@ class _Attributes(LeafFields):
     def kind(self, sql: str) -> Kind:
         """Return the kind of an attribute."""
         return super().kind(attribute_of(sql))
-
-
-def by_ranks(tree: Tree) -> Tree:
-    """Return a condition that can be computed on the numbers of texts."""
-    if not isinstance(tree, Operation):
-        return tree
-    if tree.operator == "startswith":
-        text, prefix = map(by_ranks, tree.operands)
-        end = Operation("prefix end", (prefix,), span=tree.span)
-        tests = Operation(">=", (text, prefix)), Operation("<", (text, end))
-        return Operation("and", tests, tree.text, tree.span)
-    return attrs.evolve(tree, operands=tuple(map(by_ranks, tree.operands)))
 
 
 def _is_text(part: Tree) -> TypeGuard[Literal]:

@@ -17,13 +17,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction, StateType
+from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, check_tag
 from pyflinkcep.matching.columns import quoted
-from pyflinkcep.pattern import GroupPattern, Pattern
+from pyflinkcep.matching.output import MATCH_TIME, waiting_ms
 from pyflinkcep.spark.plan.analysis import first_line
-from pyflinkcep.spark.plan.held_back import HeldBack, may_wait
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import MAIN, TAG, ColumnConsumer, MatchTimes
 
@@ -37,11 +36,7 @@ __all__ = [
     "output_schemas",
     "parsed_schema",
     "tagged_events",
-    "taking_stages",
 ]
-
-MATCH_TIME = "matchTimestamp"
-"""The column of ``toDF()`` with the time of a match."""
 
 
 def parsed_schema(schema: object, what: str) -> StructType:
@@ -113,27 +108,6 @@ def output_schemas(function: PatternProcessFunction, schema: object) -> dict[str
     return schemas
 
 
-def taking_stages(pattern: Pattern, nfa: NFA) -> list[str]:
-    """Return the names of the stages that can take events, in pattern order."""
-    taking = {
-        table.state.stage
-        for table in nfa.tables.values()
-        for t in table.state.transitions
-        if t.action is StateTransitionAction.TAKE and table.state.kind is not StateType.STOP
-    }
-    return [name for name in dict.fromkeys(_stage_names(pattern)) if name in taking]
-
-
-def _stage_names(pattern: Pattern) -> Iterator[str]:
-    """Return the names of stages in matches, including those inside groups."""
-    for stage in pattern.stages():
-        if isinstance(stage, GroupPattern):
-            for part in stage.getParts():
-                yield from _stage_names(part)
-        else:
-            yield stage.getName()
-
-
 def match_rows(
     source: EventSource,
     stages: Sequence[str],
@@ -157,8 +131,8 @@ def match_rows(
 
 def match_times(source: EventSource, nfa: NFA | None, *, of_query: bool = False) -> MatchTimes:
     """Return the times of the matches of a pattern, or of a query."""
-    window_ms = HeldBack.by_pattern(nfa).events_ms if nfa is not None and may_wait(nfa) else None
-    return MatchTimes(source.time_unit, source.time_column, window_ms or None, of_query)
+    window_ms = None if nfa is None else waiting_ms(nfa)
+    return MatchTimes(source.time_unit, source.time_column, window_ms, of_query)
 
 
 def match_schema(source: EventSource, stages: Sequence[str], time_name: str) -> StructType:

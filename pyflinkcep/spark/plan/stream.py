@@ -13,13 +13,13 @@ from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.matching.columns import BITS, HASH, quoted
+from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.marks import without_marks
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.counters import check_counters_name, counters_name
 from pyflinkcep.spark.plan.flush import by_bucket, stored_state
-from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.observed import observed_columns
 from pyflinkcep.spark.plan.partitions import hint_at_partitions

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
+from pyflinkcep.matching.bounded import Portion, matched
 from pyflinkcep.matching.choice import make_matcher
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import KeyText, Layout
@@ -81,27 +82,28 @@ class _Partition:
             nfa, task.consumer.wants_timeouts, task.limit, task.layout.expressions
         )
         self._last: pa.Table | None = None
+        self._store: EventStore | None = None
 
     def run(self, chunks: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
         """Match the events of sorted chunks, which never separate events of equal key and time."""
-        store: EventStore | None = None
+        for found in matched(self._matcher, self._portions(chunks)):
+            if self._store is not None:
+                yield from self._rows(found, self._store)
+
+    def _portions(self, chunks: Iterator[pa.Table]) -> Iterator[Portion]:
         for chunk in chunks:
             events = chunk.select(list(self._layout.payload))
-            if store is None:
-                store = EventStore(self._reader, events.schema)
-            base = store.add(events)
-            self._matcher.set_events(store)
-            times = self._layout.times_ms(chunk)
+            if self._store is None:
+                self._store = EventStore(self._reader, events.schema)
+            base, times = self._store.add(events), self._layout.times_ms(chunk)
             stretches = Stretches.of(
-                chunk, times, base, self._layout, self._rules, self._order, store
+                chunk, times, base, self._layout, self._rules, self._order, self._store
             )
-            for found in self._matcher.run(stretches, self._continues(chunk), self._last_key()):
-                yield from self._rows(found, store)
+            continues = self._continues(chunk)
             self._last = chunk.take([chunk.num_rows - 1])
-            store.keep(self._matcher.live())
             del chunk, events  # or they would stay in memory while the next ones are made
-        if store is not None:
-            yield from self._rows(self._matcher.finish(self._last_key()), store)
+            yield Portion(self._store, stretches, continues, self._last_key())
+            del stretches
 
     def _continues(self, chunk: pa.Table) -> bool:
         """Whether events begin with the last key of the previous ones."""

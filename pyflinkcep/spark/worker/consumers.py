@@ -22,13 +22,13 @@ from pyflinkcep.functions import (
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import key_values
-from pyflinkcep.matching.pieces import structs
+from pyflinkcep.matching.output import known_times, stage_column, times_of_matches
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.retyping import retyped
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.rows import RowWriter, shortened
-from pyflinkcep.time import MAX_WATERMARK, clock_ms
+from pyflinkcep.time import clock_ms
 
 __all__ = [
     "MAIN",
@@ -39,7 +39,6 @@ __all__ = [
     "MatchTimes",
     "Outputs",
     "key_columns",
-    "known_times",
     "output_schema",
     "to_batches",
 ]
@@ -239,13 +238,7 @@ class MatchTimes:
             return found.times
         own = events.take(found.handles, [self.column]).column(0).cast(pa.int64()).to_numpy()
         taken = own if self.unit is None else np.floor_divide(own, self.unit)
-        lasts: Ints = np.maximum.reduceat(taken, found.firsts)
-        if self.is_last:
-            return lasts
-        waited = found.times != lasts
-        begun = np.minimum(np.minimum.reduceat(taken, found.firsts), MAX_WATERMARK - self.window_ms)
-        times: Ints = np.where(waited, begun + self.window_ms, found.times)
-        return times
+        return times_of_matches(found, taken, self.window_ms, is_last=self.is_last)
 
     def column_of(self, times: Ints) -> pa.Array:
         """Return times in the type of the time column."""
@@ -304,16 +297,14 @@ class ColumnConsumer:
         columns = key_columns(found, events, self.key_columns)
         times = self.times.of(found, events) if are_matches else found.times
         columns.append(self.times.column_of(times))
-        columns += [self._stage(stage, found, events) for stage in self.stages]
+        columns += [
+            stage_column(found, stage, lambda handles: events.take(handles, self.event_columns))
+            for stage in self.stages
+        ]
         return pa.table(
             [retyped(column, field.type) for column, field in zip(columns, schema, strict=True)],
             schema=schema,
         )
-
-    def _stage(self, stage: str, found: Found, events: EventStore) -> pa.Array:
-        begins, handles = found.of_stage(stage)
-        own = structs(events.take(handles, self.event_columns))
-        return pa.ListArray.from_arrays(pa.array(begins.astype(np.int32)), own)
 
 
 def key_columns(found: Found, events: EventStore, names: Sequence[str]) -> list[pa.Array]:
@@ -322,12 +313,6 @@ def key_columns(found: Found, events: EventStore, names: Sequence[str]) -> list[
         return []
     first = events.take(found.handles[found.firsts], names)
     return [first.column(name) for name in names]
-
-
-def known_times(times: Ints, unit: int) -> pa.Array:
-    """Return times in units of a millisecond; MAX_WATERMARK, which is not a timestamp, as null."""
-    at_the_end = times == MAX_WATERMARK
-    return pa.array(np.where(at_the_end, 0, times) * unit, mask=at_the_end)
 
 
 # --- all outputs of a job in one DataFrame: a tag, and a struct column for each output

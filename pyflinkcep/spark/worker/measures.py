@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.output import known_times
 from pyflinkcep.matching.pieces import in_one_piece
 from pyflinkcep.matching.results import Found
 from pyflinkcep.runtime import RuntimeContext
@@ -25,7 +26,6 @@ from pyflinkcep.spark.worker.consumers import (
     MatchTimes,
     Outputs,
     key_columns,
-    known_times,
 )
 
 __all__ = ["LeafColumn", "ValueConsumer"]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 
@@ -91,7 +93,7 @@ class PageWork:
             return {}
         event_ends = np.r_[0, np.cumsum(held.counts)]
 
-        def key_of(item: int) -> KeyText | None:
+        def key_of(item: int) -> Any:
             if item < len(runs):
                 return stretches.key_of(int(runs[item]))
             row = int(event_ends[waiting[item - len(runs)]])

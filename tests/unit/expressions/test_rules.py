@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyflinkcep.engines.lists.columns import by_ranks
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.expressions import codegen
-from pyflinkcep.expressions.arrays import TextRanks, Values, columnar, holding
+from pyflinkcep.expressions.arrays import TextRanks, Values, by_ranks, columnar, holding
 from pyflinkcep.expressions.compiler import condition_code
 from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.event_reader import EventReader

@@ -11,10 +11,16 @@ import attrs
 import numpy as np
 import pytest
 
-from pyflinkcep.engines.lists.columns import by_ranks
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.expressions import codegen
-from pyflinkcep.expressions.arrays import OPERATIONS, TextRanks, Values, columnar, computed
+from pyflinkcep.expressions.arrays import (
+    OPERATIONS,
+    TextRanks,
+    Values,
+    by_ranks,
+    columnar,
+    computed,
+)
 from pyflinkcep.expressions.compiler import value_code
 from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.event_reader import EventReader

@@ -29,6 +29,7 @@ from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause, OrderColumn, Rows
 from pyflinkcep.matching.columns import POSITION, RANK, VALUE, quoted
+from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.spark.plan.analysis import is_ansi
@@ -45,7 +46,6 @@ from pyflinkcep.spark.plan.clauses.measures import (
 from pyflinkcep.spark.plan.engine import engine_of
 from pyflinkcep.spark.plan.explained import in_sections, watermark_line
 from pyflinkcep.spark.plan.expressions import machine_column
-from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.keys import one_zero, resolve_keys
 from pyflinkcep.spark.plan.micro_batch import check_micro_batch

@@ -12,9 +12,10 @@ from pyspark.sql import functions as F
 from pyflinkcep.engines.compressed.pattern_runs import refuse_incompressible
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.matching.columns import POSITION
+from pyflinkcep.matching.output import taking_stages
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.job import Prepared
-from pyflinkcep.spark.plan.outputs import match_rows, taking_stages
+from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob

@@ -13,6 +13,7 @@ from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.matching.columns import BITS, POSITION, VALUE, quoted
+from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.query_table import QueryColumns
 from pyflinkcep.sase.analysed import AnalysedQuery
@@ -22,7 +23,6 @@ from pyflinkcep.sase.sql import all_of
 from pyflinkcep.sase.text import stored_text
 from pyflinkcep.sase.types import one_line
 from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.plan.held_back import HeldBack
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.queries.kinds import attribute_kinds, in_session_zone
 from pyflinkcep.spark.plan.settings import StreamSettings

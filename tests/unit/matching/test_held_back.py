@@ -7,8 +7,8 @@ import pytest
 
 from pyflinkcep import Pattern, WithinType
 from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.sase import parse
-from pyflinkcep.spark.plan.held_back import HeldBack
 from tests.shorthand import ms
 
 GAP = WithinType.PREVIOUS_AND_CURRENT

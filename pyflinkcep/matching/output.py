@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matches as columns: their stages, their times, and a list of events for each stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction, StateType
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.held_back import HeldBack, may_wait
+from pyflinkcep.matching.pieces import structs
+from pyflinkcep.matching.results import Found
+from pyflinkcep.pattern import GroupPattern, Pattern
+from pyflinkcep.time import MAX_WATERMARK
+
+__all__ = [
+    "MATCH_TIME",
+    "known_times",
+    "stage_column",
+    "taking_stages",
+    "times_of_matches",
+    "waiting_ms",
+]
+
+MATCH_TIME = "matchTimestamp"
+"""The column of ``toDF()`` with the time of a match."""
+
+
+def taking_stages(pattern: Pattern, nfa: NFA) -> list[str]:
+    """Return the names of the stages that can take events, in pattern order."""
+    taking = {
+        table.state.stage
+        for table in nfa.tables.values()
+        for t in table.state.transitions
+        if t.action is StateTransitionAction.TAKE and table.state.kind is not StateType.STOP
+    }
+    return [name for name in dict.fromkeys(_stage_names(pattern)) if name in taking]
+
+
+def _stage_names(pattern: Pattern) -> Iterator[str]:
+    """Return the names of stages in matches, including those inside groups."""
+    for stage in pattern.stages():
+        if isinstance(stage, GroupPattern):
+            for part in stage.getParts():
+                yield from _stage_names(part)
+        else:
+            yield stage.getName()
+
+
+def waiting_ms(nfa: NFA) -> int | None:
+    """Return how long a match may wait after its first event; None if none does."""
+    return (HeldBack.by_pattern(nfa).events_ms or None) if may_wait(nfa) else None
+
+
+def times_of_matches(found: Found, taken: Ints, window_ms: int, *, is_last: bool) -> Ints:
+    """
+    Return the times of matches that may have waited, epoch milliseconds.
+
+    Parameters
+    ----------
+    found : Found
+        The matches.
+    taken : array of int64, epoch milliseconds
+        The times of their events.
+    window_ms : int, milliseconds
+        The longest time from the first event of a match to its end.
+    is_last : bool
+        Whether the time is always that of the last event, as in queries.
+    """
+    lasts: Ints = np.maximum.reduceat(taken, found.firsts)
+    if is_last:
+        return lasts
+    waited = found.times != lasts
+    begun = np.minimum(np.minimum.reduceat(taken, found.firsts), MAX_WATERMARK - window_ms)
+    times: Ints = np.where(waited, begun + window_ms, found.times)
+    return times
+
+
+def known_times(times: Ints, unit: int) -> pa.Array:
+    """Return times in units of a millisecond; MAX_WATERMARK, which is not a timestamp, as null."""
+    at_the_end = times == MAX_WATERMARK
+    return pa.array(np.where(at_the_end, 0, times) * unit, mask=at_the_end)
+
+
+def stage_column(found: Found, stage: str, take: Callable[[Ints], pa.Table]) -> pa.ListArray:
+    """
+    Return the events of a stage as a list of structs for each match.
+
+    Parameters
+    ----------
+    found : Found
+        The matches.
+    stage : str
+        The stage.
+    take : callable
+        Returns the events of handles.
+    """
+    begins, handles = found.of_stage(stage)
+    own = structs(take(handles))
+    type_ = pa.list_(pa.field("element", own.type, nullable=False))
+    return pa.ListArray.from_arrays(pa.array(begins.astype(np.int32)), own, type=type_)

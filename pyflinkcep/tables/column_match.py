@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matches of a pattern on a table, column by column: what a task of Spark does, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.conditions import ExpressionCondition, IterativeCondition
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
+from pyflinkcep.errors import CepError
+from pyflinkcep.expressions.compiler import compiled
+from pyflinkcep.expressions.evaluator import event_condition, event_function
+from pyflinkcep.expressions.event_arrays import Program
+from pyflinkcep.expressions.local_match import kind_of_values, machine_value
+from pyflinkcep.expressions.program import CompiledExpressions, Kind
+from pyflinkcep.expressions.tree import MatchExpression
+from pyflinkcep.matching.bounded import Portion, matched
+from pyflinkcep.matching.choice import make_matcher
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.output import taking_stages, waiting_ms
+from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.stretches import Events, Stretches
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.tables.found_rows import FoundRows
+from pyflinkcep.tables.matches import Matches
+from pyflinkcep.tables.order import Field, Keys, Times, lazily, ordered
+from pyflinkcep.tables.sql import Evaluated, evaluated_by
+from pyflinkcep.tables.sql_columns import SqlColumns
+from pyflinkcep.tables.stored import FieldSource, TableStore
+from pyflinkcep.tables.typed_columns import NumberColumn
+
+__all__ = ["ColumnMatch"]
+
+_PORTION = 1 << 20
+_TIES = 1 << 12
+
+
+class OnlyByRow(Exception):
+    """Something can only be computed event by event, or by Spark."""
+
+
+@attrs.frozen(eq=False)
+class ColumnMatch:
+    """
+    A pattern on a table.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        The pattern.
+    nfa : NFA
+        The compiled pattern.
+    table : pyarrow.Table
+        The events.
+    times : Times
+        Their times.
+    keys : Keys
+        Their keys.
+    answers : array or None
+        For each event the bits of the conditions that hold.
+    expressions : CompiledExpressions or None
+        The SQL over stages.
+    fields : sequence of FieldSource
+        What it needs of events.
+    """
+
+    pattern: Pattern
+    nfa: NFA
+    table: pa.Table
+    times: Times
+    keys: Keys
+    answers: np.ndarray[Any, Any] | None
+    expressions: CompiledExpressions | None
+    fields: Sequence[FieldSource]
+
+    @classmethod
+    def of(
+        cls,
+        pattern: Pattern,
+        table: pa.Table,
+        timestamp: Field | None,
+        key: Field | Sequence[str] | None,
+    ) -> ColumnMatch | None:
+        """
+        Analyse a pattern on a table.
+
+        Returns
+        -------
+        ColumnMatch or None
+            None if only Spark can evaluate a condition.
+
+        Raises
+        ------
+        InputError
+            If an event has no usable time or key.
+        ConditionError
+            If SQL names a column that there is not.
+        """
+        try:
+            sql = _Conditions(pattern, table)
+            nfa = NFACompiler.compile(evaluated_by(pattern, sql.evaluated), timeoutHandling=True)
+            expressions, fields = _expressions(nfa, table)
+        except OnlyByRow:
+            return None
+        times, keys = Times.of(table, timestamp), Keys.of(table, key)
+        programs = {
+            atom.bit: sql.programs[atom.condition.text]
+            for atom in nfa.atoms
+            if isinstance(atom.condition, ExpressionCondition)
+        }
+        answers = sql.columns.bits(programs)
+        return cls(pattern, nfa, table, times, keys, answers, expressions, fields)
+
+    def matches(self, limit: PartialMatchLimit | None) -> Matches[Any]:
+        """Return what ``match`` returns."""
+        found = self.run(limit)
+        are_all = bool(found.kinds.all())
+        rows = FoundRows(
+            self.table,
+            found if are_all else found.only(found.kinds == 1),
+            found.only(found.kinds == 0),
+            taking_stages(self.pattern, self.nfa),
+            self.keys.columns,
+            self.times,
+            self.times.type,
+            waiting_ms(self.nfa),
+        )
+        return Matches.of(rows, found.dropped)
+
+    def run(self, limit: PartialMatchLimit | None) -> Found:
+        """Return matches and timeouts; handles are rows of the table."""
+        self.nfa.open(RuntimeContext())
+        order, firsts = ordered(self.times, self.keys.codes)
+        store = TableStore(self.table, order, self.fields)
+        matcher = make_matcher(self.nfa, True, limit, self.expressions)
+        portions = _Portions(self, store, np.zeros(1, np.int64) if firsts is None else firsts)
+        parts = []
+        for found in matched(matcher, portions.all()):
+            if len(found) or found.dropped:
+                rows = found.handles if order is None else order[found.handles]
+                parts.append(attrs.evolve(found, handles=rows))
+        return Found.concat(parts) if parts else Found.of(self.nfa.stages, [b""] * 5)
+
+
+@attrs.frozen(eq=False)
+class _Portions:
+    """The events in portions that fit the caches of the processor better than all at once."""
+
+    match: ColumnMatch
+    store: TableStore
+    firsts: Ints
+
+    def all(self) -> Iterator[Portion]:
+        """Yield the portions."""
+        size, begin = self.match.table.num_rows, 0
+        rules = CepOperator(self.match.nfa)
+        while begin < size:
+            end = self._cut(min(begin + _PORTION, size))
+            rows = self.store.rows(begin, end)
+            bits = None if self.match.answers is None else self.match.answers[rows]
+            if bits is not None:
+                bits = np.ascontiguousarray(bits, np.int64)
+            times = np.ascontiguousarray(self.match.times.ms(rows), np.int64)
+            events = Events(times, None, begin, bits)
+            first = int(np.searchsorted(self.firsts, begin, "right")) - 1
+            inside = self.firsts[first + 1 : int(np.searchsorted(self.firsts, end))]
+            stretches = Stretches.split(
+                events, np.r_[0, inside - begin], rules, self._key_from(first)
+            )
+            self.store.begin(begin, end)
+            continues = begin > int(self.firsts[first])
+            yield Portion(self.store, stretches, continues, stretches.key_of(len(inside)))
+            begin = end
+
+    def _key_from(self, first: int) -> Callable[[int], Any]:
+        def key_of(number: int) -> Any:
+            place = int(self.firsts[first + number])
+            return self.match.keys.value_of(int(self.store.rows(place, place + 1)[0]))
+
+        return key_of
+
+    def _cut(self, end: int) -> int:
+        """Return the next place at which the time changes, or another key begins."""
+        size = self.match.table.num_rows
+        while end < size:
+            until = min(end + _TIES, size)
+            times = self.match.times.ms(self.store.rows(end - 1, until))
+            places = [*(np.flatnonzero(times[1:] != times[:-1])[:1] + end).tolist()]
+            at = int(np.searchsorted(self.firsts, end))
+            if at < len(self.firsts) and self.firsts[at] <= until:
+                places.append(int(self.firsts[at]))
+            if places:
+                return int(min(places))
+            end = until
+        return int(size)
+
+
+# --- conditions
+
+
+class _Conditions:
+    """The SQL conditions of a pattern on a table."""
+
+    def __init__(self, pattern: Pattern, table: pa.Table) -> None:
+        found: list[ExpressionCondition] = []
+
+        def noted(condition: ExpressionCondition) -> IterativeCondition:
+            found.append(condition)
+            return condition
+
+        evaluated_by(pattern, noted)
+        if not all(isinstance(condition.expression, str) for condition in found):
+            raise OnlyByRow
+        self.columns = SqlColumns(table, [condition.text for condition in found])
+        self.programs: dict[str, Program] = {}
+
+    def evaluated(self, condition: ExpressionCondition) -> IterativeCondition:
+        """Return a condition as it is if it has a program, otherwise as a function."""
+        text = condition.text
+        program = self.columns.program(text, is_condition=True)
+        if program is not None:
+            self.programs[text] = program
+            return condition
+        try:
+            return Evaluated(text, event_condition(text))
+        except CepError as cause:
+            raise OnlyByRow from cause
+
+
+# --- SQL over stages
+
+
+def _expressions(
+    nfa: NFA, table: pa.Table
+) -> tuple[CompiledExpressions | None, Sequence[FieldSource]]:
+    """Return the programs of SQL over stages, and the fields that they read."""
+    named = [
+        (f"stage {atom.stage!r}", atom.condition)
+        for atom in nfa.atoms
+        if isinstance(atom.condition, MatchExpression)
+    ]
+    if not named:
+        return None, ()
+    parts = dict.fromkeys(sql for _, expression in named for sql in expression.event_parts())
+    computed = _Parts(table, list(parts))
+    kinds = {sql: computed.kind(sql) for sql in parts}
+    found = compiled(named, kinds, ansi=True)
+    return found, [computed.field(field.sql, field.kind) for field in found.fields]
+
+
+class _Parts:
+    """What SQL over stages computes from single events."""
+
+    def __init__(self, table: pa.Table, parts: list[str]) -> None:
+        self._table = table
+        self._columns = SqlColumns(table, parts)
+        self._listed: dict[str, list[Any]] = {}
+
+    def kind(self, sql: str) -> Kind:
+        """Return the type of a part; BIGINT if it is always NULL."""
+        column = self._columns.plain_kind(sql)
+        if column is not None:
+            return column
+        program = self._columns.program(sql, is_condition=False)
+        if program is not None and program.kind is not None and program.kind is not Kind.STRING:
+            return program.kind
+        return kind_of_values(sql, self._values(sql))
+
+    def field(self, sql: str, kind: Kind) -> FieldSource:
+        """Return the values of a part."""
+        column = self._columns.plain(sql, kind)
+        if column is not None:
+            return column
+        program = self._columns.program(sql, is_condition=False)
+        if program is not None and program.kind is kind and kind is not Kind.STRING:
+            values = self._columns.values(program)
+            mask = None if values.nulls is False else np.array(values.nulls)
+            numbers = pa.array(np.array(values.data), mask=mask)
+            return NumberColumn(pa.chunked_array([numbers]), numbers.type == pa.float64())
+        listed = [machine_value(value, kind) for value in self._values(sql)]
+        if kind is Kind.STRING:
+            return pa.chunked_array([pa.array(listed, pa.string())])
+        is_float = kind in (Kind.DOUBLE, Kind.DECIMAL, Kind.WIDE_DECIMAL)
+        type_ = pa.float64() if is_float else pa.int64()
+        return NumberColumn(pa.chunked_array([pa.array(listed, type_)]), is_float)
+
+    def _values(self, sql: str) -> list[Any]:
+        """Return the values that Python computes."""
+        if sql not in self._listed:
+            try:
+                function = event_function(sql)
+                self._listed[sql] = [function(event) for event in lazily(self._table)]
+            except (CepError, ArithmeticError) as cause:
+                raise OnlyByRow from cause
+        return self._listed[sql]

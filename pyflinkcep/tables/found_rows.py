@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matches as rows of a table: as dicts of records, and as columns of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.matching.output import MATCH_TIME, known_times, stage_column, times_of_matches
+from pyflinkcep.matching.pieces import in_one_piece
+from pyflinkcep.matching.results import Found, Result
+from pyflinkcep.tables.matches import Timeout
+from pyflinkcep.tables.order import Times
+from pyflinkcep.tables.records import records
+
+__all__ = ["FoundRows"]
+
+_PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
+
+
+@attrs.frozen(eq=False)
+class FoundRows:
+    """
+    See :class:`~pyflinkcep.tables.matches.Lookup`.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        The events.
+    found, timed_out : Found
+        The matches and timeouts; handles are rows.
+    stages : sequence of str
+        The stages that can take events, in pattern order.
+    keys : mapping of str to pyarrow.ChunkedArray
+        The columns of the key, by name.
+    times : Times
+        The times of events.
+    time_type : pyarrow.DataType
+        The type of the times of matches.
+    window_ms : int or None, milliseconds
+        The longest time from the first event of a match to its end; None if no match waits.
+    """
+
+    table: pa.Table
+    found: Found
+    timed_out: Found
+    stages: Sequence[str]
+    keys: Mapping[str, pa.ChunkedArray]
+    times: Times
+    time_type: pa.DataType
+    window_ms: int | None
+
+    def __len__(self) -> int:
+        """Return the number of matches."""
+        return len(self.found)
+
+    def made(self, begin: int, end: int) -> list[dict[str, list[Any]]]:
+        """Return some of them as dicts."""
+        return [match for _, _, match in self._results(self.found.between(begin, end))]
+
+    def timeouts(self) -> list[Timeout[Any]]:
+        """Return the partial matches that timed out."""
+        return [Timeout(match, time) for _, time, match in self._results(self.timed_out)]
+
+    def _results(self, found: Found) -> Iterator[Result]:
+        rows, places = np.unique(found.handles, return_inverse=True)
+        events = records(self.table, rows)
+        return found.results([events[place] for place in places.tolist()])
+
+    def arrow(self) -> pa.Table:
+        """Return the matches in columns."""
+        found = self.found
+        first = pa.array(found.handles[found.firsts])
+        columns = [in_one_piece(column.take(first)) for column in self.keys.values()]
+        columns.append(self._match_times())
+        columns += [
+            stage_column(found, stage, lambda rows: self.table.take(pa.array(rows)))
+            for stage in self.stages
+        ]
+        names = [*self.keys, MATCH_TIME, *self.stages]
+        fields = [
+            pa.field(name, column.type, nullable=name not in self.stages)
+            for name, column in zip(names, columns, strict=True)
+        ]
+        return pa.table(columns, schema=pa.schema(fields))
+
+    def _match_times(self) -> pa.Array:
+        times = self.found.times
+        if self.window_ms is not None and len(times):
+            taken = self.times.ms(self.found.handles)
+            times = times_of_matches(self.found, taken, self.window_ms, is_last=False)
+        if not pa.types.is_timestamp(self.time_type):
+            return pa.array(times)
+        return known_times(times, _PER_MS[self.time_type.unit]).cast(self.time_type)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``match`` returns: a sequence of matches, made into dicts when they are looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload
+
+from pyflinkcep.errors import NotSupportedError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Lookup", "Matches", "Timeout"]
+
+EventT = TypeVar("EventT")
+
+
+class Timeout(NamedTuple, Generic[EventT]):
+    """
+    A partial match whose window ended.
+
+    Attributes
+    ----------
+    match : dict of str to list
+        Stage name to events.
+    timestamp : int, epoch milliseconds
+        The end of its window.
+    """
+
+    match: dict[str, list[EventT]]
+    timestamp: int
+
+
+class Lookup(Protocol):
+    """Matches that are not dicts yet."""
+
+    def __len__(self) -> int:
+        """Return the number of matches."""
+
+    def made(self, begin: int, end: int) -> list[dict[str, list[Any]]]:
+        """Return some of them as dicts."""
+
+    def timeouts(self) -> list[Timeout[Any]]:
+        """Return the partial matches that timed out."""
+
+    def arrow(self) -> pa.Table:
+        """Return the matches in columns."""
+
+
+_AT_ONCE = 1024
+
+
+class Matches(Sequence[dict[str, list[EventT]]]):
+    """
+    The matches, each a dict of stage name to events, with timeouts and late events.
+
+    It is a sequence, equal to a list of the same matches. Those of a table are numbers of rows
+    until they are looked at.
+
+    Parameters
+    ----------
+    matches : iterable of dict
+        The matches.
+
+    Attributes
+    ----------
+    late : list
+        The events that came after the watermark had passed them.
+    numPartialMatchesDropped : int
+        The number of partial matches dropped because a key had too many.
+
+    Examples
+    --------
+    >>> found = Matches([{"a": [1]}, {"a": [2]}])
+    >>> found[-1], len(found), found[:1], found == [{"a": [1]}, {"a": [2]}]
+    ({'a': [2]}, 2, [{'a': [1]}], True)
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, matches: Iterable[dict[str, list[EventT]]] = ()) -> None:
+        self._lookup: Lookup | None = None
+        self._made: list[dict[str, list[EventT]]] = list(matches)
+        self._begin = 0
+        self._timeouts: list[Timeout[EventT]] | None = []
+        self._has_timeouts = True
+        self._table: Callable[[Sequence[dict[str, list[Any]]]], pa.Table] | None = None
+        self.late: list[EventT] = []
+        self.numPartialMatchesDropped = 0
+
+    @classmethod
+    def of(cls, lookup: Lookup, dropped: int = 0) -> Matches[Any]:
+        """Return matches that are made when they are looked at."""
+        found = cls()
+        found._lookup = lookup
+        found._timeouts = None
+        found.numPartialMatchesDropped = dropped
+        return found
+
+    @property
+    def timeouts(self) -> list[Timeout[EventT]]:
+        """The partial matches that timed out."""
+        if not self._has_timeouts:
+            raise NotSupportedError(
+                'timeouts of match(…, evaluation="eventLists")', 'write evaluation="nfa"'
+            )
+        if self._timeouts is None:
+            self._timeouts = [] if self._lookup is None else self._lookup.timeouts()
+        return self._timeouts
+
+    # --- a sequence
+
+    def __len__(self) -> int:
+        """Return the number of matches."""
+        return len(self._made) if self._lookup is None else len(self._lookup)
+
+    @overload
+    def __getitem__(self, at: int) -> dict[str, list[EventT]]: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[dict[str, list[EventT]]]: ...
+    def __getitem__(self, at: int | slice) -> Any:
+        """Return a match, or a list of some."""
+        if self._lookup is None:
+            return self._made[at]
+        places = range(len(self))[at]
+        if isinstance(places, int):
+            if not self._begin <= places < self._begin + len(self._made):
+                self._begin = places - places % _AT_ONCE
+                self._made = self._lookup.made(self._begin, self._begin + _AT_ONCE)
+            return self._made[places - self._begin]
+        if places.step == 1:
+            return self._lookup.made(places.start, places.stop)
+        return [self[place] for place in places]
+
+    def __iter__(self) -> Iterator[dict[str, list[EventT]]]:
+        """Yield the matches."""
+        if self._lookup is None:
+            yield from self._made
+            return
+        for begin in range(0, len(self), _AT_ONCE):
+            yield from self._lookup.made(begin, begin + _AT_ONCE)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether a list, or other matches, are equal."""
+        if not isinstance(other, Matches | list):
+            return NotImplemented
+        return len(self) == len(other) and all(map(_equal, self, other))
+
+    def __add__(self, other: Any) -> list[Any]:
+        """Return a list of these matches and others."""
+        return [*self, *other] if isinstance(other, Matches | list) else NotImplemented
+
+    def __radd__(self, other: Any) -> list[Any]:
+        """Return a list of others and these matches."""
+        return [*other, *self] if isinstance(other, list) else NotImplemented
+
+    def __repr__(self) -> str:
+        """Return the list of matches as text."""
+        return repr(list(self))
+
+    # --- columns
+
+    def toArrow(self) -> pa.Table:
+        """
+        Return the matches as a table with the columns of ``toDF()``.
+
+        Returns
+        -------
+        pyarrow.Table
+            The key, ``matchTimestamp``, and for each stage the list of its events.
+
+        Raises
+        ------
+        NotSupportedError
+            If the events are objects, or their values have no type in Arrow.
+        """
+        if self._lookup is None:
+            raise NotSupportedError(
+                "toArrow() of matches of events that are not in columns",
+                "pass the events as a table: Arrow, pandas, polars or columns by name",
+            )
+        return self._lookup.arrow()
+
+    def toPandas(self) -> Any:
+        """Return the matches as a DataFrame of pandas; see :meth:`toArrow`."""
+        return self.toArrow().to_pandas()
+
+    def toPolars(self) -> Any:
+        """Return the matches as a DataFrame of polars; see :meth:`toArrow`."""
+        from importlib import import_module
+
+        return import_module("polars").from_arrow(self.toArrow())
+
+
+def _equal(left: Any, right: Any) -> bool:
+    return bool(left == right)

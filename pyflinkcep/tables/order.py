@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The times and keys of a table's events, and the order in which they are matched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyflinkcep.errors import InputError, did_you_mean
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.ordering import order_by_group_and_time
+from pyflinkcep.matching.pieces import in_one_piece
+from pyflinkcep.tables.records import Cells, RecordBlock, records
+from pyflinkcep.tables.values import epoch_milliseconds, grouping_key, key_getter, times_of
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, wrong_unit
+from pyflinkcep.warned import Place, TimeUnitWarning
+
+__all__ = ["Field", "Keys", "Times", "lazily", "ordered"]
+
+_PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
+
+Field = str | Callable[[Any], Any]
+
+
+@attrs.frozen(eq=False)
+class Times:
+    """
+    The times of events.
+
+    Attributes
+    ----------
+    raw : array of int64
+        The times in their own unit.
+    per_ms : int
+        How many of these units a millisecond has.
+    type : pyarrow.DataType
+        The type of the times of matches.
+    """
+
+    raw: Ints
+    per_ms: int = 1
+    type: pa.DataType = attrs.field(factory=pa.int64)
+
+    @classmethod
+    def of(cls, table: pa.Table, field: Field | None) -> Times:
+        """
+        Return the times of a table's events.
+
+        Raises
+        ------
+        InputError
+            If one has no time, or one that is out of range.
+        """
+        size = table.num_rows
+        if field is None:
+            return cls(np.arange(size))
+        if callable(field):
+            return cls(np.asarray(times_of(lazily(table), field), np.int64))
+        column = _column(table, field, "timestamp")
+        type_ = column.type
+        is_time = pa.types.is_timestamp(type_)
+        if not size or column.null_count or not (is_time or pa.types.is_integer(type_)):
+            return cls(np.asarray(_by_row(table, column), np.int64))
+        try:
+            if is_time and type_.unit == "s":
+                type_ = pa.timestamp("ms", type_.tz)
+                column = column.cast(type_)
+            raw: Ints = column.cast(pa.int64()).to_numpy()
+        except pa.ArrowInvalid:
+            return cls(np.asarray(_by_row(table, column), np.int64))
+        found = cls(raw, _PER_MS[type_.unit], type_) if is_time else cls(raw)
+        if not is_time:
+            found._check(table, field)
+        return found
+
+    def _check(self, table: pa.Table, field: str) -> None:
+        least, most = int(self.raw.min()), int(self.raw.max())
+        if not MIN_WATERMARK < least <= most <= MAX_WATERMARK:
+            row = int(np.argmin(self.raw) if least <= MIN_WATERMARK else np.argmax(self.raw))
+            epoch_milliseconds(int(self.raw[row]), records(table, np.asarray([row]))[0])
+        warning = wrong_unit(least, most, f"timestamp={field!r}")
+        if warning is not None:
+            Place.here().warn(warning, TimeUnitWarning)
+
+    @property
+    def are_sorted(self) -> bool:
+        """Whether no event is earlier than the one before it."""
+        return not bool((self.raw[1:] < self.raw[:-1]).any())
+
+    def ms(self, rows: Ints | None = None) -> Ints:
+        """Return times in epoch milliseconds."""
+        own = self.raw if rows is None else self.raw[rows]
+        return own if self.per_ms == 1 else np.floor_divide(own, self.per_ms)
+
+
+def _by_row(table: pa.Table, column: pa.ChunkedArray) -> list[int]:
+    """Return times one by one, or raise for the first that is not a time."""
+    found = []
+    for row, value in enumerate(column.to_pylist()):
+        if type(value) is not int and not hasattr(value, "tzinfo"):
+            epoch_milliseconds(value, records(table, np.asarray([row]))[0])
+        found.append(epoch_milliseconds(value, None))
+    return found
+
+
+def _column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
+    names = table.column_names
+    if name not in names:
+        hint = did_you_mean(name, names, f"the columns are {names}")
+        raise InputError(f"{what}={name!r}: the events have no column {name!r}", hint)
+    column = table.column(name)
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def lazily(table: pa.Table) -> list[Any]:
+    """Return all rows as lazy records."""
+    block = RecordBlock(Cells(table), np.arange(table.num_rows))
+    return [block.record(row) for row in range(table.num_rows)]
+
+
+# --- keys
+
+
+@attrs.frozen(eq=False)
+class Keys:
+    """
+    The keys of events.
+
+    Attributes
+    ----------
+    codes : array of int or None
+        The number of each event's key, in the order of their first events; None for one key.
+    value_of : callable
+        Returns the key of an event by its row, as Spark groups by it.
+    columns : mapping of str to pyarrow.ChunkedArray
+        The columns of the key by name.
+    """
+
+    codes: Ints | None
+    value_of: Callable[[int], Any]
+    columns: dict[str, pa.ChunkedArray]
+
+    @classmethod
+    def of(cls, table: pa.Table, key: Field | Sequence[str] | None) -> Keys:
+        """Return the keys of a table's events."""
+        if key is None:
+            return cls(None, lambda _: None, {})
+        if isinstance(key, list | tuple) and key and all(isinstance(name, str) for name in key):
+            names = list(key)
+        elif isinstance(key, str):
+            names = [key]
+        else:
+            return cls._of_function(table, key)
+        columns = {name: _column(table, name, "key") for name in names}
+
+        def value_of(row: int) -> Any:
+            values = [grouping_key(column[row].as_py()) for column in columns.values()]
+            return values[0] if isinstance(key, str) else tuple(values)
+
+        codes = None
+        for column in columns.values():
+            own = _codes(column)
+            codes = own if codes is None else _codes(_paired(codes, own))
+        return cls(codes, value_of, columns)
+
+    @classmethod
+    def _of_function(cls, table: pa.Table, key: Any) -> Keys:
+        get = key_getter(key)
+        values = [grouping_key(get(event)) for event in lazily(table)]
+        numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+        codes = np.fromiter((numbers[value] for value in values), np.int64, len(values))
+        try:
+            column = pa.chunked_array([pa.array(values)])
+        except (pa.ArrowException, OverflowError, TypeError):
+            column = pa.chunked_array([pa.array(list(map(repr, values)))])
+        return cls(codes, values.__getitem__, {"key": column})
+
+
+def _paired(left: Ints, right: Ints) -> pa.ChunkedArray:
+    """Return a number for each pair of numbers."""
+    width = int(right.max(initial=0)) + 1
+    return pa.chunked_array([pa.array(left.astype(np.int64) * width + right)])
+
+
+def _codes(column: pa.ChunkedArray) -> Ints:
+    """Return a number for each value, 0 for the first and so on; null and NaN are values."""
+    if pa.types.is_floating(column.type):
+        column = pc.add(column, 0.0 if column.type != pa.float16() else pa.scalar(0, column.type))
+    try:
+        encoded = in_one_piece(column.dictionary_encode(null_encoding="encode"))
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        values = [grouping_key(value) for value in column.to_pylist()]
+        numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+        return np.fromiter((numbers[value] for value in values), np.int64, len(values))
+    codes: Ints = encoded.indices.to_numpy(zero_copy_only=False)
+    return codes
+
+
+# --- the order
+
+
+def ordered(times: Times, codes: Ints | None) -> tuple[Ints | None, Ints | None]:
+    """
+    Return the order of events: by key, time and place, the key of the earliest event first.
+
+    Returns
+    -------
+    tuple of (array or None, array or None)
+        The rows in order, None for their own; and where keys begin, None for one key.
+    """
+    is_sorted = times.are_sorted
+    if codes is None:
+        return (None if is_sorted else np.argsort(times.ms(), kind="stable")), None
+    if is_sorted:
+        order = order_by_group_and_time(codes, times.raw[:0])
+    else:
+        ms = times.ms()
+        count = int(codes.max(initial=-1)) + 1
+        earliest = np.full(count, MAX_WATERMARK)
+        np.minimum.at(earliest, codes, ms)
+        places = np.empty(count, np.int64)
+        places[np.argsort(earliest, kind="stable")] = np.arange(count)
+        codes = places[codes]
+        order = order_by_group_and_time(codes, ms)
+    counts = np.bincount(codes)
+    return order, np.r_[0, np.cumsum(counts[counts > 0])[:-1]] if len(codes) else np.zeros(0, int)
