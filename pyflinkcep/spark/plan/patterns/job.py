@@ -16,12 +16,12 @@ from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.columns import POSITION
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.order import OrderColumns, TieOrder
+from pyflinkcep.matching.output import taking_stages
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.conditions import bit_columns, check_conditions
 from pyflinkcep.spark.plan.expressions import compiled_expressions, field_columns
 from pyflinkcep.spark.plan.job import Job, Prepared
-from pyflinkcep.spark.plan.outputs import taking_stages
 from pyflinkcep.spark.plan.patterns.evaluation import PatternEvaluation
 from pyflinkcep.spark.plan.patterns.prefilter import EventFilter, droppable_events
 from pyflinkcep.spark.plan.slices import slice_length, sliced
