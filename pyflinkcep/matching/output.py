@@ -1,58 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matches as columns: their stages, their times, and a list of events for each stage."""
+"""Matches as columns: their times, and a list of events for each stage."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction, StateType
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.held_back import HeldBack, may_wait
 from pyflinkcep.matching.pieces import structs
 from pyflinkcep.matching.results import Found
-from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = [
     "MATCH_TIME",
     "known_times",
     "stage_column",
-    "taking_stages",
     "times_of_matches",
-    "waiting_ms",
 ]
 
 MATCH_TIME = "matchTimestamp"
 """The column of ``toDF()`` with the time of a match."""
-
-
-def taking_stages(pattern: Pattern, nfa: NFA) -> list[str]:
-    """Return the names of the stages that can take events, in pattern order."""
-    taking = {
-        table.state.stage
-        for table in nfa.tables.values()
-        for t in table.state.transitions
-        if t.action is StateTransitionAction.TAKE and table.state.kind is not StateType.STOP
-    }
-    return [name for name in dict.fromkeys(_stage_names(pattern)) if name in taking]
-
-
-def _stage_names(pattern: Pattern) -> Iterator[str]:
-    """Return the names of stages in matches, including those inside groups."""
-    for stage in pattern.stages():
-        if isinstance(stage, GroupPattern):
-            for part in stage.getParts():
-                yield from _stage_names(part)
-        else:
-            yield stage.getName()
-
-
-def waiting_ms(nfa: NFA) -> int | None:
-    """Return how long a match may wait after its first event; None if none does."""
-    return (HeldBack.by_pattern(nfa).events_ms or None) if may_wait(nfa) else None
 
 
 def times_of_matches(found: Found, taken: Ints, window_ms: int, *, is_last: bool) -> Ints:

@@ -20,7 +20,7 @@ from pyflinkcep.engines.flink.operator.limit import compressed_with_limit
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.matching.order import TieOrder
-from pyflinkcep.matching.output import taking_stages
+from pyflinkcep.matching.stages import taking_stages
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream

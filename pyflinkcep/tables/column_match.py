@@ -23,8 +23,9 @@ from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.matching.bounded import Portion, matched
 from pyflinkcep.matching.choice import make_matcher
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.output import taking_stages, waiting_ms
+from pyflinkcep.matching.held_back import waiting_ms
 from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.stages import taking_stages
 from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext

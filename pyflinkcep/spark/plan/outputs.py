@@ -21,7 +21,8 @@ from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, check_tag
 from pyflinkcep.matching.columns import quoted
-from pyflinkcep.matching.output import MATCH_TIME, waiting_ms
+from pyflinkcep.matching.held_back import waiting_ms
+from pyflinkcep.matching.output import MATCH_TIME
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import MAIN, TAG, ColumnConsumer, MatchTimes

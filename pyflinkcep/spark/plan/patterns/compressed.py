@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyflinkcep.engines.compressed.pattern_runs import refuse_incompressible
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.matching.columns import POSITION
-from pyflinkcep.matching.output import taking_stages
+from pyflinkcep.matching.stages import taking_stages
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.job import Prepared
 from pyflinkcep.spark.plan.outputs import match_rows

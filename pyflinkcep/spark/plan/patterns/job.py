@@ -16,7 +16,7 @@ from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.columns import POSITION
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.order import OrderColumns, TieOrder
-from pyflinkcep.matching.output import taking_stages
+from pyflinkcep.matching.stages import taking_stages
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.conditions import bit_columns, check_conditions

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-from pyflinkcep.matching.output import taking_stages
+from pyflinkcep.matching.stages import taking_stages
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.flush import by_bucket, stored_state
