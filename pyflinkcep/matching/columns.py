@@ -21,6 +21,7 @@ __all__ = [
     "RANK",
     "SLICE",
     "VALUE",
+    "WHOLE",
     "Flags",
     "Ints",
     "field_names",
@@ -55,6 +56,9 @@ SLICE = f"{PREFIX}slice"
 
 OWN = f"{PREFIX}own"
 """The column that tells whether the event is in the slice itself, not only around it."""
+
+WHOLE = f"{PREFIX}whole"
+"""The column with most columns of an event, null for an event that no stage can take."""
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyflinkcep.matching.columns import VALUE
 from pyflinkcep.matching.fields import FieldArray, field_array, field_rows
 from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.sorted_events import SortedEvents
 
 __all__ = ["EventStore", "Reader"]
 
@@ -46,10 +47,11 @@ class EventStore:
     def __init__(self, reader: Reader, schema: pa.Schema) -> None:
         self._reader = reader
         self._base = 0
-        self._batch = schema.empty_table()
+        self._names = schema.names
+        self._batch = SortedEvents(schema.empty_table())
         self._blocks: dict[int, Sequence[Any]] = {}
         self._old_handles = np.empty(0, np.int64)
-        self._old = self._batch
+        self._old = schema.empty_table()
         self._old_rows: dict[int, Any] = {}
         self._fields = [name for name in schema.names if name.startswith(VALUE)]
         self._field_blocks: dict[int, list[tuple[Any, ...]]] = {}
@@ -63,10 +65,10 @@ class EventStore:
         store.add(events)
         return store
 
-    def add(self, batch: pa.Table) -> int:
+    def add(self, batch: pa.Table | SortedEvents) -> int:
         """Add a batch; return the handle of its first event. Call :meth:`keep` first."""
         self._base += self._batch.num_rows
-        self._batch = batch
+        self._batch = batch if isinstance(batch, SortedEvents) else SortedEvents(batch)
         self._blocks = {}
         self._field_blocks = {}
         return self._base
@@ -80,7 +82,7 @@ class EventStore:
         self._old_handles, self._old = live, table
         self._old_fields = {}
         self._base += self._batch.num_rows
-        self._batch = table.slice(0, 0)
+        self._batch = SortedEvents(table.slice(0, 0))
         self._blocks = {}
         self._field_blocks = {}
 
@@ -90,19 +92,19 @@ class EventStore:
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
         """Return the events of these handles, in this order, with all or some of their columns."""
-        names = self._batch.column_names if columns is None else list(columns)
-        old, batch = self._old.select(names), self._batch.select(names)
+        names = self._names if columns is None else list(columns)
         wanted = np.asarray(handles, np.int64)
         is_old = wanted < self._base
         if not is_old.any():
-            return batch.take(pa.array(wanted - self._base))
+            return self._batch.take(wanted - self._base, names)
         assert np.isin(wanted[is_old], self._old_handles).all(), (
             "an event is used that was not kept"
         )
+        old = self._old.select(names)
         # Separately, then combined: taking from both at once would copy the whole batch.
         taken = [
             old.take(pa.array(np.searchsorted(self._old_handles, wanted[is_old]))),
-            batch.take(pa.array(wanted[~is_old] - self._base)),
+            self._batch.take(wanted[~is_old] - self._base, names),
         ]
         order = np.argsort(np.r_[np.flatnonzero(is_old), np.flatnonzero(~is_old)])
         return pa.concat_tables(taken).take(pa.array(order))
@@ -117,7 +119,7 @@ class EventStore:
         block, offset = divmod(handle - self._base, _BLOCK)
         rows = self._field_blocks.get(block)
         if rows is None:
-            rows = self._field_rows(self._batch.slice(block * _BLOCK, _BLOCK))
+            rows = self._field_rows(self._batch.table.slice(block * _BLOCK, _BLOCK))
             if len(self._field_blocks) >= _MOST_BLOCKS:
                 del self._field_blocks[next(iter(self._field_blocks))]
             self._field_blocks[block] = rows
@@ -125,7 +127,7 @@ class EventStore:
 
     def field_arrays(self) -> tuple[int, int, tuple[FieldArray, ...]]:
         """Return the handle of the newest batch's first event, its size, and its fields."""
-        columns = self._batch.select(self._fields).columns
+        columns = self._batch.table.select(self._fields).columns
         return self._base, self._batch.num_rows, tuple(map(field_array, columns))
 
     def _field_rows(self, table: pa.Table) -> list[tuple[Any, ...]]:
@@ -134,7 +136,7 @@ class EventStore:
     @property
     def shown(self) -> list[str]:
         """The columns needed from an event once it is matched."""
-        return [name for name in self._batch.column_names if not name.startswith(VALUE)]
+        return [name for name in self._names if not name.startswith(VALUE)]
 
     def rows(self, handles: Sequence[int] | np.ndarray[Any, Any]) -> list[Any]:
         """Return the events of these handles as Rows; a handle always has the same Row."""
@@ -152,7 +154,7 @@ class EventStore:
         block, offset = divmod(handle - self._base, _BLOCK)
         rows = self._blocks.get(block)
         if rows is None:
-            rows = self._reader.lazy_rows(self._batch.slice(block * _BLOCK, _BLOCK))
+            rows = self._reader.lazy_rows(self._batch.slice(block * _BLOCK, _BLOCK, self._names))
             if len(self._blocks) >= _MOST_BLOCKS:  # in a large batch; made again if needed
                 del self._blocks[next(iter(self._blocks))]
             self._blocks[block] = rows

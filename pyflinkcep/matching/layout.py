@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.answers import read_bits
-from pyflinkcep.matching.columns import RANK, Ints
+from pyflinkcep.matching.columns import RANK, VALUE, WHOLE, Ints
 from pyflinkcep.matching.keys import changes
 
 __all__ = ["KeyText", "Layout", "key_values"]
@@ -44,6 +44,8 @@ class Layout:
         The match expressions; the columns of their fields are part of the payload.
     has_order : bool
         Whether events of one key and time have an order: that of their source, or the user's.
+    nested : tuple of str
+        The columns that arrive in the fields of the column :data:`WHOLE`; see :meth:`flat`.
     """
 
     pattern: str
@@ -57,6 +59,28 @@ class Layout:
     bit_columns: tuple[str, ...]
     expressions: CompiledExpressions | None = None
     has_order: bool = True
+    nested: tuple[str, ...] = ()
+
+    @property
+    def late(self) -> tuple[str, ...]:
+        """The columns that only an event in a match needs."""
+        needed = {*self.key_columns, *self.key_signature, self.time_column}
+        return tuple(
+            name for name in self.payload if name not in needed and not name.startswith(VALUE)
+        )
+
+    def flat(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield batches with their nested columns beside the others."""
+        for batch in batches:
+            if not self.nested:
+                yield batch
+                continue
+            place = batch.schema.get_field_index(WHOLE)
+            columns, names = batch.columns, batch.schema.names
+            whole = columns.pop(place)
+            names.pop(place)
+            columns += whole.flatten()
+            yield pa.RecordBatch.from_arrays(columns, names=[*names, *self.nested])
 
     def times_ms(self, table: pa.Table) -> Ints:
         """Return the events' times in epoch milliseconds; see :meth:`times`."""

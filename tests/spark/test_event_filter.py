@@ -12,9 +12,10 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.engines.flink.nfa.droppable import Relevance
-from pyflinkcep.spark.plan.patterns import prefilter
+from pyflinkcep.matching.columns import WHOLE
+from pyflinkcep.spark.plan.patterns import bare, prefilter
 from tests.shorthand import ms
-from tests.spark.support import events, failure, on
+from tests.spark.support import columns, events, failure, on
 
 A_TO_B = Pattern.begin("a").where("name = 'a'").followedBy("b").where("name = 'b'")
 INPUT = "u:x u:a1 v:a2 u:x u:b3 v:y v:b4 v:b5 u:a6 u:a7 u:y u:b8"
@@ -117,3 +118,30 @@ def test_time_that_is_shown(spark: SparkSession) -> None:
     assert not filtered(processed.toDF())
     assert [row.ts for row in processed.collect()] == [9]
     assert [row.matchTimestamp for row in stream.toDF().collect()] == [6]
+
+
+def test_events_that_no_stage_takes_travel_bare(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After next they only end partial matches; those that are taken come whole, nulls too."""
+    odd = {
+        "dotted.name": "concat(name, '!')",
+        "empty": "cast(NULL AS string)",
+        "at": "timestamp_millis(cast(-1000 * price AS bigint))",
+        "day": "date '1969-12-31'",
+        "exact": "cast(price AS decimal(20, 3))",
+        "flag": "if(name = 'a', NULL, true)",
+        "many": "array(price, NULL)",
+        "nested": "named_struct('x', price)",
+    }
+    frame = columns(events(spark, "u:a1 u:b2 v:a3 v:x v:b4 u:a5 u:b6 w:x w:b7"), **odd)
+    pattern = Pattern.begin("a").where("name = 'a'").next("b").where("name = 'b'").within(ms(50))
+    result = on(frame, pattern, "user").toDF()
+    found = sorted(map(str, result.collect()))
+    assert any(WHOLE in line for line in plan(result))
+
+    monkeypatch.setattr(bare, "_FEWEST", 100)
+    whole = on(frame, pattern, "user").toDF()
+    assert not any(WHOLE in line for line in plan(whole))
+    assert found == sorted(map(str, whole.collect()))
+    assert len(found) == 2

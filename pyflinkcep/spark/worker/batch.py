@@ -18,13 +18,14 @@ from pyflinkcep.matching.layout import KeyText, Layout
 from pyflinkcep.matching.matcher import MOST_RESULTS
 from pyflinkcep.matching.order import TieOrder, as_order
 from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.sorted_events import SortedEvents
 from pyflinkcep.matching.stretches import Stretches
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.worker.consumers import Consumer, to_batches
 from pyflinkcep.spark.worker.runtime import running
-from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks
+from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_events
 
 __all__ = ["BatchTask"]
 
@@ -64,7 +65,11 @@ class BatchTask:
             running(self.layout.pattern) as context,
             opened(nfa, context, "a condition"),
             opened(self.consumer, context, "a function"),
-            closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks,
+            closing(
+                sorted_events(
+                    self.layout.flat(batches), self.layout, self.layout.late, self.sort_bytes
+                )
+            ) as chunks,
         ):
             yield from _Partition(self, nfa).run(chunks)
 
@@ -84,17 +89,17 @@ class _Partition:
         self._last: pa.Table | None = None
         self._store: EventStore | None = None
 
-    def run(self, chunks: Iterator[pa.Table]) -> Iterator[pa.RecordBatch]:
+    def run(self, chunks: Iterator[SortedEvents]) -> Iterator[pa.RecordBatch]:
         """Match the events of sorted chunks, which never separate events of equal key and time."""
         for found in matched(self._matcher, self._portions(chunks)):
             if self._store is not None:
                 yield from self._rows(found, self._store)
 
-    def _portions(self, chunks: Iterator[pa.Table]) -> Iterator[Portion]:
-        for chunk in chunks:
-            events = chunk.select(list(self._layout.payload))
+    def _portions(self, chunks: Iterator[SortedEvents]) -> Iterator[Portion]:
+        for events in chunks:
+            chunk = events.table
             if self._store is None:
-                self._store = EventStore(self._reader, events.schema)
+                self._store = EventStore(self._reader, events.schema(self._layout.payload))
             base, times = self._store.add(events), self._layout.times_ms(chunk)
             stretches = Stretches.of(
                 chunk, times, base, self._layout, self._rules, self._order, self._store

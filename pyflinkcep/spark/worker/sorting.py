@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import random
 from bisect import bisect_left
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,8 +19,9 @@ import pyarrow as pa
 from pyflinkcep.matching.columns import POSITION, Ints
 from pyflinkcep.matching.keys import has_mixed_hashes, ranks
 from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.sorted_events import SortedEvents
 
-__all__ = ["BUDGET_BYTES", "sorted_chunks", "whole_keys"]
+__all__ = ["BUDGET_BYTES", "sorted_chunks", "sorted_events", "whole_keys"]
 
 BUDGET_BYTES = 128 * 1024 * 1024
 
@@ -36,6 +37,19 @@ def sorted_chunks(
     budget_bytes: int = BUDGET_BYTES,
     folder: str | None = None,
 ) -> Generator[pa.Table, None, None]:
+    """Sort the events of a partition, all columns of them; see :func:`sorted_events`."""
+    with closing(sorted_events(batches, layout, (), budget_bytes, folder)) as chunks:
+        for chunk in chunks:
+            yield chunk.table
+
+
+def sorted_events(
+    batches: Iterable[pa.RecordBatch],
+    layout: Layout,
+    late: Sequence[str],
+    budget_bytes: int = BUDGET_BYTES,
+    folder: str | None = None,
+) -> Generator[SortedEvents, None, None]:
     """
     Sort the events of a partition by key, time and position.
 
@@ -46,6 +60,8 @@ def sorted_chunks(
         signature is a whole number.
     layout : Layout
         Where key and time are.
+    late : sequence of str
+        The columns that may stay as they came, behind an index, if all events fit in memory.
     budget_bytes : int
         How many bytes of events to sort in memory; beyond that, runs on disk are used.
     folder : str, optional
@@ -53,9 +69,9 @@ def sorted_chunks(
 
     Yields
     ------
-    pyarrow.Table
+    SortedEvents
         Events in order, without their position, each column in one chunk. Events of one key and one
-        millisecond are never split between tables.
+        millisecond are never split between chunks.
 
     Raises
     ------
@@ -72,12 +88,13 @@ def sorted_chunks(
         runs: list[_Run] = []
         path = Path()
         for piece, is_last in _pieces(batches, budget_bytes):
-            table = _sorted(piece, layout)
-            del piece
             if is_last and not runs:
-                table = table.drop_columns([POSITION])
-                yield table
+                events = _without_position(_sorted(piece, layout, late))
+                del piece
+                yield events
                 return
+            table = _sorted(piece, layout).table
+            del piece
             if not runs:
                 scratch = TemporaryDirectory(
                     prefix="pyflinkcep-", dir=folder or _local_folder(), ignore_cleanup_errors=True
@@ -141,12 +158,15 @@ def _local_folder() -> str | None:
 # --- the order
 
 
-def _sorted(table: pa.Table, layout: Layout) -> pa.Table:
-    result = table.take(pa.array(_order(table, layout, by_values=False))).combine_chunks()
-    if _has_mixed_keys(result, layout):
-        result = result.take(pa.array(_order(result, layout, by_values=True))).combine_chunks()
+def _sorted(table: pa.Table, layout: Layout, late: Sequence[str] = ()) -> SortedEvents:
+    order = _order(table, layout, by_values=False)
+    if _has_mixed_keys(table.select(layout.key_signature).take(pa.array(order)), layout):
+        order = _order(table, layout, by_values=True)
+    result = table.drop_columns(list(late)).take(pa.array(order)).combine_chunks()
     layout.check_order(result)
-    return result
+    if not late:
+        return SortedEvents(result)
+    return SortedEvents(result, table.select(list(late)).combine_chunks(), order)
 
 
 def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
@@ -162,6 +182,10 @@ def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
             keys.append(column.is_valid().to_numpy())
     order: Ints = np.lexsort(keys)
     return order
+
+
+def _without_position(events: SortedEvents) -> SortedEvents:
+    return attrs.evolve(events, table=events.table.drop_columns([POSITION]))
 
 
 def _has_mixed_keys(table: pa.Table, layout: Layout) -> bool:
@@ -246,12 +270,11 @@ class _Run:
         return table.slice(start, self.start - start)
 
 
-def _merged(runs: list[_Run], layout: Layout) -> Iterator[pa.Table]:
+def _merged(runs: list[_Run], layout: Layout) -> Iterator[SortedEvents]:
     """Yield the events of all runs in order; there is half a budget of them between two cuts."""
     fences = sorted(fence for run in runs for fence in run.fences)
     step = _BLOCKS // 2
     for fence in [*fences[step::step], None]:
         table = pa.concat_tables([run.until(fence) for run in runs])
         if table.num_rows:
-            table = _sorted(table, layout).drop_columns([POSITION])
-            yield table
+            yield _without_position(_sorted(table, layout))

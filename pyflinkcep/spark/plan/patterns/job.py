@@ -22,6 +22,7 @@ from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.conditions import bit_columns, check_conditions
 from pyflinkcep.spark.plan.expressions import compiled_expressions, field_columns
 from pyflinkcep.spark.plan.job import Job, Prepared
+from pyflinkcep.spark.plan.patterns.bare import bare_if_untaken
 from pyflinkcep.spark.plan.patterns.evaluation import PatternEvaluation
 from pyflinkcep.spark.plan.patterns.prefilter import EventFilter, droppable_events
 from pyflinkcep.spark.plan.slices import slice_length, sliced
@@ -125,6 +126,8 @@ class PatternJob:
         prepared = wanted.after(self.prepared(wanted.before(), position))
         if uses_lists and self._slice_ms is not None:
             prepared = sliced(prepared, self.source, self._slice_ms, 0, self.nfa.window_time - 1)
+        if not uses_lists and self.comparator is None:
+            prepared = bare_if_untaken(prepared, self.nfa, wanted.droppable)
         layout = prepared.layout
         task: ChainTask | BatchTask = (
             ChainTask(self.pattern, layout, consumer)

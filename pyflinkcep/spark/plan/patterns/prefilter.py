@@ -21,7 +21,7 @@ from pyflinkcep.spark.plan.conditions import condition_column
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.source import EventSource
 
-__all__ = ["EventFilter", "droppable_events", "relevance_of", "why_unfiltered"]
+__all__ = ["EventFilter", "droppable_events", "is_among", "relevance_of", "why_unfiltered"]
 
 
 @attrs.frozen(eq=False)
@@ -67,7 +67,7 @@ class EventFilter:
         """Return the prepared events, filtered by their answers unless `early`."""
         if self.early or not self.droppable:
             return prepared
-        wanted = ~_is_among(prepared.layout.bit_columns, self.droppable)
+        wanted = ~is_among(prepared.layout.bit_columns, self.droppable)
         events = prepared.events.where(wanted | _no_time(self.job.source))
         return attrs.evolve(prepared, events=events)
 
@@ -133,7 +133,7 @@ def _no_time(source: EventSource) -> Column:
     return F.col(quoted(source.time_column)).isNull()
 
 
-def _is_among(names: Sequence[str], kinds: frozenset[int]) -> Column:
+def is_among(names: Sequence[str], kinds: frozenset[int]) -> Column:
     """Whether the bits of an event, in some columns, are one of several integers."""
     if len(names) == 1:
         return F.col(names[0]).isin(sorted(kinds))
