@@ -92,10 +92,8 @@ def engine_of(session: SparkSession) -> Engine:
         If it is not Spark, and a small job that is run once in a session shows that it does not do
         what our jobs rely on; the message says what.
     """
-    if spark_context(session) is not None:
-        return SPARK
     if session not in _ENGINES:
-        is_spark = session.conf.get("spark.app.id", None) is not None
+        is_spark = spark_context(session) is not None or session.conf.get("spark.app.id", None)
         _ENGINES[session] = SPARK if is_spark else _tried(session)
     return _ENGINES[session]
 

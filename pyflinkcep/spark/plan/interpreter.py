@@ -61,11 +61,14 @@ def check_workers(session: Any) -> None:
         If the workers' Python cannot import this package, or is of another version.
     """
     context = spark_context(session)
-    if _choose(context):
-        return
-    of_server = local_server_python(session)
-    chosen = of_server or worker_python(context)
-    if chosen is None or _is_drivers(chosen):
+    chosen = worker_python(context)
+    of_server = local_server_python(session) if context is None else None
+    chosen = of_server or chosen
+    if (
+        chosen is None
+        or _is_drivers(chosen)
+        or (context is not None and _replaced(context, chosen))
+    ):
         return
     reason = _why_unfit(chosen)
     if reason:
@@ -78,10 +81,16 @@ def check_workers(session: Any) -> None:
         )
 
 
-def _choose(context: Any) -> bool:
+def _choose(context: Any) -> None:
     """Let the workers of a local master run the driver's Python, unless another is chosen."""
     python = worker_python(context)
-    if python is None or _VARIABLE in os.environ or _is_drivers(python):
+    if python is not None and not _is_drivers(python):
+        _replaced(context, python)
+
+
+def _replaced(context: Any, python: str) -> bool:
+    """Let workers run the driver's Python; return False if the user has chosen another."""
+    if _VARIABLE in os.environ:
         return False
     _LOGGER.info("workers run %s instead of %s", sys.executable, python)
     set_worker_python(context, sys.executable)

@@ -63,11 +63,25 @@ class Job:
         The user's settings.
     given : DataFrame
         The events as the user gave them.
+    name : str
+        Its name in Spark's UI and progress.
+    is_stream : bool
+        Whether its events are unbounded.
     """
 
     source: EventSource
     settings: StreamSettings
     given: DataFrame
+    name: str = attrs.field(init=False)
+    is_stream: bool = attrs.field(init=False)
+
+    @name.default
+    def _name(self) -> str:
+        return self.source.job_name
+
+    @is_stream.default
+    def _is_stream(self) -> bool:
+        return bool(self.source.dataframe.isStreaming)
 
     @classmethod
     def of(cls, source: EventSource, settings: StreamSettings) -> Job:
@@ -85,16 +99,6 @@ class Job:
         if settings.partitioned:
             _check_partitioned(source)
         return cls(settings.about(source), settings, source.dataframe)
-
-    @property
-    def name(self) -> str:
-        """Its name in Spark's UI and progress."""
-        return self.source.job_name
-
-    @property
-    def is_stream(self) -> bool:
-        """Whether its events are unbounded."""
-        return bool(self.source.dataframe.isStreaming)
 
     def where(self, condition: Column | str) -> Job:
         """Return the job on the events that satisfy a condition."""

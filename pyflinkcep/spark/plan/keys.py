@@ -29,7 +29,7 @@ from pyflinkcep.matching.columns import PREFIX, quoted
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.analysis import first_line
 
-__all__ = ["KeyColumn", "check_exists", "check_type", "key_number", "one_zero", "resolve_keys"]
+__all__ = ["KeyColumn", "check_exists", "check_types", "key_number", "one_zero", "resolve_keys"]
 
 _AS_TEXT = {
     "ignoreNullFields": "false",
@@ -90,6 +90,7 @@ def resolve_keys(
             expression = F.col(key) if isinstance(key, str) else key
             field = _analysed(dataframe, expression, f"key {key}", pattern)
             name, type_, column = field.name, field.dataType, f"{PREFIX}key{number}"
+            check_types([field], "key column", pattern)
             expressions[column] = expression
         _check_key_type(name, type_, pattern)
         signature = column
@@ -130,7 +131,6 @@ def _analysed(dataframe: DataFrame, expression: Column, what: str, pattern: str)
 
 
 def _check_key_type(name: str, type_: DataType, pattern: str) -> None:
-    check_type(name, type_, "key column", pattern)
     spatial = {part.typeName() for part in _parts(type_)} & {"geography", "geometry"}
     if spatial or _contains(type_, MapType | VariantType | UserDefinedType):
         raise InputError(
@@ -158,11 +158,15 @@ def check_exists(dataframe: DataFrame, name: str, what: str, pattern: str) -> No
     )
 
 
-def check_type(name: str, type_: DataType, what: str, pattern: str) -> None:
+def check_types(fields: Sequence[StructField], what: str, pattern: str) -> None:
     """Refuse types that Arrow, and so Python, cannot represent."""
     try:
-        arrow_schema(StructType([StructField(name, type_)]))
+        arrow_schema(StructType(list(fields)))
     except (PySparkTypeError, PySparkNotImplementedError, ValueError) as cause:
+        if len(fields) > 1:  # the first that is refused alone
+            for field in fields:
+                check_types([field], what, pattern)
+        name, type_ = fields[0].name, fields[0].dataType
         raise InputError(
             f"pattern {pattern}: {what} {name!r} is {type_.simpleString()}, "
             "which Spark cannot hand to Python",

@@ -38,6 +38,12 @@ class StreamSettings:
         The most tasks that can work at one time; None for an eighth of the key groups.
     partitioned : bool
         Whether bounded events are already in one partition for each key.
+    groups : KeyGroups
+        The partition of the keys.
+    max_ahead_ms : int or None
+        How far an event may be ahead of the others, in milliseconds.
+    drops_nulls : bool
+        Whether events without key or time are dropped.
     """
 
     key_groups: int = 128
@@ -48,6 +54,21 @@ class StreamSettings:
     on_null_key: str = "fail"
     parallel_tasks: int | None = None
     partitioned: bool = False
+    groups: KeyGroups = attrs.field(init=False, repr=False)
+    max_ahead_ms: int | None = attrs.field(init=False, repr=False)
+    drops_nulls: bool = attrs.field(init=False, repr=False)
+
+    @groups.default
+    def _groups(self) -> KeyGroups:
+        return KeyGroups(self.key_groups, self.parallel_tasks)
+
+    @max_ahead_ms.default
+    def _max_ahead_ms(self) -> int | None:
+        return None if self.max_ahead is None else duration_ms(self.max_ahead, "maxAhead")
+
+    @drops_nulls.default
+    def _drops_nulls(self) -> bool:
+        return self.on_null_key == "drop"
 
     def __attrs_post_init__(self) -> None:
         if self.on_pattern_change not in ("fail", "restart"):
@@ -60,7 +81,6 @@ class StreamSettings:
                 f"onNullKey: expected 'fail' or 'drop', got {self.on_null_key!r}",
                 'write onNullKey="fail" or "drop"',
             )
-        _ = self.groups, self.max_ahead_ms
         if self.name is not None and not (isinstance(self.name, str) and self.name.strip()):
             raise InvalidArgumentError(
                 f"name: expected a text, got {self.name!r}", 'write name="failed logins"'
@@ -82,11 +102,6 @@ class StreamSettings:
                 'write onNullKey="drop" in CEP.pattern',
             )
 
-    @property
-    def drops_nulls(self) -> bool:
-        """Whether events without key or time are dropped."""
-        return self.on_null_key == "drop"
-
     def numbered(self, number: int) -> StreamSettings:
         """Return the settings of one of several patterns; the first has the name itself."""
         if self.name is None or number == 1:
@@ -100,13 +115,3 @@ class StreamSettings:
                 "sideOutputAheadData() without maxAhead, so no event is too far ahead",
                 "write CEP.pattern(events, pattern, maxAhead=timedelta(hours=1))",
             )
-
-    @property
-    def groups(self) -> KeyGroups:
-        """The partition of the keys."""
-        return KeyGroups(self.key_groups, self.parallel_tasks)
-
-    @property
-    def max_ahead_ms(self) -> int | None:
-        """How far an event may be ahead of the others, in milliseconds."""
-        return None if self.max_ahead is None else duration_ms(self.max_ahead, "maxAhead")

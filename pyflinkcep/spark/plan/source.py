@@ -25,7 +25,13 @@ from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
 from pyflinkcep.spark.plan.analysis import is_case_sensitive
 from pyflinkcep.spark.plan.engine import has_source_order
-from pyflinkcep.spark.plan.keys import KeyColumn, check_exists, check_type, key_number, resolve_keys
+from pyflinkcep.spark.plan.keys import (
+    KeyColumn,
+    check_exists,
+    check_types,
+    key_number,
+    resolve_keys,
+)
 from pyflinkcep.spark.plan.micro_batch import check_micro_batch
 from pyflinkcep.spark.worker.runtime import job_name
 
@@ -247,8 +253,7 @@ def _check_columns(dataframe: DataFrame, pattern: str) -> None:
             f"pattern {pattern}: a column is named '__fields__'",
             "rename it: a Row keeps the names of its columns there",
         )
-    for field in dataframe.schema.fields:
-        check_type(field.name, field.dataType, "column", pattern)
+    check_types(dataframe.schema.fields, "column", pattern)
 
 
 def _has_watermark(dataframe: DataFrame) -> bool:

@@ -29,7 +29,6 @@ from pyflinkcep.spark.plan.state_store import choose_state_store
 from pyflinkcep.spark.plan.watermark import (
     GUARDED,
     StreamWatermark,
-    check_handed_on,
     delayed,
 )
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, Matching
@@ -345,8 +344,7 @@ def watermark_of(source: EventSource) -> StreamWatermark:
                 "leave it out: the clock is the time of all events",
             )
         return StreamWatermark(None)
-    check_handed_on(source.dataframe, source.time_column, source.pattern)
-    watermark = StreamWatermark.of(source.dataframe, source.time_column)
+    watermark = StreamWatermark.of(source.dataframe, source.time_column, source.pattern)
     if source.is_guarded and watermark.delay_ms is None:
         raise NotSupportedError(
             f"pattern {source.pattern}: maxAhead with Spark's watermark, which every event moves "

@@ -19,7 +19,6 @@ from pyflinkcep.spark.worker.wall_clock import WallClock
 __all__ = [
     "GUARDED",
     "StreamWatermark",
-    "check_handed_on",
     "delayed",
     "is_emitting",
     "source_count",
@@ -59,29 +58,43 @@ class StreamWatermark:
     clock: WallClock | None = None
 
     @classmethod
-    def of(cls, dataframe: DataFrame, time_column: str) -> StreamWatermark:
+    def of(cls, dataframe: DataFrame, time_column: str, pattern: str = "") -> StreamWatermark:
         """
         Decide for the events of a stream and their time.
+
+        Parameters
+        ----------
+        dataframe : DataFrame
+            The events.
+        time_column : str
+            Their time.
+        pattern : str
+            The pattern that is to run on them, which some events are refused for; empty for none.
 
         Raises
         ------
         InputError
-            If the time is a ``timestamp_ntz`` and Python does not know the session's time zone.
+            If the time is a ``timestamp_ntz`` and Python does not know the session's time zone, or
+            a pattern makes the events, and their time column is not marked.
         NotSupportedError
             If the events come from a pattern with ``maxAhead``.
         """
-        found = cls._of(dataframe, time_column)
+        plan = analysed_plan(dataframe)
+        nodes = None if plan is None else list(streaming_nodes(plan))
+        if nodes and pattern:
+            _check_handed_on(nodes, dataframe, time_column, pattern)
+        found = cls._of(nodes, dataframe, time_column)
         if not isinstance(dataframe.schema[time_column].dataType, TimestampNTZType):
             return found
         zone = str(dataframe.sparkSession.conf.get("spark.sql.session.timeZone"))
         return attrs.evolve(found, clock=WallClock(zone))
 
     @classmethod
-    def _of(cls, dataframe: DataFrame, time_column: str) -> StreamWatermark:
-        plan = analysed_plan(dataframe)
-        if plan is None:  # as over Spark Connect
+    def _of(
+        cls, nodes: list[Any] | None, dataframe: DataFrame, time_column: str
+    ) -> StreamWatermark:
+        if nodes is None:  # as over Spark Connect
             return cls(None, reason="the plan of the stream cannot be inspected")
-        nodes = list(streaming_nodes(plan))
         if any(map(is_emitting, nodes)):
             return cls(
                 None, is_downstream=True, reason="another stateful operator makes the events"
@@ -156,28 +169,20 @@ def delayed(dataframe: DataFrame, milliseconds: int) -> DataFrame:
     return replaced(dataframe, longer)
 
 
-def check_handed_on(dataframe: DataFrame, time_column: str, pattern: str) -> None:
-    """
-    Refuse matches as events if the watermark may be ahead of their time.
-
-    Raises
-    ------
-    InputError
-        If a pattern makes the events, and their time column is not marked.
-    NotSupportedError
-        If the pattern has ``maxAhead``.
-    """
-    plan = analysed_plan(dataframe)
-    if plan is not None and any(map(_is_guarded, streaming_nodes(plan))):
+def _check_handed_on(
+    nodes: list[Any], dataframe: DataFrame, time_column: str, pattern: str
+) -> None:
+    """Refuse matches as events if the watermark may be ahead of their time."""
+    if any(map(_is_guarded, nodes)):
         raise NotSupportedError(
             f"pattern {pattern}: a pattern over a pattern with maxAhead: events too far ahead "
             "still move Spark's watermark, which the second would follow",
             "write the first one's rows to a table, and match that in a query of its own; or leave "
             "maxAhead out, and filter such events before withWatermark",
         )
-    if plan is None or is_event_time(dataframe.schema[time_column]):
+    if is_event_time(dataframe.schema[time_column]):
         return
-    makers = [node for node in streaming_nodes(plan) if is_emitting(node)]
+    makers = [node for node in nodes if is_emitting(node)]
     if makers and makers[0].nodeName().startswith(_PATTERN):
         raise InputError(
             f"pattern {pattern}: the events are matches, and the watermark may be ahead of their "

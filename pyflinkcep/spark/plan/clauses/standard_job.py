@@ -47,7 +47,7 @@ from pyflinkcep.spark.plan.engine import engine_of
 from pyflinkcep.spark.plan.explained import in_sections, watermark_line
 from pyflinkcep.spark.plan.expressions import machine_column
 from pyflinkcep.spark.plan.job import Job
-from pyflinkcep.spark.plan.keys import one_zero, resolve_keys
+from pyflinkcep.spark.plan.keys import check_types, one_zero, resolve_keys
 from pyflinkcep.spark.plan.micro_batch import check_micro_batch
 from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.source import EventSource
@@ -270,6 +270,7 @@ def _bounded_source(dataframe: DataFrame, clause: Clause, uses_window: bool) -> 
     pattern = str(clause.pattern)
     check_micro_batch(dataframe, pattern)
     names = [own_name(dataframe, key.text) for key in clause.partition]
+    check_types([dataframe.schema[name] for name in names], "key column", LANGUAGE)
     keys, expressions = resolve_keys(dataframe, names, LANGUAGE)
     if uses_window:
         dataframe = dataframe.withColumn(POSITION, F.monotonically_increasing_id())
