@@ -9,10 +9,10 @@ import attrs
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.function_codes import FUNCTION_CODES
-from pyflinkcep.expressions.layout import Layout
 from pyflinkcep.expressions.leaf_fields import Leaves
 from pyflinkcep.expressions.literals import UNITS_US
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Instruction, Kind, Op, Type
+from pyflinkcep.expressions.program_layout import ProgramLayout
 from pyflinkcep.expressions.rules import COMMON, OPERATORS
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
@@ -74,7 +74,7 @@ def compiled(
     InputError
         If types are incompatible, or an expression is not boolean.
     """
-    layout = Layout(kinds)
+    layout = ProgramLayout(kinds)
     programs: dict[str, Code] = {}
     for where, expression in expressions:
         what = f"{where}: the condition {expression.text!r}"

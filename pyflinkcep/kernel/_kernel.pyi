@@ -333,7 +333,7 @@ class Join:
     def rows(self, into: Buffer) -> int:
         """Write the next rows, a position (int64) for each list; return their number."""
 
-class Search:
+class RowSearch:
     """Finds matches with the standard's meaning; ``engines/rows/bridge.py`` makes it."""
 
     asked: int

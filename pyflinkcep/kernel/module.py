@@ -32,7 +32,7 @@ class CompiledModule(Protocol):
     Lister: type[_kernel.Lister]
     Backtracker: type[_kernel.Backtracker]
     Join: type[_kernel.Join]
-    Search: type[_kernel.Search]
+    RowSearch: type[_kernel.RowSearch]
     split: Callable[[Any, Any, int, Any, Any], list[bytes]]
     links: Callable[[_kernel.List, _kernel.List, bool, bool], bytes]
 

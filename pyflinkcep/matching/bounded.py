@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.matching.matcher import Matcher, Store
+from pyflinkcep.matching.matcher import PatternMatcher, Store
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Stretches
 
@@ -38,7 +38,7 @@ class Portion:
     last_key: Any
 
 
-def matched(matcher: Matcher, portions: Iterable[Portion]) -> Iterator[Found]:
+def matched(matcher: PatternMatcher, portions: Iterable[Portion]) -> Iterator[Found]:
     """Yield what a matcher finds in sorted events, as it comes."""
     key: Any = None
     for portion in portions:

@@ -10,7 +10,7 @@ from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.kernel_matcher import KernelMatcher
-from pyflinkcep.matching.matcher import Matcher
+from pyflinkcep.matching.matcher import PatternMatcher
 from pyflinkcep.matching.python_matcher import PythonMatcher
 
 __all__ = ["make_matcher"]
@@ -23,7 +23,7 @@ def make_matcher(
     expressions: CompiledExpressions | None,
     processing_time: bool = False,
     is_stream: bool = False,
-) -> Matcher:
+) -> PatternMatcher:
     """
     Return a matcher, with the compiled kernel if it can run the pattern.
 

@@ -24,7 +24,7 @@ __all__ = ["KernelMatcher"]
 
 class KernelMatcher:
     """
-    See :class:`~pyflinkcep.matching.matcher.Matcher`.
+    See :class:`~pyflinkcep.matching.matcher.PatternMatcher`.
 
     Parameters
     ----------

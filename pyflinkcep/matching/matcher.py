@@ -20,8 +20,8 @@ __all__ = [
     "MOST_RESULTS",
     "NO_DEADLINE",
     "Items",
-    "Matcher",
     "PageMatcher",
+    "PatternMatcher",
     "States",
     "Store",
     "Written",
@@ -163,7 +163,7 @@ class PageMatcher(Protocol):
         """Return what a page's states hold; None if they are not partial matches."""
 
 
-class Matcher(PageMatcher, Protocol):
+class PatternMatcher(PageMatcher, Protocol):
     """
     Matches keys' events: of a bounded job with :meth:`run`, of a stream with :meth:`run_page`.
 

@@ -29,7 +29,7 @@ _EVENTS_AT_ONCE = 16_384
 
 class PythonMatcher:
     """
-    See :class:`~pyflinkcep.matching.matcher.Matcher`.
+    See :class:`~pyflinkcep.matching.matcher.PatternMatcher`.
 
     Parameters
     ----------

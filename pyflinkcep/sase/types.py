@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.compiler import value_code
-from pyflinkcep.expressions.layout import Layout
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.program_layout import ProgramLayout
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import Column, Leaf, Literal, Operation, Tree, parts
 from pyflinkcep.sase.computed import column_sql
@@ -57,12 +57,12 @@ def check_types(
             )
     casts: dict[str, Kind] = {}
     for what, part in _conditions(query):
-        layout = Layout(sql)
+        layout = ProgramLayout(sql)
         value_code(part, layout, f"query {one_line(query)}: {what}")
         casts |= layout.casts
     for tree in _outputs(query):
         what = f"query {one_line(query)}: the output {shown(tree)!r}"
-        value_code(part_of(tree), Layout(sql), what)
+        value_code(part_of(tree), ProgramLayout(sql), what)
     return casts
 
 

@@ -74,7 +74,7 @@ class _CompiledSearch:
     """The compiled search with the buffers that it writes; see :class:`RowSearch`."""
 
     def __init__(
-        self, search: _kernel.Search, labels: bytearray, hidden: bytearray, failed: _Failed
+        self, search: _kernel.RowSearch, labels: bytearray, hidden: bytearray, failed: _Failed
     ) -> None:
         self.labels, self.hidden = labels, hidden
         self.turn_to = search.turn_to
@@ -148,7 +148,7 @@ def make_search(
         () if program is None else tuple(instruction(op, operand) for op, operand in program)
         for program in programs
     )
-    search = module.Search(
+    search = module.RowSearch(
         code, loops, rows, has_flags, slots, written, has_number, ansi, most_remembered, fields,
         answers, labels, hidden, times, within, watermark,
     )  # fmt: skip

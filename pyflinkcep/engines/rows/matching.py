@@ -11,7 +11,6 @@ import numpy as np
 
 from pyflinkcep.engines.rows.bridge import RowSearch, make_search
 from pyflinkcep.engines.rows.columns import RowColumns
-from pyflinkcep.engines.rows.matcher import Matcher, Place, out_of_memory
 from pyflinkcep.engines.rows.output import Output, OutputRows
 from pyflinkcep.engines.rows.plain_search import (
     MOST_BYTES,
@@ -20,6 +19,7 @@ from pyflinkcep.engines.rows.plain_search import (
 )
 from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.engines.rows.program import Op
+from pyflinkcep.engines.rows.successive import Place, SuccessiveMatches, out_of_memory
 from pyflinkcep.engines.rows.tables import SearchTables
 from pyflinkcep.engines.rows.values import UNKNOWN, RowConditions
 
@@ -89,7 +89,7 @@ class Matching:
                 search = _plain_search(plan, compiled, partitions)
         except MemoryError as cause:
             raise out_of_memory() from cause
-        self._matcher = Matcher(search, plan.program.variables, plan.skip, plan.subsets)
+        self._matcher = SuccessiveMatches(search, plan.program.variables, plan.skip, plan.subsets)
 
     def partition(self, number: int, place: Place) -> Iterator[OutputRows]:
         """

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.engines.rows.matcher import Match, Place
+from pyflinkcep.engines.rows.successive import Match, Place
 from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
 from pyflinkcep.match_recognize.tree import Rows
 

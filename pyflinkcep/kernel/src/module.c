@@ -300,7 +300,7 @@ static int module_exec(PyObject *module) {
         return -1;
     if (PyModule_AddObjectRef(module, "Key", (PyObject *)types->key) < 0) return -1;
     PyObject *search = PyType_FromModuleAndSpec(module, &search_spec, NULL);
-    if (search == NULL || PyModule_AddObjectRef(module, "Search", search) < 0) {
+    if (search == NULL || PyModule_AddObjectRef(module, "RowSearch", search) < 0) {
         Py_XDECREF(search);
         return -1;
     }

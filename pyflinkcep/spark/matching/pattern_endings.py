@@ -18,13 +18,13 @@ from pyflinkcep.matching.stretches import Events
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.matching.keyed_events import dated, pattern_matches
 
-__all__ = ["PATTERN_ENDINGS_FORMAT", "PatternEndingMatcher"]
+__all__ = ["PATTERN_ENDINGS_FORMAT", "PatternEndingPages"]
 
 PATTERN_ENDINGS_FORMAT = 1
 """The version of a key's numbers: itself, and the watermark that the key has reached."""
 
 
-class PatternEndingMatcher:
+class PatternEndingPages:
     """
     Processes the events of pages' keys with merged partial matches.
 

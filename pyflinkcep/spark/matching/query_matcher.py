@@ -20,7 +20,7 @@ from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.matching.stretches import Events
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 
-__all__ = ["QUERY_STATE_FORMAT", "EndingMatcher", "QueryMatcher", "QueryPages"]
+__all__ = ["QUERY_STATE_FORMAT", "QueryEndingPages", "QueryMatcher", "QueryPages"]
 
 QUERY_STATE_FORMAT = 1
 """The version of a key's numbers: itself, and how many of its events are kept as context only."""
@@ -107,7 +107,7 @@ class QueryMatcher(QueryPages):
         return self._results.take()
 
 
-class EndingMatcher(QueryPages):
+class QueryEndingPages(QueryPages):
     """
     Makes a row for each event that completes matches; see :class:`QueryPages`.
 

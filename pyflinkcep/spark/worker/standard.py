@@ -13,10 +13,10 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from pyflinkcep.engines.rows.columns import FieldArray
-from pyflinkcep.engines.rows.matcher import Place
 from pyflinkcep.engines.rows.matching import Matching, Partitions
 from pyflinkcep.engines.rows.output import OutputRows, is_picked
 from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
+from pyflinkcep.engines.rows.successive import Place
 from pyflinkcep.errors import CepRuntimeError, InputError
 from pyflinkcep.expressions.rules import LEAST, MOST, wrapped
 from pyflinkcep.matching.columns import Ints

@@ -19,7 +19,7 @@ from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.state.storage import MemoryStorage
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
 from pyflinkcep.spark.worker.pack import BUCKET
-from pyflinkcep.spark.worker.pattern_stream import StreamTask
+from pyflinkcep.spark.worker.pattern_matching import StreamTask
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.trace.reasons import wanted
 

@@ -11,10 +11,10 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.rows.columns import FieldArray
-from pyflinkcep.engines.rows.matcher import Place
 from pyflinkcep.engines.rows.matching import Matching, Partitions
 from pyflinkcep.engines.rows.output import is_picked
 from pyflinkcep.engines.rows.plan import StandardClause, read_clause
+from pyflinkcep.engines.rows.successive import Place
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.expressions.syntax import Form

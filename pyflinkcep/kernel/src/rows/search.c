@@ -14,15 +14,15 @@
 
 enum { UNKNOWN = 2 }; /* not evaluated yet */
 
-static int64_t width_of(const Search *search) { return search->end - search->begin + 1; }
+static int64_t width_of(const RowSearch *search) { return search->end - search->begin + 1; }
 
-static int64_t place_of(const Search *search, int64_t number, int64_t mask, int64_t row) {
+static int64_t place_of(const RowSearch *search, int64_t number, int64_t mask, int64_t row) {
     return (number << search->loops | mask) * width_of(search) + row - search->begin;
 }
 
 /* --- what is remembered */
 
-static int push(Search *search, int64_t place) {
+static int push(RowSearch *search, int64_t place) {
     int64_t *stack = reserve(search->stack, &search->room, search->depth + 1, sizeof(int64_t));
     if (stack == NULL) return -1;
     search->stack = stack;
@@ -30,13 +30,13 @@ static int push(Search *search, int64_t place) {
     return 0;
 }
 
-static bool has_failed(const Search *search, int64_t place) {
+static bool has_failed(const RowSearch *search, int64_t place) {
     if (search->has_flags) return search->flags[place];
     return failed_has(&search->failed, place, search->slots.now->slots);
 }
 
 /* Remember that a SPLIT has failed, with what is known at the last alternative. */
-static int remember(Search *search, int64_t place) {
+static int remember(RowSearch *search, int64_t place) {
     if (search->has_flags) {
         search->flags[place] = 1;
         return 0;
@@ -55,7 +55,7 @@ static int raised(ProgramAnswer answer) {
 }
 
 /* Return 1 if a row can be mapped to a variable, 0 if not. */
-static int ask(Search *search, int32_t variable, int64_t row) {
+static int ask(RowSearch *search, int32_t variable, int64_t row) {
     const Py_buffer *answers = &search->answers[variable];
     uint8_t *answer = answers->obj == NULL ? NULL : (uint8_t *)answers->buf + row;
     if (answer != NULL && *answer != UNKNOWN) return *answer;
@@ -67,7 +67,7 @@ static int ask(Search *search, int32_t variable, int64_t row) {
 }
 
 /* Take a row, if its condition holds: return 1 if so, 0 if not. */
-static int take(Search *search, const Command *at) {
+static int take(RowSearch *search, const Command *at) {
     Attempt *way = &search->way;
     ((uint8_t *)search->labels.buf)[way->row - way->start] = (uint8_t)at->first;
     slots_take(&search->slots, at->first, way->row);
@@ -82,7 +82,7 @@ static int take(Search *search, const Command *at) {
 }
 
 /* Try the preferred alternative of a SPLIT: return 1, or 0 if all have failed before. */
-static int split(Search *search, const Command *at) {
+static int split(RowSearch *search, const Command *at) {
     Attempt *way = &search->way;
     int64_t place = place_of(search, at->number, way->mask, way->row);
     if (has_failed(search, place)) return 0;
@@ -95,7 +95,7 @@ static int split(Search *search, const Command *at) {
 }
 
 /* Execute one instruction: return 1 to continue, 0 if it fails. */
-static int step(Search *search, const Command *at) {
+static int step(RowSearch *search, const Command *at) {
     Attempt *way = &search->way;
     switch (at->op) {
     case TAKE: return take(search, at);
@@ -124,7 +124,7 @@ static int step(Search *search, const Command *at) {
 }
 
 /* Continue with another alternative: return 1, or 0 if there is none. */
-static int go_back(Search *search) {
+static int go_back(RowSearch *search) {
     Attempt *way = &search->way;
     int64_t width = width_of(search);
     while (search->depth) {
@@ -144,7 +144,7 @@ static int go_back(Search *search) {
 }
 
 /* Return where the preferred match ends, or one of SEARCH_*. */
-static int64_t run(Search *search) {
+static int64_t run(RowSearch *search) {
     Attempt *way = &search->way;
     for (;;) {
         const Command *at = &search->code[way->pc];
@@ -171,7 +171,7 @@ static uint64_t since(int64_t earlier, int64_t later) {
 }
 
 /* Advance the limit to the first row that is too late for a match that begins with a row. */
-static void set_limit(Search *search, int64_t start) {
+static void set_limit(RowSearch *search, int64_t start) {
     const int64_t *times = search->times.items;
     if (times == NULL) {
         search->limit = search->end;
@@ -184,7 +184,7 @@ static void set_limit(Search *search, int64_t start) {
 }
 
 /* Whether a match that begins with a row may have future rows. */
-static bool is_open(const Search *search, int64_t start) {
+static bool is_open(const RowSearch *search, int64_t start) {
     const int64_t *times = search->times.items;
     if (!search->is_growing || times == NULL) return search->is_growing;
     return search->watermark < times[start] ||
@@ -194,7 +194,7 @@ static bool is_open(const Search *search, int64_t start) {
 /* --- starts */
 
 /* Select the rows of a partition. */
-int search_turn(Search *search, int64_t begin, int64_t end, bool has_first) {
+int search_turn(RowSearch *search, int64_t begin, int64_t end, bool has_first) {
     search->begin = search->limit = begin;
     search->end = end;
     search->has_first = has_first;
@@ -211,7 +211,7 @@ int search_turn(Search *search, int64_t begin, int64_t end, bool has_first) {
  * Find the first match that begins at a row or later: return where it ends, or one of SEARCH_*; its
  * start is in search->way.
  */
-int64_t search_next(Search *search, int64_t start, int64_t number) {
+int64_t search_next(RowSearch *search, int64_t start, int64_t number) {
     for (; start < search->end; start++) {
         set_limit(search, start);
         search->way = (Attempt){.start = start, .row = start, .is_open = is_open(search, start)};

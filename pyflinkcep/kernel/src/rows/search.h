@@ -69,10 +69,10 @@ typedef struct {
     Py_ssize_t depth, room;
     Attempt way;
     int asked; /* the variable whose condition was evaluated last */
-} Search;
+} RowSearch;
 
-int search_turn(Search *search, int64_t begin, int64_t end, bool has_first);
-int64_t search_next(Search *search, int64_t start, int64_t number);
+int search_turn(RowSearch *search, int64_t begin, int64_t end, bool has_first);
+int64_t search_next(RowSearch *search, int64_t start, int64_t number);
 
 enum { SEARCH_NONE = -2, SEARCH_OPEN = -1, SEARCH_FAILED = -3 };
 

@@ -7,7 +7,7 @@
 #include <structmember.h>
 
 /* turn_to(begin, end, has_first): select the rows of a partition; whether its first is there */
-static PyObject *search_turn_to(Search *search, PyObject *args) {
+static PyObject *search_turn_to(RowSearch *search, PyObject *args) {
     long long begin, end;
     int has_first;
     if (!PyArg_ParseTuple(args, "LLp", &begin, &end, &has_first)) return NULL;
@@ -21,7 +21,7 @@ static PyObject *search_turn_to(Search *search, PyObject *args) {
 
 /* find(start, number) -> where the next match begins and ends; (start, -1) if future rows decide,
    None if there is no other match */
-static PyObject *search_find(Search *search, PyObject *args) {
+static PyObject *search_find(RowSearch *search, PyObject *args) {
     long long start, number;
     if (!PyArg_ParseTuple(args, "LL", &start, &number)) return NULL;
     if (start < search->begin) {
@@ -43,7 +43,7 @@ static int open_buffer(PyObject *object, Py_ssize_t size, Py_buffer *buffer) {
     return -1;
 }
 
-static int read_code(Search *search, PyObject *code) {
+static int read_code(RowSearch *search, PyObject *code) {
     Py_ssize_t count = PyTuple_Size(code);
     search->code = allocate_zeros(count, sizeof(Command));
     if (search->code == NULL) return -1;
@@ -64,7 +64,7 @@ static int read_code(Search *search, PyObject *code) {
 }
 
 static int read_rows(
-    Search *search, PyObject *fields, PyObject *answers, PyObject *labels, PyObject *hidden,
+    RowSearch *search, PyObject *fields, PyObject *answers, PyObject *labels, PyObject *hidden,
     PyObject *times) {
     search->slots.values.rows = search->rows;
     if (fields_read(&search->slots.values, &search->slots.fields, fields) < 0 ||
@@ -84,7 +84,7 @@ static int read_rows(
     return 0;
 }
 
-static int search_init(Search *search, PyObject *args, PyObject *keywords) {
+static int search_init(RowSearch *search, PyObject *args, PyObject *keywords) {
     static char *names[] = {"code", "loops", "rows", "has_flags", "slots", "programs", "has_number",
         "ansi", "most_remembered", "fields", "answers", "labels", "hidden", "times", "within",
         "watermark", NULL};
@@ -118,7 +118,7 @@ static int search_init(Search *search, PyObject *args, PyObject *keywords) {
     return search_turn(search, 0, 0, true);
 }
 
-static void search_dealloc(Search *search) {
+static void search_dealloc(RowSearch *search) {
     PyTypeObject *type = Py_TYPE((PyObject *)search);
     slots_free(&search->slots);
     failed_free(&search->failed);
@@ -136,7 +136,7 @@ static void search_dealloc(Search *search) {
 }
 
 static PyMemberDef search_members[] = {
-    {"asked", T_INT, offsetof(Search, asked), READONLY, "whose condition was asked last"},
+    {"asked", T_INT, offsetof(RowSearch, asked), READONLY, "whose condition was asked last"},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -157,8 +157,8 @@ static PyType_Slot search_slots[] = {
 };
 
 PyType_Spec search_spec = {
-    .name = "pyflinkcep.kernel._kernel.Search",
-    .basicsize = sizeof(Search),
+    .name = "pyflinkcep.kernel._kernel.RowSearch",
+    .basicsize = sizeof(RowSearch),
     .flags = Py_TPFLAGS_DEFAULT,
     .slots = search_slots,
 };

@@ -54,7 +54,7 @@ from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput, watermark_of
 from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.worker.standard import StandardRows, StandardTask
-from pyflinkcep.spark.worker.standard_stream import ClauseMatching
+from pyflinkcep.spark.worker.standard_matching import ClauseMatching
 from pyflinkcep.spark.worker.unpack import RowsTask
 
 __all__ = ["StandardJob"]

@@ -37,7 +37,7 @@ from pyflinkcep.spark.worker.consumers import (
     FunctionConsumer,
     output_schema,
 )
-from pyflinkcep.spark.worker.pattern_stream import Endings, PatternMatching
+from pyflinkcep.spark.worker.pattern_matching import Endings, PatternMatching
 from pyflinkcep.spark.worker.unpack import RowsTask
 
 __all__ = ["PatternJob"]

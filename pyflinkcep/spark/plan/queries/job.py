@@ -31,7 +31,7 @@ from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
 from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
-from pyflinkcep.spark.worker.query_stream import QUERY, UNUSABLE, USABLE, QueryMatching
+from pyflinkcep.spark.worker.query_matching import QUERY, UNUSABLE, USABLE, QueryMatching
 from pyflinkcep.spark.worker.query_task import QueryTask
 from pyflinkcep.spark.worker.unpack import NULLS, RowsTask
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyflinkcep.engines.rows.matcher import Place
 from pyflinkcep.engines.rows.matching import Matching, Partitions
+from pyflinkcep.engines.rows.successive import Place
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.match_recognize.leaves import has_label, labelled

@@ -51,7 +51,7 @@ from pyflinkcep.spark.worker.counted import (
     numbers_of,
 )
 from pyflinkcep.spark.worker.pack import PackTask, read_spans, read_times
-from pyflinkcep.spark.worker.pattern_stream import PatternMatching, StreamTask
+from pyflinkcep.spark.worker.pattern_matching import PatternMatching, StreamTask
 from pyflinkcep.spark.worker.unpack import pack_results, unpack_results
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.conformance.cases import Spec, holds, is_iterative, match_ids, python_condition

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import DoubleType, LongType, StringType, StructType
 
-from pyflinkcep.engines.rows.matcher import Place
 from pyflinkcep.engines.rows.plan import StandardClause
+from pyflinkcep.engines.rows.successive import Place
 from pyflinkcep.errors import CepRuntimeError, SkipError, StateFormatError
 from pyflinkcep.match_recognize.tree import Rows
 from pyflinkcep.matching.columns import HASH, VALUE
@@ -31,7 +31,7 @@ from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.standard import StandardRows
-from pyflinkcep.spark.worker.standard_stream import ClauseMatching, StandardMatcher
+from pyflinkcep.spark.worker.standard_matching import ClauseMatching, ClausePages
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.unit.engines.rows.test_search import patterns
 from tests.unit.match_recognize.interpreter import computed
@@ -305,7 +305,7 @@ def test_damaged_numbers_are_refused() -> None:
     sql = (
         "SELECT * FROM events MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A)) AS m"
     )
-    matcher = StandardMatcher(Bucket(sql, 0).matching.rows)
+    matcher = ClausePages(Bucket(sql, 0).matching.rows)
     for numbers in ([2, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, -1, 0, 0, 0], [1, 0, 0]):
         array = pa.array(numbers).to_numpy()
         one = array[:1] * 0

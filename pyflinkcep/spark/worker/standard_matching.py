@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.engines.lists.ranges import later
-from pyflinkcep.engines.rows.matcher import Place
+from pyflinkcep.engines.rows.successive import Place
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.matcher import Items, States, Written
@@ -24,7 +24,7 @@ from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.standard import StandardRows
 from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["ClauseMatching", "StandardMatcher", "StandardStreamTask"]
+__all__ = ["ClauseMatching", "ClausePages", "StandardStreamTask"]
 
 _FORMAT = 1
 _NUMBERS = 5
@@ -57,7 +57,7 @@ class StandardStreamTask(BucketTask):
     def __init__(self, plan: BucketPlan, matching: ClauseMatching) -> None:
         super().__init__(plan)
         self.order = matching.order
-        self.matcher = StandardMatcher(matching.rows)
+        self.matcher = ClausePages(matching.rows)
 
     def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
         """Return queued rows, which every clause over the same columns can use."""
@@ -71,7 +71,7 @@ class StandardStreamTask(BucketTask):
         """End the task; nothing was opened."""
 
 
-class StandardMatcher:
+class ClausePages:
     """
     Finds the decided output of keys' rows.
 
@@ -79,7 +79,7 @@ class StandardMatcher:
 
     A key's state is the rows from the first that may begin a match, those before it that PREV may
     read, and five numbers: the version of this format and the fields of a
-    :class:`~pyflinkcep.engines.rows.matcher.Place`. The search restarts at that row
+    :class:`~pyflinkcep.engines.rows.successive.Place`. The search restarts at that row
     with each portion of rows. The keys of a page are concatenated and searched together.
     """
 

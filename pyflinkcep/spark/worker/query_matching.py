@@ -15,7 +15,7 @@ from pyflinkcep.matching.query_table import QueryColumns
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.matching.query_matcher import EndingMatcher, QueryMatcher
+from pyflinkcep.spark.matching.query_matcher import QueryEndingPages, QueryMatcher
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 
 __all__ = ["QUERY", "UNUSABLE", "USABLE", "QueryMatching", "QueryStreamTask"]
@@ -80,7 +80,7 @@ class QueryStreamTask(BucketTask):
         self.matcher = (
             QueryMatcher(streamed, matching.columns)
             if matching.rows is None
-            else EndingMatcher(streamed, matching.columns, matching.rows)
+            else QueryEndingPages(streamed, matching.columns, matching.rows)
         )
 
     def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:

@@ -12,7 +12,7 @@ from pyflinkcep.engines.rows.plain_search import OPEN
 from pyflinkcep.errors import OutOfMemoryError, SkipError
 from pyflinkcep.match_recognize.tree import Skip, SkipTo
 
-__all__ = ["Match", "Matcher", "Place", "out_of_memory"]
+__all__ = ["Match", "Place", "SuccessiveMatches", "out_of_memory"]
 
 
 @attrs.frozen(eq=False)
@@ -72,7 +72,7 @@ class Place:
         self.before += rows
 
 
-class Matcher:
+class SuccessiveMatches:
     """
     Finds the matches of concatenated partitions.
 

@@ -23,10 +23,10 @@ from pyflinkcep.expressions.program import (
 from pyflinkcep.expressions.tree import Aggregate, Column
 from pyflinkcep.expressions.typed import Typed
 
-__all__ = ["Layout"]
+__all__ = ["ProgramLayout"]
 
 
-class Layout(Kinds):
+class ProgramLayout(Kinds):
     """
     Assigns indexes to fields and slots, equal ones the same.
 

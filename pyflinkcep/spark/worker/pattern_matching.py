@@ -19,7 +19,7 @@ from pyflinkcep.matching.order import TieOrder, as_order
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.matching.pattern_endings import PatternEndingMatcher
+from pyflinkcep.spark.matching.pattern_endings import PatternEndingPages
 from pyflinkcep.spark.state.pattern_change import requeued, still_droppable
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.runtime import errors_in
@@ -43,10 +43,10 @@ class Endings:
     rows: EndingRows
     variables: tuple[str, ...]
 
-    def matcher(self, nfa: NFA, layout: Layout) -> PatternEndingMatcher:
+    def matcher(self, nfa: NFA, layout: Layout) -> PatternEndingPages:
         """Return what makes these rows."""
         pattern = CompressiblePattern.of(nfa, layout.expressions, self.variables)
-        return PatternEndingMatcher(pattern, layout, self.rows)
+        return PatternEndingPages(pattern, layout, self.rows)
 
 
 @attrs.frozen(eq=False, kw_only=True)
