@@ -38,7 +38,6 @@ from pyflinkcep.spark.plan.calls import (
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import (
     match_rows,
-    output_schemas,
 )
 from pyflinkcep.spark.plan.patterns.compressed import CompressedPattern
 from pyflinkcep.spark.plan.patterns.evaluation import PatternEvaluation
@@ -46,9 +45,8 @@ from pyflinkcep.spark.plan.patterns.explanation import explanation
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.source import EventSource, time_name
-from pyflinkcep.spark.shown import shown, shown_in_notebook, stream_facts
+from pyflinkcep.spark.shown import stream_facts
 from pyflinkcep.spark.why_not import ExplainedMatches
-from pyflinkcep.spark.worker.consumers import FunctionConsumer
 
 __all__ = ["PatternStream"]
 
@@ -311,12 +309,6 @@ class PatternStream(ExplainedMatches):
         consumer = match_rows(job.source, stages, timeoutTag, job.nfa, of_query=self._of_query)
         return self._result(job, consumer)
 
-    def __repr__(self) -> str:
-        return shown("PatternStream", self._facts())
-
-    def _repr_html_(self) -> str:
-        return shown_in_notebook("PatternStream", self._facts())
-
     def compressed(self) -> CompressedStream:
         """
         Return all matches without listing them, to count, aggregate and unpack.
@@ -353,9 +345,7 @@ class PatternStream(ExplainedMatches):
 
     def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
         job = self._job(timeout_handling=isinstance(function, TimedOutPartialMatchHandler))
-        schemas = output_schemas(function, schema)
-        keys = {key.name: key.column for key in job.source.keys}
-        return self._result(job, FunctionConsumer(function, schemas, keys))
+        return self._applied(job, function, schema)
 
     def _job(self, *, timeout_handling: bool) -> PatternJob:
         """Compile the pattern and check it against the events."""

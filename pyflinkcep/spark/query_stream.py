@@ -26,16 +26,15 @@ from pyflinkcep.spark.cep_dataframe import CepDataFrame, changed
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.calls import FlatSelect, Process, Schema, Select
-from pyflinkcep.spark.plan.outputs import match_rows, output_schemas
+from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.queries.explanation import query_explanation
 from pyflinkcep.spark.plan.queries.job import QueryJob, query_keys
 from pyflinkcep.spark.plan.queries.kinds import attribute_kinds
 from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.spark.plan.source import time_name
-from pyflinkcep.spark.shown import shown, shown_in_notebook, stream_facts
+from pyflinkcep.spark.shown import stream_facts
 from pyflinkcep.spark.side_outputs import SideOutputs
-from pyflinkcep.spark.worker.consumers import FunctionConsumer
 
 __all__ = ["QueryStream"]
 
@@ -241,10 +240,7 @@ class QueryStream(SideOutputs):
         pattern = self._as_pattern(how)
         if pattern is not None:
             return pattern.process(function, schema)
-        job = self._job(how)
-        keys = {key.name: key.column for key in job.source.keys}
-        schemas = output_schemas(function, schema)
-        return self._result(job, FunctionConsumer(function, schemas, keys))
+        return self._applied(self._job(how), function, schema)
 
     def compressed(self) -> CompressedStream:
         """
@@ -271,12 +267,6 @@ class QueryStream(SideOutputs):
             raise compressed_with_limit()
         job = self._job(chosen_for_compressed(self._query, self._evaluation))
         return CompressedStream(CompressedQuery(job))
-
-    def __repr__(self) -> str:
-        return shown("QueryStream", self._facts())
-
-    def _repr_html_(self) -> str:
-        return shown_in_notebook("QueryStream", self._facts())
 
     # --- helpers
 

@@ -9,12 +9,14 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from pyflinkcep.functions import OutputTag
+from pyflinkcep.functions import OutputTag, PatternProcessFunction
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
-from pyflinkcep.spark.plan.outputs import add_output, check_tag
+from pyflinkcep.spark.plan.calls import Schema
+from pyflinkcep.spark.plan.outputs import add_output, check_tag, output_schemas
 from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.results import AnalysedJob, result_of
-from pyflinkcep.spark.worker.consumers import Consumer
+from pyflinkcep.spark.shown import shown, shown_in_notebook
+from pyflinkcep.spark.worker.consumers import Consumer, FunctionConsumer
 from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS
 
 __all__ = ["PatternSideOutputs", "SideOutputs"]
@@ -89,6 +91,24 @@ class SideOutputs:
         """Plan a job whose matches become rows as a consumer says."""
         events = analysed.job.given.schema
         return result_of(analysed, consumer, self._add_sides(consumer.schemas, events))
+
+    def _applied(
+        self, analysed: AnalysedJob, function: PatternProcessFunction, schema: Schema
+    ) -> CepDataFrame:
+        """Plan a job whose matches a function turns into rows."""
+        keys = {key.name: key.column for key in analysed.job.source.keys}
+        consumer = FunctionConsumer(function, output_schemas(function, schema), keys)
+        return self._result(analysed, consumer)
+
+    def __repr__(self) -> str:
+        return shown(type(self).__name__, self._facts())
+
+    def _repr_html_(self) -> str:
+        return shown_in_notebook(type(self).__name__, self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        """Return what users are shown of it, by name."""
+        raise NotImplementedError
 
     def _wants_all(self, events: DataFrame) -> str:
         """Return the method that asks for events in full, if any does."""
