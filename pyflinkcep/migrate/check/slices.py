@@ -12,7 +12,7 @@ import attrs
 from pyflinkcep.migrate.chains.lookup import enclosing, inside
 from pyflinkcep.migrate.java.declarations import JavaClass
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Node, Source, children, text_of
+from pyflinkcep.migrate.java.source import Node, Source, children, parse_java, text_of
 
 __all__ = ["Jars", "Site", "Sliced", "sliced"]
 
@@ -327,8 +327,6 @@ def _edited(data: bytes, edits: list[tuple[int, int, str]]) -> str:
 
 
 def _named(project: Project, source: Source, text: str) -> list[Source]:
-    from pyflinkcep.migrate.java.source import parse_java
-
     root = parse_java(text).root
     names = {text_of(n) for n in inside(root, "type_identifier", "identifier")}
     found = {}

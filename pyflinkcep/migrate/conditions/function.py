@@ -13,7 +13,7 @@ import attrs
 from pyflinkcep.migrate.conditions.known import expression_of
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, method_of, read_type
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
+from pyflinkcep.migrate.java.source import Node, Source, children, line_of, parse_java, text_of
 from pyflinkcep.migrate.java.types import UNKNOWN
 from pyflinkcep.migrate.meaning.lambdas import parameters_of
 from pyflinkcep.migrate.meaning.objects import assigned, initial, opened
@@ -299,8 +299,6 @@ class _Finder:
             if method is not None:
                 return self._method(method, of.source, of, JavaType("?"), {}, {})
         text = f"(({owner} it) -> it.{name}())"
-        from pyflinkcep.migrate.java.source import parse_java
-
         inner = parse_java(f"class X {{ Object x = {text}; }}", source.file)
         lambda_node = _first(inner.root, "lambda_expression")
         parameters = (("it", JavaType(of.name)),)

@@ -12,6 +12,7 @@ from pyflinkcep.migrate.chains.values import Call, Code, Made, Stream, Tag, Valu
 from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.source import children, line_of, text_of
+from pyflinkcep.migrate.jobs.sources import source_of
 from pyflinkcep.migrate.translated import Note, TranslatedFunction
 from pyflinkcep.migrate.translation import Translation, code_of, parameters, place
 from pyflinkcep.migrate.writing.inputs import EVENT_TIME, POSITION, InputWriter
@@ -137,8 +138,6 @@ class ResultWriter:
         return changes[::-1], stream
 
     def _bounded(self, events: Stream) -> bool:
-        from pyflinkcep.migrate.jobs.sources import source_of
-
         while events.inputs:
             events = events.inputs[0]
         return source_of(events).bounded
