@@ -17,8 +17,15 @@ from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise, permutations, product
 
 import attrs
+import numpy as np
 
 from pyflinkcep import AfterMatchSkipStrategy, CepError, Pattern
+from pyflinkcep.engines.compressed.bridge import KeyedEvents
+from pyflinkcep.engines.compressed.patterns import (
+    CompressiblePattern,
+    EventViews,
+    PatternMatches,
+)
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.nfa.droppable import Relevance
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness
@@ -209,6 +216,7 @@ def disagreement(seed: int) -> str | None:
     for name, holds in (
         ("the kernel differs", _kernel_agrees),
         ("dropped events matter", _drops_nothing),
+        ("the compressed count differs", _counts),
         ("stored state matters", _survives),
     ):
         if not holds(parse(text, skip), events):
@@ -229,6 +237,24 @@ def _kernel_agrees(pattern: Pattern, events: str) -> bool:
             ]
         )
     return answers[0] == answers[1]
+
+
+def _counts(pattern: Pattern, events: str) -> bool:
+    """Whether compressed matches are as many; a skip strategy needs them one by one."""
+    if pattern.getAfterMatchSkipStrategy().isSkipStrategy():
+        return True
+    nfa = NFACompiler.compile(pattern)
+    counted = CompressiblePattern.of(nfa, None, nfa.stages)
+    shown = events.split()
+    times = np.arange(1, len(shown) + 1, dtype=np.int64)
+    every = KeyedEvents(times, None, np.asarray([0, len(shown)]), watermark=len(shown))
+    views = EventViews(shown.__getitem__, lambda at: (), (), lambda: [0] * len(shown))
+    wanted = sum(matches_of(pattern, events, kernel=False).values())
+    return all(
+        sum(count for _, count, _ in PatternMatches(way, every, views).totals_by_event([]))
+        == wanted
+        for way in (counted, attrs.evolve(counted, counter=None))
+    )
 
 
 def _drops_nothing(pattern: Pattern, events: str) -> bool:

@@ -233,15 +233,19 @@ def test_to_df_with_timeouts(frame: DataFrame) -> None:
 
 
 def test_stages_of_to_df(spark: SparkSession) -> None:
-    """Stages are in pattern order, groups opened; optional ones empty, negated ones absent."""
+    """Stages are in pattern order, groups opened; optional ones and other
+    alternatives empty, negated ones absent."""
     group = Pattern.begin("g1").where("name = 'a'").followedBy("g2").where("name = 'b'").optional()
-    pattern = Pattern.begin(group).next("c").where("name = 'c'").notFollowedBy("n").where(
+    choice = Pattern.oneOf(
+        Pattern.begin("c").where("name = 'c'"), Pattern.begin("x").where("name = 'x'")
+    )
+    pattern = Pattern.begin(group).next(choice).notFollowedBy("n").where(
         "name = 'n'"
     ).followedBy("d")  # fmt: skip
     found = on(events(spark, "u:a u:c u:d"), pattern).toDF()
 
-    assert found.columns == ["matchTimestamp", "g1", "g2", "c", "d"]
-    assert [len(column) for column in found.collect()[0][1:]] == [1, 0, 1, 1]
+    assert found.columns == ["matchTimestamp", "g1", "g2", "c", "x", "d"]
+    assert [len(column) for column in found.collect()[0][1:]] == [1, 0, 1, 0, 1]
 
 
 def test_the_time_of_a_match_that_waited(spark: SparkSession) -> None:

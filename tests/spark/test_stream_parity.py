@@ -171,7 +171,7 @@ def test_recorded_cases_in_two_queries(spark: SparkSession, tmp_path: Path) -> N
 
 
 def patterns() -> dict[str, Pattern]:
-    """Return three patterns that use most of what there is, SQL and Python conditions."""
+    """Return three patterns that use most of what there is, groups of several patterns too."""
     skip = AfterMatchSkipStrategy.skipPastLastEvent()
     return {
         "loop": Pattern.begin("a", skip).where("name = 'a'").followedBy("b").where(lambda e: e.name == "b")
@@ -180,7 +180,10 @@ def patterns() -> dict[str, Pattern]:
         .where(lambda e, ctx: e.price > next(iter(ctx.getEventsForPattern("x"))).price)
         .within(timedelta(milliseconds=20)),
         "absent": Pattern.begin("p").where(lambda e: e.name == "a").notFollowedBy("q").where("name = 'b'")
-        .followedBy("r").where("name = 'a'"),
+        .followedBy(Pattern.oneOf(
+            Pattern.begin("r").where("name = 'a'"),
+            Pattern.allOf(Pattern.begin("s").where("name = 'c'"), Pattern.begin("t").where("price = 2")),
+        )),
     }  # fmt: skip
 
 
@@ -226,7 +229,7 @@ def test_stream_and_flush_give_what_batch_gives(
     expected = answers(batch, keyed)
     assert answers(finished.rows + rest, keyed) == expected
     assert {name: _count(answer) for name, answer in expected.items()} == {
-        "loop": (6, 25), "rising": (16, 44), "absent": (8, 0),
+        "loop": (6, 25), "rising": (16, 44), "absent": (27, 0),
     }  # fmt: skip
 
 

@@ -319,4 +319,5 @@ def _why_different(table: StateTable) -> str:
 
 
 def _at(table: StateTable) -> str:
-    return f"stage {table.state.stage!r}"
+    stage = table.state.stage
+    return "the beginning of a group" if stage == "GroupPattern" else f"stage {stage!r}"
