@@ -11,6 +11,7 @@ import attrs
 
 from pyflinkcep.engines.choice import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.engines.composed import ComposedSequences, PlainQueries
+from pyflinkcep.engines.event_windows import LAST_NUMBER, numbered, timed
 from pyflinkcep.engines.queries import (
     Compressed,
     MatchPositions,
@@ -123,16 +124,21 @@ class StreamedQuery:
     def __init__(
         self, query: Query, evaluation: str, output: str = "all", limit: RunLimit | None = None
     ) -> None:
-        self.query = query
+        self.query = timed(query)
+        self._counts_events = query.most_events is not None
         self._evaluation = evaluation
         self._output = output
         self._limit = limit
         self._looks_back, self._looks_ahead = query.looks_back, query.looks_ahead
         self._automaton: SaseAutomaton | None = None
-        self._plain = PlainQueries(query) if query.is_composed else None
+        self._plain = PlainQueries(self.query) if query.is_composed else None
 
     def matches(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
         """Return the matches that a portion adds, and what to keep."""
+        found, kept = self._matches(self._numbered(portion))
+        return found, self._at_times(kept)
+
+    def _matches(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
         if self._output != "all":
             if self._evaluation == EVENT_LISTS:
                 return self._first_of_lists(portion)
@@ -251,6 +257,12 @@ class StreamedQuery:
         ask : callable
             Maps the unlisted matches to tuples that begin with the position of a completing event.
         """
+        found, kept = self._endings(self._numbered(portion), ask)
+        return found, self._at_times(kept)
+
+    def _endings(
+        self, portion: Portion, ask: Callable[[Compressed], Iterator[tuple[Any, ...]]]
+    ) -> tuple[list[tuple[Any, ...]], Kept]:
         if not self._looks_ahead:
             table = attrs.evolve(portion.table, ends=portion.from_on(portion.fresh))
             found = list(ask(self._compressed(table)))
@@ -273,6 +285,22 @@ class StreamedQuery:
         if self.query.form is Form.LIST:
             return compressed_matches(self.query, table)
         return self._sequences(table)
+
+    # --- windows of events
+
+    def _numbered(self, portion: Portion) -> Portion:
+        """Return a portion with the numbers of events as times if the window counts these."""
+        if not self._counts_events:
+            return portion
+        reached = MAX_WATERMARK if portion.watermark == MAX_WATERMARK else LAST_NUMBER
+        table = numbered(self.query, portion.table)
+        return attrs.evolve(portion, table=table, watermark=reached)
+
+    def _at_times(self, kept: Kept) -> Kept:
+        """Return what to keep with deadlines that are times: no time ends a number of events."""
+        if self._counts_events:
+            kept.deadlines = [None if at is None else _LAST for at in kept.deadlines]
+        return kept
 
     # --- helpers
 

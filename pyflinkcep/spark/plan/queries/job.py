@@ -10,7 +10,6 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pyflinkcep.engines.sequences.limit import RunLimit
-from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.matching.columns import BITS, POSITION, VALUE, quoted
 from pyflinkcep.matching.held_back import HeldBack
@@ -98,11 +97,6 @@ class QueryJob:
             analysed = AnalysedQuery(query, analysed.type_column)
         kinds = attribute_kinds(query, dataframe, analysed.type_column)
         source = EventSource.of(dataframe, query_keys(query, keys), time_column, one_line(query))
-        if query.most_events is not None and dataframe.isStreaming:
-            raise NotSupportedError(
-                "WITHIN … EVENTS on a stream, whose state is kept by time",
-                "write a window of time, or run the query on a bounded DataFrame",
-            )
         job = Job.of(source, attrs.evolve(settings, allows_null_keys=True))
         slices = None
         if (
