@@ -7,7 +7,8 @@ import re
 
 import attrs
 
-from pyflinkcep.migrate.chains.flow import STATEMENTS, share_types
+from pyflinkcep.migrate.chains.flow import STATEMENTS
+from pyflinkcep.migrate.chains.kinds import share_types
 from pyflinkcep.migrate.chains.lookup import enclosing, inside, javadoc, simple_name
 from pyflinkcep.migrate.chains.values import Link, Scope
 from pyflinkcep.migrate.chains.walker import Walker
@@ -132,7 +133,7 @@ def translate_file(source: Source, project: Project, module_name: str) -> Writte
         used |= {
             s.call.code.node.start_byte for s in walker.streams if s.call.code.source is source
         }
-        share_types(walker.streams)
+        share_types(walker.streams, project)
         applied = [s for s in walker.streams if s.call.method == "pattern"]
         statements = [s for s in walker.streams if s.call.method in STATEMENTS]
         if applied or statements:

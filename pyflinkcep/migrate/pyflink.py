@@ -40,7 +40,9 @@ def translate_python(file: str, data: bytes, module_name: str) -> Written:
         sql = _text(call.args[0], texts)
         if sql is None:
             written.notes.append(Note(file, call.lineno, "the text of a statement is not known"))
-        elif is_match(sql):
+        elif not is_match(sql):
+            writer.declare(sql, (file, call.lineno))
+        else:
             number += 1
             writer.statement(sql, f"statement_{number}", (file, call.lineno), lines)
     if number:

@@ -31,7 +31,7 @@ def random_events(
         time += chosen.randrange(step)
         row = {name: pools.value(name, type_) for name, type_ in _columns(checked.schema or "")}
         if checked.time in row:
-            row[checked.time] = time
+            row[checked.time] = _time_of(row[checked.time], time)
         for key in checked.keys:
             if isinstance(row.get(key), str):
                 row[key] = chosen.choice("ab")
@@ -39,6 +39,16 @@ def random_events(
                 row[key] = chosen.randrange(2)
         rows.append(row)
     return rows
+
+
+def _time_of(before: Any, time: int) -> Any:
+    """Return a time in milliseconds, or as text if its column has moments."""
+    if not isinstance(before, str):
+        return time
+    moment = datetime(2024, 5, 6, tzinfo=UTC) + timedelta(milliseconds=time)
+    return moment.isoformat(timespec="milliseconds").replace(
+        "+00:00", before[-1:].strip("0123456789")
+    )
 
 
 def _columns(ddl: str) -> list[tuple[str, str]]:

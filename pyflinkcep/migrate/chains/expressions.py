@@ -26,6 +26,7 @@ from pyflinkcep.migrate.chains.values import (
     Unknown,
     Value,
 )
+from pyflinkcep.migrate.java.constants import LIMITS
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
@@ -138,6 +139,9 @@ class Expressions:
             return self.field(name, scope)
         if simple_name(text_of(owner)) == "Duration" and name == "ZERO":
             return Constant(timedelta(0))
+        limit = LIMITS.get((text_of(owner), name))
+        if limit is not None:
+            return Constant(limit.value, limit.type.name)
         if name == "length":
             held = self.evaluate(owner, scope)
             if isinstance(held, Constant) and isinstance(held.value, tuple):

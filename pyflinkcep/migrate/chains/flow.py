@@ -19,7 +19,6 @@ __all__ = [
     "called",
     "cep_pattern",
     "consumed",
-    "share_types",
 ]
 
 SOURCES = frozenset(
@@ -149,19 +148,3 @@ def _given(walker: Expressions, call: Call) -> Stream:
     made = Stream(Call("parameter", (), call.code))
     walker.streams.append(made)
     return made
-
-
-def share_types(streams: list[Stream]) -> None:
-    """Let streams of the same events have the same type, wherever it is written."""
-    for stream in reversed(streams):
-        if stream.call.method in SAME_EVENTS and stream.event_type is not None:
-            for before in stream.inputs[:1]:
-                before.event_type = before.event_type or stream.event_type
-        if stream.pattern is not None and stream.inputs:
-            kind = stream.inputs[0].event_type or stream.pattern.event_type
-            stream.inputs[0].event_type = kind
-    for stream in streams:
-        if stream.call.method in SAME_EVENTS and stream.inputs:
-            stream.event_type = stream.event_type or stream.inputs[0].event_type
-        if stream.pattern is not None and stream.inputs:
-            stream.pattern.event_type = stream.pattern.event_type or stream.inputs[0].event_type

@@ -123,11 +123,23 @@ public final class Runner {
     method.setAccessible(true);
     Object on = null;
     if (!Modifier.isStatic(method.getModifiers())) {
-      Constructor<?> made = owner.getDeclaredConstructor();
-      made.setAccessible(true);
-      on = made.newInstance();
+      on = instance(owner);
     }
     return (Pattern<Object, ?>) method.invoke(on);
+  }
+
+  /** An object without arguments; without a constructor for that, its fields are empty. */
+  static Object instance(Class<?> owner) throws Exception {
+    try {
+      Constructor<?> made = owner.getDeclaredConstructor();
+      made.setAccessible(true);
+      return made.newInstance();
+    } catch (NoSuchMethodException none) {
+      Field field = Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe");
+      field.setAccessible(true);
+      Object unsafe = field.get(null);
+      return unsafe.getClass().getMethod("allocateInstance", Class.class).invoke(unsafe, owner);
+    }
   }
 
   /** No watermark before the end of the input: events are sorted by time first. */

@@ -112,18 +112,58 @@ def sliced(project: Project, sites: Sequence[Site], jars: Jars) -> Sliced:
         added.setdefault(site.source.file, []).append((owner, _method(site, name)))
         made.calls.append((binary_name(owner), name))
         waiting.append(site.source)
+    reach = _reached(project, added)
     done: set[str] = set()
     while waiting:
         source = waiting.pop()
         if source.file in done:
             continue
         done.add(source.file)
-        text = _file(project, source, added.get(source.file, []), jars)
+        text = _file(project, source, added.get(source.file, []), jars, reach)
         folder = source.package.replace(".", "/")
         stem = Path(source.file).name
         made.files[f"{folder}/{stem}" if folder else stem] = text
         waiting += _named(project, source, text)
     return made
+
+
+@attrs.frozen
+class _Reach:
+    """The names that patterns lead to, and the classes of whose members only those are needed."""
+
+    names: set[str]
+    owners: set[int]
+
+
+def _reached(project: Project, added: dict[str, list[tuple[JavaClass, str]]]) -> _Reach:
+    """Return the names of what patterns lead to, over methods, fields and classes."""
+    owners: set[int] = set()
+    waiting: list[str] = []
+    for owner, method in (pair for pairs in added.values() for pair in pairs):
+        around: JavaClass | None = owner
+        while around is not None:
+            owners.add(id(around))
+            around = around.outer
+        parsed = parse_java(f"class X {{ {method} }}").root
+        waiting += [text_of(n) for n in inside(parsed, "identifier", "type_identifier")]
+    members: dict[str, list[Node]] = {}
+    for one in project.classes:
+        if id(one) not in owners:
+            members.setdefault(one.name, []).append(one.node)
+            continue
+        for name, methods in one.methods.items():
+            members.setdefault(name, []).extend(method.node for method in methods)
+        for name, field in one.fields.items():
+            if field.value is not None:
+                members.setdefault(name, []).append(field.value.parent.parent)
+    names: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in names:
+            names.add(name)
+            for node in members.get(name, ()):
+                waiting += [text_of(n) for n in inside(node, "identifier", "type_identifier")]
+    return _Reach(names, owners)
 
 
 def binary_name(owner: JavaClass) -> str:
@@ -213,7 +253,13 @@ def _flat(body: Node, site: Node) -> list[Node]:
 # --- files
 
 
-def _file(project: Project, source: Source, added: list[tuple[JavaClass, str]], jars: Jars) -> str:
+def _file(
+    project: Project,
+    source: Source,
+    added: list[tuple[JavaClass, str]],
+    jars: Jars,
+    reach: _Reach,
+) -> str:
     edits: list[tuple[int, int, str]] = []
     banned = set(_STREAMS)
     for node in children(source.root):
@@ -223,7 +269,7 @@ def _file(project: Project, source: Source, added: list[tuple[JavaClass, str]], 
     shims = banned & {"Time"}
     banned -= {"*", "Time"} | _GENERATED
     for declared in project.of_file(source):
-        _members(declared, banned, edits)
+        _members(declared, banned, edits, reach)
     for owner, method in added:
         end = owner.node.child_by_field_name("body").end_byte - 1
         edits.append((end, end, method))
@@ -258,7 +304,9 @@ def _resolves(project: Project, node: Node, jars: Jars) -> bool:
     return jars.has(name) or (words.startswith("static ") and project.find(owner) is not None)
 
 
-def _members(declared: JavaClass, banned: set[str], edits: list[tuple[int, int, str]]) -> None:
+def _members(
+    declared: JavaClass, banned: set[str], edits: list[tuple[int, int, str]], reach: _Reach
+) -> None:
     """Leave out what of a class is about streams, and write what Lombok generates."""
     node = declared.node
     modifiers = next((c for c in node.children if c.type == "modifiers"), None)
@@ -275,16 +323,25 @@ def _members(declared: JavaClass, banned: set[str], edits: list[tuple[int, int, 
     for member in children(body):
         if member.type in _CLASSES and member.start_byte in kept:
             header = {text_of(n) for n in _header(member)}
-            if header & banned:
+            inner = kept[member.start_byte]
+            unused = id(declared) in reach.owners and id(inner) not in reach.owners
+            if header & banned or (unused and inner.name not in reach.names):
                 edits.append((member.start_byte, member.end_byte, ""))
             else:
-                _members(kept[member.start_byte], banned, edits)
+                _members(inner, banned, edits, reach)
             continue
         if member.type not in ("method_declaration", "field_declaration", "static_initializer",
                                "constructor_declaration"):  # fmt: skip
             continue
         names = {text_of(n) for n in inside(member, "type_identifier", "identifier")}
-        if names & banned:
+        called = text_of(member.child_by_field_name("name"))
+        unused = (
+            member.type == "method_declaration"
+            and id(declared) in reach.owners
+            and not list(_header(declared.node))
+            and called not in reach.names
+        )
+        if names & banned or unused:
             edits.append((member.start_byte, member.end_byte, ""))
 
 

@@ -12,7 +12,7 @@ from pyflinkcep.migrate.java.literals import Constant, float32, literal_of, wrap
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, children, text_of
 
-__all__ = ["binary", "constant_of", "converted", "promoted", "unary"]
+__all__ = ["LIMITS", "binary", "constant_of", "converted", "promoted", "unary"]
 
 _ORDER = ("byte", "short", "char", "int", "long", "float", "double")
 _NOTHING: Mapping[str, Any] = {}
@@ -95,8 +95,8 @@ class _Reader:
     def _member(self, node: Node, within: JavaClass | None, depth: int) -> Constant | None:
         owner = text_of(node.child_by_field_name("object"))
         name = text_of(node.child_by_field_name("field"))
-        if owner in ("Integer", "Long", "Double") and (owner, name) in _LIMITS:
-            return _LIMITS[owner, name]
+        if (owner, name) in LIMITS:
+            return LIMITS[owner, name]
         if owner == "this":
             return self._named(name, within, depth)
         of = self._project.find(owner, self._source, within)
@@ -111,7 +111,7 @@ class _Reader:
         return converted(value, field.type) if value is not None else None
 
 
-_LIMITS = {
+LIMITS = {
     ("Integer", "MAX_VALUE"): Constant((1 << 31) - 1, JavaType("int")),
     ("Integer", "MIN_VALUE"): Constant(-(1 << 31), JavaType("int")),
     ("Long", "MAX_VALUE"): Constant((1 << 63) - 1, JavaType("long")),
@@ -121,7 +121,12 @@ _LIMITS = {
     ("Double", "NaN"): Constant(math.nan, JavaType("double")),
     ("Double", "POSITIVE_INFINITY"): Constant(math.inf, JavaType("double")),
     ("Double", "NEGATIVE_INFINITY"): Constant(-math.inf, JavaType("double")),
+    ("Short", "MAX_VALUE"): Constant((1 << 15) - 1, JavaType("short")),
+    ("Short", "MIN_VALUE"): Constant(-(1 << 15), JavaType("short")),
+    ("Byte", "MAX_VALUE"): Constant(127, JavaType("byte")),
+    ("Byte", "MIN_VALUE"): Constant(-128, JavaType("byte")),
 }
+"""The limits of the types of numbers."""
 
 
 def _operands(node: Node) -> list[Node]:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import attrs
 
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS
@@ -16,13 +18,16 @@ from pyflinkcep.migrate.translation import Translation, code_of, place
 from pyflinkcep.migrate.writing.elements import rows_of
 from pyflinkcep.migrate.writing.functions import StreamFunctions
 from pyflinkcep.migrate.writing.module import Module
+from pyflinkcep.migrate.writing.statements import StatementWriter, sql_literal, sql_of
 from pyflinkcep.migrate.writing.text import chain, docstring, indented, literal, quoted
 
 __all__ = ["EVENT_TIME", "POSITION", "Input", "InputWriter"]
 
 EVENT_TIME = "event_time"
 POSITION = "position"
-_PASSED = SAME_EVENTS - {"filter", "union", "assignTimestamps", "assignTimestampsAndWatermarks"}
+_TABLES = {"toDataStream", "toAppendStream"}
+_TIMED = {"assignTimestamps", "assignTimestampsAndWatermarks"}
+_PASSED = (SAME_EVENTS | _TABLES) - {"filter", "union"} - _TIMED
 _JSON_CLASSES = ("JsonNode", "ObjectNode", "JSONObject", "JsonObject", "Row", "Map")
 _JSON = (
     "readValue",
@@ -63,6 +68,7 @@ class InputWriter:
     translation: Translation
     notes: list[Note]
     settings: list[Call]
+    statements: StatementWriter
     times: dict[int, Times | None] = attrs.field(factory=dict)
     columns: dict[int, str] = attrs.field(factory=dict)
     functions: StreamFunctions = attrs.field(init=False)
@@ -73,7 +79,13 @@ class InputWriter:
 
     def write(self, stream: Stream) -> Input:
         """Write the function that reads a stream, once."""
-        stream = self._base(stream)
+        given, stream = stream, self._base(stream)
+        if stream is not given:
+            made = self.write(stream)
+            self.times[id(given)] = self.times.get(id(stream))
+            if id(stream) in self.columns:
+                self.columns[id(given)] = self.columns[id(stream)]
+            return made
         if id(stream) in self._written:
             return self._written[id(stream)]
         self.module.use("from pyspark.sql import DataFrame, SparkSession")
@@ -205,6 +217,9 @@ class InputWriter:
     # --- sources
 
     def _source(self, stream: Stream, lines: list[str]) -> bool:
+        sql = sql_of(stream) if stream.call.method == "sqlQuery" else None
+        if sql is not None:
+            return self._queried(stream, sql, lines)
         source = source_of(stream)
         code = stream.call.code
         self.times[id(stream)] = None
@@ -221,6 +236,26 @@ class InputWriter:
             if found is not None and not found.none:
                 self._time(stream, found, lines, source.bounded)
         return source.bounded
+
+    def _queried(self, stream: Stream, sql: str, lines: list[str]) -> bool:
+        """Add a query in SQL, over views of the tables that it reads."""
+        self.times[id(stream)] = None
+        name = snake(f"{stream.name or 'events'}_sql").upper()
+        lines += self.statements.views(sql)
+        line = line_of(stream.call.code.node)
+        lines.append(f"events = spark.sql({self.module.constant(name, sql_literal(sql))})")
+        columns, _, tables = re.sub(r"\s+", " ", sql).partition(" FROM ")
+        table = self.statements.tables.tables.get(tables.split(" ")[0].strip('`"').lower())
+        if table is None:
+            self.notes.append(
+                Note(stream.call.code.source.file, line, "make views of the tables that it reads")
+            )
+        elif table.watermark is not None and re.search(rf"\*|\b{table.watermark[0]}\b", columns):
+            self.module.use("from pyspark.sql import functions as F")
+            self.times[id(stream)] = Times(None, None)
+            column = [quoted(EVENT_TIME), f"F.col({quoted(table.watermark[0])})"]
+            lines.append(chain("events", [("withColumn", column)], "events = ", 4))
+        return False
 
     def _unknown_source(self, stream: Stream, source: Source) -> str:
         """Write a function that remains to be written, for a source without a counterpart."""

@@ -59,6 +59,7 @@ class JobWriter:
     _bounded: dict[int, bool] = attrs.field(factory=dict)
     _parameters: dict[str, str] = attrs.field(factory=dict)
     _inputs: InputWriter = attrs.field(init=False)
+    _statements: StatementWriter = attrs.field(init=False)
     _results: ResultWriter = attrs.field(init=False)
     statements: int = 0
     _plain: set[str] = attrs.field(factory=set)
@@ -66,7 +67,8 @@ class JobWriter:
 
     def __attrs_post_init__(self) -> None:
         shared = (self.module, self.translation, self.notes)
-        self._inputs = InputWriter(*shared, self.settings)
+        self._statements = StatementWriter(self.module, self.notes)
+        self._inputs = InputWriter(*shared, self.settings, self._statements)
         self._results = ResultWriter(*shared, self.patterns, self._inputs, self.checked)
 
     def write(self) -> bool:
@@ -75,7 +77,7 @@ class JobWriter:
         used = {id(i) for s in self.streams for i in s.inputs}
         loose = [s for s in self.streams if self._is_result(s) and id(s) not in used]
         statements = [s for s in self.streams if s.call.method in STATEMENTS]
-        written = StatementWriter(self.module, self.notes).write(statements, self._lines)
+        written = self._statements.write(statements, self._lines)
         self.statements = written
         for stream in self.streams:
             if stream.call.method == "pattern":

@@ -13,8 +13,9 @@ from pyflinkcep.migrate.chains.values import Constant, Stream
 from pyflinkcep.migrate.java.source import line_of
 from pyflinkcep.migrate.translated import Note
 from pyflinkcep.migrate.writing.module import Module
+from pyflinkcep.migrate.writing.tables import TableWriter
 
-__all__ = ["StatementWriter", "is_match", "sql_literal"]
+__all__ = ["StatementWriter", "is_match", "sql_literal", "sql_of"]
 
 _MATCH = re.compile(r"\bMATCH_RECOGNIZE\b", re.IGNORECASE)
 _INSERT = re.compile(r"INSERT\s+INTO\s+[`\"]?(\w+)[`\"]?\s+(?=SELECT\b|WITH\b)", re.IGNORECASE)
@@ -38,29 +39,54 @@ def sql_literal(sql: str) -> str:
     return '"""\n' + "\n".join(f"    {line}".rstrip() for line in text.splitlines()) + '\n"""'
 
 
+_TABLES = re.compile(r"\b(?:FROM|JOIN)\s+[`\"]?(\w+)", re.IGNORECASE)
+
+
 @attrs.define(eq=False)
 class StatementWriter:
-    """Writes statements."""
+    """
+    Writes statements.
+
+    Attributes
+    ----------
+    tables : TableWriter
+        Writes the tables that they read and write.
+    """
 
     module: Module
     notes: list[Note]
+    tables: TableWriter = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.tables = TableWriter(self.module, self.notes)
 
     def write(self, statements: list[Stream], lines: list[str]) -> int:
         """Add what runs the statements to ``main``; return how many have a clause."""
-        texts = [(stream, self._sql(stream)) for stream in statements]
-        if not any(sql is not None and is_match(sql) for _, sql in texts):
-            return 0
+        texts = [(stream, sql_of(stream)) for stream in statements]
+        for stream, sql in texts:
+            if sql is not None:
+                self.declare(sql, _where(stream))
         found = 0
         for number, (stream, sql) in enumerate(texts, 1):
-            if sql is None:
-                self._note(stream, "the text of a statement is not known before the program runs")
-            elif is_match(sql):
+            if sql is not None and is_match(sql):
                 found += 1
-                where = (stream.call.code.source.file, line_of(stream.call.code.node))
-                self.statement(sql, stream.name or f"statement_{number}", where, lines)
-            elif _CREATE.match(sql):
-                self._table(stream, sql, lines)
+                name = stream.name or f"statement_{number}"
+                self.statement(sql, name, _where(stream), lines)
+        for stream, sql in texts if found else ():
+            if sql is None:
+                what = "the text of a statement is not known before the program runs"
+                self.notes.append(Note(*_where(stream), what))
         return found
+
+    def declare(self, sql: str, where: tuple[str, int]) -> None:
+        """Remember the table that a statement declares, if it declares one."""
+        if _CREATE.match(sql) and not self.tables.declare(sql, where):
+            self.notes.append(Note(*where, "CREATE TABLE that is not understood: make a view"))
+
+    def views(self, sql: str) -> list[str]:
+        """Return the lines that make the views that a statement reads."""
+        made = [self.tables.view(name) for name in dict.fromkeys(_TABLES.findall(sql))]
+        return [line for line in made if line is not None]
 
     def statement(self, sql: str, name: str, where: tuple[str, int], lines: list[str]) -> None:
         """Add a statement with a clause, of a file and a line."""
@@ -68,31 +94,31 @@ class StatementWriter:
         self.module.use("from pyflinkcep import CEP")
         sql = sql.strip().rstrip(";")
         into = _INSERT.match(sql)
-        if into is not None:
-            sql, name = sql[into.end() :], into[1]
-            self.notes.append(Note(file, line, f"INSERT INTO {into[1]}: write the rows there"))
+        sql = sql[into.end() :] if into is not None else sql
+        name = into[1] if into is not None else name
         constant = self.module.constant(
             f"{snake(name).upper()}_SQL", sql_literal(sql), f"From {Path(file).name}:{line}."
         )
         variable = snake(name)
+        lines += self.views(sql)
         lines.append(f"{variable} = CEP.sql(spark, {constant})")
-        lines.append(f'{variable}.writeStream.format("console").option("truncate", False).start()')
-        if "spark.streams.awaitAnyTermination()" not in lines:
-            lines.append("spark.streams.awaitAnyTermination()")
+        written = self.tables.sink(into[1], variable) if into is not None else None
+        if into is not None and written is None:
+            self.notes.append(Note(file, line, f"INSERT INTO {into[1]}: write the rows there"))
+        console = f'{variable}.writeStream.format("console").option("truncate", False).start()'
+        lines += written or [console]
+        if "spark.streams.awaitAnyTermination()" in lines:
+            lines.remove("spark.streams.awaitAnyTermination()")
+        lines.append("spark.streams.awaitAnyTermination()")
 
-    def _sql(self, stream: Stream) -> str | None:
-        given = stream.call.arguments[0] if stream.call.arguments else None
-        if isinstance(given, Constant) and isinstance(given.value, str):
-            return given.value
-        return None
 
-    def _table(self, stream: Stream, sql: str, lines: list[str]) -> None:
-        found = re.search(r"TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?[`\"]?(\w+)", sql, re.IGNORECASE)
-        table = found[1] if found else "table"
-        self._note(stream, f"CREATE TABLE {table} (…) WITH (…): make a temporary view of that name")
-        lines.append(f"# TODO: make the view {table} of a DataFrame with a watermark, from")
-        lines += [f"#   {line}".rstrip() for line in sql.strip().splitlines()]
+def sql_of(stream: Stream) -> str | None:
+    """Return the text of a statement, if the program says it."""
+    given = stream.call.arguments[0] if stream.call.arguments else None
+    if isinstance(given, Constant) and isinstance(given.value, str):
+        return given.value
+    return None
 
-    def _note(self, stream: Stream, what: str) -> None:
-        code = stream.call.code
-        self.notes.append(Note(code.source.file, line_of(code.node), what))
+
+def _where(stream: Stream) -> tuple[str, int]:
+    return stream.call.code.source.file, line_of(stream.call.code.node)

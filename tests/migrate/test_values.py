@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Values around conditions: captured ones, constants by Java's types, objects, other conditions."""
+
+import re
+
+import pytest
+
+from pyflinkcep.migrate.checking import load
+from pyflinkcep.migrate.migration import migrate
+from pyflinkcep.testing import match
+
+CLASS = """
+import java.util.*;
+class Job {{
+    static class Event {{ public String name; public int n; public long at; public double x; }}
+    static class Step {{
+        final String name; final int least;
+        Step(String name, int least) {{ this.name = name; this.least = least; }}
+        String getName() {{ return name; }}
+    }}
+    record Limit(String name, long most) {{}}
+    static abstract class Base<T> {{ T key; T getKey() {{ return key; }} }}
+    static class Keyed extends Base<String> {{ int size; }}
+    static class Named extends SimpleCondition<Event> {{
+        final String wanted;
+        Named(String wanted) {{ this.wanted = wanted; }}
+        public boolean filter(Event e) {{ return wanted.equals(e.name); }}
+    }}
+    {members}
+}}
+"""
+
+
+def module(tmp_path, members):
+    """Return the module of a class with some members, loaded, and its text."""
+    file = tmp_path / "Job.java"
+    file.write_text(CLASS.format(members=members), encoding="utf-8")
+    made = migrate([str(file)]).report.files[0]
+    assert made.stubs == 0, made.notes
+    return load(made), made.text
+
+
+def found(pattern, *events):
+    """Return the numbers of matches of events with the fields of Event, one a second."""
+    base = {"name": "a", "n": 0, "x": 0.0}
+    rows = [base | event | {"at": at * 1000} for at, event in enumerate(events)]
+    return len(match(pattern, rows, timestamp="at"))
+
+
+def test_texts_and_arithmetic_are_captured(tmp_path):
+    """What a method is given becomes a parameter, in SQL and in functions, texts with quotes too."""
+    java = """
+    static Pattern<Event, ?> p(String prefix, int limit, boolean strict, double share) {
+        int twice = limit * 2;
+        String wanted = prefix + "/x";
+        return Pattern.<Event>begin("a")
+            .where(SimpleCondition.of(e -> e.name.startsWith(prefix) && e.n > limit + 1))
+            .next("b").where(SimpleCondition.of(e -> e.name.equals(wanted) || e.n == twice))
+            .next("c").where(new IterativeCondition<Event>() {
+                public boolean filter(Event e, Context<Event> ctx) throws Exception {
+                    double sum = 0;
+                    for (Event a : ctx.getEventsForPattern("a")) { sum += a.x; }
+                    return strict ? e.x > sum * share : e.n > limit;
+                }
+            });
+    }
+    """
+    made, text = module(tmp_path, java)
+    events = [{"name": "it's", "n": 5, "x": 2.0}, {"name": "it's/x"}, {"x": 3.5}]
+
+    assert 'startswith(name, {sql_text(prefix)}) AND n > {int32(limit + 1)}")' in text
+    assert found(made.p_pattern("it's", 3, True, 1.5), *events) == 1
+    assert found(made.p_pattern("it's", 3, True, 2.0), *events) == 0
+    assert found(made.p_pattern("it's", 4, True, 1.5), *events) == 0
+    assert found(made.p_pattern("it", 3, True, 1.5), *events) == 0
+
+
+def test_captured_values_in_functions_of_matches(tmp_path):
+    """A function of matches that captures what is known at run time is made by another one."""
+    java = """
+    static void run(DataStream<Event> events, String label) {
+        Pattern<Event, ?> p = Pattern.<Event>begin("a").where(SimpleCondition.of(e -> e.n > 0));
+        CEP.pattern(events, p).select(m -> label + m.get("a").get(0).n).print();
+    }
+    """
+    _, text = module(tmp_path, java)
+
+    assert "def select_p(label: str) -> Callable[..., Any]:" in text
+    assert "found.select(select_p(label), P)" in text
+    assert "def find_p(events: DataFrame, label: str) -> CepDataFrame:" in text
+
+
+CONSTANTS = {
+    "Integer.MAX_VALUE + 1": "-2147483648",
+    "1000 * 60 * 60 * 24 * 30": "-1702967296",
+    "1000L * 60 * 60 * 24 * 30": "2592000000",
+    "-2147483648": "-2147483648",
+    "(int) 3_000_000_000L": "-1294967296",
+    "1 << 33": "2",
+    "-17 >>> 28": "15",
+    "7 / 2 * 2": "6",
+    "'a' + 1": "98",
+}
+
+
+@pytest.mark.parametrize(("java", "value"), CONSTANTS.items())
+def test_constants_have_java_types(tmp_path, java, value):
+    """Constants are computed as int or long, with their overflow, wherever they stand."""
+    members = f"""
+    static final long FIELD = {java};
+    static Pattern<Event, ?> fields() {{
+        return Pattern.<Event>begin("a").where(SimpleCondition.of(e -> e.at > FIELD));
+    }}
+    static Pattern<Event, ?> locals() {{
+        long limit = {java};
+        return Pattern.<Event>begin("a").where(SimpleCondition.of(e -> e.at > limit));
+    }}
+    """
+    _, text = module(tmp_path, members)
+
+    assert text.count(f'.where("at > {value}")') == 2
+
+
+def test_a_captured_long_is_no_int(tmp_path):
+    """A variable declared as long computes with 64 bits, however small its value is."""
+    java = """
+    static Pattern<Event, ?> p() {
+        long day = 86400;
+        return Pattern.<Event>begin("a").where(SimpleCondition.of(e -> e.at > day * 1000000));
+    }
+    """
+    _, text = module(tmp_path, java)
+
+    assert '.where("at > 86400000000")' in text
+
+
+def test_objects_in_lists(tmp_path):
+    """Fields and getters of objects of a list are known, in names of stages and in conditions."""
+    java = """
+    static Pattern<Event, ?> p() {
+        List<Step> steps = new ArrayList<>();
+        steps.add(new Step("first", 3));
+        steps.add(new Step("second", 4));
+        Pattern<Event, ?> p = null;
+        for (Step step : steps) {
+            p = p == null ? Pattern.<Event>begin(step.getName()) : p.next(step.name);
+            p = ((Pattern<Event, Event>) p).where(SimpleCondition.of(e -> e.n >= step.least));
+        }
+        for (Limit limit : List.of(new Limit("third", 9))) {
+            p = ((Pattern<Event, Event>) p.next(limit.name())).where(SimpleCondition.of(e -> e.at < limit.most()));
+        }
+        return p;
+    }
+    """
+    _, text = module(tmp_path, java)
+    flat = re.sub(r"\s+", "", text)
+
+    assert '.begin("first").where("n>=3").next("second").where("n>=4")' in flat
+    assert '.next("third").where("at<9")' in flat
+
+
+def test_conditions_of_conditions(tmp_path):
+    """RichAnd, RichOr and RichNot are SQL if their parts are, and otherwise a function."""
+    java = """
+    static Pattern<Event, ?> p() {
+        IterativeCondition<Event> big = SimpleCondition.of(e -> e.n > 3);
+        return Pattern.<Event>begin("a").where(new RichAndCondition<>(new Named("a"), big))
+            .next("b").where(new RichOrCondition<>(new RichNotCondition<>(big),
+                SimpleCondition.of(e -> e.name.matches("[xy]+"))));
+    }
+    """
+    made, text = module(tmp_path, java)
+
+    assert "('a' = name) AND (n > 3)" in text
+    assert found(made.p_pattern(), {"n": 4}, {"n": 9, "name": "xy"}) == 1
+    assert found(made.p_pattern(), {"n": 4}, {"n": 9}) == 0
+    assert found(made.p_pattern(), {"n": 4}, {"n": 1}) == 1
+
+
+def test_an_inherited_field_of_a_generic_class(tmp_path):
+    """The type parameter of a superclass stands for what its subclass gives."""
+    java = """
+    static Pattern<Keyed, ?> p() {
+        return Pattern.<Keyed>begin("a").where(SimpleCondition.of(k -> k.getKey().equals("x")));
+    }
+    static void run(DataStream<Keyed> keyed) {
+        CEP.pattern(keyed.keyBy(Base::getKey), p()).select(m -> m.get("a").get(0)).print();
+    }
+    """
+    _, text = module(tmp_path, java)
+
+    assert "\"key = 'x'\"" in text
+    assert 'keyBy(events, "key")' in text
+    assert "key string, size int" in text
+
+
+def test_open_of_an_anonymous_condition(tmp_path):
+    """What open() assigns is known in the condition, of an anonymous class too."""
+    java = """
+    static Pattern<Event, ?> p() {
+        return Pattern.<Event>begin("a").where(new RichIterativeCondition<Event>() {
+            private Set<String> names;
+            public void open(OpenContext c) { names = new HashSet<>(Arrays.asList("a", "b")); }
+            public boolean filter(Event e, Context<Event> ctx) { return names.contains(e.name); }
+        });
+    }
+    """
+    _, text = module(tmp_path, java)
+
+    assert "name IN ('a', 'b')" in text
+
+
+def test_the_type_of_a_subtype_is_that_of_its_stage(tmp_path):
+    """After subtype() the next stage is about events of any class again."""
+    java = """
+    static abstract class Top { public int n; }
+    static class Low extends Top { public int m; }
+    static Pattern<Top, ?> p() {
+        return Pattern.<Top>begin("a").subtype(Low.class).where(SimpleCondition.of(l -> l.m > 1))
+            .next("b").where(SimpleCondition.of(t -> t instanceof Low && t.n > 2));
+    }
+    """
+    _, text = module(tmp_path, java)
+
+    assert "type = 'Low' AND n > 2" in text
+
+
+STREAMS = {
+    'l.stream().sorted(Comparator.comparing(Event::getN).reversed()).map(e -> e.name).collect(Collectors.joining(",", "<", ">"))': (
+        "<b,c,a>"
+    ),
+    "l.stream().max(Comparator.comparingInt(e -> e.n)).get().name": "b",
+    "l.stream().collect(Collectors.groupingBy(e -> e.n > 1, Collectors.counting())).get(true)": 2,
+    "l.stream().map(e -> e.n).reduce(0, Integer::sum)": 6,
+    "l.stream().map(e -> e.n).reduce(Math::max).get()": 3,
+    "l.stream().collect(Collectors.averagingInt(e -> e.n))": 2.0,
+    'l.stream().collect(Collectors.toMap(e -> e.name, e -> e.n)).get("c")': 2,
+    "l.stream().flatMap(e -> Arrays.asList(e.name, e.name).stream()).count()": 6,
+    "IntStream.range(1, l.size()).allMatch(i -> l.get(i).n > l.get(i - 1).n)": False,
+    "Iterables.getLast(l).name": "c",
+    'String.format(Locale.US, "%d %s", l.size(), l.get(0).name)': "3 a",
+    '"%.1f".formatted(l.get(1).x)': "0.0",
+    'Pattern.compile("^[a-c](\\\\d?)$").matcher(l.get(0).name).find()': True,
+    'l.get(0).name.replaceAll("[a-z]", "-")': "-",
+    "Boolean.TRUE.equals(l.isEmpty())": False,
+}
+
+
+@pytest.mark.parametrize(("java", "value"), STREAMS.items())
+def test_streams_and_texts(tmp_path, java, value):
+    """Orders, groups, reductions, regular expressions and formats have the values of Java."""
+    members = f"""
+    static void run(DataStream<Event> events) {{
+        Pattern<Event, ?> p = Pattern.<Event>begin("a").oneOrMore();
+        CEP.pattern(events, p).select(m -> {{ List<Event> l = m.get("a"); return {java}; }}).print();
+    }}
+    """.replace("Event::getN", "e -> e.n")
+    made, _ = module(tmp_path, members)
+    rows = [
+        type("Row", (), {"name": name, "n": n, "x": 0.0})()
+        for name, n in (("a", 1), ("b", 3), ("c", 2))
+    ]
+
+    assert made.select_p({"a": rows}) == (value,)
+
+
+def test_counters_and_maps_in_statements(tmp_path):
+    """i++ in an expression, merge(), computeIfAbsent(), forEach() of maps, ifPresent(), sets."""
+    java = """
+    static class Report implements PatternSelectFunction<Event, String> {
+        private transient Counter seen;
+        private final int most;
+        Report(int most) { this.most = most; }
+        public String select(Map<String, List<Event>> m) {
+            Map<String, Integer> sums = new HashMap<>();
+            Map<Boolean, List<String>> names = new HashMap<>();
+            Set<String> first = new HashSet<>();
+            StringBuilder b = new StringBuilder();
+            int i = 0;
+            for (Event e : m.get("a")) {
+                if (i++ >= most) break;
+                seen.inc();
+                sums.merge(e.name, e.n, Integer::sum);
+                names.computeIfAbsent(e.n > 1, k -> new ArrayList<>()).add(e.name);
+                if (!first.add(e.name)) { b.append("again ").append(e.name).append(' '); }
+            }
+            sums.forEach((k, v) -> b.append(k).append(v));
+            m.get("a").stream().filter(e -> e.n > 2).findFirst().ifPresent(e -> b.append("!"));
+            return b.toString() + names.get(true).size();
+        }
+    }
+    static void run(DataStream<Event> events) {
+        Pattern<Event, ?> p = Pattern.<Event>begin("a").oneOrMore();
+        CEP.pattern(events, p).select(new Report(3)).print();
+    }
+    """
+    made, _ = module(tmp_path, java)
+    rows = [
+        type("Row", (), {"name": name, "n": n})()
+        for name, n in (("a", 2), ("b", 3), ("a", 1), ("c", 9))
+    ]
+
+    assert made.select_p({"a": rows}) == ("again a a3b3!2",)
