@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +16,8 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, OutputTag, Pattern, keyBy
 from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.monitor import Monitor
+from pyflinkcep.monitor.history import Query
 from tests.spark.streams import FileSource, Finished, failure, run, settings
 
 Rows = list[tuple[Any, ...]]
@@ -195,6 +198,17 @@ def test_restarts_with_something_else(
     assert plain(second.rows) == [("u", 3, 4)]
 
 
+def heard(monitor: Monitor, batches: int) -> Query:
+    """Return the last query once the monitor has heard of some micro-batches and of its end."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        query = next(monitor.history.read(), None)
+        if query is not None and query.batches >= batches and query.status == "stopped":
+            return query
+        threading.Event().wait(0.05)
+    raise AssertionError("the monitor heard nothing")
+
+
 def test_the_state_store_is_empty_after_the_last_window(
     spark: SparkSession, source: FileSource, tmp_path: Path
 ) -> None:
@@ -211,7 +225,9 @@ def test_the_state_store_is_empty_after_the_last_window(
     result = pairs(on(source.stream(spark, delay_ms=0), a_to_b())).observe(
         "own", F.count("*").alias("rows")
     )
-    finished = run(result, checkpoint)
+    with Monitor(spark, port=0) as monitor:
+        finished = run(result, checkpoint)
+        shown = heard(monitor, 4)
     kept = {
         variable: spark.read.format("statestore").option("path", str(checkpoint))
         .option("stateVarName", variable).load().count()
@@ -241,6 +257,9 @@ def test_the_state_store_is_empty_after_the_last_window(
     ]  # fmt: skip
     assert all(told[0][name] > 0 for name in ("packingMs", "matchingMs", "stateMs"))
     assert [row["own"]["rows"] for row in metrics] == [0, 1, 0, 0]
+    (totals,), (last,) = shown.totals.values(), shown.points[1].patterns.values()
+    assert (totals["numMatches"], totals["endedByWindow"]) == (1, 4999)
+    assert (last.stages, last.gauges["watermark"]) == ({"a": 4999, "b": 0}, 13)
     assert max(rows) > 16
     assert rows[-1] == 0
     assert kept == {"index": 0, "pages": 0, "segments": 0}

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the monitor shows of what queries tell, without a session."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from pyflinkcep.errors import InputError, NotSupportedError
+from pyflinkcep.monitor.app import DASHBOARD, make_app
+from pyflinkcep.monitor.history import History
+from pyflinkcep.monitor.monitor import _Server
+from pyflinkcep.monitor.page import body, page
+from pyflinkcep.monitor.prometheus import prometheus_text
+from tests.unit.monitor.support import BAD, progress, told
+
+
+def get(app: Any, path: str, host: str = "127.0.0.1") -> tuple[int, dict[str, str], str]:
+    """Ask an application for a path; of a stream return the first part."""
+    sent: list[Any] = []
+    scope = {
+        "type": "http", "method": "GET", "path": path, "raw_path": path.encode(),
+        "query_string": b"", "root_path": "", "scheme": "http", "http_version": "1.1",
+        "headers": [(b"host", host.encode())], "client": ("127.0.0.1", 1), "server": (host, 80),
+    }  # fmt: skip
+
+    async def receive() -> Any:
+        await asyncio.sleep(3600)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], headers, b"".join(m.get("body", b"") for m in sent[1:]).decode()
+
+
+def test_history_adds_up_and_keeps_the_last() -> None:
+    """Counters add up over all micro-batches, charts have the last, own observations are left."""
+    history = told(20)
+
+    (query,) = history.read()
+    assert (query.batches, len(query.points), query.status) == (20, 15, "running")
+    assert list(query.totals) == [f"CEP: a & {BAD}"]
+    assert query.totals[f"CEP: a & {BAD}"]["numMatches"] == 80
+    assert query.rows == sum(1_000 + 10 * number for number in range(20))
+    history.ended("run-1", failed=True)
+    assert [each.status for each in history.read()] == ["failed"]
+
+
+def test_a_micro_batch_that_saw_no_state_keeps_what_was_left() -> None:
+    """Without a watermark nothing is known of what is left, so it is what it was."""
+    history = told(1)
+    history.progressed(progress(1, watermark=None, numKeys=0, partialMatches={"fail": 0, BAD: 0}))
+
+    (query,) = history.read()
+    (point,) = query.last.values()
+    assert point.gauges["numKeys"] == 10
+    assert point.stages["fail"] == 10
+
+
+def test_queries_that_ended_long_ago_are_forgotten() -> None:
+    """A session that starts queries all day keeps the last of those that ended."""
+    history = History()
+    for number in range(50):
+        history.started(f"run-{number}", "q")
+        history.ended(f"run-{number}", failed=False)
+    assert len(list(history.read())) == 21
+
+
+def test_names_stay_text() -> None:
+    """Whatever queries, patterns and stages are named, the page has one script: its own."""
+    shown = page(told())
+
+    assert shown.count("<script") == 1
+    assert BAD not in shown
+    assert "&lt;script&gt;" in shown
+    for svg in re.findall(r"<svg.*?</svg>", shown, re.DOTALL):
+        ElementTree.fromstring(svg)
+    assert "No query" in body(History())
+
+
+def test_times_that_no_calendar_has() -> None:
+    """A watermark in the far future is shown all the same."""
+    history = told(1)
+    history.progressed(progress(1, watermark=1 << 62))
+    assert "watermark 5.34e+10 d" in page(history)
+
+
+def test_prometheus() -> None:
+    """Each metric has its type once, labels are quoted, and Grafana's dashboard asks for these."""
+    text = prometheus_text(told(20))
+    lines = text.splitlines()
+    types = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    samples = [line for line in lines if not line.startswith("#")]
+    asked = set(re.findall(r"pyflinkcep_\w+", DASHBOARD.read_text("utf-8")))
+
+    assert len(types) == len(set(types))
+    assert all(re.fullmatch(r'\w+\{(\w+="(\\.|[^"\\])*",?)*\} \S+', line) for line in samples)
+    assert {line.partition("{")[0] for line in samples} == set(types) == asked
+    assert any('stage="fail"} 29' in line for line in samples)
+    matches = next(line for line in samples if line.startswith("pyflinkcep_matches_total"))
+    assert matches.endswith("} 80")
+    quoted = History()
+    quoted.started("r", 'a "b" \\ \n c')
+    assert 'query="a \\"b\\" \\\\ \\n c"' in prometheus_text(quoted)
+
+
+def test_the_application() -> None:
+    """It answers local names only, sends what changes, and allows no script but its own."""
+    pytest.importorskip("starlette")
+    history, over = told(), [False]
+    app = make_app(history, "127.0.0.1", lambda: over[0])
+
+    status, headers, text = get(app, "/")
+    assert (status, "CEP: a" in text) == (200, True)
+    assert "script-src 'self'" in headers["content-security-policy"]
+    assert get(app, "/metrics")[1]["content-type"].startswith("text/plain; version=0.0.4")
+    assert json.loads(get(app, "/grafana.json")[2])["title"] == "pyflinkcep"
+    assert "EventSource" in get(app, "/monitor.js")[2]
+    assert get(app, "/", host="elsewhere.example")[0] == 400
+    assert get(make_app(history, "0.0.0.0", bool), "/", host="elsewhere.example")[0] == 200
+
+    ask = iter([False, True])
+    once = make_app(history, "127.0.0.1", lambda: next(ask))
+    _, headers, text = get(once, "/events")
+    assert headers["content-type"].startswith("text/event-stream")
+    assert json.loads(text.removeprefix("data: ")) == body(history)
+
+
+def test_a_port_that_is_taken() -> None:
+    """It is an error with what to do, not a thread that dies."""
+    pytest.importorskip("uvicorn")
+    server = _Server(History(), "127.0.0.1", 0)
+    port = int(server.url.rstrip("/").rpartition(":")[2])
+    try:
+        with pytest.raises(InputError, match="port=0"):
+            _Server(History(), "127.0.0.1", port)
+    finally:
+        server.stop()
+    assert not server._thread.is_alive()
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where starlette or uvicorn is missing, the error names the extra."""
+    for name in ("starlette.routing", "uvicorn"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(NotSupportedError, match=r"pyflinkcep\[monitor\]"):
+        make_app(History(), "127.0.0.1", bool)
+    with pytest.raises(NotSupportedError, match=r"needs uvicorn"):
+        _Server(History(), "127.0.0.1", 0)
