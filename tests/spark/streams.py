@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +19,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
+from pyflinkcep.monitor import Monitor
+from pyflinkcep.monitor.history import Query
 from pyflinkcep.time import MIN_WATERMARK
 
 SCHEMA = "user string, ts bigint, name string, id int"
@@ -123,6 +127,17 @@ def run(frame: Any, checkpoint: Path, finished: Finished | None = None) -> Finis
     finally:
         query.stop()
     return finished
+
+
+def heard(monitor: Monitor, batches: int) -> Query:
+    """Return the last query once the monitor has heard of some micro-batches and of its end."""
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        query = next(monitor.history.read(), None)
+        if query is not None and query.batches >= batches and query.status == "stopped":
+            return query
+        threading.Event().wait(0.05)
+    raise AssertionError("the monitor heard nothing")
 
 
 def start(frame: Any, checkpoint: Path, finished: Finished) -> StreamingQuery:

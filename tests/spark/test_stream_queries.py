@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -17,8 +16,7 @@ from pyspark.sql import functions as F
 from pyflinkcep import CEP, OutputTag, Pattern, keyBy
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.monitor import Monitor
-from pyflinkcep.monitor.history import Query
-from tests.spark.streams import FileSource, Finished, failure, run, settings
+from tests.spark.streams import FileSource, Finished, failure, heard, run, settings
 
 Rows = list[tuple[Any, ...]]
 PAIR = "user string, a int, b int"
@@ -196,17 +194,6 @@ def test_restarts_with_something_else(
         refused, strict=True,
     )] == [True] * 4  # fmt: skip
     assert plain(second.rows) == [("u", 3, 4)]
-
-
-def heard(monitor: Monitor, batches: int) -> Query:
-    """Return the last query once the monitor has heard of some micro-batches and of its end."""
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        query = next(monitor.history.read(), None)
-        if query is not None and query.batches >= batches and query.status == "stopped":
-            return query
-        threading.Event().wait(0.05)
-    raise AssertionError("the monitor heard nothing")
 
 
 def test_the_state_store_is_empty_after_the_last_window(
