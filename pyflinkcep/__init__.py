@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         keyBy,
         matchRecognize,
     )
+    from pyflinkcep.tables import match, matchSase
     from pyflinkcep.time import Time
     from pyflinkcep.warned import MicroBatchWarning, TimeUnitWarning
 
@@ -119,7 +120,9 @@ __all__ = [
     "diagram",
     "elements",
     "keyBy",
+    "match",
     "matchRecognize",
+    "matchSase",
     "parse",
     "seq",
 ]
@@ -172,7 +175,9 @@ _MODULES = {
     "diagram": "diagrams",
     "elements": "sase",
     "keyBy": "spark",
+    "match": "tables",
     "matchRecognize": "spark",
+    "matchSase": "tables",
     "parse": "sase",
     "seq": "sase",
 }

@@ -31,7 +31,7 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
-from pyflinkcep.tables.order import Field, Keys, Times, lazily, ordered
+from pyflinkcep.tables.order import Field, Keys, Rows, Times, lazily, ordered
 from pyflinkcep.tables.sql import Evaluated, evaluated_by
 from pyflinkcep.tables.sql_columns import SqlColumns
 from pyflinkcep.tables.stored import FieldSource, TableStore
@@ -64,6 +64,10 @@ class ColumnMatch:
         Their times.
     keys : Keys
         Their keys.
+    order : array of int32 or None
+        Their rows in the order of matching; None if they are in order.
+    firsts : array of int64
+        Where keys begin in that order.
     answers : array or None
         For each event the bits of the conditions that hold.
     expressions : CompiledExpressions or None
@@ -77,6 +81,8 @@ class ColumnMatch:
     table: pa.Table
     times: Times
     keys: Keys
+    order: Rows | None
+    firsts: Ints
     answers: np.ndarray[Any, Any] | None
     expressions: CompiledExpressions | None
     fields: Sequence[FieldSource]
@@ -111,42 +117,53 @@ class ColumnMatch:
         except OnlyByRow:
             return None
         times, keys = Times.of(table, timestamp), Keys.of(table, key)
+        order, firsts = ordered(times, keys.codes)
+        keys = attrs.evolve(keys, codes=None)  # which the order makes superfluous
         programs = {
             atom.bit: sql.programs[atom.condition.text]
             for atom in nfa.atoms
             if isinstance(atom.condition, ExpressionCondition)
         }
         answers = sql.columns.bits(programs)
-        return cls(pattern, nfa, table, times, keys, answers, expressions, fields)
+        firsts = np.zeros(1, np.int64) if firsts is None else firsts
+        return cls(pattern, nfa, table, times, keys, order, firsts, answers, expressions, fields)
 
     def matches(self, limit: PartialMatchLimit | None) -> Matches[Any]:
         """Return what ``match`` returns."""
-        found = self.run(limit)
-        are_all = bool(found.kinds.all())
+        found, timed_out, dropped = self.run(limit)
         rows = FoundRows(
             self.table,
-            found if are_all else found.only(found.kinds == 1),
-            found.only(found.kinds == 0),
+            found,
+            timed_out,
             taking_stages(self.pattern, self.nfa),
             self.keys.columns,
             self.times,
             self.times.type,
             waiting_ms(self.nfa),
         )
-        return Matches.of(rows, found.dropped)
+        return Matches.of(rows, dropped)
 
-    def run(self, limit: PartialMatchLimit | None) -> Found:
-        """Return matches and timeouts; handles are rows of the table."""
+    def run(self, limit: PartialMatchLimit | None) -> tuple[Found, Found, int]:
+        """Return matches and timeouts, by rows of the table, and how many partials were dropped."""
         self.nfa.open(RuntimeContext())
-        order, firsts = ordered(self.times, self.keys.codes)
-        store = TableStore(self.table, order, self.fields)
+        store = TableStore(self.table, self.order, self.fields)
         matcher = make_matcher(self.nfa, True, limit, self.expressions)
-        portions = _Portions(self, store, np.zeros(1, np.int64) if firsts is None else firsts)
-        parts = []
-        for found in matched(matcher, portions.all()):
-            if len(found) or found.dropped:
-                rows = found.handles if order is None else order[found.handles]
-                parts.append(attrs.evolve(found, handles=rows))
+        parts: tuple[list[Found], list[Found]] = [], []
+        dropped = 0
+        for found in matched(matcher, _Portions(self, store, self.firsts).all()):
+            dropped += found.dropped
+            if len(found):
+                rows: Any = found.handles.astype(np.int32)  # half the memory of what is kept
+                rows = rows if self.order is None else self.order[rows]
+                known = attrs.evolve(found, handles=rows)
+                for kind, own in zip((1, 0), parts, strict=True):
+                    chosen = known.kinds == kind
+                    if chosen.any():
+                        own.append(known if chosen.all() else known.only(chosen))
+        return self._joined(parts[0]), self._joined(parts[1]), dropped
+
+    def _joined(self, parts: list[Found]) -> Found:
+        """Join results, each of which is let go once it is copied."""
         return Found.concat(parts) if parts else Found.of(self.nfa.stages, [b""] * 5)
 
 

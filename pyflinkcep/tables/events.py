@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from os import PathLike
 from typing import Any, Protocol
 
 from pyflinkcep.errors import InvalidArgumentError
@@ -54,12 +55,19 @@ class _Polars(Protocol):
     def iter_rows(self, *, named: Any = ...) -> Any: ...
 
 
+class _Reader(Protocol):
+    schema: Any
+
+    def read_all(self) -> Any: ...
+
+
 class _Arrow(Protocol):
     def to_pylist(self) -> list[dict[str, Any]]: ...
 
 
-Table = _Pandas | _Polars | _Arrow | Mapping[str, Iterable[Any]]
-"""A pandas or polars DataFrame, an Arrow table or batch, or columns by name."""
+Table = _Pandas | _Polars | _Arrow | _Reader | Mapping[str, Iterable[Any]] | str | PathLike[str]
+"""A pandas or polars DataFrame, an Arrow table, batch or dataset, columns by name, or the path of a
+file or folder of Parquet."""
 
 
 def events_of(source: Any) -> Iterator[Any]:

@@ -13,18 +13,21 @@ import pyarrow.compute as pc
 
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.ordering import order_by_group_and_time
+from pyflinkcep.matching.ordering import order_by_group, order_by_group_and_time
 from pyflinkcep.matching.pieces import in_one_piece
 from pyflinkcep.tables.records import Cells, RecordBlock, records
 from pyflinkcep.tables.values import epoch_milliseconds, grouping_key, key_getter, times_of
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, wrong_unit
 from pyflinkcep.warned import Place, TimeUnitWarning
 
-__all__ = ["Field", "Keys", "Times", "lazily", "ordered"]
+__all__ = ["Field", "Keys", "Rows", "Times", "lazily", "ordered"]
 
 _PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 
 Field = str | Callable[[Any], Any]
+
+Rows = np.ndarray[Any, np.dtype[np.int32]]
+"""Rows of a table, which has fewer than 2**31."""
 
 
 @attrs.frozen(eq=False)
@@ -34,15 +37,15 @@ class Times:
 
     Attributes
     ----------
-    raw : array of int64
-        The times in their own unit.
+    raw : pyarrow.ChunkedArray
+        The times in their own unit, as whole numbers.
     per_ms : int
         How many of these units a millisecond has.
     type : pyarrow.DataType
         The type of the times of matches.
     """
 
-    raw: Ints
+    raw: pa.ChunkedArray
     per_ms: int = 1
     type: pa.DataType = attrs.field(factory=pa.int64)
 
@@ -58,31 +61,32 @@ class Times:
         """
         size = table.num_rows
         if field is None:
-            return cls(np.arange(size))
+            return cls(_chunked(np.arange(size)))
         if callable(field):
-            return cls(np.asarray(times_of(lazily(table), field), np.int64))
+            return cls(_chunked(times_of(lazily(table), field)))
         column = _column(table, field, "timestamp")
         type_ = column.type
         is_time = pa.types.is_timestamp(type_)
         if not size or column.null_count or not (is_time or pa.types.is_integer(type_)):
-            return cls(np.asarray(_by_row(table, column), np.int64))
+            return cls(_chunked(_by_row(table, column)))
         try:
             if is_time and type_.unit == "s":
                 type_ = pa.timestamp("ms", type_.tz)
                 column = column.cast(type_)
-            raw: Ints = column.cast(pa.int64()).to_numpy()
+            raw = column.cast(pa.int64())
         except pa.ArrowInvalid:
-            return cls(np.asarray(_by_row(table, column), np.int64))
+            return cls(_chunked(_by_row(table, column)))
         found = cls(raw, _PER_MS[type_.unit], type_) if is_time else cls(raw)
         if not is_time:
             found._check(table, field)
         return found
 
     def _check(self, table: pa.Table, field: str) -> None:
-        least, most = int(self.raw.min()), int(self.raw.max())
-        if not MIN_WATERMARK < least <= most <= MAX_WATERMARK:
-            row = int(np.argmin(self.raw) if least <= MIN_WATERMARK else np.argmax(self.raw))
-            epoch_milliseconds(int(self.raw[row]), records(table, np.asarray([row]))[0])
+        found = pc.min_max(self.raw).as_py()
+        least, most = found["min"], found["max"]
+        if least <= MIN_WATERMARK:
+            row = pc.index(self.raw, least).as_py()
+            epoch_milliseconds(least, records(table, np.asarray([row]))[0])
         warning = wrong_unit(least, most, f"timestamp={field!r}")
         if warning is not None:
             Place.here().warn(warning, TimeUnitWarning)
@@ -90,21 +94,34 @@ class Times:
     @property
     def are_sorted(self) -> bool:
         """Whether no event is earlier than the one before it."""
-        return not bool((self.raw[1:] < self.raw[:-1]).any())
+        last = None
+        for chunk in self.raw.chunks:
+            own = chunk.to_numpy()
+            if len(own):
+                if (last is not None and own[0] < last) or (own[1:] < own[:-1]).any():
+                    return False
+                last = own[-1]
+        return True
 
     def ms(self, rows: Ints | None = None) -> Ints:
         """Return times in epoch milliseconds."""
-        own = self.raw if rows is None else self.raw[rows]
+        own: Ints = (self.raw if rows is None else self.raw.take(pa.array(rows))).to_numpy()
         return own if self.per_ms == 1 else np.floor_divide(own, self.per_ms)
+
+
+def _chunked(times: Any) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(times, pa.int64())])
 
 
 def _by_row(table: pa.Table, column: pa.ChunkedArray) -> list[int]:
     """Return times one by one, or raise for the first that is not a time."""
     found = []
     for row, value in enumerate(column.to_pylist()):
-        if type(value) is not int and not hasattr(value, "tzinfo"):
+        try:
+            found.append(epoch_milliseconds(value, None))
+        except InputError:  # as it is with the event
             epoch_milliseconds(value, records(table, np.asarray([row]))[0])
-        found.append(epoch_milliseconds(value, None))
+            raise
     return found
 
 
@@ -204,7 +221,7 @@ def _codes(column: pa.ChunkedArray) -> Ints:
 # --- the order
 
 
-def ordered(times: Times, codes: Ints | None) -> tuple[Ints | None, Ints | None]:
+def ordered(times: Times, codes: Ints | None) -> tuple[Rows | None, Ints | None]:
     """
     Return the order of events: by key, time and place, the key of the earliest event first.
 
@@ -215,9 +232,10 @@ def ordered(times: Times, codes: Ints | None) -> tuple[Ints | None, Ints | None]
     """
     is_sorted = times.are_sorted
     if codes is None:
-        return (None if is_sorted else np.argsort(times.ms(), kind="stable")), None
+        by_time = None if is_sorted else np.argsort(times.ms(), kind="stable")
+        return (None if by_time is None else by_time.astype(np.int32)), None
     if is_sorted:
-        order = order_by_group_and_time(codes, times.raw[:0])
+        order = order_by_group(codes)
     else:
         ms = times.ms()
         count = int(codes.max(initial=-1)) + 1
@@ -227,5 +245,5 @@ def ordered(times: Times, codes: Ints | None) -> tuple[Ints | None, Ints | None]
         places[np.argsort(earliest, kind="stable")] = np.arange(count)
         codes = places[codes]
         order = order_by_group_and_time(codes, ms)
-    counts = np.bincount(codes)
-    return order, np.r_[0, np.cumsum(counts[counts > 0])[:-1]] if len(codes) else np.zeros(0, int)
+    firsts = np.r_[0, np.cumsum(np.bincount(codes))[:-1]] if len(codes) else np.zeros(0, np.int64)
+    return order.astype(np.int32), firsts

@@ -32,13 +32,13 @@ class TableStore:
     ----------
     table : pyarrow.Table
         The events.
-    order : array of int64 or None
+    order : array of int32 or None
         Their rows in the order of matching; None if they are in order.
     fields : sequence of FieldSource
         The fields that match expressions use, by row.
     """
 
-    def __init__(self, table: pa.Table, order: Ints | None, fields: Sequence[FieldSource]) -> None:
+    def __init__(self, table: pa.Table, order: Any, fields: Sequence[FieldSource]) -> None:
         self._cells = Cells(table)
         self._order = order
         self._size = table.num_rows

@@ -6,10 +6,7 @@ them, :func:`whyNot` to see why they do not match, and harnesses to feed by hand
 The pytest fixtures are in :mod:`pyflinkcep.testing.pytest_plugin`.
 """
 
-from pyflinkcep.tables.events import Record
-from pyflinkcep.tables.match import match
-from pyflinkcep.tables.matches import Matches, Timeout
-from pyflinkcep.tables.sase import matchSase
+from pyflinkcep.tables import Matches, Record, Timeout, match, matchSase
 from pyflinkcep.testing.assertions import assertMatches
 from pyflinkcep.testing.harness import NFATestHarness, OperatorTestHarness
 from pyflinkcep.testing.trace import trace, whyNot

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``match`` on columns: the answers of a list of the same events, whatever their types and forms."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pyflinkcep import Pattern, match
+from pyflinkcep.errors import ConditionError, InputError, InvalidArgumentError, StateLimitError
+from pyflinkcep.tables.column_match import ColumnMatch
+
+NAN = float("nan")
+TABLE = pa.table(
+    {
+        "key": ["a", "b", None, "a", None, "b", "a", "b"],
+        "at": [5, 3, 1, 4, 2, 8, 8, 7],
+        "n": pa.array([1, 2, None, 3, 2, 1, None, 5], pa.int32()),
+        "x": [1.5, NAN, None, -0.0, 2.0, 0.0, 7.25, NAN],
+        "s": pa.array(["u", "v", None, "ü", "u", "", "w", "u"]).dictionary_encode(),
+        "flag": [True, False, None, True, True, False, False, True],
+        "ts": pa.array(
+            [datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC) + timedelta(hours=n)
+             for n in range(8)],
+            pa.timestamp("us", "Europe/Berlin"),
+        ),
+        "day": [date(2024, 2, 28) + timedelta(days=n) for n in range(8)],
+        "money": [Decimal(n) / 4 for n in range(8)],
+        "items": [[n] * (n % 3) for n in range(8)],
+        "where": [{"lat": float(n), "name": f"p{n}"} for n in range(8)],
+        "keys": [2**62, -(2**62), 0, 1, 2, 3, 4, 5],
+    }
+)  # fmt: skip
+
+CONDITIONS = [
+    "n < 3", "n = 2 or n is null", "not (n > 1)", "n in (1, 5)", "coalesce(n, 7) > 4",
+    "n + 1 > 2 * n - 1", "n / 2 >= 1", "n % 2 = 1", "x > 1", "x = 'NaN'", "x >= -0.0 and x < 2",
+    "isnan(x)", "s = 'u'", "s > 'u'", "s like '_'", "s <> 'v' and s is not null", "upper(s) = 'U'",
+    "startswith(s, 'u')", "flag", "not flag", "flag is null", "flag = (n < 3)", "KEY = 'a'",
+    "ts > timestamp '1970-01-01 02:00:00 UTC'", "day >= date '2024-03-01'", "money > 0.5",
+    "money = 1", "size(items) > 1", "where.lat > 3", "where.name = 'p3'", "keys + keys > 0",
+    "keys * 2 < 0 or key = 'a'", "1 / (n - 1) > 0", "case when n = 1 then x > 1 else flag end",
+    "least(n, 2) = 2", "true", "false", "null", "round(x, 1) = 1.5", "floor(x) = 7",
+]  # fmt: skip
+
+
+def _answer(pattern: Pattern, events: Any, **how: Any) -> Any:
+    try:
+        found = match(pattern, events, **how)
+    except Exception as error:
+        return type(error).__name__, str(error)
+    return repr([*found]), repr(found.timeouts)
+
+
+def _list(table: pa.Table) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = table.to_pylist()
+    return listed
+
+
+@pytest.mark.parametrize("text", CONDITIONS)
+def test_conditions_in_sql(text: str) -> None:
+    """A condition holds for the same events, NULL and NaN included, and fails with one error."""
+    pattern = Pattern.begin("a").where(text).followedBy("b").within(timedelta(milliseconds=3))
+    how = {"timestamp": "at", "key": "key"}
+
+    assert _answer(pattern, TABLE, **how) == _answer(pattern, _list(TABLE), **how)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n > last(a.n)", "x > avg(a.x)", "s = last(a.s)", "ts > last(a.ts)", "money > sum(a.money)",
+        "upper(s) = last(upper(a.s))", "day - last(a.day) > interval '1' day", "flag = last(a.flag)",
+        "n + 1 > last(a.n + 1)", "count(a.n) = 1", "where.lat > last(a.where.lat)",
+    ],
+)  # fmt: skip
+def test_conditions_over_stages(text: str) -> None:
+    """SQL over stages reads columns of all types, and what is computed of them."""
+    pattern = Pattern.begin("a").followedByAny("b").where(text)
+    how = {"timestamp": "at", "key": "key"}
+
+    assert _answer(pattern, TABLE, **how) == _answer(pattern, _list(TABLE), **how)
+
+
+def test_programs_answer_conditions() -> None:
+    """What programs have is computed on columns, and the rest event by event."""
+    pattern = Pattern.begin("a").where("n < 3").next("b").where("size(items) > 1")
+    analysed = ColumnMatch.of(pattern, TABLE, None, None)
+
+    assert analysed is not None
+    assert analysed.answers is not None
+    assert (analysed.answers > 0).tolist() == [True, True, False, False, True, True, False, False]
+
+
+# --- forms of events
+
+LOW_HIGH = Pattern.begin("low").where("n < 3").followedBy("high").where("n > 7")
+EVENTS = [{"n": n, "k": f"k{n % 2}"} for n in (1, 9, 2, 8, 5)]
+FOUND = [
+    {"low": [{"n": 1, "k": "k1"}], "high": [{"n": 9, "k": "k1"}]},
+    {"low": [{"n": 2, "k": "k0"}], "high": [{"n": 8, "k": "k0"}]},
+]
+ARROW = pa.Table.from_pylist(EVENTS)
+
+
+def _categorical() -> pd.DataFrame:
+    frame = pd.DataFrame(EVENTS, index=[7, 7, 3, 1, 7])
+    return frame.astype({"k": "category", "n": "Int8"})
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        ARROW,
+        ARROW.to_batches()[0],
+        ARROW.to_batches(2),
+        pa.RecordBatchReader.from_batches(ARROW.schema, ARROW.to_batches(2)),
+        pa.concat_tables([ARROW.slice(0, 1), ARROW.slice(1, 0), ARROW.slice(1)]),
+        ARROW.set_column(1, "k", ARROW["k"].dictionary_encode()),
+        pd.DataFrame(EVENTS),
+        _categorical(),
+        pl.DataFrame(EVENTS),
+        pl.DataFrame(EVENTS).with_columns(pl.col("k").cast(pl.Enum(["k1", "k0"]))),
+        pl.DataFrame(EVENTS).with_columns(pl.col("k").cast(pl.Categorical)),
+        {"n": [1, 9, 2, 8, 5], "k": ["k1", "k1", "k0", "k0", "k1"]},
+        {"n": np.array([1, 9, 2, 8, 5], np.uint8), "k": pa.array([e["k"] for e in EVENTS])},
+        {"n": pd.Series([1, 9, 2, 8, 5], index=[1] * 5), "k": pl.Series([e["k"] for e in EVENTS])},
+    ],
+    ids=lambda events: type(events).__name__,
+)
+def test_forms_of_events(events: Any) -> None:
+    """A table of any library, with any index, in any chunks and codes, has the same matches."""
+    assert match(LOW_HIGH, events, key="k") == FOUND
+
+
+def test_files(tmp_path: Path) -> None:
+    """A path is a file or a folder of Parquet; where there is nothing is an error."""
+    for number in range(2):
+        pq.write_table(ARROW.slice(number * 2, 2), tmp_path / f"{number}.parquet")
+
+    assert match(LOW_HIGH, str(tmp_path), key="k") == FOUND
+    assert match(LOW_HIGH, tmp_path / "0.parquet") == FOUND[:1]
+    with pytest.raises(InvalidArgumentError, match="where there is nothing"):
+        match(LOW_HIGH, "no.parquet")
+    (tmp_path / "2.parquet").write_text("no Parquet")
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        match(LOW_HIGH, tmp_path / "2.parquet")
+
+
+def test_no_rows() -> None:
+    """An empty table has no matches, and columns of matches with the right types."""
+    grows = LOW_HIGH.next("more").where("n > last(high.n)")
+    found = match(grows, ARROW.slice(0, 0), key="k")
+
+    assert (list(found), found.timeouts, found.toArrow().num_rows) == ([], [], 0)
+    assert found.toArrow().column_names == ["k", "matchTimestamp", "low", "high", "more"]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pa.table([[1], [2]], names=["n", "n"]),
+        pd.DataFrame([[1, 2]], columns=["n", "n"]),
+    ],
+    ids=["arrow", "pandas"],
+)
+def test_two_columns_of_one_name(events: Any) -> None:
+    """They are refused, since a record has one of each."""
+    with pytest.raises(InvalidArgumentError, match="two columns are named 'n'"):
+        match(LOW_HIGH, events)
+
+
+def test_missing_columns() -> None:
+    """A column that there is not is named, with those that there are, before anything is matched."""
+    for pattern in (Pattern.begin("a").where("m > 1"), Pattern.begin("a").where("m > last(a.n)")):
+        with pytest.raises(ConditionError, match="no column 'm'") as caught:
+            match(pattern, ARROW)
+        assert "the columns are ['n', 'k']" in str(caught.value)
+    for what in ("timestamp", "key"):
+        with pytest.raises(InputError, match=f"{what}='m': the events have no column 'm'"):
+            match(LOW_HIGH, ARROW, **{what: "m"})
+
+
+def test_columns_that_records_have_as_methods() -> None:
+    """A column may be called like a method of dict, or like nothing that Python could name."""
+    names = ["items", "keys", "get", "_row", "__class__", "a b", "1"]
+    table = pa.table({name: [place, 9] for place, name in enumerate(names)})
+    pattern = Pattern.begin("a").where(lambda e: e.items < 3 and e["a b"] == 5 and e[0] == 0)
+
+    assert match(pattern, table) == [{"a": table.to_pylist()[:1]}]
+
+
+# --- times and keys
+
+_OF_TIME = Pattern.begin("a").next("b").within(timedelta(milliseconds=2))
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("zone", [None, "UTC", "America/New_York"])
+def test_times_of_any_unit(unit: str, zone: str | None) -> None:
+    """Timestamps before 1970 too are floored to milliseconds; equal ones keep their order."""
+    times = [
+        datetime(1969, 12, 31, 23, 59, 58, tzinfo=UTC) + timedelta(seconds=n) for n in (4, 0, 2)
+    ]
+    if unit in ("us", "ns"):
+        times = [time + timedelta(microseconds=n) for n, time in enumerate(times, 999)]
+    if zone is None:
+        times = [time.replace(tzinfo=None) for time in times]
+    table = pa.table({"at": pa.array(times, pa.timestamp(unit, zone)), "n": [0, 1, 2]})
+    longer = Pattern.begin("a").next("b").within(timedelta(seconds=3))
+    found = match(longer, table, timestamp="at")
+
+    assert [[m["a"][0].n, m["b"][0].n] for m in found] == [[1, 2], [2, 0]]
+    assert _answer(longer, table, timestamp="at") == _answer(longer, _list(table), timestamp="at")
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (pa.array([1, None]), "expected epoch milliseconds or a datetime, got None"),
+        (pa.array([1.0, 2.0]), "expected epoch milliseconds or a datetime, got 1.0"),
+        (pa.array([date(2024, 1, 1)] * 2), "expected epoch milliseconds or a datetime"),
+        (pa.array([1, -(2**63)]), "expected epoch milliseconds of 64 bits"),
+        (pa.array([1, 2**64 - 1], pa.uint64()), "expected epoch milliseconds of 64 bits"),
+        (pa.array([None, datetime(2024, 1, 1)]), "expected epoch milliseconds or a datetime"),
+        (pa.array([True, False]), "expected epoch milliseconds or a datetime, got True"),
+    ],
+)
+def test_what_is_no_time(times: pa.Array, message: str) -> None:
+    """A missing or impossible time is an error that shows the event, as in a list."""
+    with pytest.raises(InputError, match=message) as caught:
+        match(_OF_TIME, pa.table({"at": times, "n": [1, 2]}), timestamp="at")
+
+    assert "'n': " in str(caught.value)
+
+
+KEYS: list[Any] = [
+    pa.array(["b", "a", None, "b", "a", None]),
+    pa.array([0.0, NAN, None, -0.0, NAN, None]),
+    pa.array([Decimal("1.50"), Decimal("2"), None] * 2),
+    pa.array([[1, 2], [2], None] * 2),
+    pa.array([True, False, None] * 2),
+    pa.array(["x", "y", None] * 2).dictionary_encode(),
+    pa.array([datetime(2024, 1, 1), datetime(1960, 1, 1), None] * 2),
+]
+
+
+@pytest.mark.parametrize("keys", KEYS, ids=lambda keys: str(keys.type)[:12])
+@pytest.mark.parametrize("how", ["column", "columns", "function"])
+def test_keys_of_any_type(keys: pa.Array, how: str) -> None:
+    """Null and NaN are keys, -0.0 is 0.0, and the key of the earliest event comes first."""
+    table = pa.table({"k": keys, "at": [4, 3, 5, 7, 8, 6], "n": range(6)})
+    key: Any = {"column": "k", "columns": ["k", "k"], "function": lambda e: e.k}[how]
+    found = match(Pattern.begin("a").next("b"), table, timestamp="at", key=key)
+
+    assert [(m["a"][0].n, m["b"][0].n) for m in found] == [(1, 4), (0, 3), (2, 5)]
+
+
+def test_functions_of_records() -> None:
+    """Times, keys and conditions may be functions; a condition sees earlier events as records."""
+    pattern = Pattern.begin("a").where(lambda e: e.n == 1).followedBy("b").where(_more)
+    found = match(pattern, ARROW, timestamp=lambda e: 10 - e.n, key=lambda e: e["k"])
+
+    assert found == []
+    assert match(pattern, ARROW) == [{"a": [EVENTS[0]], "b": [EVENTS[1]]}]
+
+
+def _more(event: Any, ctx: Any) -> bool:
+    (first,) = ctx.getEventsForPattern("a")
+    return bool(dict(event) == {"n": event.n, "k": event["k"]} and event.n > first.n)
+
+
+def test_limits() -> None:
+    """A bound on partial matches is kept, the key is told as the user has it."""
+    table = pa.table({"k": ["x", "y", "y", "y"], "n": [1, 1, 1, 1]})
+    pattern = Pattern.begin("a").where("n = 1").followedByAny("b").where("n = 2")
+    with pytest.raises(
+        StateLimitError, match="2 partial matches, maxPartialMatches is 1"
+    ) as caught:
+        match(pattern, table, key="k", maxPartialMatches=1)
+    dropped = match(
+        pattern, table, key="k", maxPartialMatches=1, onTooManyPartialMatches="dropOldest"
+    )
+
+    assert "'y'" in str(caught.value)
+    assert dropped.numPartialMatchesDropped == 2
+
+
+# --- what is found
+
+
+def test_a_sequence_of_matches() -> None:
+    """Matches of a table are used like a list of them."""
+    table = pa.table({"n": [1, 9] * 1500})
+    found = match(LOW_HIGH, table)
+    listed = list(found)
+
+    assert len(found) == 1500
+    assert found == listed
+    assert listed == found
+    assert (found[0], found[-1], found[1400]) == (listed[0], listed[-1], listed[1400])
+    assert (found[1:3], found[::700], found[:-1499]) == (listed[1:3], listed[::700], listed[:1])
+    assert (found[:1] + found)[:2] == [listed[0]] * 2
+    assert listed[0] in found
+    assert (repr(match(LOW_HIGH, ARROW, key="k")), bool(match(LOW_HIGH, ARROW[:0]))) == (
+        repr(FOUND), False,
+    )  # fmt: skip
+    with pytest.raises(IndexError):
+        found[1500]
+
+
+def test_columns_of_matches() -> None:
+    """The columns are those of ``toDF()``: key, time, and a list of events for each stage."""
+    found = match(LOW_HIGH.within(timedelta(milliseconds=50)), TABLE, timestamp="ts", key="key")
+    table = match(LOW_HIGH, ARROW, key="k").toArrow()
+
+    assert found.toArrow().schema.field("matchTimestamp").type == TABLE.schema.field("ts").type
+    assert table.to_pylist() == [
+        {"k": "k1", "matchTimestamp": 1, **FOUND[0]},
+        {"k": "k0", "matchTimestamp": 3, **FOUND[1]},
+    ]
+    assert match(LOW_HIGH, ARROW, key="k").toPandas()["k"].tolist() == ["k1", "k0"]
+    assert match(LOW_HIGH, ARROW, key="k").toPolars()["high"].to_list() == [
+        one["high"] for one in FOUND
+    ]
