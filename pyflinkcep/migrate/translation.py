@@ -15,9 +15,10 @@ from pyflinkcep.migrate.chains.lookup import inside, simple_name
 from pyflinkcep.migrate.chains.values import Code, Constant, Link, Made, Symbol, Unknown, Value
 from pyflinkcep.migrate.conditions import joined_columns, translate_condition, translate_value
 from pyflinkcep.migrate.conditions.combined import combined
-from pyflinkcep.migrate.conditions.known import Given, captured
+from pyflinkcep.migrate.conditions.known import Given, GivenFunction, captured
 from pyflinkcep.migrate.functions import translate_comparator, translate_function
-from pyflinkcep.migrate.java.declarations import JavaClass, written_type
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, written_type
+from pyflinkcep.migrate.java.literals import Constant as JavaConstant
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import children, line_of, parse_java, text_of
 from pyflinkcep.migrate.java.types import discriminator, schema_of, spark_type
@@ -85,7 +86,7 @@ class Translation:
         inner = parts_of(code)
         if not inner:
             given = (code.node, code.source, self.project, event_type, stages)
-            return translate_condition(*given, known(code), name, sql=sql)
+            return translate_condition(*given, known(code, self.project), name, sql=sql)
         made = [self._condition(one, event_type, stages, "part") for one in inner]
         if not all(one.sql is not None for one in made) or not sql:
             made = [
@@ -99,7 +100,7 @@ class Translation:
     ) -> TranslatedFunction:
         """Translate a function of matches."""
         made = translate_function(
-            code.node, code.source, self.project, kind, event_type, known(code), name
+            code.node, code.source, self.project, kind, event_type, known(code, self.project), name
         )
         self.functions.append((code, made))
         return made
@@ -107,7 +108,7 @@ class Translation:
     def value(self, code: Code, event_type: str | None) -> Translated:
         """Translate a selector of an event."""
         kind = event_type and simple_name(event_type)
-        given = known(code, captures=False)
+        given = known(code, self.project, captures=False)
         made = translate_value(code.node, code.source, self.project, event_type, given, "value")
         self.columns[kind] = joined_columns(self.columns.get(kind, {}), made.columns)
         return made
@@ -156,7 +157,9 @@ class Translation:
     def comparator(self, code: Code, event_type: str | None) -> Translated:
         """Translate a comparator of events."""
         event = event_type and simple_name(event_type)
-        return translate_comparator(code.node, code.source, self.project, event, known(code))
+        return translate_comparator(
+            code.node, code.source, self.project, event, known(code, self.project)
+        )
 
     def subclasses(self, name: str, code: Code) -> list[str]:
         """Return the classes that extend a class."""
@@ -172,6 +175,12 @@ class Translation:
         """Return the columns of the events of a class, in order."""
         schema = schema_of(declared.name, declared.source, self.project) or ""
         return [column.split(" ", 1)[0].strip("`") for column in columns_of(schema)]
+
+    def aliases(self, type_: str | None, code: Code) -> dict[str, str]:
+        """Return the fields of a class that have another name in JSON, by that name."""
+        declared = self.project.find(simple_name(type_ or "?"), code.source)
+        fields = self.project.all_fields(declared)
+        return {field.alias: name for name, field in fields.items() if field.alias}
 
     def schema(self, type_: str | None, code: Code) -> str | None:
         """Return the schema of a class as DDL."""
@@ -217,29 +226,42 @@ def parts_of(code: Code) -> list[Code]:
     return found
 
 
-def known(code: Code, *, captures: bool = True) -> dict[str, Any]:
+def known(code: Code, project: Project, *, captures: bool = True) -> dict[str, Any]:
     """Return what is known of the variables that code sees: values, captures and objects."""
     used = {text_of(name) for name in inside(code.node, "identifier")}
     found = {}
     for name, value in code.scope.all().items():
-        given = _known(name, value, captures) if name in used else None
+        given = _known(name, value, project, captures) if name in used else None
         if given is not None:
             found[name] = given
     return found
 
 
-def _known(name: str, value: Any, captures: bool) -> Any:
+def _known(name: str, value: Any, project: Project, captures: bool) -> Any:
     if isinstance(value, Constant) and isinstance(value.value, tuple):
         parts = [one if isinstance(one, Value) else Constant(one) for one in value.value]
-        return tuple(_known(name, part, captures) for part in parts)
+        return tuple(_known(name, part, project, captures) for part in parts)
     if isinstance(value, Constant):
         return as_java(value)
     if isinstance(value, Symbol) and captures:
         return captured(name, value.python, value.type)
-    if isinstance(value, Made) and not value.calls:
-        arguments = tuple(_known(name, one, captures) for one in value.arguments)
+    if isinstance(value, Made) and not value.calls and not value.state:
+        arguments = tuple(_known(name, one, project, captures) for one in value.arguments)
         return Given(simple_name(value.type), arguments, value.code.source)
+    if isinstance(value, Code) and value.node.type in ("field_access", "identifier"):
+        return _enum(value, project)
+    if isinstance(value, Code) and value.node.type in ("lambda_expression", "method_reference"):
+        return GivenFunction(value.node, value.source)
     return None
+
+
+def _enum(code: Code, project: Project) -> JavaConstant | None:
+    """Return a constant of an enum of the program."""
+    owner, _, name = text_of(code.node).rpartition(".")
+    declared = project.find(owner, code.source) if owner else None
+    if declared is None or declared.kind != "enum" or name not in declared.constants:
+        return None
+    return JavaConstant(name, JavaType(declared.name))
 
 
 def parameters(code: Code, made: Translated) -> tuple[dict[str, str], dict[str, str]]:

@@ -115,7 +115,7 @@ class Pools:
             return self._text(name)
         if type_ == "boolean":
             return chosen.random() < 0.5
-        if type_ in ("double", "float"):
+        if type_ in ("double", "float") or type_.startswith("decimal"):
             return chosen.choice(self.numbers) + chosen.choice([0, 0, 0.25, -0.5, 1, 3])
         if type_ in ("int", "bigint", "smallint", "tinyint"):
             most = {"smallint": 32_000, "tinyint": 120}.get(type_, 200_000)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.chains.values import (
     Branch,
     Code,
     Constant,
     Item,
     Link,
+    Made,
     Scope,
     Stream,
     Symbol,
@@ -104,7 +106,24 @@ class Fork(Watch):
                 walker.doubt(walker.last, self.scope, "one of two streams: the first was taken")
                 self.set(key, values[0])
                 continue
-            self.set(key, either(test, *values) or self._unknown(old, walker))
+            known = next((v for v in values if isinstance(v, Constant)), None)
+            joined = either(test, *values)
+            if (
+                joined is None
+                and known is not None
+                and any(isinstance(v, Unknown | Made) for v in values)
+            ):
+                joined = self._read_at_start(key[1], known, walker)
+            self.set(key, joined or self._unknown(old, walker))
+
+    def _read_at_start(self, name: str, default: Constant, walker: Any) -> Value | None:
+        """Return a parameter for what is a constant, or read when the program starts."""
+        kind = default.type or {str: "String", bool: "boolean"}.get(type(default.value), "")
+        if not kind:
+            return None
+        what = f"{name} is a parameter: in Java {default.value!r} by default"
+        walker.doubt(walker.last, self.scope, what)
+        return Symbol(snake(name), kind, ((snake(name), kind),), default.value)
 
     def returned(
         self, test: Symbol, first: Value | None, second: Value | None, walker: Any

@@ -75,6 +75,7 @@ class Expressions:
     settings: list[Call] = attrs.field(factory=list)
     steps: int = 0
     depth: int = 0
+    unsure: int = 0
     last: Node = None
     _fields: dict[tuple[int, str], Value] = attrs.field(factory=dict)
 
@@ -119,6 +120,9 @@ class Expressions:
             owner = owner.outer
         return Code(node, scope.source, seen)
 
+    def _this(self, node: Node, scope: Scope) -> Value | None:
+        return scope.object()
+
     def _parenthesized_expression(self, node: Node, scope: Scope) -> Value | None:
         parts = children(node)
         return self.evaluate(parts[0], scope) if parts else None
@@ -158,6 +162,8 @@ class Expressions:
 
     def member(self, made: Made, name: str) -> Value | None:
         """Return a field of an object, if its constructor only keeps what it is given."""
+        if name in made.state:
+            return made.state[name]
         declared = self.project.find(simple_name(made.type), made.code.source)
         given = None if declared is None else by_field(declared, made, self.project)
         return None if given is None else given.get(name)
@@ -279,6 +285,11 @@ class Expressions:
             value = (binary(sign[:-1], before, value) if before else None) or Unknown(
                 Code(node, scope.source, scope)
             )
+        this = scope.object()
+        is_field = text_of(target).startswith("this.") or scope.find(name) is None
+        if this is not None and is_field and "." not in name:
+            this.state[name] = value if not self.unsure else Unknown(self.captured(node, scope))
+            return value
         if target.type in ("identifier", "field_access") and "." not in name:
             kind = scope.type_of(name) or ""
             value = self.declared(converted(value, kind), name, kind, node.parent)

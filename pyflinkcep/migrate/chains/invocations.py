@@ -152,7 +152,7 @@ class Invocations(Expressions):
                 if extended is None:
                     break
                 for candidate in extended.methods.get(name, []):
-                    if len(candidate.parameters) == count and candidate.body is not None:
+                    if candidate.takes(count) and candidate.body is not None:
                         return candidate, extended
                 above = extended.superclass
                 extended = None if above is None else self.project.find(above.name, scope.source)

@@ -65,6 +65,9 @@ def _of_source(stream: Stream, project: Project) -> str | None:
     made = stream.call.arguments[0] if stream.call.arguments else None
     if not isinstance(made, Made):
         return None
+    if made.type.startswith("FileSource"):
+        codes = (made.code, *(call.code for call in made.calls))
+        return "String" if any("TextLine" in text_of(code.node) for code in codes) else None
     written = _known(type_arguments(made.type)) or _written(made.code.node)
     if written:
         return written[0]

@@ -75,12 +75,20 @@ class Code:
 
 @attrs.frozen(eq=False)
 class Made:
-    """An object of a class of Flink or of the project, with the arguments of its constructor."""
+    """
+    An object of a class of Flink or of the project, with the arguments of its constructor.
+
+    Attributes
+    ----------
+    state : dict of str to Value
+        The fields that its methods set.
+    """
 
     type: str
     arguments: tuple[Value, ...]
     code: Code
     calls: tuple[Call, ...] = ()
+    state: dict[str, Value] = attrs.field(factory=dict)
 
 
 @attrs.frozen(eq=False)

@@ -96,6 +96,10 @@ class Walker(Invocations):
         if self.depth >= DEEPEST or method.body is None:
             return None
         scope = Scope(owner.source, owner, this=this)
+        first = len(method.parameters) - 1
+        if arguments is not None and method.spreads:
+            rest = [a.value if isinstance(a, Constant) else a for a in arguments[first:]]
+            arguments = [*arguments[:first], Constant(tuple(rest))]
         for at, (name, type_) in enumerate(method.parameters):
             kind = str(type_)
             given = arguments[at] if arguments is not None and at < len(arguments) else None
@@ -220,9 +224,11 @@ class Walker(Invocations):
             return None if chosen is None else self.statement(chosen, scope)
         test = self.as_test(condition, node.child_by_field_name("condition"))
         fork = Fork(scope)
+        self.unsure += 1
         first = self.statement(then, scope)
         fork.turn()
         second = None if otherwise is None else self.statement(otherwise, scope)
+        self.unsure -= 1
         if first is None and second is None:
             fork.join(test, self)
             return None

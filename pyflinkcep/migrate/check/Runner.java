@@ -82,7 +82,9 @@ public final class Runner {
       if (named != null && one.get("kinds").has(named.asText())) {
         own = Class.forName(one.get("kinds").get(named.asText()).asText());
       }
-      Object event = isPlain(own) ? bind(given.get("value"), own) : bind(given, own);
+      Object event = isPlain(own) ? bind(given.get("value"), own)
+          : own.getName().startsWith("org.apache.flink.api.java.tuple.") ? tuple(given, own, one)
+          : bind(given, own);
       events.add(event);
       ObjectNode shown = row(event);
       if (!column.isEmpty()) shown.put(column, own.getSimpleName());
@@ -114,6 +116,16 @@ public final class Runner {
         (row.has("timestamp") ? timeouts : matches).add(row);
       }
     }
+  }
+
+  /** A tuple, whose fields have the types that the program gives. */
+  static Object tuple(JsonNode given, Class<?> kind, JsonNode one) throws Exception {
+    Object made = kind.getDeclaredConstructor().newInstance();
+    for (int i = 0; i < one.get("arguments").size(); i++) {
+      Class<?> type = Class.forName(one.get("arguments").get(i).asText());
+      kind.getField("f" + i).set(made, bind(given.get("f" + i), type));
+    }
+    return made;
   }
 
   @SuppressWarnings("unchecked")
@@ -240,6 +252,14 @@ public final class Runner {
     try {
       Object found = event;
       for (String name : path.split("\\.")) {
+        if (found instanceof Map) {
+          found = ((Map<?, ?>) found).get(name);
+          continue;
+        }
+        if (found instanceof org.apache.flink.types.Row) {
+          found = ((org.apache.flink.types.Row) found).getField(name);
+          continue;
+        }
         Field field = null;
         for (Field one : fields(found.getClass())) if (one.getName().equals(name)) field = one;
         if (field == null) {
@@ -274,6 +294,15 @@ public final class Runner {
         if (((Enum<?>) constant).name().equals(json.asText())) return constant;
       }
       return null;
+    }
+    if (kind == CharSequence.class) return json.asText();
+    if (kind == org.apache.flink.types.Row.class) {
+      org.apache.flink.types.Row made = org.apache.flink.types.Row.withNames();
+      for (Iterator<String> names = json.fieldNames(); names.hasNext(); ) {
+        String name = names.next();
+        made.setField(name, bind(json.get(name), Object.class));
+      }
+      return made;
     }
     if (kind == java.time.Instant.class) return java.time.Instant.parse(json.asText());
     if (kind == java.time.LocalDateTime.class) return java.time.LocalDateTime.parse(json.asText());
@@ -376,6 +405,11 @@ public final class Runner {
       return made;
     }
     ObjectNode made = JSON.createObjectNode();
+    if (value instanceof org.apache.flink.types.Row) {
+      org.apache.flink.types.Row row = (org.apache.flink.types.Row) value;
+      for (String name : row.getFieldNames(true)) made.set(name, show(row.getField(name)));
+      return made;
+    }
     if (value instanceof Map) {
       for (Map.Entry<?, ?> entry : ((Map<?, ?>) value).entrySet()) {
         made.set(String.valueOf(entry.getKey()), show(entry.getValue()));

@@ -107,7 +107,8 @@ def canonical(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items() if v is not None}
+        known = {k: value[k] for k in value}  # a column may be named items
+        return {str(k): _plain(v) for k, v in known.items() if v is not None}
     if isinstance(value, list | tuple):
         return [_plain(v) for v in value]
     if isinstance(value, bool) or value is None:

@@ -15,6 +15,7 @@ import attrs
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.migrate.check.slices import Jars, Site, binary_name, sliced
+from pyflinkcep.migrate.java.declarations import written_type
 from pyflinkcep.migrate.java.project import Project
 
 __all__ = ["Answer", "Checked", "CompileError", "run_on_flink"]
@@ -153,16 +154,29 @@ def _compile(folder: Path, files: Mapping[str, str], classpath: str) -> None:
         )
 
 
+_PLAIN = frozenset(
+    f"java.lang.{name}"
+    for name in ("String", "Integer", "Long", "Double", "Float", "Boolean", "Short", "Byte")
+)
+"""What the fields of a tuple may be."""
+
+
 def _planned(
     project: Project, one: Checked, call: tuple[str, str], discriminators: Mapping[str, str]
 ) -> dict[str, Any]:
     kinds: dict[str, str] = {}
     event, column = "java.lang.Object", ""
     declared = None
+    type_ = written_type(one.event_type or "?")
+    arguments = [f"java.lang.{given.name}" for given in type_.args]
     if one.event_type is not None:
         declared = project.find(one.event_type, one.site.source)
         if one.event_type in ("String", "Long", "Double", "Integer"):
             event = f"java.lang.{one.event_type}"
+        elif type_.name.startswith("Tuple") and set(arguments) <= _PLAIN:
+            event = f"org.apache.flink.api.java.tuple.{type_.name}"
+        elif type_.name == "Row":
+            event = "org.apache.flink.types.Row"
     if declared is not None:
         event = binary_name(declared)
         below = project.subclasses(declared)
@@ -174,6 +188,7 @@ def _planned(
         "owner": call[0],
         "method": call[1],
         "event": event,
+        "arguments": arguments if "tuple" in event else [],
         "kinds": kinds,
         "discriminator": column,
         "keys": list(one.keys),

@@ -336,7 +336,13 @@ class _Finder:
             raise Untranslatable(f"{method.name}() does more than return", line_of(method.node))
         reader = self._reader(source, within)
         given: dict[str, Expression] = {}
-        for (name, type_), argument in zip(method.parameters, arguments, strict=True):
+        if method.spreads:
+            values = reader.packed(method, [reader.argument(argument) for argument in arguments])
+            given = {
+                name: value for (name, _), value in zip(method.parameters, values, strict=True)
+            }
+            arguments = []
+        for (name, type_), argument in zip(method.parameters, arguments, strict=False):
             with suppress(Untranslatable):
                 given[name] = reader.assigned(reader.argument(argument, (type_,)), type_)
         inner = attrs.evolve(self, known=given)

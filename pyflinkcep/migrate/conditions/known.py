@@ -10,13 +10,13 @@ import attrs
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.literals import Constant
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Source
+from pyflinkcep.migrate.java.source import Node, Source, line_of
 from pyflinkcep.migrate.meaning.objects import constructed
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.scope import Findings, Scope
 from pyflinkcep.migrate.meaning.tree import Call, Captured, Const, Expression, Untranslatable
 
-__all__ = ["Given", "captured", "expression_of"]
+__all__ = ["Given", "GivenFunction", "captured", "expression_of"]
 
 
 @attrs.frozen
@@ -25,6 +25,14 @@ class Given:
 
     type: str
     arguments: tuple[Any, ...]
+    source: Source = attrs.field(repr=False, eq=False)
+
+
+@attrs.frozen
+class GivenFunction:
+    """A lambda or method reference that a method is given."""
+
+    node: Node
     source: Source = attrs.field(repr=False, eq=False)
 
 
@@ -55,7 +63,18 @@ def expression_of(value: Any, project: Project) -> Expression | None:
         if len(known) < len(inner) or len(types) != 1:
             return None
         return Call("List.of", tuple(known), JavaType("List", (types.pop(),)))
+    if isinstance(value, GivenFunction):
+        return _function(value, project)
     return _object(value, project) if isinstance(value, Given) else None
+
+
+def _function(value: GivenFunction, project: Project) -> Expression | None:
+    within = project.at(value.source, line_of(value.node))
+    reader = Reader(Scope(value.source, within, project), Findings())
+    try:
+        return reader.function(value.node, ())
+    except Untranslatable:
+        return None
 
 
 def _object(value: Given, project: Project) -> Expression | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import attrs
@@ -100,12 +101,20 @@ def written_type(text: str) -> JavaType:
 
 @attrs.frozen(eq=False)
 class Field:
-    """A field, or a component of a record."""
+    """
+    A field, or a component of a record.
+
+    Attributes
+    ----------
+    alias : str
+        Its name in JSON, if an annotation gives another one.
+    """
 
     name: str
     type: JavaType
     modifiers: frozenset[str]
     value: Node | None
+    alias: str = ""
 
     @property
     def is_constant(self) -> bool:
@@ -123,6 +132,17 @@ class Method:
     modifiers: frozenset[str]
     body: Node | None
     node: Node
+
+    @property
+    def spreads(self) -> bool:
+        """Whether the last parameter takes any number of arguments."""
+        found = self.node.child_by_field_name("parameters")
+        parts = children(found) if found is not None else []
+        return bool(parts) and parts[-1].type == "spread_parameter"
+
+    def takes(self, count: int) -> bool:
+        """Whether it can be called with a number of arguments."""
+        return len(self.parameters) == count or (self.spreads and count >= len(self.parameters) - 1)
 
 
 @attrs.define(eq=False)
@@ -265,7 +285,20 @@ def _fields_of(node: Node, kind: str) -> Iterator[Field]:
         dims = part.child_by_field_name("dimensions")
         more = text_of(dims).count("[") if dims is not None else 0
         value = part.child_by_field_name("value")
-        yield Field(name, attrs.evolve(type_, dims=type_.dims + more), modifiers, value)
+        held = attrs.evolve(type_, dims=type_.dims + more)
+        yield Field(name, held, modifiers, value, _alias(node))
+
+
+_ALIAS = re.compile(
+    r'@(?:JsonProperty|SerializedName|JSONField)\(\s*(?:(?:value|name)\s*=\s*)?"([^"]+)"'
+)
+
+
+def _alias(node: Node) -> str:
+    """Return the name of a field in JSON; empty if it is the field's own."""
+    found = next((part for part in node.children if part.type == "modifiers"), None)
+    match = None if found is None else _ALIAS.search(text_of(found))
+    return match[1] if match is not None else ""
 
 
 def _parameters(node: Node) -> Iterator[tuple[str, JavaType]]:
@@ -274,6 +307,11 @@ def _parameters(node: Node) -> Iterator[tuple[str, JavaType]]:
         name = part.child_by_field_name("name")
         if part.type == "formal_parameter" and name is not None:
             yield text_of(name), read_type(part.child_by_field_name("type"))
+        elif part.type == "spread_parameter":
+            type_, *_, declarator = [one for one in children(part) if one.type != "modifiers"]
+            held = read_type(type_)
+            named = declarator.child_by_field_name("name") or declarator
+            yield text_of(named), attrs.evolve(held, dims=held.dims + 1)
 
 
 def _method(node: Node) -> Method:

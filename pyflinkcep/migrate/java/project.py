@@ -228,7 +228,11 @@ class Project:
         """Return a method by its name and number of arguments."""
         for one in self.lineage(of):
             for method in one.methods.get(name, []):
-                if len(method.parameters) == arguments:
+                if len(method.parameters) == arguments and not method.spreads:
+                    return method
+        for one in self.lineage(of):
+            for method in one.methods.get(name, []):
+                if method.takes(arguments):
                     return method
         return None
 

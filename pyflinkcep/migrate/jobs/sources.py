@@ -83,8 +83,16 @@ def _of_object(made: Made) -> Source:
     if "Kafka" in name:
         return _kafka_consumer(made)
     if name == "FileSource":
-        return Source("text", bounded=True, lines=True, missing=("path",))
+        texts = [text_of(code.node) for code in (made.code, *(c.code for c in made.calls))]
+        path = next((found for text in texts if (found := _PATH.search(text))), None)
+        options = () if path is None else (("path", path[1]),)
+        missing = () if options else ("path",)
+        bounded = not any(call.method == "monitorContinuously" for call in made.calls)
+        return Source("text", options, bounded=bounded, lines=True, missing=missing)
     return Source("unknown", options=(("class", simple_name(made.type)),))
+
+
+_PATH = re.compile(r'\bPath\(\s*"([^"]+)"')
 
 
 def _kafka_builder(made: Made) -> Source:

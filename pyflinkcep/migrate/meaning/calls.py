@@ -17,6 +17,7 @@ from pyflinkcep.migrate.java.types import (
     is_boxed,
 )
 from pyflinkcep.migrate.meaning.bodies import function_called, value_of_body
+from pyflinkcep.migrate.meaning.collectors import of_collections
 from pyflinkcep.migrate.meaning.enums import enum_value
 from pyflinkcep.migrate.meaning.json_events import parsed_json
 from pyflinkcep.migrate.meaning.library import by_name, library_call
@@ -128,6 +129,9 @@ def _static(
             return Make(of.name, (), JavaType(f"builder of {of.name}"))
         if of.kind == "enum" and name == "valueOf" and len(arguments) == 1:
             return attrs.evolve(reader.read(arguments[0]), type=JavaType(of.name))
+    sorted_ = of_collections(reader, simple, name, arguments)
+    if sorted_ is not None:
+        return sorted_
     if (simple, name) == ("SimpleCondition", "of"):
         return known_function(reader, node)
     operands = tuple(reader.argument(argument) for argument in arguments)
@@ -194,6 +198,10 @@ def _of_project(
         if found is not None:
             return found
     method = project.method(of, name, len(arguments))
+    if method is not None and method.body is None and not arguments:
+        held = _same_field(reader, owner, of, name)
+        if held is not None:
+            return held
     if method is not None and owner is not None:
         chosen = by_class(reader, owner, of, method, arguments, node)
         if chosen is not None:
@@ -219,6 +227,18 @@ def _of_project(
             return Const(of.name, JavaType("Class"))
         return Get(owner, discriminator(of, project), JavaType("Class"))
     return None
+
+
+def _same_field(reader: Reading, owner: Expression, of: JavaClass, name: str) -> Expression | None:
+    """Return the field that a getter of an interface returns, the same in all classes."""
+    project = reader.scope.project
+    kinds = [k for k in project.subclasses(of) if k.kind != "interface"]
+    found = [project.getter(k, name) for k in kinds if "abstract" not in k.annotations]
+    fields = {(field.name, field.type) for field in found if field is not None}
+    if len(fields) != 1 or None in found:
+        return None
+    field_name, type_ = fields.pop()
+    return field_of(owner, field_name, type_)
 
 
 def _of_enum(
@@ -253,10 +273,13 @@ def _followed(
         raise reader.no(node, f"{method.name}() calls itself, or other methods too deeply")
     if method.body is None:
         raise reader.no(node, f"{method.name}() has no body in the sources")
+    spread = max(0, len(arguments) - len(method.parameters))
+    types = [type_ for _, type_ in (*method.parameters, *method.parameters[-1:] * spread)]
     values = [
         reader.argument(argument, (type_,))
-        for argument, (_, type_) in zip(arguments, method.parameters, strict=True)
+        for argument, type_ in zip(arguments, types, strict=False)
     ]
+    values = reader.packed(method, values)
     source = of.source if of is not None else reader.source
     inner = reader.at(source, of, this=owner, fields=reader.scope.fields if owner is None else {})
     return value_of_body(inner, method, values, reader)
@@ -274,6 +297,7 @@ def by_class(
     project = reader.scope.project
     count = len(method.parameters)
     kinds = [one for one in (of, *project.subclasses(of)) if "abstract" not in one.annotations]
+    kinds = [one for one in kinds if one.kind != "interface"]
     found = [(one, project.method(one, method.name, count)) for one in kinds]
     bodies = {other.node.id for _, other in found if other is not None}
     is_only = method.body is None and len(found) == 1 and found[0][1] is not None
@@ -350,6 +374,8 @@ def _of_two(
         found = Call("compareTo", tuple(values), INT)
     elif name == "compareTo":
         found = Call("compare", tuple(values), INT)
+    elif types[0].name == "BigDecimal" and name in ("add", "multiply", "subtract"):
+        found = Call(f"BigDecimal.{name}", tuple(values), types[0])
     elif name == "concat":
         found = Call("concat", tuple(values), STRING)
     elif name == "addAll":

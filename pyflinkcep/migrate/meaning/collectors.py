@@ -11,7 +11,7 @@ from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, STRING, UNKNOWN
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Lambda, Var
 
-__all__ = ["COMPARATOR", "collected", "comparator"]
+__all__ = ["COMPARATOR", "collected", "comparator", "element_of", "of_collections"]
 
 COMPARATOR = JavaType("Comparator")
 _DOUBLE = JavaType("double")
@@ -79,6 +79,28 @@ def _by(reader: Reading, arguments: list[Node], element: JavaType) -> Expression
     key = reader.function(first, (element,))
     order = [comparator(reader, one, key.type) for one in arguments[1:2]]
     return Call("order by", (key, *order), COMPARATOR)
+
+
+def of_collections(
+    reader: Reading, owner: str, name: str, arguments: list[Node]
+) -> Expression | None:
+    """Return a method of ``Collections`` or ``Arrays`` that compares; None for others."""
+    known = ("max", "min", "sort") if owner == "Collections" else ("sort",)
+    if owner not in ("Collections", "Arrays") or name not in known or not arguments:
+        return None
+    values = reader.read(arguments[0])
+    element = element_of(values.type)
+    order = comparator(reader, arguments[1], element) if len(arguments) > 1 else _NATURAL
+    if name == "sort":
+        return Call("List.sort", (values, order), JavaType("void"))
+    return Call("not null", (Call(f"Stream.{name}By", (values, order), element),), element)
+
+
+def element_of(type_: JavaType) -> JavaType:
+    """Return the type of the elements of a list, array or stream."""
+    if type_.dims:
+        return JavaType(type_.name, type_.args, type_.dims - 1)
+    return type_.args[0] if type_.args else UNKNOWN
 
 
 # --- collectors

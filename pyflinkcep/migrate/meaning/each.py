@@ -6,8 +6,8 @@ from __future__ import annotations
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import BOOLEAN, UNKNOWN
+from pyflinkcep.migrate.meaning.collectors import element_of
 from pyflinkcep.migrate.meaning.reading import Reading
-from pyflinkcep.migrate.meaning.streams import element_of
 from pyflinkcep.migrate.meaning.tree import Call, Const, Do, ForEach, If, Let, Statement, Unary
 
 __all__ = ["for_each_call", "if_present"]

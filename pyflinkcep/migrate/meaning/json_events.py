@@ -61,7 +61,11 @@ def parsed_json(reader: Reading, node: Node, name: str, arguments: list[Node]) -
     kind = text_of(arguments[1]).removesuffix(".class")
     if arguments[1].type != "class_literal":
         return None
-    return Call("json of", (reader.read(arguments[0]),), JavaType(kind.rsplit(".", 1)[-1]))
+    type_ = JavaType(kind.rsplit(".", 1)[-1])
+    fields = reader.scope.project.all_fields(reader.class_of(type_))
+    names = [(field.alias, name) for name, field in fields.items() if field.alias]
+    pairs = tuple(Const(one, STRING) for pair in names for one in pair)
+    return Call("json of", (reader.read(arguments[0]), *pairs), type_)
 
 
 def json_call(

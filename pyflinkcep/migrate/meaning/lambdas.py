@@ -7,7 +7,7 @@ from pyflinkcep.migrate.java.declarations import JavaType, read_type
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import UNKNOWN
 from pyflinkcep.migrate.meaning.bodies import folded_body
-from pyflinkcep.migrate.meaning.cases import case_labels, is_case
+from pyflinkcep.migrate.meaning.cases import case_labels, is_case, of_kind
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import (
     Expression,
@@ -58,12 +58,17 @@ def read_switch(reader: Reading, node: Node) -> Expression:
         if rule.type != "switch_rule":
             raise reader.no(node, "a switch expression with ':'")
         label, body = children(rule)[0], children(rule)[-1]
+        inner = reader.within_block()
+        is_kind = of_kind(inner, label, tested)
         if body.type == "expression_statement":
-            value = reader.read(children(body)[0])
+            value = inner.read(children(body)[0])
         elif body.type == "block":
-            value = folded_body(reader.within_block(), body)
+            value = folded_body(inner, body)
         else:
             raise reader.no(body, "a switch expression that throws")
+        if is_kind is not None:
+            cases.append((is_kind, value))
+            continue
         labels = case_labels(reader, label, tested)
         if labels is None:
             otherwise = value

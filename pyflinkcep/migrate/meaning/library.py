@@ -39,8 +39,10 @@ _STRINGS = {
     ("substring", 1): STRING, ("substring", 2): STRING, ("charAt", 1): JavaType("char"),
     ("indexOf", 1): INT, ("lastIndexOf", 1): INT, ("replace", 2): STRING, ("concat", 1): STRING,
     ("compareTo", 1): INT, ("compareToIgnoreCase", 1): INT, ("hashCode", 0): INT,
-    ("split", 1): JavaType("String", (), 1), ("repeat", 1): STRING, ("contentEquals", 1): BOOLEAN,
-    ("split", 2): JavaType("String", (), 1), ("replaceAll", 2): STRING, ("intern", 0): STRING,
+    ("split", 1): JavaType("String", (), 1), ("repeat", 1): STRING,
+    ("contentEquals", 1): BOOLEAN,
+    ("toCharArray", 0): JavaType("char", (), 1), ("split", 2): JavaType("String", (), 1),
+    ("replaceAll", 2): STRING, ("intern", 0): STRING,
 }  # fmt: skip
 _DISTINCT = ("equalsIgnoreCase", "startsWith", "endsWith", "toLowerCase", "toUpperCase", "trim")
 """Methods that only strings have."""
@@ -98,6 +100,7 @@ def _of_string(owner: Expression, name: str, operands: tuple[Expression, ...]) -
         return None
     if name == "intern":
         return owner
+    name = "chars" if name == "toCharArray" else name
     name = {"contentEquals": "equals"}.get(name, name)
     return Call(name, (owner, *operands), type_)
 

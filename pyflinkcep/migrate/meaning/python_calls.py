@@ -220,6 +220,9 @@ def _part(name: str) -> Writer:
 
 def _decimal(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     writer.findings.imports.add("from decimal import Decimal")
+    digits = operands[0].value if isinstance(operands[0], Const) else None
+    if isinstance(digits, str) and digits.lstrip("-").isdigit():
+        return f"Decimal({int(digits)})", ATOM
     return f"Decimal({writer.write(operands[0])})", ATOM
 
 
@@ -243,6 +246,13 @@ def _formatted(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     ):
         raise Untranslatable("String.format() with an unusual pattern")
     return helper("java_format")(writer, operands)
+
+
+def _json_of(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
+    text, *names = (writer.write(operand) for operand in operands)
+    pairs = [f"{key}: {value}" for key, value in zip(names[::2], names[1::2], strict=True)]
+    more = f", {{{', '.join(pairs)}}}" if pairs else ""
+    return f"{writer.use('json_object')}({text}{more})", ATOM
 
 
 def _logged(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
@@ -317,6 +327,7 @@ CALLS: dict[str, Writer] = {
     **{f"time.{name}": _part(name) for name in (
         "hour", "minute", "second", "year", "month", "day")},
     "BigDecimal.of": _decimal, "BigDecimal.doubleValue": function("float"),
+    "BigDecimal.longValue": function("int"),
     **{f"BigDecimal.{name}": helper("decimal", f'"{name}"') for name in (
         "add", "subtract", "multiply")},
     "row of": helper("row_of"), "rows of": helper("rows_of"),
@@ -326,7 +337,7 @@ CALLS: dict[str, Writer] = {
     **{f"Character.{name}": helper("char_is", f'"{name}"') for name in (
         "isDigit", "isLetter", "isLetterOrDigit", "isUpperCase", "isLowerCase", "isWhitespace",
     )},
-    "json": helper("json_text"), "json of": helper("json_object"),
+    "json": helper("json_text"), "json of": _json_of,
     "or else": _or_else, "append": _concat,
     "List.get": _item, "List.size": _size, "List.isEmpty": _is_empty,
     "List.getFirst": _first, "List.getLast": _last, "List.contains": _contains,

@@ -84,6 +84,12 @@ def _removed(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return f"{whole}[:] = [one for one in {whole} if not {inner}(one)]", 0
 
 
+def _as_set(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
+    written = writer.write(operands[0])
+    is_new = written.startswith("[") and written.endswith("]") and " for " in written
+    return (f"{{{written[1:-1]}}}" if is_new else f"set({written})"), ATOM
+
+
 def _joined(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     texts = [writer.write(operand) for operand in operands]
     if len(texts) < 3:
@@ -106,7 +112,9 @@ GROUPS: dict[str, Writer] = {
     "Stream.dropWhile": _while("dropwhile"), "Stream.concat": _chained,
     "Stream.sorted": helper("in_order"), "Stream.maxBy": helper("greatest_by"),
     "Stream.minBy": helper("least_by"), "Stream.reduce": helper("reduced"),
-    "Stream.joining": _joined, "Stream.toSet": lambda w, o: (f"set({w.write(o[0])})", ATOM),
+    "Stream.joining": _joined, "Stream.toSet": _as_set,
+    "array of": lambda w, o: (f"[{w.write(o[0])}] * {w.write(o[1], 7)}", 7),
+    "chars": helper("chars"),
     "range": lambda w, o: (f"range({w.write(o[0])}, {w.write(o[1])})", ATOM),
     "grouped": helper("grouped"), "as map": helper("as_map"),
     "natural order": lambda w, _: (w.use("natural_order"), ATOM),

@@ -146,12 +146,19 @@ class Statements:
                 body, handler = (self._inner(part, frozenset()) for part in (of.body, of.handler))
                 uses = any("error" in line.split("#")[0] for line in handler)
                 name = " as error" if uses else ""
-                return ["try:", *body, f"except Exception{name}:", *handler]
+                return ["try:", *body, f"except {self._errors(of.kinds)}{name}:", *handler]
             case Break():
                 return ["break"]
             case Continue():
                 return ["continue"]
         raise Untranslatable(f"{type(of).__name__} in Python")
+
+    def _errors(self, kinds: tuple[str, ...]) -> str:
+        """Return the errors of Python that stand for some of Java."""
+        names = sorted({name for kind in kinds for name in _ERRORS.get(kind, _ANY)})
+        if "FunctionError" in names:
+            self.python.findings.imports.add("from pyflinkcep import FunctionError")
+        return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
     def _row(self, value: Expression) -> str:
         return self.python.write(value) if self.row is None else self.row(value)
@@ -198,6 +205,9 @@ class Statements:
             isinstance(target.owner, Var) and target.owner.name in self.python.made
         ):
             raise Untranslatable(f"a field of an event is changed: {target.name}")
+        if isinstance(target, Call) and target.name == "List.get":
+            whole, index = (self.python.write(operand, 9) for operand in target.operands)
+            return [f"{whole}[{index.strip('()') if index.isidentifier() else index}] = {written}"]
         return [f"{self.python.write(target)} = {written}"]
 
     def _if(self, of: If) -> list[str]:
@@ -315,6 +325,24 @@ def _names_made(statements: Iterable[Statement]) -> Iterator[str]:
 def _is_made(of: Expression) -> bool:
     """Whether a value is a new object, or one of JSON: a dict."""
     return isinstance(of, Make) or (isinstance(of, Call) and of.name == "json of")
+
+
+_ERRORS = {
+    "NumberFormatException": ("ValueError",),
+    "IllegalArgumentException": ("ValueError",),
+    "DateTimeParseException": ("ValueError",),
+    "IndexOutOfBoundsException": ("IndexError",),
+    "ArrayIndexOutOfBoundsException": ("IndexError",),
+    "StringIndexOutOfBoundsException": ("IndexError",),
+    "NoSuchElementException": ("LookupError", "StopIteration"),
+    "ArithmeticException": ("ArithmeticError",),
+    "NullPointerException": ("AttributeError", "FunctionError", "TypeError"),
+    "ClassCastException": ("AttributeError", "TypeError"),
+}
+_ANY = (
+    "ArithmeticError", "AttributeError", "FunctionError", "LookupError", "RuntimeError", "StopIteration",
+    "TypeError", "ValueError",
+)  # fmt: skip
 
 
 def _changes(statements: Iterable[Statement], name: str) -> bool:

@@ -36,6 +36,10 @@ from pyflinkcep.migrate.meaning.utilities import CONSTANTS
 
 __all__ = ["Reader"]
 
+_ZEROS: dict[str, int | float | bool] = {
+    "int": 0, "long": 0, "short": 0, "byte": 0, "double": 0.0, "float": 0.0, "boolean": False,
+}  # fmt: skip
+
 
 @attrs.define(eq=False)
 class Reader(Operators):
@@ -209,9 +213,15 @@ class Reader(Operators):
 
     def _array_creation_expression(self, node: Node) -> Expression:
         values = node.child_by_field_name("value")
-        if values is None:
-            raise self.no(node, "an array without values")
         type_ = read_type(node.child_by_field_name("type"))
+        if values is None:
+            size = node.child_by_field_name("dimensions")
+            zero = _ZEROS.get(type_.name)
+            if size is None or len(children(node)) != 2:
+                raise self.no(node, "an array without values")
+            count = as_type(self.read(children(size)[0]), INT)
+            first = Const(zero, type_) if zero is not None else Const(None, JavaType("null"))
+            return Call("array of", (first, count), attrs.evolve(type_, dims=1))
         dims = attrs.evolve(type_, dims=type_.dims + 1)
         return attrs.evolve(self._array_initializer(values), type=dims)
 

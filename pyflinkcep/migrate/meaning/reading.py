@@ -139,6 +139,10 @@ class Reading(ABC):
         """Return a choice, with Java's common type of both sides."""
 
     @abstractmethod
+    def is_a(self, value: Expression, type_: JavaType, node: Node) -> Expression:
+        """Return whether an object is of a class, as its column of classes says."""
+
+    @abstractmethod
     def bind_patterns(self, node: Node) -> None:
         """Let the variables of ``x instanceof T t`` stand for x."""
 
@@ -174,6 +178,14 @@ class Reading(ABC):
         if node.type in ("lambda_expression", "method_reference"):
             return self.function(node, types[0].args if types else ())
         return self.read(node)
+
+    def packed(self, method: Method, values: list[Expression]) -> list[Expression]:
+        """Return arguments with those for a last parameter of any number as one array."""
+        first = len(method.parameters) - 1
+        if not method.spreads or (len(values) == first + 1 and values[first].type.dims):
+            return values
+        type_ = method.parameters[first][1]
+        return [*values[:first], Call("List.of", tuple(values[first:]), type_)]
 
     def assigned(self, value: Expression, type_: JavaType) -> Expression:
         """Return a value as a variable of a type holds it; better known types are kept."""

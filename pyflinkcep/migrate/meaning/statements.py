@@ -11,11 +11,11 @@ from pyflinkcep.migrate.java.declarations import JavaType, read_type
 from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 from pyflinkcep.migrate.java.types import BOOLEAN, INT, STRING, UNKNOWN, unboxed
 from pyflinkcep.migrate.meaning.cases import case_labels, is_case
+from pyflinkcep.migrate.meaning.collectors import element_of
 from pyflinkcep.migrate.meaning.each import for_each_call, if_present
 from pyflinkcep.migrate.meaning.logging import logged, measured
 from pyflinkcep.migrate.meaning.objects import as_row
 from pyflinkcep.migrate.meaning.reading import Reading
-from pyflinkcep.migrate.meaning.streams import element_of
 from pyflinkcep.migrate.meaning.tree import (
     Break,
     Call,
@@ -281,8 +281,10 @@ def _try(reader: Reading, node: Node) -> list[Statement]:
         if name is not None:
             inner.scope.values[text_of(name)] = Var("error", JavaType("Exception"))
     handler = read_block(inner, clauses[0].child_by_field_name("body"))
-    reader.note(node, "catch takes any error of Python here")
-    return [Try(read_block(reader, node.child_by_field_name("body")), handler)]
+    caught = [one for part in children(clauses[0]) for one in children(part)]
+    types = [part for part in caught if part.type == "catch_type"]
+    kinds = tuple(text_of(one).rsplit(".", 1)[-1] for part in types for one in children(part))
+    return [Try(read_block(reader, node.child_by_field_name("body")), handler, kinds)]
 
 
 def _switch(reader: Reading, node: Node) -> list[Statement]:
@@ -330,6 +332,13 @@ def _of_case(
     raise reader.no(group, "a case that falls through to the next")
 
 
+def _labeled(reader: Reading, node: Node) -> list[Statement]:
+    label, body = children(node)[0], children(node)[-1]
+    if f"break {text_of(label)}" in text_of(body) or f"continue {text_of(label)}" in text_of(body):
+        raise reader.no(node, f"a loop that is left by its label {text_of(label)}")
+    return list(read_statements(reader, [body]))
+
+
 def _yield(reader: Reading, node: Node) -> list[Statement]:
     return [Return(reader.read(children(node)[0]))]
 
@@ -349,6 +358,7 @@ _READERS: dict[str, Callable[[Reading, Node], list[Statement]]] = {
     "yield_statement": _yield,
     "break_statement": lambda _, __: [Break()],
     "continue_statement": lambda _, __: [Continue()],
+    "labeled_statement": _labeled,
     "block": lambda reader, node: list(read_block(reader, node)),
     "assert_statement": lambda _, __: [],
 }

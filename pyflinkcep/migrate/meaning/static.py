@@ -17,8 +17,8 @@ from pyflinkcep.migrate.java.types import (
     is_numeric,
     unboxed,
 )
+from pyflinkcep.migrate.meaning.collectors import element_of
 from pyflinkcep.migrate.meaning.reading import Reading
-from pyflinkcep.migrate.meaning.streams import element_of
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Make
 
 __all__ = ["STATIC", "formatted"]

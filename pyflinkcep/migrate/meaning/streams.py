@@ -8,9 +8,9 @@ import attrs
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.source import Node
 from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, UNKNOWN, unboxed
-from pyflinkcep.migrate.meaning.collectors import collected, comparator
+from pyflinkcep.migrate.meaning.collectors import collected, comparator, element_of
 from pyflinkcep.migrate.meaning.reading import Reading
-from pyflinkcep.migrate.meaning.tree import Call, Expression, Lambda
+from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Lambda
 
 __all__ = ["element_of", "list_call", "map_call", "stream_call"]
 
@@ -21,13 +21,6 @@ _MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap", "ConcurrentHashMap", "Imm
          "SortedMap", "EnumMap")  # fmt: skip
 _STREAMS = ("Stream", "IntStream", "LongStream", "DoubleStream")
 _VOID = JavaType("void")
-
-
-def element_of(type_: JavaType) -> JavaType:
-    """Return the type of the elements of a list, array or stream."""
-    if type_.dims:
-        return JavaType(type_.name, type_.args, type_.dims - 1)
-    return type_.args[0] if type_.args else UNKNOWN
 
 
 def list_call(
@@ -155,6 +148,8 @@ def stream_call(
     """Return a method of a stream; None for others."""
     if owner.type.name.startswith("Optional"):
         return _of_optional(reader, owner, name, arguments)
+    if owner.type.name.endswith("SummaryStatistics"):
+        return _statistics(owner, name)
     if owner.type.name not in _STREAMS:
         return None
     element = _primitive(owner.type)
@@ -215,11 +210,37 @@ def _one(value: Expression) -> Expression:
     return Call("List.of", (value,), JavaType("List", (value.type,)))
 
 
+def _statistics(owner: Expression, name: str) -> Expression | None:
+    """Return a number of summary statistics, which are the values themselves here."""
+    kind = owner.type.name.removesuffix("SummaryStatistics")
+    element = {"Int": INT, "Long": LONG}.get(kind, JavaType("double"))
+    values = attrs.evolve(owner, type=JavaType(f"{kind}Stream", (element,)))
+    double = JavaType("double")
+    match name:
+        case "getCount":
+            return Call("Stream.count", (values,), LONG)
+        case "getSum":
+            return Call("Stream.sum", (values,), LONG if element == INT else element)
+        case "getAverage":
+            average = Call("Stream.average", (values,), JavaType("Optional", (double,)))
+            return Call("or else", (average, Const(0.0, double)), double)
+        case "getMax" | "getMin" if kind == "Double":
+            least = float("-inf") if name == "getMax" else float("inf")
+            found = Call(f"Stream.{name[3:].lower()}", (values,), JavaType("Optional", (double,)))
+            return Call("or else", (found, Const(least, double)), double)
+        case "getMax" | "getMin":
+            return Call(f"Stream.{name[3:].lower()}", (values,), element)
+    return None
+
+
 def _ended(owner: Expression, name: str, element: JavaType) -> Expression | None:
     kind = owner.type.name
     match name:
         case "boxed" | "parallel" | "sequential":
             return Call("stream", (owner,), JavaType("Stream", (element,)))
+        case "summaryStatistics" if kind != "Stream":
+            names = {"IntStream": "Int", "LongStream": "Long", "DoubleStream": "Double"}
+            return Call("stream", (owner,), JavaType(f"{names[kind]}SummaryStatistics", (element,)))
         case "sorted":
             return Call("Stream.sorted", (owner,), owner.type)
         case "asDoubleStream":

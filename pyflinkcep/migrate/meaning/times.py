@@ -58,4 +58,6 @@ def _of_decimal(
         return Call("compare", (owner, zero), INT)
     if name == "doubleValue":
         return Call("BigDecimal.doubleValue", (owner,), JavaType("double"))
+    if name in ("intValue", "longValue") and not operands:
+        return Call("BigDecimal.longValue", (owner,), LONG)
     return None

@@ -258,10 +258,11 @@ class Raise:
 
 @attrs.frozen
 class Try:
-    """Statements, and others for errors in them."""
+    """Statements, and others for errors in them, of some classes of Java."""
 
     body: tuple[Statement, ...]
     handler: tuple[Statement, ...]
+    kinds: tuple[str, ...] = ("Exception",)
 
 
 @attrs.frozen

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import attrs
+
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.source import Node
 from pyflinkcep.migrate.java.types import BOOLEAN, LONG, STRING, is_whole
+from pyflinkcep.migrate.meaning.collectors import element_of
 from pyflinkcep.migrate.meaning.reading import Reading
-from pyflinkcep.migrate.meaning.streams import element_of
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression
 
 __all__ = ["CONSTANTS", "UTILITIES"]
@@ -20,6 +22,7 @@ Static = Callable[["Reading", Operands, Node], Expression | None]
 CONSTANTS: dict[tuple[str, str], Expression] = {
     ("Boolean", "TRUE"): Const(True, BOOLEAN),
     ("Boolean", "FALSE"): Const(False, BOOLEAN),
+    ("ZoneOffset", "UTC"): Const("UTC", JavaType("ZoneId")),
     ("Math", "PI"): Const(3.141592653589793, JavaType("double")),
     ("Math", "E"): Const(2.718281828459045, JavaType("double")),
     **{
@@ -107,6 +110,14 @@ def _optional(_: Reading, given: Operands, __: Node) -> Expression | None:
     return Call("copy", given, JavaType("Optional", (given[0].type,)))
 
 
+def _in_utc(_: Reading, given: Operands, __: Node) -> Expression | None:
+    """Return a moment as a local time, if the zone is UTC."""
+    zone = given[1] if len(given) == 2 else None
+    if not isinstance(zone, Const) or zone.value not in ("UTC", "Z"):
+        return None
+    return Call("copy", given[:1], JavaType("LocalDateTime"))
+
+
 _UNITS = {
     "MILLISECONDS": 1, "SECONDS": 1000, "MINUTES": 60_000, "HOURS": 3_600_000, "DAYS": 86_400_000,
 }  # fmt: skip
@@ -135,6 +146,9 @@ UTILITIES: dict[tuple[str, str], Static] = {
     ("Objects", "requireNonNull"): _itself,
     ("Optional", "ofNullable"): _optional,
     ("Optional", "of"): _optional,
+    ("LocalDateTime", "ofInstant"): _in_utc,
+    ("ZoneId", "of"): lambda _, o, __: attrs.evolve(o[0], type=JavaType("ZoneId")) if (
+        len(o) == 1 and isinstance(o[0], Const)) else None,
     ("Instant", "ofEpochMilli"): _call("time of millis", JavaType("Instant")),
     ("Timestamp", "from"): lambda _, o, __: o[0] if len(o) == 1 else None,
     ("Date", "from"): lambda _, o, __: o[0] if len(o) == 1 else None,

@@ -47,6 +47,7 @@ from pyflinkcep.migrate.runtime.numbers import (
 from pyflinkcep.migrate.runtime.strings import (
     char_at,
     char_is,
+    chars,
     compare_text,
     equals_ignore_case,
     float_text,
@@ -103,6 +104,7 @@ __all__ = [
     "as_map",
     "char_at",
     "char_is",
+    "chars",
     "collected",
     "compare",
     "compare_text",

@@ -16,7 +16,7 @@ from pyflinkcep.migrate.runtime.null import present
 from pyflinkcep.migrate.runtime.numbers import float32, int32, narrowed
 
 __all__ = [
-    "char_at", "char_is", "compare_text", "equals_ignore_case", "float_text", "index_of",
+    "char_at", "char_is", "chars", "compare_text", "equals_ignore_case", "float_text", "index_of",
     "is_a_blank", "is_blank_or_null", "java_format", "java_hash", "java_matches", "java_split",
     "last_index_of", "length", "parse_boolean", "parse_double", "parse_int", "replace_text",
     "sql_text", "strip_white", "substring", "text", "trim",
@@ -197,6 +197,12 @@ def java_hash(value: str | None) -> int:
 def java_matches(value: str | None, pattern: str) -> bool:
     """Whether a whole string matches a regular expression."""
     return re.fullmatch(pattern, present(value), re.ASCII) is not None
+
+
+def chars(value: str | None) -> list[str]:
+    """Return the chars of a string: of 16 bits, as in Java."""
+    units = _units(present(value))
+    return [chr(int.from_bytes(units[at : at + 2])) for at in range(0, len(units), 2)]
 
 
 def java_split(value: str | None, pattern: str, limit: int = 0) -> list[str]:

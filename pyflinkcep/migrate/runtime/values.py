@@ -236,9 +236,9 @@ class JsonObject(dict[str, Any]):
         return None
 
 
-def json_object(value: str | None) -> Any:
+def json_object(value: str | None, names: dict[str, str] | None = None) -> Any:
     """
-    Return the object that a text of JSON is.
+    Return the object that a text of JSON is, with other names for some of its members.
 
     Examples
     --------
@@ -246,7 +246,10 @@ def json_object(value: str | None) -> Any:
     >>> found["user"], found["age"]
     ('ann', None)
     """
-    return json.loads(present(value), object_hook=JsonObject)
+    found = json.loads(present(value), object_hook=JsonObject)
+    if names and isinstance(found, dict):
+        return JsonObject({str(names.get(name, name)): member for name, member in found.items()})
+    return found
 
 
 class Rows:

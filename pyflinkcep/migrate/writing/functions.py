@@ -11,15 +11,18 @@ from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.chains.values import Code, Stream
 from pyflinkcep.migrate.java.source import line_of
 from pyflinkcep.migrate.translated import Note, TranslatedFunction
-from pyflinkcep.migrate.translation import Translation
+from pyflinkcep.migrate.translation import Translation, columns_of
 from pyflinkcep.migrate.writing.module import Module
 from pyflinkcep.migrate.writing.text import chain, literal, quoted
 
 __all__ = ["StreamFunctions"]
 
 _KINDS = {"map": "map", "flatMap": "flatMap", "process": "element"}
+_WHOLE = re.compile(r"(?<!\w)event(?![\w.\[])")
 _PARSED = re.compile(
-    r'^    return (?:row_of\()?json_object\(event\.value\)(?:, (?:"\w+"(?:, )?)+\))?$', re.MULTILINE
+    r"^    return (?:row_of\()?json_object\(event\.value(?:, \{[^}]*\})?\)"
+    r'(?:, (?:"\w+"(?:, )?)+\))?$',
+    re.MULTILINE,
 )
 
 
@@ -52,6 +55,8 @@ class StreamFunctions:
         name = snake(f"{method}_{stream.name or 'events'}")
         kind, event = _KINDS[method], stream.inputs[0].event_type
         made = self.translation.function(code, kind, event, name)
+        if event is None and _WHOLE.search(_body(made)):
+            return None  # it is not known whether that is a text or an object
         is_map = made.output_type is not None and made.output_type.startswith("value map<")
         if made.stub or made.captured or made.output_tags or made.output_type is None or is_map:
             why = [note.what for note in made.notes if note.what.startswith("not translated")]
@@ -63,7 +68,8 @@ class StreamFunctions:
             return before  # it returns what it was given
         schema = self._schema(stream, made)
         if kind == "map" and _is_parsed(made):
-            return self._from_json(before, schema)
+            aliases = self.translation.aliases(stream.event_type, code)
+            return self.from_json(before, 'F.col("value")', schema, made.output_type, aliases)
         self.module.use("from pyspark.sql import functions as F")
         function = self.module.define(made)
         others = [quoted(name) for name in kept]
@@ -97,10 +103,42 @@ class StreamFunctions:
         comment = f"The fields of {kind}." if not plain else f"The columns after {_where(stream)}."
         return self.module.constant(name, literal(ddl, len(name) + 3), comment)
 
-    def _from_json(self, before: str, schema: str) -> str:
+    def from_json(
+        self, before: str, text: str, schema: str, ddl: str | None, aliases: dict[str, str]
+    ) -> str:
+        """
+        Return rows with the fields that a text of JSON has.
+
+        Parameters
+        ----------
+        before : str
+            The DataFrame.
+        text : str
+            The column with the text.
+        schema : str
+            The constant with the columns.
+        ddl : str or None
+            What it says.
+        aliases : dict of str to str
+            The columns that have another name in JSON, by that name.
+        """
         self.module.use("from pyspark.sql import functions as F")
-        values = f'F.from_json(F.col("value"), {schema}).alias("event")'
-        return chain(before, [("select", [values]), ("select", ['"event.*"'])], "", 4)
+        if not aliases or ddl is None:
+            values = f'F.from_json({text}, {schema}).alias("event")'
+            return chain(before, [("select", [values]), ("select", ['"event.*"'])], "", 4)
+        other = {column: alias for alias, column in aliases.items()}
+        pairs = [column.split(" ", 1) for column in columns_of(ddl)]
+        inside = ", ".join(f"{other.get(name.strip('`'), name)} {type_}" for name, type_ in pairs)
+        name = f"{schema}_JSON"
+        json = self.module.constant(name, literal(inside, len(name) + 3), "Its names in JSON.")
+        columns = [
+            f"F.col({quoted('event.' + other[name])}).alias({quoted(name)})"
+            if name in other
+            else quoted(f"event.{name}")
+            for name in (pair[0].strip("`") for pair in pairs)
+        ]
+        values = f'F.from_json({text}, {json}).alias("event")'
+        return chain(before, [("select", [values]), ("select", columns)], "", 4)
 
 
 def _is_parsed(made: TranslatedFunction) -> bool:

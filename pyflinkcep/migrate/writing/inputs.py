@@ -182,10 +182,7 @@ class InputWriter:
         if method in ("map", "flatMap", "filter", "process") and code is not None:
             made = self.functions.applied(stream, code, before, kept)
         if made is None and method == "map" and code is not None and self._reads_json(code):
-            self.module.use("from pyspark.sql import functions as F")
-            schema = self.schema(stream.event_type, call.code)
-            values = f'F.from_json(F.col("value"), {schema}).alias("event")'
-            made = chain(before, [("select", [values]), ("select", ['"event.*"'])], "", 4)
+            made = self._from_json(stream, before, 'F.col("value")')
         if made is not None and method != "filter":
             self.columns.pop(id(stream), None)  # the column of the time may be another one
         return made or self._marked(stream, before)
@@ -297,13 +294,16 @@ class InputWriter:
         if source.lines:
             lines.append('events = records.select(F.col("value").cast("string"))')
             return
-        schema = self.schema(stream.event_type, stream.call.code)
         self._note(stream.call.code, "the records are taken for JSON of the event's fields")
         lines.append('text = F.col("value").cast("string")')
-        parsed = f'F.from_json(text, {schema}).alias("event")'
-        lines.append(
-            chain("records", [("select", [parsed]), ("select", ['"event.*"'])], "events = ", 4)
-        )
+        lines.append(f"events = {self._from_json(stream, 'records', 'text')}")
+
+    def _from_json(self, stream: Stream, before: str, text: str) -> str:
+        code = stream.call.code
+        schema = self.schema(stream.event_type, code)
+        ddl = self.translation.schema(stream.event_type, code)
+        aliases = self.translation.aliases(stream.event_type, code)
+        return self.functions.from_json(before, text, schema, ddl, aliases)
 
     # --- times
 

@@ -7,7 +7,7 @@ import re
 
 import attrs
 
-from pyflinkcep.migrate.chains.flow import STATEMENTS
+from pyflinkcep.migrate.chains.flow import SAME_EVENTS, STATEMENTS
 from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.chains.values import Call, Stream, Tag
 from pyflinkcep.migrate.check.flink import Checked
@@ -186,11 +186,15 @@ class JobWriter:
         """Return a stream that is made of results by a call other than a pattern's."""
         before = self._variable(stream.inputs[0])
         self._bounded[id(stream)] = self._bounded.get(id(stream.inputs[0]), False)
+        if stream.call.method in SAME_EVENTS:
+            stream.event_type = stream.event_type or stream.inputs[0].event_type
         made = self._inputs.step(stream, before)
         if made == before:
             return before
         name = self._local(stream.name or f"{before}_{snake(stream.call.method)}", "rows")
         self._assign(name, made)
+        if stream.event_type == "String" and "NotImplemented" not in made:
+            self._plain.add(name)
         return name
 
     def _local(self, wanted: str, otherwise: str) -> str:

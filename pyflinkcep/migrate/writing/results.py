@@ -65,6 +65,9 @@ class ResultWriter:
             if events.call.method == "keyBy" and not keys:
                 keys = self._keys(events)
             events = events.inputs[0]
+        before = result_before(events)
+        if before is not None:
+            self.write(before)  # its rows may have a time, which is used here
         if events.call.method == "parameter" and self._is_keyed(events):
             keys = keys or ['"TODO"']
             self._note(events.call.code, "the stream has a key that is chosen elsewhere: write it")
