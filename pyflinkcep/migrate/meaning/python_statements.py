@@ -340,8 +340,8 @@ _ERRORS = {
     "ClassCastException": ("AttributeError", "TypeError"),
 }
 _ANY = (
-    "ArithmeticError", "AttributeError", "FunctionError", "LookupError", "RuntimeError", "StopIteration",
-    "TypeError", "ValueError",
+    "ArithmeticError", "AttributeError", "FunctionError", "LookupError", "RuntimeError",
+    "StopIteration", "TypeError", "ValueError",
 )  # fmt: skip
 
 
