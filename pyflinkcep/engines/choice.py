@@ -66,15 +66,6 @@ def chosen(
         If the evaluation cannot answer the query, or keeps no runs to bound.
     """
     how = _evaluation(query, evaluation, output)
-    if is_limited and query.shape is not None:
-        raise NotSupportedError(
-            "maxPartialMatches with a pattern of |, AND, ? or *, which is matched as several",
-            "leave it out, and write WITHIN",
-        )
-    if is_limited and query.most_events is not None:
-        raise NotSupportedError(
-            "maxPartialMatches with WITHIN … EVENTS", "leave it out, or write a window of time"
-        )
     if not is_limited or how.name == AUTOMATON:
         return how
     if evaluation == "auto" and query.form is Form.SEQ and output == "all":
@@ -93,11 +84,6 @@ def _evaluation(query: Query, evaluation: str, output: str) -> Evaluation:
     if output not in OUTPUTS:
         raise InvalidArgumentError(
             f"expected an output, got {output!r}", f"use one of {', '.join(OUTPUTS)}"
-        )
-    if output != "all" and query.shape is not None:
-        raise NotSupportedError(
-            f'output="{output}" of a pattern with |, AND, ? or *, whose matches have no order',
-            'use output="all"',
         )
     if evaluation == "auto":
         return _automatic(query, output)

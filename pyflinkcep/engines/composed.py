@@ -12,6 +12,7 @@ from pyflinkcep.engines.compressed.arrays import MatchArrays
 from pyflinkcep.engines.compressed.counting import NOTHING, Total, combined
 from pyflinkcep.engines.compressed.nodes import Node
 from pyflinkcep.engines.compressed.payloads import MeasuredValues
+from pyflinkcep.engines.first_matches import chosen_firsts, partition_numbers
 from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
 from pyflinkcep.engines.sequences.limit import RunLimit
@@ -97,6 +98,7 @@ class ComposedSequences:
         self, queries: PlainQueries, table: EventTable, limit: RunLimit | None = None
     ) -> None:
         self.variables = queries.variables
+        self._query, self._table = queries.every[0], table
         self._parts: list[_Part] = []
         for number, plain in enumerate(queries.every):
             numbers = [self.variables.index(name) for name in plain.variables]
@@ -110,7 +112,27 @@ class ComposedSequences:
         self, output: str, watermark: int | None = None, undecided: list[int] | None = None
     ) -> Iterator[MatchPositions]:
         """Yield matches found by depth-first search; see :meth:`Sequences.searched`."""
-        return self._whole(lambda sequences: sequences.searched(output, watermark, undecided))
+        if output == "all" or len(self._parts) == 1:
+            return self._whole(lambda sequences: sequences.searched(output, watermark, undecided))
+        return self._firsts(output, watermark, [] if undecided is None else undecided)
+
+    def _firsts(
+        self, output: str, watermark: int | None, undecided: list[int]
+    ) -> Iterator[MatchPositions]:
+        """Yield the first matches of the starts that are decided in each of the queries."""
+        every = list(
+            self._whole(lambda sequences: sequences.searched("onePerStart", watermark, undecided))
+        )
+        partition = partition_numbers(self._query, self._table)
+        stops: dict[int, int] = {}
+        for at in undecided:
+            stops[partition[at]] = min(at, stops.get(partition[at], at))
+        decided = (
+            match
+            for match in every
+            if (at := min(own[0] for own in match.values())) < stops.get(partition[at], at + 1)
+        )
+        yield from chosen_firsts(decided, self.variables, partition, output)
 
     def matches(self) -> Iterator[MatchPositions]:
         """Yield all matches, found lazily."""
@@ -129,6 +151,8 @@ class ComposedSequences:
 
     def searched_arrays(self, output: str) -> Iterator[MatchArrays] | None:
         """Return those of :meth:`searched` from the kernel; None if it cannot find them."""
+        if output != "all" and len(self._parts) > 1:
+            return None
         return self._arrays([part.sequences.searched_arrays(output) for part in self._parts])
 
     def _arrays(self, found: list[Iterator[MatchArrays] | None]) -> Iterator[MatchArrays] | None:

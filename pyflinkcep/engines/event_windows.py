@@ -6,20 +6,14 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
+from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable, Numbers
 from pyflinkcep.sase.model import Query
 
-__all__ = ["LAST_NUMBER", "by_numbers", "numbered", "timed"]
+__all__ = ["LAST_NUMBER", "limit_of", "numbered", "timed"]
 
 LAST_NUMBER = 0
 """The number of the last event of each partition."""
-
-
-def by_numbers(query: Query, table: EventTable) -> tuple[Query, EventTable]:
-    """Return a query whose window counts events, and its events with their numbers as times."""
-    if query.most_events is None:
-        return query, table
-    return timed(query), numbered(query, table)
 
 
 def timed(query: Query) -> Query:
@@ -29,8 +23,22 @@ def timed(query: Query) -> Query:
     return attrs.evolve(query, window=query.most_events - 1, most_events=None)
 
 
+def limit_of(query: Query, limit: RunLimit | None) -> RunLimit | None:
+    """Return a bound on the runs of a query whose events may have numbers as times."""
+    if limit is None or query.most_events is None:
+        return limit
+    return attrs.evolve(limit, has_times=False)
+
+
 def numbered(query: Query, table: EventTable) -> EventTable:
-    """Return events with their numbers in a query's partition as times, up to LAST_NUMBER."""
+    """
+    Return the events of a query.
+
+    If its window counts events, they have their numbers in its partition as times, up to
+    LAST_NUMBER.
+    """
+    if query.most_events is None:
+        return table
     numbers = np.zeros(len(table.times), np.int64)
     for positions, _ in table.partitions(query):
         size = len(positions)

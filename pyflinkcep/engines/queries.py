@@ -13,7 +13,8 @@ from pyflinkcep.engines.compressed.arrays import MatchArrays
 from pyflinkcep.engines.compressed.counting import Total, added
 from pyflinkcep.engines.compressed.nodes import Node
 from pyflinkcep.engines.compressed.payloads import MeasuredValues
-from pyflinkcep.engines.event_windows import by_numbers
+from pyflinkcep.engines.event_windows import limit_of, numbered, timed
+from pyflinkcep.engines.first_matches import chosen_firsts, partition_numbers
 from pyflinkcep.engines.list_totals import ended_frames
 from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
@@ -84,7 +85,7 @@ def query_matches(
         A bound on the runs of ``nfa``.
     """
     if evaluation == EVENT_LISTS and query.is_composed:
-        return whole_matches(query, lambda plain: _list_matches(plain, table, output))
+        return _composed_lists(query, table, output)
     if evaluation == EVENT_LISTS:
         return _list_matches(query, table, output)
     sequences = _sequences(query, table, limit)
@@ -117,7 +118,7 @@ def _sequences(
     query: Query, table: EventTable, limit: RunLimit | None = None
 ) -> Sequences | ComposedSequences:
     """Return a SEQ query on a table, by automata."""
-    query, table = by_numbers(query, table)
+    limit, table, query = limit_of(query, limit), numbered(query, table), timed(query)
     if query.is_composed:
         return ComposedSequences(PlainQueries(query), table, limit)
     return Sequences(query, table, limit=limit)
@@ -142,6 +143,15 @@ def chain_frames(chain: PatternChain, events: ChainEvents) -> Iterator[Frame]:
 def _list_matches(query: Query, table: EventTable, output: str) -> Iterator[MatchPositions]:
     lists = EventLists.of(query, table, kernel_split())
     return (match for frame in _frames(lists, output) for match in lists.matches(frame))
+
+
+def _composed_lists(query: Query, table: EventTable, output: str) -> Iterator[MatchPositions]:
+    own = "all" if output == "all" else "onePerStart"
+    found = whole_matches(query, lambda plain: _list_matches(plain, table, own))
+    if output == "all":
+        return found
+    partition = partition_numbers(query, table)
+    return chosen_firsts(found, query.variables, partition, output)
 
 
 def compressed_matches(query: Query, table: EventTable) -> Compressed:

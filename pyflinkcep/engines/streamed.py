@@ -11,7 +11,7 @@ import attrs
 
 from pyflinkcep.engines.choice import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.engines.composed import ComposedSequences, PlainQueries
-from pyflinkcep.engines.event_windows import LAST_NUMBER, numbered, timed
+from pyflinkcep.engines.event_windows import LAST_NUMBER, limit_of, numbered, timed
 from pyflinkcep.engines.queries import (
     Compressed,
     MatchPositions,
@@ -125,10 +125,10 @@ class StreamedQuery:
         self, query: Query, evaluation: str, output: str = "all", limit: RunLimit | None = None
     ) -> None:
         self.query = timed(query)
-        self._counts_events = query.most_events is not None
+        self._given = query
         self._evaluation = evaluation
         self._output = output
-        self._limit = limit
+        self._limit = limit_of(query, limit)
         self._looks_back, self._looks_ahead = query.looks_back, query.looks_ahead
         self._automaton: SaseAutomaton | None = None
         self._plain = PlainQueries(self.query) if query.is_composed else None
@@ -200,10 +200,22 @@ class StreamedQuery:
         found = list(self._sequences(table).searched(self._output, watermark, stopped))
         undecided = _earliest(portion, stopped)
         found = [m for m in found if (at := _first_event(m)) < undecided[portion.key_of(at)]]
-        kept = self._kept(portion, self._context(portion, undecided))
-        kept.free = undecided
-        self._wait(portion, kept, undecided)
+        free = self._after(portion, found, undecided)
+        kept = self._kept(portion, self._context(portion, free))
+        kept.free = free
+        self._wait(portion, kept, free)
         return found, kept
+
+    def _after(
+        self, portion: Portion, found: Sequence[MatchPositions], undecided: Sequence[int]
+    ) -> list[int]:
+        """Return for each key the first start that is neither decided nor overlapped."""
+        free = list(undecided)
+        if self._output == "nonOverlapping":
+            for match in found:
+                key = portion.key_of(_first_event(match))
+                free[key] = max(free[key], last_event(match) + 1)
+        return free
 
     def _first_of_lists(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
         """Return the first matches of the starts whose window has passed."""
@@ -214,11 +226,7 @@ class StreamedQuery:
         ]
         table = attrs.evolve(portion.table, starts=starts)
         found = list(query_matches(self.query, table, EVENT_LISTS, self._output))
-        free = list(undecided)
-        if self._output == "nonOverlapping":
-            for match in found:
-                key = portion.key_of(_first_event(match))
-                free[key] = max(free[key], last_event(match) + 1)
+        free = self._after(portion, found, undecided)
         kept = self._kept(portion, self._context(portion, free))
         kept.free = free
         self._wait(portion, kept, free)
@@ -290,15 +298,15 @@ class StreamedQuery:
 
     def _numbered(self, portion: Portion) -> Portion:
         """Return a portion with the numbers of events as times if the window counts these."""
-        if not self._counts_events:
+        if self._given.most_events is None:
             return portion
         reached = MAX_WATERMARK if portion.watermark == MAX_WATERMARK else LAST_NUMBER
-        table = numbered(self.query, portion.table)
+        table = numbered(self._given, portion.table)
         return attrs.evolve(portion, table=table, watermark=reached)
 
     def _at_times(self, kept: Kept) -> Kept:
         """Return what to keep with deadlines that are times: no time ends a number of events."""
-        if self._counts_events:
+        if self._given.most_events is not None:
             kept.deadlines = [None if at is None else _LAST for at in kept.deadlines]
         return kept
 

@@ -181,12 +181,42 @@ def check(query: SaseQuery, rows: list[dict[str, Any]]) -> int:
     compressed = matchSase(query, rows, "ts", compressed=True)
     assert compressed.count() == sum(expected.values()), (query, rows)
     assert taken(compressed.unpack()) == expected, (query, rows)
+    check_firsts(query, rows, set(expected))
     name = query.variables[0]
     total = sum(
         rows[at]["x"] or 0 for match in expected for v, own in match if v == name for at in own
     )
     assert (compressed.aggregate(f"sum({name}.x) AS s")["s"] or 0) == total, (query, rows)
     return sum(expected.values())
+
+
+def check_firsts(query: SaseQuery, rows: list[dict[str, Any]], expected: set[Taken]) -> None:
+    """Hold the outputs with one match of a start to the matches of the reference."""
+    known: set[tuple[Taken, ...]] = set()
+    for evaluation in EVALUATIONS[1:]:
+        try:
+            firsts = taken(
+                matchSase(query, rows, "ts", evaluation=evaluation, output="onePerStart")
+            )
+            apart = taken(
+                matchSase(query, rows, "ts", evaluation=evaluation, output="nonOverlapping")
+            )
+        except NotSupportedError:
+            assert evaluation == "eventLists"
+            continue
+        starts = Counter(match[0][1][0] for match in firsts)
+        known.add(tuple(sorted(firsts)))
+        assert len(known) == 1, (evaluation, query, rows)
+        assert set(firsts) <= expected, (evaluation, query, rows)
+        assert starts == Counter({match[0][1][0] for match in expected}), (evaluation, query, rows)
+        ended: dict[Any, int] = {}
+        wanted = []
+        for match in sorted(firsts, key=lambda match: match[0][1][0]):
+            key = () if query.is_global else tuple(rows[match[0][1][0]][n] for n in query.equal)
+            if match[0][1][0] > ended.get(key, -1) or None in key:
+                wanted.append(match)
+                ended[key] = match[-1][1][-1]
+        assert apart == Counter(wanted), (evaluation, query, rows)
 
 
 def main(seed: int, count: int) -> None:

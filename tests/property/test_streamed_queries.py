@@ -208,4 +208,15 @@ def test_portions_of_composed_queries() -> None:
             totals = compressed_matches(query, table).totals_by_event([])
             assert counted == {whole[at]["id"]: number for at, number, _ in totals}
             several += sum(expected.values()) > 1
+        for output in OUTPUTS[1:]:
+            streamed, firsts = StreamedQuery(query, "backtracking", output), Counter[str]()
+
+            def first(portion: Portion, rows: Rows) -> Kept:
+                matches, kept = streamed.matches(portion)
+                firsts.update(ids(match, rows) for match in matches)
+                return kept
+
+            in_portions(query, groups, cuts, first)
+            found = query_matches(query, table, "backtracking", output)
+            assert (query, firsts) == (query, Counter(ids(m, whole) for m in found))
     assert several > 8

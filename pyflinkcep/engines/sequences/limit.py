@@ -19,9 +19,12 @@ class RunLimit:
     ----------
     most : int, at least 1
         The bound.
+    has_times : bool
+        Whether events have times; numbers in their place are not shown.
     """
 
     most: int
+    has_times: bool = True
 
     def exceeded(self, runs: int, timestamp: int) -> None:
         """
@@ -35,5 +38,5 @@ class RunLimit:
         raise StateLimitError(
             f"{runs} partial matches, maxPartialMatches is {self.most}",
             "give the query WITHIN, or conditions that fewer events satisfy",
-            timestamp_ms=timestamp,
+            timestamp_ms=timestamp if self.has_times else None,
         )

@@ -141,16 +141,31 @@ def test_patterns_without_a_meaning(text: str, message: str) -> None:
 
 
 def test_what_composed_patterns_do_not_have() -> None:
-    """Refused by name: an order of matches, a bound on runs, an equal pattern, lists of loops."""
+    """Refused by name: an equal pattern, lists of loops."""
     query = parse("PATTERN SEQ(A a, B* b[], C c)")
-    with pytest.raises(NotSupportedError, match="onePerStart"):
-        matchSase(query, [], output="onePerStart")
     with pytest.raises(NotSupportedError, match="eventLists"):
         matchSase(query, [], evaluation="eventLists")
     with pytest.raises(NotSupportedError, match="composed of"):
         query.asPattern()
     assert "SEQ(A a, B* b[], C c)" in query._repr_html_()
     assert AnalysedQuery(query).slots == {}
+
+
+@pytest.mark.parametrize("evaluation", ["backtracking", "eventLists"])
+def test_the_first_match_of_a_start(evaluation: str) -> None:
+    """That which takes where others skip, earlier components first, the shorter of two."""
+
+    def firsts(pattern: str, letters: str, output: str) -> list[str]:
+        text = f"PATTERN {pattern} WHERE {ANY}"
+        rows = matchSase(text, events(letters), evaluation=evaluation, output=output)
+        return [" ".join(e["name"] for own in m.values() for e in own) for m in rows]
+
+    pattern = "SEQ(A a, (B b | C c), D d)"
+    assert firsts(pattern, "a1 c1 b1 d1 a2 b2 d2", "onePerStart") == ["a1 c1 d1", "a2 b2 d2"]
+    assert firsts(pattern, "a1 a2 b1 d1 a3 c1 d2", "nonOverlapping") == ["a1 b1 d1", "a3 c1 d2"]
+    assert firsts("SEQ(A a, B? b, C c)", "a1 b1 c1", "onePerStart") == ["a1 b1 c1"]
+    assert firsts("SEQ(A a, B? b)", "a1 b1", "onePerStart") == ["a1"]
+    assert firsts("AND(A a, A b)", "a1 a2", "onePerStart") == ["a1 a2"]
 
 
 def test_a_counted_loop_alone_has_every_output() -> None:

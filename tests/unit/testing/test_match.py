@@ -169,6 +169,11 @@ def test_a_bound_on_the_partial_matches_of_a_query() -> None:
     assert matchSase(query, events, maxPartialMatches=100) == matchSase(query, events)
     with pytest.raises(StateLimitError, match="maxPartialMatches is 2"):
         matchSase(query, events, maxPartialMatches=2)
+    for pattern in ("SEQ(A+ a[], B b) WHERE b.x > avg(a[].x) WITHIN 9 EVENTS", "SEQ(A+ a[], (B b | C c)) WHERE b.x > avg(a[].x)"):
+        limited = f"PATTERN {pattern}"
+        assert matchSase(limited, events, maxPartialMatches=100) == matchSase(limited, events)
+        with pytest.raises(StateLimitError, match="maxPartialMatches is 1"):
+            matchSase(limited, events, maxPartialMatches=1)
     with pytest.raises(NotSupportedError, match="compressed matches with maxPartialMatches"):
         matchSase(query, events, compressed=True, maxPartialMatches=2)  # type: ignore[call-overload]
     with pytest.raises(NotSupportedError, match="which keeps no partial matches"):
