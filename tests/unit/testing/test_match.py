@@ -169,7 +169,10 @@ def test_a_bound_on_the_partial_matches_of_a_query() -> None:
     assert matchSase(query, events, maxPartialMatches=100) == matchSase(query, events)
     with pytest.raises(StateLimitError, match="maxPartialMatches is 2"):
         matchSase(query, events, maxPartialMatches=2)
-    for pattern in ("SEQ(A+ a[], B b) WHERE b.x > avg(a[].x) WITHIN 9 EVENTS", "SEQ(A+ a[], (B b | C c)) WHERE b.x > avg(a[].x)"):
+    for pattern in (
+        "SEQ(A+ a[], B b) WHERE b.x > avg(a[].x) WITHIN 9 EVENTS",
+        "SEQ(A+ a[], (B b | C c)) WHERE b.x > avg(a[].x)",
+    ):
         limited = f"PATTERN {pattern}"
         assert matchSase(limited, events, maxPartialMatches=100) == matchSase(limited, events)
         with pytest.raises(StateLimitError, match="maxPartialMatches is 1"):
